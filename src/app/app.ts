@@ -6,17 +6,17 @@ import { mkdir } from 'node:fs/promises'
 import os from 'node:os'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { createApiKeys, createSessions } from '../api/auth/credential-cache.ts'
 import { createAuthenticator } from '../api/auth/authenticate.ts'
-import { createSignIn } from '../api/auth/sign-in.ts'
+import { createApiKeyCache, createSessionCache } from '../api/auth/credential-cache.ts'
 import { createCredentialWatch } from '../api/auth/credential-watch.ts'
+import { createSignIn } from '../api/auth/sign-in.ts'
 import { mountGraphql } from '../api/graphql/mount.ts'
 import { createGraphql } from '../api/graphql/yoga.ts'
-import { limitStrangers } from '../api/limits/anonymous-rate-limit.ts'
+import { limitAnonymousRequests } from '../api/limits/anonymous-rate-limit.ts'
 import { limitConnections } from '../api/limits/connection-limit.ts'
 import { createChanges } from '../api/realtime/changes.ts'
 import { createRelay, type Relay } from '../api/realtime/relay.ts'
-import { Reuse } from '../api/response-cache/response-cache.ts'
+import { ResponseCache } from '../api/response-cache/response-cache.ts'
 import { restPlugin } from '../api/rest/plugin.ts'
 import { createCrossOrigin } from '../api/server/cross-origin.ts'
 import { mountDashboard } from '../api/server/dashboard.ts'
@@ -106,8 +106,8 @@ async function assemble(
     throw new ConfigError(`The folder of GIT_DIRECTORY can't be used: ${cause.message}.`, { cause })
   })
 
-  const apiKeys = createApiKeys(core)
-  const sessions = createSessions(core)
+  const apiKeys = createApiKeyCache(core)
+  const sessions = createSessionCache(core)
   const credentials = createCredentialWatch({ queries: database.health, clock: core.clock, log })
   core.credentials = credentials
   const keys = {
@@ -119,7 +119,7 @@ async function assemble(
     missed() {
       apiKeys.forgetAll()
       sessions.forgetAll()
-      credentials.missed()
+      credentials.checkNow()
     },
   }
   core.onKeyRevoked = keys.revoked
@@ -134,12 +134,18 @@ async function assemble(
   const { admission } = limits
   const signIn = createSignIn({
     core,
-    apiKeys,
+    apiKeyCache: apiKeys,
     admission,
     installation,
   })
   const { cookieName } = signIn
-  const authenticate = createAuthenticator(core, { apiKeys, sessions, cookieName, jwt: jwtOf(config), admission })
+  const authenticate = createAuthenticator(core, {
+    apiKeyCache: apiKeys,
+    sessionCache: sessions,
+    cookieName,
+    jwt: jwtOf(config),
+    admission,
+  })
   const databaseAnswers = databaseCheck(database)
   const relay = createRelay({ core, listenUrl: direct })
   const changes = createChanges(relay)
@@ -168,11 +174,11 @@ async function assemble(
     },
   })
   const listening = createListening(fastify)
-  const connections = limitConnections(fastify.server, {
-    most: config.CONNECTIONS_PER_ADDRESS,
-    trusted: limits.trusted,
+  const connectionLimit = limitConnections(fastify.server, {
+    maxPerAddress: config.CONNECTIONS_PER_ADDRESS,
+    isTrustedProxy: limits.trusted,
   })
-  limitStrangers(fastify, limits.admission)
+  limitAnonymousRequests(fastify, limits.admission)
   core.observer = mountMetrics(fastify, {
     database,
     overload,
@@ -180,19 +186,28 @@ async function assemble(
     dataDir: config.DATA_DIR,
   })
   await mountDashboard(fastify)
-  const reuse = new Reuse(config.REUSED_ANSWERS_MB * 1024 * 1024)
-  await fastify.register(restPlugin, { core, authenticate, connections, relay, heartbeat, publicUrl, reuse, signIn })
+  const responseCache = new ResponseCache(config.REUSED_ANSWERS_MB * 1024 * 1024)
+  await fastify.register(restPlugin, {
+    core,
+    authenticate,
+    connectionLimit,
+    relay,
+    heartbeat,
+    publicUrl,
+    responseCache,
+    signIn,
+  })
   const graphql = createGraphql({
     core,
     authenticate,
     relay,
     heartbeat,
-    reuse,
-    heavyDocuments: limits.heavyDocuments,
+    responseCache,
+    heavyQueries: limits.heavyQueries,
     graphiql: config.GRAPHIQL,
     introspection: config.INTROSPECTION,
   })
-  mountGraphql(fastify, { core, authenticate, ...graphql, connections, stopping: relay.stopping })
+  mountGraphql(fastify, { core, authenticate, ...graphql, connectionLimit: connectionLimit, stopping: relay.stopping })
 
   async function start(sockets: readonly number[]): Promise<void> {
     await listening.begin({ host: config.HOST, port: config.PORT, sockets })

@@ -2,8 +2,8 @@
 
 import { matcher } from '../api/limits/address.ts'
 import { Admission } from '../api/limits/admission.ts'
-import { Gate } from '../api/limits/keyed-semaphore.ts'
-import { Pressure } from '../api/limits/load-shedding.ts'
+import { KeyedSemaphore } from '../api/limits/keyed-semaphore.ts'
+import { LoadMonitor } from '../api/limits/load-shedding.ts'
 import { TokenBuckets } from '../api/limits/token-buckets.ts'
 import { createSlotPool, type SlotPools } from '../domain/concurrency/concurrency-limit.ts'
 import type { Reveals } from '../domain/transaction/context.ts'
@@ -18,7 +18,7 @@ const HEAVY_QUEUE = 50
 export interface Limits {
   admission: Admission
   /** heavy GraphQL documents, by key */
-  heavyDocuments: Gate
+  heavyQueries: KeyedSemaphore
   slots: SlotPools
   /** null: no limit */
   reveals: Reveals | null
@@ -27,15 +27,19 @@ export interface Limits {
 }
 
 export function createLimits(config: Config): Limits {
-  const pressure = new Pressure()
+  const pressure = new LoadMonitor()
   return {
     admission: new Admission({
       key: { perSecond: config.RATE_LIMIT, burst: config.RATE_LIMIT_BURST },
       address: { perSecond: config.ADDRESS_RATE_LIMIT, burst: config.ADDRESS_RATE_LIMIT_BURST },
-      atOnce: config.REQUESTS_AT_ONCE,
-      pressure,
+      maxConcurrent: config.REQUESTS_AT_ONCE,
+      load: pressure,
     }),
-    heavyDocuments: new Gate({ most: config.HEAVY_DOCUMENTS, queue: HEAVY_QUEUE, pressure }),
+    heavyQueries: new KeyedSemaphore({
+      maxConcurrent: config.HEAVY_DOCUMENTS,
+      maxQueued: HEAVY_QUEUE,
+      load: pressure,
+    }),
     slots: {
       streams: createSlotPool(config.STREAMS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
       waits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),

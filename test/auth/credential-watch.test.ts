@@ -1,7 +1,11 @@
 /** The watch of keys: whatever a credential has open ends with it, and the database is asked once for all of them. */
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type ControlledWatch, createCredentialWatch, type WatchOptions } from '../../src/api/auth/credential-watch.ts'
+import {
+  type ControlledCredentialWatch,
+  createCredentialWatch,
+  type WatchOptions,
+} from '../../src/api/auth/credential-watch.ts'
 import type { UnauthenticatedError } from '../../src/domain/errors/errors.ts'
 import { revokeKey } from '../../src/domain/keys/revoke.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
@@ -10,7 +14,7 @@ import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { tcpProxy } from '../support/tcp-proxy.ts'
 
 let app: TestApp
-const watches: ControlledWatch[] = []
+const watches: ControlledCredentialWatch[] = []
 beforeAll(async () => {
   app = await testApp()
 })
@@ -21,13 +25,13 @@ afterAll(() => app.close())
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} }
 
-function watch(options: Partial<WatchOptions> = {}): ControlledWatch {
+function watch(options: Partial<WatchOptions> = {}): ControlledCredentialWatch {
   const { database, core } = app.app
   const made = createCredentialWatch({
     queries: database.health,
     clock: core.clock,
     log: silent,
-    every: 20,
+    intervalMs: 20,
     ...options,
   })
   watches.push(made)
@@ -38,7 +42,7 @@ async function caller(more: object = {}): Promise<RequestContext> {
   return app.context(await newKey(app.app.core, { ...app.tenant, ...more }))
 }
 
-const endOf = (watching: Pick<ControlledWatch, 'watch'>, ctx: RequestContext) =>
+const endOf = (watching: Pick<ControlledCredentialWatch, 'watch'>, ctx: RequestContext) =>
   new Promise<UnauthenticatedError>((resolve) => watching.watch(ctx, resolve))
 const change = (ctx: RequestContext, data: object) =>
   app.app.core.db.apiKey.update({ where: { id: ctx.actor.subject }, data })
@@ -81,7 +85,7 @@ test('a key is asked about once however much it has open, all keys in one statem
   const looked = new EventTarget()
   const { health } = app.app.database
   const watching = watch({
-    every: 3_600_000,
+    intervalMs: 3_600_000,
     queries: {
       async query<Row extends object>(sql: string, values: unknown[]) {
         asked.push(values as unknown[][])
@@ -94,7 +98,7 @@ test('a key is asked about once however much it has open, all keys in one statem
   const [one, other] = [await caller(), await caller()]
   const stops = [one, one, one, other].map((ctx) => watching.watch(ctx, () => {}))
   const look = once(looked, 'look')
-  watching.missed()
+  watching.checkNow()
   await look
   expect(asked).toEqual([
     [
@@ -103,7 +107,7 @@ test('a key is asked about once however much it has open, all keys in one statem
     ],
   ])
   for (const stop of stops) stop()
-  watching.missed()
+  watching.checkNow()
   expect(asked).toHaveLength(1)
 })
 
@@ -162,7 +166,7 @@ test('a JWT ends at its exp, and the database is not asked', async () => {
   })
   const one: RequestContext = { ...(await caller()), credential: { kind: 'jwt', endsAt } }
   const ended = endOf(watching, one)
-  watching.missed()
+  watching.checkNow()
   now = endsAt
   expect(await ended).toMatchObject({ code: 'UNAUTHENTICATED', message: 'The token has expired.' })
 })

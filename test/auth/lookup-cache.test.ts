@@ -5,11 +5,11 @@ import { type Found, LookupCache } from '../../src/api/auth/lookup-cache.ts'
 const found = (value: string, holdsFor: number | null = null): Found<string> => ({
   value,
   id: `id of ${value}`,
-  holdsFor,
+  maxAgeMs: holdsFor,
 })
 
 test('keeps no more than its size, the oldest goes first', async () => {
-  const cache = new LookupCache<string>({ ttl: 60_000, size: 2 })
+  const cache = new LookupCache<string>({ ttlMs: 60_000, maxEntries: 2 })
   const asked: string[] = []
   const get = (key: string) =>
     cache.get(key, async () => {
@@ -21,19 +21,19 @@ test('keeps no more than its size, the oldest goes first', async () => {
 })
 
 test('does not keep that nothing was found: a key that is made now works now', async () => {
-  const cache = new LookupCache<string>({ ttl: 60_000, size: 2 })
+  const cache = new LookupCache<string>({ ttlMs: 60_000, maxEntries: 2 })
   expect(await cache.get('a', async () => null)).toBeNull()
   expect(await cache.get('a', async () => found('now'))).toBe('now')
 })
 
 test('keeps nothing for longer than it holds', async () => {
-  const cache = new LookupCache<string>({ ttl: 60_000, size: 2 })
+  const cache = new LookupCache<string>({ ttlMs: 60_000, maxEntries: 2 })
   await cache.get('a', async () => found('old', 0))
   expect(await cache.get('a', async () => found('new'))).toBe('new')
 })
 
 test('does not keep what was looked up before it was told to forget', async () => {
-  const cache = new LookupCache<string>({ ttl: 60_000, size: 2 })
+  const cache = new LookupCache<string>({ ttlMs: 60_000, maxEntries: 2 })
   let answer: (found: Found<string>) => void = () => {}
   const looking = new Promise<Found<string>>((resolve) => {
     answer = resolve
@@ -49,7 +49,7 @@ test('does not keep what was looked up before it was told to forget', async () =
 })
 
 test('that fails once is asked again', async () => {
-  const cache = new LookupCache<string>({ ttl: 60_000, size: 2 })
+  const cache = new LookupCache<string>({ ttlMs: 60_000, maxEntries: 2 })
   const failing = cache.get('a', () => Promise.reject(new Error('no connection')))
   await expect(failing).rejects.toThrow('no connection')
   expect(await cache.get('a', async () => found('there'))).toBe('there')

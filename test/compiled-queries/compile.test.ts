@@ -2,7 +2,11 @@
 import { getOperationAST, getVariableValues, graphql, parse, validate } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { GraphQLContext } from '../../src/api/graphql/builder/context.ts'
-import { type HotAnswer, type HotPlan, planHot } from '../../src/api/graphql/compiled-queries/compile.ts'
+import {
+  type CompiledAnswer,
+  type CompiledQuery,
+  compileQuery,
+} from '../../src/api/graphql/compiled-queries/compile.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { createRevision } from '../../src/domain/deployments/update.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -27,10 +31,10 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 /** The plan of a document; null: it is not hot. */
-function planOf(source: string): HotPlan | null {
+function planOf(source: string): CompiledQuery | null {
   const document = parse(source)
   expect(validate(schema, document)).toEqual([])
-  return planHot(schema, document, getOperationAST(document)!)
+  return compileQuery(schema, document, getOperationAST(document)!)
 }
 
 function coerced(source: string, variables: Record<string, unknown>): Record<string, unknown> {
@@ -47,11 +51,11 @@ async function context(): Promise<GraphQLContext> {
 }
 
 /** Reads both ways, compares, and answers with the hot one. */
-async function compared(source: string, variables: Record<string, unknown> = {}): Promise<HotAnswer> {
+async function compared(source: string, variables: Record<string, unknown> = {}): Promise<CompiledAnswer> {
   const plan = planOf(source)
   if (!plan) throw new Error('is not hot')
   const ctx = await context()
-  let hot: HotAnswer | undefined
+  let hot: CompiledAnswer | undefined
   const statements = await countStatements(app.app.database, async () => {
     hot = await plan.run(ctx, coerced(source, variables))
   })
@@ -131,9 +135,9 @@ test('listeners with their deployments, one of them, and tags are one statement 
 })
 
 test('an answer says until when it holds: as long as its listener may be silent without being called so', async () => {
-  const { holdsUntil } = await compared('{ deployments { nodes { name status } } }')
+  const { expiresAt: holdsUntil } = await compared('{ deployments { nodes { name status } } }')
   expect(holdsUntil!.getTime()).toBeGreaterThan(Date.now())
-  expect((await compared('{ deployments { nodes { name createdAt } } }')).holdsUntil).toBeNull()
+  expect((await compared('{ deployments { nodes { name createdAt } } }')).expiresAt).toBeNull()
 })
 
 test('secrets, events and mutations are not hot', () => {

@@ -5,8 +5,8 @@
 import { execute, getOperationAST, getVariableValues, parse, validate } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { GraphQLContext } from '../../src/api/graphql/builder/context.ts'
-import { planHot } from '../../src/api/graphql/compiled-queries/compile.ts'
-import { NotHot } from '../../src/api/graphql/compiled-queries/compilation.ts'
+import { NotCompilable } from '../../src/api/graphql/compiled-queries/compilation.ts'
+import { compileQuery } from '../../src/api/graphql/compiled-queries/compile.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 import { encode } from '../../src/api/rest/responses/answer.ts'
 import { deployment as deploymentAnswer } from '../../src/api/rest/responses/deployment.ts'
@@ -21,17 +21,17 @@ import { DEPLOYMENT_STATUSES } from '../../src/domain/values/shapes.ts'
 import { RevisionStatus } from '../../src/generated/prisma/enums.ts'
 import { countStatements } from '../support/database.ts'
 import { as, type TestDomain, testDomain } from '../support/domain.ts'
-import { Chance } from './random.ts'
+import { Random } from './random.ts'
 import { randomDocument } from './random-documents.ts'
-import { type Seeded, seed } from './random-rows.ts'
+import { type SeededRows, seed } from './random-rows.ts'
 
 const SEED = Number(process.env.HOT_SEED ?? 1)
 const ROUNDS = Number(process.env.HOT_ROUNDS ?? 40)
 
 let domain: TestDomain
 let ctx: RequestContext
-let seeded: Seeded
-const chance = new Chance(SEED)
+let seeded: SeededRows
+const chance = new Random(SEED)
 
 beforeAll(async () => {
   domain = await testDomain()
@@ -54,13 +54,13 @@ test(`GraphQL: random documents of hot fields are answered as Pothos does (seed 
     const told = `${source}\n${JSON.stringify(variables)}`
     expect(validate(schema, document), told).toEqual([])
     const operation = getOperationAST(document)!
-    const plan = planHot(schema, document, operation)
+    const plan = compileQuery(schema, document, operation)
     const { coerced = {} } = getVariableValues(schema, operation.variableDefinitions ?? [], variables)
     // what is too expensive never gets as far as this
     const contextValue = { ...ctx, cost: 1 } as GraphQLContext
     const slow = await execute({ schema, document, contextValue, variableValues: variables })
-    const hot = plan ? await plan.run(contextValue, coerced).catch((error: Error) => error) : new NotHot()
-    if (hot instanceof NotHot) {
+    const hot = plan ? await plan.run(contextValue, coerced).catch((error: Error) => error) : new NotCompilable()
+    if (hot instanceof NotCompilable) {
       // more is joined than one statement shall join
       seen.left++
       continue

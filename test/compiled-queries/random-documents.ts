@@ -1,13 +1,13 @@
 /** Random documents of hot fields alone: with aliases, fragments, conditions, and arguments as texts or variables. */
 import { type GraphQLObjectType, type GraphQLSchema, getNamedType, isObjectType } from 'graphql'
-import { HOT } from '../../src/api/graphql/compiled-queries/field-table.ts'
+import { COMPILED_TYPES } from '../../src/api/graphql/compiled-queries/field-table.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../src/domain/deployments/order.ts'
 import { newestCursor } from '../../src/domain/paging/newest-first.ts'
 import { encodeCursor } from '../../src/domain/paging/paging.ts'
 import { DEPLOYMENT_STATUSES } from '../../src/domain/values/shapes.ts'
 import { DeploymentType, RevisionStatus, Source } from '../../src/generated/prisma/enums.ts'
-import type { Chance } from './random.ts'
-import type { Seeded } from './random-rows.ts'
+import type { Random } from './random.ts'
+import type { SeededRows } from './random-rows.ts'
 
 export interface RandomDocument {
   source: string
@@ -38,19 +38,19 @@ const object = (type: string, members: Record<string, Value>): Value => ({
 
 const ORDERS = ['ATTENTION', 'CREATED_AT', 'UPDATED_AT', 'NAME'] as const
 
-export function randomDocument(schema: GraphQLSchema, chance: Chance, seeded: Seeded): RandomDocument {
+export function randomDocument(schema: GraphQLSchema, chance: Random, seeded: SeededRows): RandomDocument {
   return new Writer(schema, chance, seeded).document()
 }
 
 class Writer {
   readonly #schema: GraphQLSchema
-  readonly #chance: Chance
-  readonly #seeded: Seeded
+  readonly #chance: Random
+  readonly #seeded: SeededRows
   readonly #variables = new Map<string, Value>()
   readonly #fragments: string[] = []
   #names = 0
 
-  constructor(schema: GraphQLSchema, chance: Chance, seeded: Seeded) {
+  constructor(schema: GraphQLSchema, chance: Random, seeded: SeededRows) {
     this.#schema = schema
     this.#chance = chance
     this.#seeded = seeded
@@ -227,7 +227,7 @@ class Writer {
 }
 
 function isHot(type: string, field: string): boolean {
-  const hot = HOT[type]
+  const hot = COMPILED_TYPES[type]
   if (hot) return hot.columns === true || field in hot.fields
   return true
 }

@@ -4,7 +4,7 @@ import { sealSecrets } from '../../src/domain/secrets/secret-set.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { DeploymentType, RevisionStatus, Source } from '../../src/generated/prisma/enums.ts'
-import type { Chance } from './random.ts'
+import type { Random } from './random.ts'
 
 const DEPLOYMENTS = 40
 const NAMES = ['app', 'App "quoted"', 'back\\slash', '100 %_', 'größer 漢字 😀', "it's", 'tab\there', '</script>\u2028']
@@ -16,7 +16,7 @@ const SPECS = [
   {},
 ]
 
-export interface Seeded {
+export interface SeededRows {
   tags: string[]
   listeners: string[]
   /** shown, by their ids: revisions with their numbers */
@@ -31,7 +31,7 @@ export interface Seeded {
 }
 
 /** `now`: times are around it, some just at the edges. */
-export async function seed(ctx: RequestContext, chance: Chance, now: Date): Promise<Seeded> {
+export async function seed(ctx: RequestContext, chance: Random, now: Date): Promise<SeededRows> {
   const { db } = ctx
   const workspaceId = ctx.workspace.id
   const ago = (ms: number) => new Date(now.getTime() - ms)
@@ -56,7 +56,7 @@ export async function seed(ctx: RequestContext, chance: Chance, now: Date): Prom
   const tags = await ids(
     ['a', 'B', 'ä'].map((key, i) => db.tag.create({ data: { workspaceId, key, value: `v${i}`, createdAt: moment() } })),
   )
-  const deployments: Seeded['deployments'] = []
+  const deployments: SeededRows['deployments'] = []
   for (let i = 0; i < DEPLOYMENTS; i++) {
     const id = randomUUID()
     const own = deploymentRow(chance, { moment, ago, now }, i)
@@ -100,7 +100,7 @@ interface Times {
 }
 
 function deploymentRow(
-  chance: Chance,
+  chance: Random,
   { moment, ago, now }: Times,
   i: number,
 ): Omit<Prisma.DeploymentUncheckedCreateInput, 'workspaceId'> {
@@ -151,7 +151,7 @@ function deploymentRow(
   }
 }
 
-const lastChange = (chance: Chance) => ({
+const lastChange = (chance: Random) => ({
   what: chance.of(['CREATED', 'UPDATED', 'REDEPLOYED', 'WORD_OF_A_NEWER_VERSION']),
   actor: { kind: chance.of(['api_key', 'person', 'word of a newer version']), id: 'a', name: chance.maybe('"b"') },
   changed: chance.of([[], ['build_on_push', 'secrets']]),
@@ -159,7 +159,7 @@ const lastChange = (chance: Chance) => ({
   at: chance.of(['2999-01-01T00:00:00.000Z', '2001-01-01T00:00:00.000Z']),
 })
 
-function revisionRow(chance: Chance, deploymentId: string, number: number, moment: () => Date) {
+function revisionRow(chance: Random, deploymentId: string, number: number, moment: () => Date) {
   const status = chance.of(Object.values(RevisionStatus))
   return {
     ...{ id: randomUUID(), deploymentId, number, rollout: number, status, attempt: 1 + chance.below(3) },

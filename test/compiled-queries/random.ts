@@ -1,5 +1,5 @@
 /** Random choices that come again with their seed. */
-export class Chance {
+export class Random {
   #state: number
   constructor(seed: number) {
     this.#state = seed

@@ -1,43 +1,43 @@
 /** Which documents the short way remembers (src/api/graphql/fast-path/document-cache.ts). */
 import { parse } from 'graphql'
 import { expect, test } from 'vitest'
-import { Learning } from '../../src/api/graphql/fast-path/document-cache.ts'
+import { DocumentCache } from '../../src/api/graphql/fast-path/document-cache.ts'
 import { schema } from '../../src/api/graphql/schema.ts'
 
 const text = (n: number) => `{ deployments(first: 1) { nodes { id } } n${n}: __typename }`
 
 /** Yoga has executed them; each is asked for so many times more. */
-function ask(learning: Learning, from: number, to: number, more: number): void {
+function ask(learning: DocumentCache, from: number, to: number, more: number): void {
   for (let n = from; n < to; n++) {
-    learning.executed(text(n), parse(text(n)), null)
+    learning.recordExecuted(text(n), parse(text(n)), null)
     for (let i = 0; i < more; i++) learning.find(text(n), null)
   }
 }
 
 test('whoever sends texts that are new each time displaces nothing that was asked for again', () => {
-  const learning = new Learning(schema)
+  const learning = new DocumentCache(schema)
   ask(learning, 0, 50, 1)
   ask(learning, 1000, 4000, 0)
   for (let n = 0; n < 50; n++) expect(learning.find(text(n), null)).not.toBe(null)
   // and a new one is learned nevertheless
   ask(learning, 4000, 4001, 0)
-  expect(learning.find(text(4000), null)?.plan).not.toBe(null)
+  expect(learning.find(text(4000), null)?.compiled).not.toBe(null)
   expect(learning.find(text(1000), null)).toBe(null)
 })
 
 test('of what is asked for again those texts are forgotten that were not for the longest', () => {
-  const learning = new Learning(schema)
+  const learning = new DocumentCache(schema)
   ask(learning, 0, 1000, 1)
   expect(learning.find(text(999), null)).not.toBe(null)
   expect(learning.find(text(0), null)).toBe(null)
 })
 
 test('nor what was answered in a type that others ask for', () => {
-  const learning = new Learning(schema)
+  const learning = new DocumentCache(schema)
   const type = 'application/json; charset=utf-8'
-  learning.answered('*/*', type)
-  expect(learning.typeFor('*/*')).toBe(type)
-  for (let n = 0; n < 1000; n++) learning.answered(`application/json, */*;q=0.${n}`, type)
-  expect(learning.typeFor('*/*')).toBe(type)
-  expect(learning.typeFor('application/json, */*;q=0.0')).toBe(undefined)
+  learning.recordContentType('*/*', type)
+  expect(learning.contentTypeFor('*/*')).toBe(type)
+  for (let n = 0; n < 1000; n++) learning.recordContentType(`application/json, */*;q=0.${n}`, type)
+  expect(learning.contentTypeFor('*/*')).toBe(type)
+  expect(learning.contentTypeFor('application/json, */*;q=0.0')).toBe(undefined)
 })

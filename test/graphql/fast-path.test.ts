@@ -13,7 +13,7 @@ import { mountGraphql } from '../../src/api/graphql/mount.ts'
 import { createGraphql } from '../../src/api/graphql/yoga.ts'
 import { Admission } from '../../src/api/limits/admission.ts'
 import { limitConnections } from '../../src/api/limits/connection-limit.ts'
-import { Reuse } from '../../src/api/response-cache/response-cache.ts'
+import { ResponseCache } from '../../src/api/response-cache/response-cache.ts'
 import { createHttp } from '../../src/api/server/http.ts'
 import { Heartbeat } from '../../src/api/sse/heartbeat.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -66,16 +66,16 @@ async function server(options: {
     // nothing comes back in the time of a test
     key: { perSecond: 0.001, burst: 100_000 },
     address: { perSecond: 1000, burst: 1000 },
-    atOnce: options.atOnce ?? 0,
+    maxConcurrent: options.atOnce ?? 0,
   })
   const authenticate = createAuthenticator(core, { jwt: null, admission })
   const fastify = createHttp({ log, notReady: async () => null, bodyTime: options.bodyTime ?? 60_000 })
-  const { yoga, entry } = createGraphql({
+  const { yoga, fastPath } = createGraphql({
     core,
     authenticate,
     relay,
     heartbeat: new Heartbeat(),
-    reuse: new Reuse(1024 * 1024),
+    responseCache: new ResponseCache(1024 * 1024),
     graphiql: false,
     introspection: options.introspection ?? true,
   })
@@ -90,8 +90,8 @@ async function server(options: {
     core,
     authenticate,
     yoga: counted,
-    entry: options.past ? entry : { answer: async () => false },
-    connections: limitConnections(fastify.server, { most: 0, trusted: () => false }),
+    fastPath: options.past ? fastPath : { tryAnswer: async () => false },
+    connectionLimit: limitConnections(fastify.server, { maxPerAddress: 0, isTrustedProxy: () => false }),
     stopping: new AbortController().signal,
   })
   made.port = Number(new URL(await fastify.listen({ host: '127.0.0.1', port: 0 })).port)

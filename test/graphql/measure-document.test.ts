@@ -1,10 +1,10 @@
 /** What a document may be before it is validated: every shape that validation is slow with is refused in a moment. */
 import { getIntrospectionQuery, parse } from 'graphql'
 import { describe, expect, test } from 'vitest'
-import { measure } from '../../src/api/graphql/measure-document.ts'
+import { measureDocument } from '../../src/api/graphql/measure-document.ts'
 
 const times = (n: number, text: (i: number) => string) => Array.from({ length: n }, (_, i) => text(i)).join(' ')
-const excessOf = (text: string) => measure(parse(text)).excess
+const excessOf = (text: string) => measureDocument(parse(text)).excess
 
 describe('refuses', () => {
   test.each([

@@ -5,7 +5,7 @@ import net from 'node:net'
 import { pino } from 'pino'
 import { afterEach, expect, test } from 'vitest'
 import { matcher } from '../../src/api/limits/address.ts'
-import { type Connections, limitConnections } from '../../src/api/limits/connection-limit.ts'
+import { type ConnectionLimit, limitConnections } from '../../src/api/limits/connection-limit.ts'
 import { closeHttp, createHttp } from '../../src/api/server/http.ts'
 
 const closing: (() => Promise<void> | void)[] = []
@@ -15,9 +15,12 @@ afterEach(async () => {
 
 async function server({ most = 2, proxies = [] as string[], headerTime = 60_000 } = {}) {
   const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null, headerTime })
-  const connections: Connections = limitConnections(fastify.server, { most, trusted: matcher(proxies) })
+  const connections: ConnectionLimit = limitConnections(fastify.server, {
+    maxPerAddress: most,
+    isTrustedProxy: matcher(proxies),
+  })
   fastify.get('/recognized', async (request) => {
-    connections.recognize(request.raw.socket)
+    connections.markAuthenticated(request.raw.socket)
     return 'known'
   })
   await fastify.listen({ port: 0, host: '127.0.0.1' })

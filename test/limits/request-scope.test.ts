@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import Fastify from 'fastify'
 import { expect, test } from 'vitest'
-import { visitOf } from '../../src/api/limits/request-scope.ts'
+import { createRequestScope } from '../../src/api/limits/request-scope.ts'
 
 test('whoever is gone while he waits for his turn does not keep it', async () => {
   const fastify = Fastify()
@@ -13,10 +13,10 @@ test('whoever is gone while he waits for his turn does not keep it', async () =>
   })
   const over = new Promise<string>((resolve) => {
     fastify.get('/', async (request, reply) => {
-      const visit = visitOf(request, reply)
+      const requestScope = createRequestScope(request, reply)
       arrived()
       await once(reply.raw, 'close')
-      visit.onEnd(() => resolve(visit.gone.aborted ? 'gone' : 'answered'))
+      requestScope.onEnd(() => resolve(requestScope.gone.aborted ? 'gone' : 'answered'))
       return reply.hijack()
     })
   })
@@ -32,7 +32,7 @@ test('whoever is gone while he waits for his turn does not keep it', async () =>
 
 test('a large body counts as many calls, and so does one of which nobody knows how large it is', async () => {
   const fastify = Fastify()
-  fastify.post('/', async (request, reply) => visitOf(request, reply).weight)
+  fastify.post('/', async (request, reply) => createRequestScope(request, reply).weight)
   await fastify.listen({ port: 0 })
   const url = `http://127.0.0.1:${(fastify.server.address() as AddressInfo).port}/`
   const weighs = async (body: BodyInit) => {
@@ -49,7 +49,11 @@ test('a large body counts as many calls, and so does one of which nobody knows h
 test('a body that only says it is huge takes no more from its key than one that is read', async () => {
   const fastify = Fastify({ bodyLimit: Number.MAX_SAFE_INTEGER })
   const weight = new Promise((resolve) => {
-    fastify.post('/', { onRequest: async (request, reply) => resolve(visitOf(request, reply).weight) }, () => '')
+    fastify.post(
+      '/',
+      { onRequest: async (request, reply) => resolve(createRequestScope(request, reply).weight) },
+      () => '',
+    )
   })
   await fastify.listen({ port: 0 })
   const socket = connect((fastify.server.address() as AddressInfo).port)

@@ -1,19 +1,19 @@
 // What is kept of answers is bounded in bytes, for all of them and for each who asks.
 import { expect, test } from 'vitest'
-import { KeptAnswers } from '../../src/api/response-cache/cache-entries.ts'
+import { CacheEntries } from '../../src/api/response-cache/cache-entries.ts'
 
 const MB = 1024 * 1024
-const found = (kept: KeptAnswers<object>, keys: readonly string[]) => keys.filter((key) => kept.get(key)).length
+const found = (kept: CacheEntries<object>, keys: readonly string[]) => keys.filter((key) => kept.get(key)).length
 const keysOf = (owner: string, count: number) => Array.from({ length: count }, (_, n) => `${owner} ${n}`)
 
-function fill(kept: KeptAnswers<object>, owner: string, count: number, bytes: number): string[] {
+function fill(kept: CacheEntries<object>, owner: string, count: number, bytes: number): string[] {
   const keys = keysOf(owner, count)
   for (const key of keys) kept.set(key, owner, {}, bytes)
   return keys
 }
 
 test('one who asks for ever more drives out nothing of others, and keeps what was asked for last', () => {
-  const kept = new KeptAnswers<object>(MB)
+  const kept = new CacheEntries<object>(MB)
   const mine = fill(kept, 'me', 5, 10_000)
   const theirs = fill(kept, 'greedy', 1000, 10_000)
   expect(found(kept, mine)).toBe(5)
@@ -23,7 +23,7 @@ test('one who asks for ever more drives out nothing of others, and keeps what wa
 })
 
 test('with very many who ask it stays within its bound, and forgets those of long ago', () => {
-  const kept = new KeptAnswers<object>(MB)
+  const kept = new CacheEntries<object>(MB)
   const all = Array.from({ length: 500 }, (_, n) => fill(kept, `owner ${n}`, 3, 5_000))
   expect(kept.size).toBeLessThanOrEqual(MB)
   expect(found(kept, all[0]!)).toBe(0)
@@ -31,7 +31,7 @@ test('with very many who ask it stays within its bound, and forgets those of lon
 })
 
 test('what is asked for again stays, though it came first', () => {
-  const kept = new KeptAnswers<object>(MB)
+  const kept = new CacheEntries<object>(MB)
   const [first] = fill(kept, 'me', 1, 10_000)
   for (let n = 0; n < 200; n++) {
     kept.set(`other ${n}`, 'me', {}, 10_000)
@@ -40,7 +40,7 @@ test('what is asked for again stays, though it came first', () => {
 })
 
 test('an answer that is too large is not kept, nor the one that was there before it', () => {
-  const kept = new KeptAnswers<object>(MB)
+  const kept = new CacheEntries<object>(MB)
   kept.set('a', 'me', {}, 10)
   kept.set('a', 'me', {}, MB)
   expect(kept.get('a')).toBeUndefined()

@@ -4,4 +4,4 @@
 export const VARY = ['X-Api-Key', 'Authorization', 'X-Tenant-Id', 'X-Session', 'Cookie', 'Origin'].join(', ')
 
 /** It is the caller's alone, and to be asked for again each time, with its tag if it has one. */
-export const CACHING = { vary: VARY, 'cache-control': 'private, no-cache' } as const
+export const CACHE_HEADERS = { vary: VARY, 'cache-control': 'private, no-cache' } as const

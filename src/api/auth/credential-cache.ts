@@ -19,11 +19,11 @@ export interface Identity {
 }
 
 /** The credentials of one kind. */
-export interface Identities {
+export interface CredentialCache {
   /** Null: unknown, expired or revoked. `hash`: of its text, of a session's halves (`anyOfHalves`); `tenantId`: a UUID, or null if none was named. */
   find(hash: string, tenantId: string | null): Promise<Identity | null>
   /** Who it was found to be some seconds ago; null: it has to be looked up. */
-  known(hash: string, tenantId: string | null): Identity | null
+  peek(hash: string, tenantId: string | null): Identity | null
   /** The key or session is revoked. */
   forget(id: string): void
   /** Revocations may have been missed: look everything up again. */
@@ -31,37 +31,43 @@ export interface Identities {
 }
 
 /** ms. The bound on how long a lost NOTIFY keeps a revoked key alive. */
-const KEY_TTL = 10_000
-const CACHED_KEYS = 1_000
+const CREDENTIAL_TTL_MS = 10_000
+const MAX_CREDENTIALS = 1_000
 
-export const createApiKeys = (core: Core): Identities => identities((hash, tenantId) => lookKey(core, hash, tenantId))
-export const createSessions = (core: Core): Identities =>
-  identities((hash, tenantId) => lookSession(core, hash, tenantId))
+export const createApiKeyCache = (core: Core): CredentialCache =>
+  createCredentialCache((hash, tenantId) => lookUpKey(core, hash, tenantId))
+export const createSessionCache = (core: Core): CredentialCache =>
+  createCredentialCache((hash, tenantId) => lookUpSession(core, hash, tenantId))
 
-type Look = (hash: string, tenantId: string | null) => Promise<Found<Identity> | null>
+type LookUp = (hash: string, tenantId: string | null) => Promise<Found<Identity> | null>
 
-function identities(look: Look): Identities {
-  const cache = new LookupCache<Identity>({ ttl: KEY_TTL, size: CACHED_KEYS })
+function createCredentialCache(lookUp: LookUp): CredentialCache {
+  const cache = new LookupCache<Identity>({ ttlMs: CREDENTIAL_TTL_MS, maxEntries: MAX_CREDENTIALS })
   return {
-    find: (hash, tenantId) => cache.get(nameOf(hash, tenantId), () => look(hash, tenantId)),
-    known: (hash, tenantId) => cache.peek(nameOf(hash, tenantId)),
+    find: (hash, tenantId) => cache.get(cacheKey(hash, tenantId), () => lookUp(hash, tenantId)),
+    peek: (hash, tenantId) => cache.peek(cacheKey(hash, tenantId)),
     forget: (id) => cache.forget(id),
     forgetAll: () => cache.clear(),
   }
 }
 
-const nameOf = (hash: string, tenantId: string | null) => (tenantId === null ? hash : `${hash} ${tenantId}`)
+const cacheKey = (hash: string, tenantId: string | null) => (tenantId === null ? hash : `${hash} ${tenantId}`)
 
-async function lookKey(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
+async function lookUpKey(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const found = await identifyKey(core, hash, tenantId)
   if (!found) return null
   const { id, holdsFor, actor, workspace } = found
-  return { id, holdsFor, value: { actor, workspace, credential: { kind: 'key' } } }
+  return { id, maxAgeMs: holdsFor, value: { actor, workspace, credential: { kind: 'key' } } }
 }
 
-async function lookSession(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
+async function lookUpSession(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const found = await identifySession(core, hash, tenantId)
   if (!found) return null
   const { id, keyId, holdsFor, actor, workspace } = found
-  return { id, of: keyId, holdsFor, value: { actor, workspace, credential: { kind: 'session', sessionId: id, keyId } } }
+  return {
+    id,
+    parentId: keyId,
+    maxAgeMs: holdsFor,
+    value: { actor, workspace, credential: { kind: 'session', sessionId: id, keyId } },
+  }
 }

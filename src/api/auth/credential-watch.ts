@@ -15,21 +15,21 @@ export interface WatchOptions {
   clock: () => Date
   log: Log
   /** ms between two looks; default 2 s */
-  every?: number
+  intervalMs?: number
 }
 
-export interface ControlledWatch extends CredentialWatch {
+export interface ControlledCredentialWatch extends CredentialWatch {
   /** The key or session is revoked: that is committed. A session ends with its key. */
   revoked(id: string): void
   /** Revocations may have been missed: looks at once. */
-  missed(): void
+  checkNow(): void
   /** Nobody is told of anything any more. */
   stop(): void
 }
 
-const EVERY = 2_000
+const CHECK_INTERVAL_MS = 2_000
 /** ms between the end of a look that took long and the next one */
-const SHORTEST_PAUSE = 200
+const MIN_PAUSE_MS = 200
 
 /** One credential in one workspace with one set of rights, and who is to be told of its end. */
 interface Watched {
@@ -37,13 +37,18 @@ interface Watched {
   listeners: Set<(error: UnauthenticatedError) => void>
 }
 
-export function createCredentialWatch({ queries, clock, log, every = EVERY }: WatchOptions): ControlledWatch {
+export function createCredentialWatch({
+  queries,
+  clock,
+  log,
+  intervalMs = CHECK_INTERVAL_MS,
+}: WatchOptions): ControlledCredentialWatch {
   const keys = new Map<string, Watched>()
   const jwts = new Map<string, Watched>()
   let timer: NodeJS.Timeout | null = null
-  let looking = false
-  let again = false
-  let down = false
+  let isChecking = false
+  let recheck = false
+  let isDatabaseDown = false
   let stopped = false
 
   function end(among: Map<string, Watched>, name: string, message: string): void {
@@ -58,25 +63,25 @@ export function createCredentialWatch({ queries, clock, log, every = EVERY }: Wa
       }
   }
 
-  async function look(): Promise<void> {
-    again = true
-    if (looking || stopped) return
-    looking = true
+  async function check(): Promise<void> {
+    recheck = true
+    if (isChecking || stopped) return
+    isChecking = true
     if (timer) clearTimeout(timer)
     const began = performance.now()
-    while (again && !stopped) {
-      again = false
+    while (recheck && !stopped) {
+      recheck = false
       endExpired()
-      await askForKeys()
+      await endRevoked()
     }
-    looking = false
+    isChecking = false
     timer = null
-    schedule(Math.max(SHORTEST_PAUSE, every - (performance.now() - began)))
+    schedule(Math.max(MIN_PAUSE_MS, intervalMs - (performance.now() - began)))
   }
 
   function schedule(ms: number): void {
-    if (timer || looking || stopped || keys.size + jwts.size === 0) return
-    timer = setTimeout(() => void look(), ms)
+    if (timer || isChecking || stopped || keys.size + jwts.size === 0) return
+    timer = setTimeout(() => void check(), ms)
   }
 
   function endExpired(): void {
@@ -86,22 +91,26 @@ export function createCredentialWatch({ queries, clock, log, every = EVERY }: Wa
         end(jwts, name, 'The token has expired.')
   }
 
-  async function askForKeys(): Promise<void> {
+  async function endRevoked(): Promise<void> {
     // those who come while it is asked are of the next look
     const asked = [...keys]
     if (asked.length === 0) return
-    const pairs = asked.map(([, { caller }]) => ({ credentialId: idOf(caller), workspaceId: caller.workspace.id }))
+    const pairs = asked.map(([, { caller }]) => ({
+      credentialId: credentialId(caller),
+      workspaceId: caller.workspace.id,
+    }))
     const holding = await holdingCredentials(queries, pairs).catch((error) => {
-      if (!down) log.warn({ err: error }, 'nobody can tell now whether keys hold; what they have open goes on')
-      down = true
+      if (!isDatabaseDown)
+        log.warn({ err: error }, 'nobody can tell now whether keys hold; what they have open goes on')
+      isDatabaseDown = true
       return null
     })
     if (!holding || stopped) return
-    down = false
+    isDatabaseDown = false
     const rights = new Map(holding.map((one) => [`${one.credentialId} ${one.workspaceId}`, one.rights]))
     for (const [name, one] of asked)
-      if (keys.get(name) === one && !hasStill(one.caller, rights))
-        end(keys, name, isOfSession(one.caller) ? SESSION_OVER : KEY_OVER)
+      if (keys.get(name) === one && !hasSameRights(one.caller, rights))
+        end(keys, name, isSession(one.caller) ? SESSION_ENDED : KEY_ENDED)
   }
 
   return {
@@ -109,13 +118,13 @@ export function createCredentialWatch({ queries, clock, log, every = EVERY }: Wa
       const { credential } = caller
       if (!credential || stopped) return () => {}
       const among = credential.kind === 'jwt' ? jwts : keys
-      const name = nameOf(caller)
+      const name = watchKey(caller)
       const one = among.get(name) ?? { caller, listeners: new Set() }
       among.set(name, one)
       // a function of its own: the same one may be given twice
       const listener = (error: UnauthenticatedError) => onEnded(error)
       one.listeners.add(listener)
-      schedule(every)
+      schedule(intervalMs)
       return () => {
         one.listeners.delete(listener)
         if (one.listeners.size === 0 && among.get(name) === one) among.delete(name)
@@ -125,11 +134,11 @@ export function createCredentialWatch({ queries, clock, log, every = EVERY }: Wa
       for (const [name, { caller }] of keys) {
         const { credential } = caller
         if (credential?.kind === 'session') {
-          if (credential.sessionId === id || credential.keyId === id) end(keys, name, SESSION_OVER)
+          if (credential.sessionId === id || credential.keyId === id) end(keys, name, SESSION_ENDED)
         } else if (caller.actor.subject === id) end(keys, name, 'The API key was revoked.')
       }
     },
-    missed: () => void look(),
+    checkNow: () => void check(),
     stop() {
       stopped = true
       if (timer) clearTimeout(timer)
@@ -140,25 +149,25 @@ export function createCredentialWatch({ queries, clock, log, every = EVERY }: Wa
 }
 
 /** Rights are part of it: a call may have been let in with others a moment ago. */
-function nameOf({ actor, workspace, credential }: Caller): string {
+function watchKey({ actor, workspace, credential }: Caller): string {
   const { organizationId, subject, role, secretsRead } = actor
   const ends = credential?.kind === 'jwt' ? credential.endsAt.getTime() : ''
   const session = credential?.kind === 'session' ? credential.sessionId : ''
   return `${organizationId} ${workspace.id} ${role} ${secretsRead} ${ends} ${session} ${subject}`
 }
 
-const KEY_OVER = 'The API key has expired or was revoked, or its rights have changed.'
-const SESSION_OVER = 'The session has ended, or its rights have changed: sign in again.'
+const KEY_ENDED = 'The API key has expired or was revoked, or its rights have changed.'
+const SESSION_ENDED = 'The session has ended, or its rights have changed: sign in again.'
 
-const isOfSession = ({ credential }: Caller): boolean => credential?.kind === 'session'
+const isSession = ({ credential }: Caller): boolean => credential?.kind === 'session'
 
 /** Of what is asked about. */
-const idOf = ({ actor, credential }: Caller): string =>
+const credentialId = ({ actor, credential }: Caller): string =>
   credential?.kind === 'session' ? credential.sessionId : actor.subject
 
-function hasStill(caller: Caller, rights: ReadonlyMap<string, HoldingCredential['rights']>): boolean {
+function hasSameRights(caller: Caller, rights: ReadonlyMap<string, HoldingCredential['rights']>): boolean {
   const { actor, workspace } = caller
-  const now = rights.get(`${idOf(caller)} ${workspace.id}`)
+  const now = rights.get(`${credentialId(caller)} ${workspace.id}`)
   return (
     now !== undefined &&
     now.role === actor.role &&

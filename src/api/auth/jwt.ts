@@ -13,10 +13,10 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 /** ms to wait for the issuer's keys. */
 const JWKS_TIMEOUT_MS = 3_000
 /** Seconds that the issuer's clock may be off. */
-const CLOCK_TOLERANCE = 5
+const CLOCK_TOLERANCE_SECONDS = 5
 /** ms for which organization and workspace of a token are kept. */
-const TENANT_TTL = 10_000
-const CACHED_TENANTS = 1_000
+const TENANT_TTL_MS = 10_000
+const MAX_TENANTS = 1_000
 
 export interface JwtOptions {
   issuer: string
@@ -25,9 +25,9 @@ export interface JwtOptions {
 }
 
 /** `find` throws UnauthenticatedError for a token that is no good, UNAVAILABLE when the issuer's keys can't be had. */
-export function createJwts(core: Core, options: JwtOptions) {
+export function createJwtVerifier(core: Core, options: JwtOptions) {
   const keys = createRemoteJWKSet(new URL(options.jwksUrl), { timeoutDuration: JWKS_TIMEOUT_MS })
-  const tenants = new LookupCache<Tenancy>({ ttl: TENANT_TTL, size: CACHED_TENANTS })
+  const tenants = new LookupCache<Tenancy>({ ttlMs: TENANT_TTL_MS, maxEntries: MAX_TENANTS })
 
   async function verify(token: string): Promise<JWTPayload> {
     try {
@@ -35,13 +35,13 @@ export function createJwts(core: Core, options: JwtOptions) {
         issuer: options.issuer,
         audience: options.audience,
         algorithms: ALGORITHMS,
-        clockTolerance: CLOCK_TOLERANCE,
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
         requiredClaims: ['exp'],
         currentDate: core.clock(),
       })
       return payload
     } catch (error) {
-      if (!isIssuersFault(error)) throw new UnauthenticatedError('The token is not valid (any more).')
+      if (!isIssuerFailure(error)) throw new UnauthenticatedError('The token is not valid (any more).')
       core.log.warn({ err: error, jwksUrl: options.jwksUrl }, 'the keys of JWT_JWKS_URL could not be read')
       throw new DomainError(
         'UNAVAILABLE',
@@ -61,7 +61,7 @@ export function createJwts(core: Core, options: JwtOptions) {
       const { subject, organizationId, workspaceId, role } = read.person
       const asked = tenantId ?? workspaceId
       const found = await tenants.get(`${organizationId} ${asked ?? ''}`, () =>
-        lookTenancy(core, organizationId, asked),
+        lookUpTenancy(core, organizationId, asked),
       )
       if (!found) throw new UnauthenticatedError('The organization of the token does not exist here.')
       const actor: Actor = {
@@ -86,17 +86,17 @@ export function createJwts(core: Core, options: JwtOptions) {
 }
 
 /** Whether it was the key server that failed, and not the token. */
-function isIssuersFault(error: unknown): boolean {
+function isIssuerFailure(error: unknown): boolean {
   if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return true
   // jose's subclasses are about the token; its bare error and everything else come from fetching the keys
   return !(error instanceof errors.JOSEError) || error.constructor === errors.JOSEError
 }
 
-async function lookTenancy(
+async function lookUpTenancy(
   core: Core,
   organizationId: string,
   tenantId: string | null,
 ): Promise<Found<Tenancy> | null> {
   const found = await findTenancy(core, organizationId, tenantId)
-  return found && { value: found, id: organizationId, holdsFor: null }
+  return found && { value: found, id: organizationId, maxAgeMs: null }
 }

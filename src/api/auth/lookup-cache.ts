@@ -10,22 +10,22 @@ export interface Found<T> {
   /** what `forget` names it by */
   id: string
   /** what else it hangs on, which `forget` may name as well; null or absent: nothing */
-  of?: string | null
+  parentId?: string | null
   /** ms for which it holds at most, when it ends by itself */
-  holdsFor: number | null
+  maxAgeMs: number | null
 }
 
 export class LookupCache<T> {
   readonly #entries: LRUCache<string, Found<T>>
   readonly #inFlight = new Map<string, Promise<Found<T> | null>>()
-  readonly #ttl: number
+  readonly #ttlMs: number
   /** grows with every `forget`: what was asked before it may be out of date */
   #generation = 0
 
   /** `ttl` in ms; `size`: the most entries that are kept. */
-  constructor({ ttl, size }: { ttl: number; size: number }) {
-    this.#ttl = ttl
-    this.#entries = new LRUCache({ max: size })
+  constructor({ ttlMs, maxEntries }: { ttlMs: number; maxEntries: number }) {
+    this.#ttlMs = ttlMs
+    this.#entries = new LRUCache({ max: maxEntries })
   }
 
   /** What is cached under `key`; null: nothing is. */
@@ -34,10 +34,10 @@ export class LookupCache<T> {
   }
 
   /** What is cached under `key`, or else what `look` finds. That nothing was found is not kept: a new key works at once. */
-  async get(key: string, look: () => Promise<Found<T> | null>): Promise<T | null> {
+  async get(key: string, lookUp: () => Promise<Found<T> | null>): Promise<T | null> {
     const entry = this.#entries.get(key)
     if (entry) return entry.value
-    const asked = this.#inFlight.get(key) ?? this.#ask(key, look)
+    const asked = this.#inFlight.get(key) ?? this.#startLookUp(key, lookUp)
     return (await asked)?.value ?? null
   }
 
@@ -45,7 +45,7 @@ export class LookupCache<T> {
   forget(id: string): void {
     this.#generation++
     this.#inFlight.clear()
-    for (const [key, found] of this.#entries) if (found.id === id || found.of === id) this.#entries.delete(key)
+    for (const [key, found] of this.#entries) if (found.id === id || found.parentId === id) this.#entries.delete(key)
   }
 
   /** Forgets everything: something may have been missed. */
@@ -55,11 +55,11 @@ export class LookupCache<T> {
     this.#entries.clear()
   }
 
-  #ask(key: string, look: () => Promise<Found<T> | null>): Promise<Found<T> | null> {
+  #startLookUp(key: string, lookUp: () => Promise<Found<T> | null>): Promise<Found<T> | null> {
     const generation = this.#generation
-    const asked = look()
+    const asked = lookUp()
       .then((found) => {
-        if (found && generation === this.#generation) this.#keep(key, found)
+        if (found && generation === this.#generation) this.#store(key, found)
         return found
       })
       .finally(() => {
@@ -69,8 +69,8 @@ export class LookupCache<T> {
     return asked
   }
 
-  #keep(key: string, found: Found<T>): void {
-    const ttl = Math.min(this.#ttl, found.holdsFor ?? Number.POSITIVE_INFINITY)
+  #store(key: string, found: Found<T>): void {
+    const ttl = Math.min(this.#ttlMs, found.maxAgeMs ?? Number.POSITIVE_INFINITY)
     // to the LRU cache 0 is for ever
     if (ttl > 0) this.#entries.set(key, found, { ttl })
   }

@@ -8,25 +8,25 @@ import { ForbiddenError, UnauthenticatedError } from '../../domain/errors/errors
 import { anyOfHalves } from '../../domain/sessions/halves.ts'
 
 /** How the names of our cookies begin, of all installations; the process runtime's proxy keeps these from agents. */
-const COOKIE_START = 'pilothouse_'
+const COOKIE_PREFIX = 'pilothouse_'
 /** With it browsers take a cookie over https alone, and from no other host of the domain. */
-const HOST_START = '__Host-'
+const HOST_PREFIX = '__Host-'
 
 /** This installation's own, so that two servers on ports of one host do not overwrite each other's. */
 export const cookieNameOf = (installation: string): string =>
-  `${COOKIE_START}${installation.replaceAll('-', '').slice(0, 12)}`
+  `${COOKIE_PREFIX}${installation.replaceAll('-', '').slice(0, 12)}`
 
 /**
  * The most cookies of one name that are looked at. A page at another port of this host can't read ours, but over plain http it can set others
  * of its name, with longer paths or for more of the domain. Browsers send longer paths first and ours is at `/`, so it is among the last.
  */
-const MOST_OF_NAME = 16
+const MAX_COOKIES_OF_NAME = 16
 
 /** Names what it is looked up by (`anyOfHalves`); null: the request shows no session. Throws UnauthenticatedError for half of one, ForbiddenError where it comes from another page. */
-export function shownSession(headers: IncomingHttpHeaders, cookieName: string, publicUrl: string): string | null {
+export function readSessionHash(headers: IncomingHttpHeaders, cookieName: string, publicUrl: string): string | null {
   const half = headers['x-session']
   // by either name: it is nothing without the half, whoever has set it
-  const cookies = [HOST_START + cookieName, cookieName].flatMap((name) => readCookies(headers.cookie, name))
+  const cookies = [HOST_PREFIX + cookieName, cookieName].flatMap((name) => readCookies(headers.cookie, name))
   if (typeof half !== 'string' || half === '') {
     if (cookies.length === 0) return null
     // the browser has sent it by itself
@@ -43,13 +43,13 @@ export function shownSession(headers: IncomingHttpHeaders, cookieName: string, p
  * The values of cookies of ours as `cookieHeader` sets them. Behind https those of the bare name are not ours: another host of
  * the domain may have set them, or a page at another port, to sign somebody in as another. Elsewhere there may be one of theirs among them.
  */
-export function readOwnCookies(header: string | undefined, { name, secure }: CookieOf): string[] {
-  return readCookies(header, (secure ? HOST_START : '') + name)
+export function readOwnCookies(header: string | undefined, { name, secure }: CookieName): string[] {
+  return readCookies(header, (secure ? HOST_PREFIX : '') + name)
 }
 
 /** The names of cookies of ours that begin so, as `cookieHeader` takes them. */
 export function ownCookieNames(header: string | undefined, start: string): string[] {
-  const names = (header ?? '').split(';').map((pair) => pair.split('=')[0]!.trim().replace(HOST_START, ''))
+  const names = (header ?? '').split(';').map((pair) => pair.split('=')[0]!.trim().replace(HOST_PREFIX, ''))
   return [...new Set(names)].filter((name) => name.startsWith(start))
 }
 
@@ -60,7 +60,7 @@ function readCookies(header: string | undefined, name: string): string[] {
     const at = pair.indexOf('=')
     if (at > 0 && pair.slice(0, at).trim() === name) found.push(pair.slice(at + 1).trim())
   }
-  return found.slice(-MOST_OF_NAME)
+  return found.slice(-MAX_COOKIES_OF_NAME)
 }
 
 /**
@@ -77,7 +77,7 @@ function requireOwnPage(headers: IncomingHttpHeaders, publicUrl: string): void {
 }
 
 /** For what makes a session: the same, but who says nothing about pages is no browser. */
-export function refuseForeignPage(headers: IncomingHttpHeaders, publicUrl: string): void {
+export function rejectForeignPage(headers: IncomingHttpHeaders, publicUrl: string): void {
   if (headers['sec-fetch-site'] !== undefined || headers.origin !== undefined) requireOwnPage(headers, publicUrl)
 }
 
@@ -97,7 +97,7 @@ function isOwnOrigin(origin: string | undefined, host: string | undefined, publi
   return asked === of.host && asked !== known.host && (of.protocol === 'http:' || of.protocol === 'https:')
 }
 
-export interface CookieOf {
+export interface CookieName {
   name: string
   /** whether the browser came by https */
   secure: boolean
@@ -108,12 +108,12 @@ export interface CookieOf {
  * person comes from another site's page.
  */
 export function cookieHeader(
-  { name, secure }: CookieOf,
+  { name, secure }: CookieName,
   value: string,
   seconds: number,
   sameSite: 'Strict' | 'Lax' = 'Strict',
 ): string {
-  const named = `${secure ? HOST_START : ''}${name}=${value}`
+  const named = `${secure ? HOST_PREFIX : ''}${name}=${value}`
   return `${named}; Path=/; HttpOnly; SameSite=${sameSite}; Max-Age=${seconds}${secure ? '; Secure' : ''}`
 }
 

@@ -11,9 +11,9 @@ import { type OpenedSession, openWithCode, openWithKey, type Proof, readProof } 
 import { RANKED_ROLES } from '../../domain/transaction/access.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Admission } from '../limits/admission.ts'
-import type { Visit } from '../limits/request-scope.ts'
-import type { Identities, Identity } from './credential-cache.ts'
-import { cookieHeader, cookieNameOf, isSecure, readOwnCookies, refuseForeignPage } from './session-halves.ts'
+import type { RequestScope } from '../limits/request-scope.ts'
+import type { CredentialCache, Identity } from './credential-cache.ts'
+import { cookieHeader, cookieNameOf, isSecure, readOwnCookies, rejectForeignPage } from './session-halves.ts'
 
 /** What a request has come with. */
 interface SignInRequest {
@@ -35,12 +35,12 @@ export interface SignIn {
    * Throws ValidationError, UnauthenticatedError, ForbiddenError (a page of another origin, the key of a machine), RATE_LIMITED. `boundTo`:
    * name of the cookie that codes may be bound to.
    */
-  open(raw: RawInput, request: SignInRequest, visit: Visit): Promise<SignedIn>
+  open(raw: RawInput, request: SignInRequest, requestScope: RequestScope): Promise<SignedIn>
 }
 
 export interface SignInOptions {
   core: Core
-  apiKeys: Identities
+  apiKeyCache: CredentialCache
   admission: Admission
   /** id of this installation */
   installation: string
@@ -49,17 +49,17 @@ export interface SignInOptions {
 /** The cookie beside which a code of the organization's login works: it is set when they come back from there. */
 export const bindingCookieOf = (cookieName: string): string => `${cookieName}_code`
 
-export function createSignIn({ core, apiKeys, admission, installation }: SignInOptions): SignIn {
+export function createSignIn({ core, apiKeyCache, admission, installation }: SignInOptions): SignIn {
   const cookieName = cookieNameOf(installation)
 
-  async function keyOf(text: string, visit: Visit): Promise<Identity> {
+  async function keyOf(text: string, requestScope: RequestScope): Promise<Identity> {
     const hash = hashKey(text)
-    const identity = await admission.identify(hash, visit, async () => {
-      const found = await apiKeys.find(hash, null)
+    const identity = await admission.identify(hash, requestScope, async () => {
+      const found = await apiKeyCache.find(hash, null)
       if (!found) throw new UnauthenticatedError('The API key is unknown, expired or revoked.')
       return found
     })
-    await admission.admit(identity.actor, visit)
+    await admission.admit(identity.actor, requestScope)
     return identity
   }
 
@@ -67,13 +67,13 @@ export function createSignIn({ core, apiKeys, admission, installation }: SignInO
     proof: Proof,
     cookies: string | undefined,
     secure: boolean,
-    visit: Visit,
+    requestScope: RequestScope,
   ): Promise<OpenedSession> {
     if (proof.kind === 'code') {
       const boundTo = readOwnCookies(cookies, { name: bindingCookieOf(cookieName), secure })
-      return admission.identify(hashOf(proof.text), visit, () => openWithCode(core, proof.text, boundTo))
+      return admission.identify(hashOf(proof.text), requestScope, () => openWithCode(core, proof.text, boundTo))
     }
-    const { actor } = await keyOf(proof.text, visit)
+    const { actor } = await keyOf(proof.text, requestScope)
     const { role, subject: keyId, organizationId, workspaceId } = actor
     if (!(RANKED_ROLES as readonly string[]).includes(role))
       throw new ForbiddenError(`A key of the role ${role} is a machine’s: nobody can sign in with it.`)
@@ -82,10 +82,10 @@ export function createSignIn({ core, apiKeys, admission, installation }: SignInO
 
   return {
     cookieName,
-    async open(raw, { headers, host, protocol }, visit) {
-      refuseForeignPage(headers, core.publicUrl())
+    async open(raw, { headers, host, protocol }, requestScope) {
+      rejectForeignPage(headers, core.publicUrl())
       const secure = isSecure({ host, protocol }, core.publicUrl())
-      const opened = await openWith(readProof(raw), headers.cookie, secure, visit)
+      const opened = await openWith(readProof(raw), headers.cookie, secure, requestScope)
       const seconds = Math.max(0, Math.floor((opened.row.expiresAt.getTime() - core.clock().getTime()) / 1000))
       return { ...opened, cookieHeader: cookieHeader({ name: cookieName, secure }, opened.cookie, seconds) }
     },

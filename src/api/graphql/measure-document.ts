@@ -21,7 +21,7 @@ const MAX_VISITS = 10_000
 const MAX_FRAGMENTS = 100
 const MAX_OPERATIONS = 50
 
-export interface Measured {
+export interface DocumentSize {
   operations: number
   /** why it is refused, for people; null: it is not */
   excess: string | null
@@ -31,7 +31,7 @@ export interface Measured {
 class Excess extends Error {}
 
 /** Never throws. */
-export function measure(document: DocumentNode): Measured {
+export function measureDocument(document: DocumentNode): DocumentSize {
   const fragments = new Map<string, FragmentDefinitionNode>()
   let operations = 0
   for (const definition of document.definitions) {
@@ -41,7 +41,7 @@ export function measure(document: DocumentNode): Measured {
   try {
     if (operations > MAX_OPERATIONS) throw new Excess(`At most ${MAX_OPERATIONS} operations are allowed.`)
     if (fragments.size > MAX_FRAGMENTS) throw new Excess(`At most ${MAX_FRAGMENTS} fragments are allowed.`)
-    new Measuring(fragments).all(document.definitions)
+    new DocumentMeter(fragments).all(document.definitions)
     return { operations, excess: null }
   } catch (error) {
     if (!(error instanceof Excess)) throw error
@@ -49,7 +49,7 @@ export function measure(document: DocumentNode): Measured {
   }
 }
 
-class Measuring {
+class DocumentMeter {
   readonly #fragments: Map<string, FragmentDefinitionNode>
   #pairs = 0
   #visits = 0
@@ -60,11 +60,12 @@ class Measuring {
 
   /** Fragments by themselves, too: validation reads also those that nobody uses. */
   all(definitions: readonly DefinitionNode[]): void {
-    for (const definition of definitions) if ('selectionSet' in definition) this.#merged([definition.selectionSet])
+    for (const definition of definitions)
+      if ('selectionSet' in definition) this.#measureMerged([definition.selectionSet])
   }
 
   /** Selections of one place in the answer, level by level: not by recursion, since nothing bounds the depth yet. */
-  #merged(outermost: SelectionSetNode[]): void {
+  #measureMerged(outermost: SelectionSetNode[]): void {
     const left = [outermost]
     for (let selections = left.pop(); selections; selections = left.pop()) {
       for (const [name, fields] of this.#byName(selections)) {

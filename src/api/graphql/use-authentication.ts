@@ -4,19 +4,18 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Plugin } from 'graphql-yoga'
-import { ForbiddenError } from '../../domain/errors/errors.ts'
+import { ForbiddenError, rejectIfAny } from '../../domain/errors/errors.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { Log } from '../../platform/log/log.ts'
 import { type Authenticate, CHALLENGE } from '../auth/authenticate.ts'
 import type { Relay } from '../realtime/relay.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import { presentError } from './builder/errors.ts'
-import type { Begun } from './fast-path/fast-path.ts'
-import { refuseConditions } from './refuse-conditions.ts'
+import type { Handover } from './fast-path/fast-path.ts'
 import type { StreamContext } from './subscriptions/use-streams.ts'
 
 /** What the HTTP server knows of a request. */
-export interface ServerContext extends StreamContext, Begun {
+export interface ServerContext extends StreamContext, Handover {
   requestId?: string
   /** called with who calls: a key's id, or the `sub` of a JWT */
   onCaller?: (subject: string) => void
@@ -27,6 +26,20 @@ export function refuseDataPlane<C extends Pick<RequestContext, 'actor'>>(caller:
   const { role } = caller.actor
   if (role !== 'listener' && role !== 'builder') return caller
   throw new ForbiddenError(`The key of a ${role} is for the data plane of the REST API, and nothing here.`)
+}
+
+const CONDITIONS = ['If-Match', 'If-None-Match', 'If-Unmodified-Since']
+
+/** Throws ValidationError: who sends one relies on it (docs/api-rules.md#conditional-requests). */
+function rejectConditions(headers: Pick<Headers, 'has'>): void {
+  const sent = CONDITIONS.filter((name) => headers.has(name))
+  rejectIfAny(
+    sent.map((name) => ({
+      loc: ['header', name],
+      msg: 'GraphQL takes no conditions as headers: say `ifVersion` in the input of a mutation.',
+      type: 'extra_forbidden',
+    })),
+  )
 }
 
 /** Puts the caller's RequestContext and the relay into the GraphQL context. */
@@ -40,10 +53,10 @@ export function useAuthentication(
       const requestId = serverContext.requestId ?? randomUUID()
       try {
         const caller = await (serverContext.caller ??
-          authenticate(Object.fromEntries(request.headers), requestId, serverContext.visit))
+          authenticate(Object.fromEntries(request.headers), requestId, serverContext.requestScope))
         serverContext.onCaller?.(caller.actor.subject)
         refuseDataPlane(caller)
-        refuseConditions(request.headers)
+        rejectConditions(request.headers)
         const lastEventId = request.headers.get('last-event-id')
         Object.assign(serverContext, caller, { relay, lastEventId } satisfies Partial<GraphQLContext>)
       } catch (error) {

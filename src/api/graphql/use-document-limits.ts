@@ -9,8 +9,8 @@ import { type DocumentNode, GraphQLError, validate } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { GraphQLContext } from './builder/context.ts'
 import { costOf } from './builder/cost.ts'
-import { HEAVY_COST, HEAVY_TEXT, type HeavyTurns } from './fast-path/heavy-query-semaphore.ts'
-import { type Measured, measure } from './measure-document.ts'
+import { HEAVY_COST, HEAVY_DOCUMENT_LENGTH, type HeavyQuerySemaphore } from './fast-path/heavy-query-semaphore.ts'
+import { type DocumentSize, measureDocument } from './measure-document.ts'
 import type { ServerContext } from './use-authentication.ts'
 
 /** A dashboard's query is some 8 levels deep; Relay's fragments and edges add a few. */
@@ -23,11 +23,11 @@ const MAX_TOKENS = 2_000
 const MAX_ERRORS = 20
 
 /** Characters and lines of the longest document whose errors tell where they are: each counts lines from the start. */
-const LOCATED_TEXT = 32_768
-const LOCATED_LINES = 1_000
+const MAX_LOCATED_LENGTH = 32_768
+const MAX_LOCATED_LINES = 1_000
 
 /** Limits of its form. */
-export function documentLimits(): Plugin[] {
+export function formLimits(): Plugin[] {
   return [
     maxTokensPlugin({ n: MAX_TOKENS }),
     maxDepthPlugin({ n: MAX_DEPTH }),
@@ -36,17 +36,18 @@ export function documentLimits(): Plugin[] {
 }
 
 /** documents as they were measured: a cached one is not measured again */
-const measured = new WeakMap<DocumentNode, Measured>()
+const measuredDocuments = new WeakMap<DocumentNode, DocumentSize>()
 
-export function useBoundedDocuments(heavy: HeavyTurns): Plugin<GraphQLContext, ServerContext> {
+export function useDocumentLimits(heavyQueries: HeavyQuerySemaphore): Plugin<GraphQLContext, ServerContext> {
   return {
     async onParams({ params, request, context, setResult }) {
       const length = params.query?.length ?? 0
-      if (length <= HEAVY_TEXT) return
+      if (length <= HEAVY_DOCUMENT_LENGTH) return
       const caller = context as unknown as GraphQLContext & ServerContext
       try {
-        if (caller.actor.role === 'agent') throw refusal(`An agent's document has at most ${HEAVY_TEXT} characters.`)
-        await heavy.enter(caller.visit ?? request, caller.actor, caller.visit)
+        if (caller.actor.role === 'agent')
+          throw refusal(`An agent's document has at most ${HEAVY_DOCUMENT_LENGTH} characters.`)
+        await heavyQueries.acquire(caller.requestScope ?? request, caller.actor, caller.requestScope)
       } catch (error) {
         setResult({ errors: [error as GraphQLError] })
       }
@@ -56,8 +57,8 @@ export function useBoundedDocuments(heavy: HeavyTurns): Plugin<GraphQLContext, S
       return ({ result, context, replaceParseResult }) => {
         if (!result || result instanceof Error) return
         const document = result as DocumentNode
-        const { excess, operations } = measured.get(document) ?? measure(document)
-        measured.set(document, { excess, operations })
+        const { excess, operations } = measuredDocuments.get(document) ?? measureDocument(document)
+        measuredDocuments.set(document, { excess, operations })
         if (excess) replaceParseResult(refusal(excess) as never)
         // not for the cache: the document is one that others may send
         else if (operations > 1 && context.actor?.role === 'agent')
@@ -72,16 +73,16 @@ export function useBoundedDocuments(heavy: HeavyTurns): Plugin<GraphQLContext, S
       const ctx = args.contextValue as GraphQLContext & ServerContext
       const cost = costOf({ schema, document, operationName, variables: args.variableValues ?? {}, ctx })
       if (cost > 0) ctx.cost = cost
-      if (cost > HEAVY_COST) await heavy.enter(ctx.visit ?? ctx.request, ctx.actor, ctx.visit)
+      if (cost > HEAVY_COST) await heavyQueries.acquire(ctx.requestScope ?? ctx.request, ctx.actor, ctx.requestScope)
     },
     onResultProcess({ request, serverContext }) {
-      heavy.leave(serverContext.visit ?? request)
+      heavyQueries.release(serverContext.requestScope ?? request)
     },
   }
 }
 
 function isLocated(text: string): boolean {
-  return text.length <= LOCATED_TEXT && text.split(/[\n\r]/, LOCATED_LINES + 1).length <= LOCATED_LINES
+  return text.length <= MAX_LOCATED_LENGTH && text.split(/[\n\r]/, MAX_LOCATED_LINES + 1).length <= MAX_LOCATED_LINES
 }
 
 function refusal(message: string): GraphQLError {

@@ -22,7 +22,7 @@ interface Params {
 }
 
 /** Characters of what is kept of one mutation. */
-const LARGEST = 512 * 1024
+const MAX_STORED_LENGTH = 512 * 1024
 
 export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, ServerContext> {
   const begun = new WeakMap<Request, KeyedRequest>()
@@ -36,7 +36,7 @@ export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, S
       if (header === null || header === undefined || !isMutation(args)) return
       const { query, operationName, variables } = params
       const text = `mutation ${operationName ?? ''}\n${query}\n${canonical(variables ?? {})}`
-      const options = { header: String(header), request: text, keeping: keepRows(ctx), numbered: true }
+      const options = { header: String(header), request: text, keeping: rowStorage(ctx), numbered: true }
       const idempotency = await KeyedRequest.begin(ctx, options)
       ctx.idempotency = idempotency
       begun.set(ctx.request, idempotency)
@@ -52,7 +52,7 @@ export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, S
 }
 
 /** What is kept of a mutation: what its verb has read, and when. */
-interface Kept {
+interface StoredResult {
   at: Date
   result: unknown
 }
@@ -60,28 +60,28 @@ interface Kept {
 /** The clocks of documents with a key. What is derived from the time below a mutation is of the moment of its answer. */
 const clocks = new WeakMap<GraphQLContext, () => Date>()
 
-function keepRows(ctx: GraphQLContext): Keeping {
+function rowStorage(ctx: GraphQLContext): Keeping {
   const { clock } = ctx
   clocks.set(ctx, clock)
-  const show = ({ at, result }: Kept) => {
+  const show = ({ at, result }: StoredResult) => {
     ctx.clock = () => at
     return result
   }
   return {
     encode(result) {
-      const kept: Kept = { at: clock(), result }
-      const answer = encodeRows(ctx.keyring, kept)
-      if (answer.length > LARGEST) throw new ValidationError([TOO_LARGE])
-      show(kept)
+      const stored: StoredResult = { at: clock(), result }
+      const answer = encodeRows(ctx.keyring, stored)
+      if (answer.length > MAX_STORED_LENGTH) throw new ValidationError([TOO_LARGE])
+      show(stored)
       return { status: 200, answer, secretSetId: null }
     },
-    decode: async ({ answer }) => show((await decodeRows(ctx, answer)) as Kept),
+    decode: async ({ answer }) => show((await decodeRows(ctx, answer)) as StoredResult),
   }
 }
 
 const TOO_LARGE = {
   loc: ['header', 'Idempotency-Key'],
-  msg: `What is selected of the mutation is too large to be kept for a repeat: at most ${LARGEST / 1024} KiB. Select less.`,
+  msg: `What is selected of the mutation is too large to be stored for a repeat: at most ${MAX_STORED_LENGTH / 1024} KiB. Select less.`,
   type: 'too_long',
 }
 

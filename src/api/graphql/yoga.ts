@@ -4,18 +4,18 @@ import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
-import type { Gate } from '../limits/keyed-semaphore.ts'
+import type { KeyedSemaphore } from '../limits/keyed-semaphore.ts'
 import type { Relay } from '../realtime/relay.ts'
-import type { Reuse } from '../response-cache/response-cache.ts'
+import type { ResponseCache } from '../response-cache/response-cache.ts'
 import type { Heartbeat } from '../sse/heartbeat.ts'
-import { Learning } from './fast-path/document-cache.ts'
-import { createEntry, type Entry } from './fast-path/fast-path.ts'
-import { HeavyTurns } from './fast-path/heavy-query-semaphore.ts'
-import { useLearning } from './fast-path/use-document-cache.ts'
+import { DocumentCache } from './fast-path/document-cache.ts'
+import { createFastPath, type FastPath } from './fast-path/fast-path.ts'
+import { HeavyQuerySemaphore } from './fast-path/heavy-query-semaphore.ts'
+import { useDocumentCache } from './fast-path/use-document-cache.ts'
 import { schema } from './schema.ts'
 import { useStreams } from './subscriptions/use-streams.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
-import { documentLimits, useBoundedDocuments } from './use-document-limits.ts'
+import { formLimits, useDocumentLimits } from './use-document-limits.ts'
 import { usePresentedErrors, useReadableRequests } from './use-errors.ts'
 import { useGraphiqlPolicy } from './use-graphiql-policy.ts'
 import { useIdempotency } from './use-idempotency.ts'
@@ -26,9 +26,9 @@ export interface GraphQLOptions {
   authenticate: Authenticate
   relay: Relay
   heartbeat: Heartbeat
-  reuse: Reuse
+  responseCache: ResponseCache
   /** heavy documents, by key; default: as many at once as come */
-  heavyDocuments?: Gate
+  heavyQueries?: KeyedSemaphore
   /** GraphiQL for a browser's GET; it needs no credential, what it sends does */
   graphiql: boolean
   introspection: boolean
@@ -39,7 +39,7 @@ export type GraphQLServer = YogaServerInstance<ServerContext, object>
 export const GRAPHQL_PATH = '/graphql'
 
 /** What GraphiQL begins with. */
-const FIRST_QUERY = `# Put your API key into the headers below, then press the button: nothing is sent before.
+const DEFAULT_QUERY = `# Put your API key into the headers below, then press the button: nothing is sent before.
 {
   viewer { role workspace { id name } }
   deployments(first: 10) {
@@ -56,9 +56,9 @@ const withoutIntrospection: Plugin = {
 export const MAX_BODY_BYTES = 1024 * 1024
 
 /** Characters of all texts together. */
-const MOST_TEXT = 512 * 1024
+const MAX_TOTAL_LENGTH = 512 * 1024
 /** A longer one is read anew each time: it has large values in it, which are no two times the same. */
-const LONGEST_TEXT = 32 * 1024
+const MAX_DOCUMENT_LENGTH = 32 * 1024
 
 /**
  * What was parsed (and with it, what was validated) is kept for the next who sends the same text: bounded by the text,
@@ -66,24 +66,24 @@ const LONGEST_TEXT = 32 * 1024
  */
 function createDocumentCache<T extends object>(): LRUCache<string, T> {
   return new LRUCache({
-    maxSize: MOST_TEXT,
-    maxEntrySize: LONGEST_TEXT,
+    maxSize: MAX_TOTAL_LENGTH,
+    maxEntrySize: MAX_DOCUMENT_LENGTH,
     sizeCalculation: (_document, text) => Math.max(text.length, 1),
   })
 }
 
 /** Yoga, and the way past it for what it has answered before. */
-export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; entry: Entry } {
-  const { core, authenticate, relay, heartbeat, reuse, graphiql, introspection } = options
-  const heavy = new HeavyTurns(options.heavyDocuments)
-  const learning = new Learning(schema)
+export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; fastPath: FastPath } {
+  const { core, authenticate, relay, heartbeat, responseCache, graphiql, introspection } = options
+  const heavyQueries = new HeavyQuerySemaphore(options.heavyQueries)
+  const documentCache = new DocumentCache(schema)
   const yoga = createYoga<ServerContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
     graphiql: graphiql && {
       title: 'Pilothouse',
       headers: '{\n  "X-Api-Key": ""\n}',
-      defaultQuery: FIRST_QUERY,
+      defaultQuery: DEFAULT_QUERY,
       subscriptionsProtocol: 'SSE',
     },
     // GraphiQL out of a package: the page in which keys are typed loads nothing from elsewhere. Nine megabytes, so
@@ -106,15 +106,25 @@ export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; e
       useAuthentication(authenticate, relay, core.log),
       useStreams(core, relay, heartbeat),
       useReadableRequests,
-      ...documentLimits(),
-      useBoundedDocuments(heavy),
+      ...formLimits(),
+      useDocumentLimits(heavyQueries),
       useIdempotency(),
       useNoStore(),
       useGraphiqlPolicy,
       ...(introspection ? [] : [withoutIntrospection]),
-      useLearning(learning),
+      useDocumentCache(documentCache),
       usePresentedErrors(core.log),
     ],
   })
-  return { yoga, entry: createEntry({ schema, relay, authenticate, learning, heavy, reuse }) }
+  return {
+    yoga,
+    fastPath: createFastPath({
+      schema,
+      relay,
+      authenticate,
+      documentCache: documentCache,
+      heavyQueries: heavyQueries,
+      responseCache: responseCache,
+    }),
+  }
 }

@@ -6,10 +6,10 @@
 import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import type { Actor } from '../../domain/transaction/access.ts'
 import { sleep } from '../../platform/async/retry.ts'
-import { Gate, type Leave } from './keyed-semaphore.ts'
-import type { Pressure } from './load-shedding.ts'
-import type { Visit } from './request-scope.ts'
-import { type Standing, TokenBuckets } from './token-buckets.ts'
+import { KeyedSemaphore, type Release } from './keyed-semaphore.ts'
+import type { LoadMonitor } from './load-shedding.ts'
+import type { RequestScope } from './request-scope.ts'
+import { type BucketState, TokenBuckets } from './token-buckets.ts'
 
 export interface AdmissionOptions {
   /** calls a second of one key, and how many after a rest; 0 a second: no limit */
@@ -17,134 +17,151 @@ export interface AdmissionOptions {
   /** look-ups of keys that are not known, of one address; 0 a second: no limit */
   address: { perSecond: number; burst: number }
   /** calls of one key that run at once; 0: no limit */
-  atOnce: number
+  maxConcurrent: number
   /** whether keys compete for the CPU */
-  pressure?: Pressure
+  load?: LoadMonitor
   /** ms of a clock that never goes back */
   now?: () => number
 }
 
 /** Of keys that were found valid, which are not strangers any more. */
-const REMEMBERED = 10_000
+const MAX_KNOWN_CREDENTIALS = 10_000
 /** ms after which a call makes room for the next of its key: it waits for something, and not for the CPU. */
-const TURN_MS = 250
+const SLOT_TIMEOUT_MS = 250
 /** Calls that keep leases, of one key, that wait for their turn. */
-const LEASE_QUEUE = 10_000
+const MAX_QUEUED_LEASE_CALLS = 10_000
 /** Strangers at one address whose budget is spent, and who say that they keep a lease. */
-const STRANGERS_QUEUE = 100
+const MAX_QUEUED_ANONYMOUS_CALLS = 100
 /** ms for which a refusal is delayed while there is no time to spare, and the most that are at a time. */
-const SLOWED = 100
-const MOST_SLOWED = 1_000
+const REFUSAL_DELAY_MS = 100
+const MAX_DELAYED_REFUSALS = 1_000
 
 export class Admission {
-  readonly #keys: TokenBuckets | null
-  readonly #addresses: TokenBuckets | null
-  readonly #turns: Gate
-  readonly #leaseTurns: Gate
-  readonly #strangers = new Gate({ most: 1, queue: STRANGERS_QUEUE })
-  readonly #pressure: Pressure | undefined
+  readonly #keyBuckets: TokenBuckets | null
+  readonly #addressBuckets: TokenBuckets | null
+  readonly #callSlots: KeyedSemaphore
+  readonly #leaseCallSlots: KeyedSemaphore
+  readonly #anonymousSlots = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: MAX_QUEUED_ANONYMOUS_CALLS })
+  readonly #load: LoadMonitor | undefined
   /** refusals that are being delayed */
-  #slowed = 0
+  #delayedRefusals = 0
   /** hashes of keys that were valid when they were last shown, in the order in which they were first */
-  readonly #known = new Set<string>()
+  readonly #knownCredentials = new Set<string>()
 
-  constructor({ key, address, atOnce, pressure, now }: AdmissionOptions) {
-    this.#keys = key.perSecond > 0 ? new TokenBuckets({ ...key, now }) : null
-    this.#pressure = pressure
-    this.#addresses = address.perSecond > 0 ? new TokenBuckets({ ...address, now }) : null
-    this.#turns = new Gate({ most: atOnce, queue: Math.max(key.burst, 1), turnMs: TURN_MS, pressure })
-    this.#leaseTurns = new Gate({ most: atOnce, queue: LEASE_QUEUE, turnMs: TURN_MS, pressure })
+  constructor({ key, address, maxConcurrent: atOnce, load: pressure, now }: AdmissionOptions) {
+    this.#keyBuckets = key.perSecond > 0 ? new TokenBuckets({ ...key, now }) : null
+    this.#load = pressure
+    this.#addressBuckets = address.perSecond > 0 ? new TokenBuckets({ ...address, now }) : null
+    this.#callSlots = new KeyedSemaphore({
+      maxConcurrent: atOnce,
+      maxQueued: Math.max(key.burst, 1),
+      slotTimeoutMs: SLOT_TIMEOUT_MS,
+      load: pressure,
+    })
+    this.#leaseCallSlots = new KeyedSemaphore({
+      maxConcurrent: atOnce,
+      maxQueued: MAX_QUEUED_LEASE_CALLS,
+      slotTimeoutMs: SLOT_TIMEOUT_MS,
+      load: pressure,
+    })
   }
 
   /**
    * Runs `find`, which throws UnauthenticatedError for a credential that is no good: that costs its address one of its
    * look-ups. Throws RATE_LIMITED when there is none left, before anything was looked up. `hash`: of the credential.
    */
-  async identify<T>(hash: string, visit: Visit, find: () => Promise<T>): Promise<T> {
-    const done = this.#known.has(hash) ? { inVain() {}, well() {} } : await this.#admitStranger(visit)
+  async identify<T>(hash: string, requestScope: RequestScope, find: () => Promise<T>): Promise<T> {
+    const done = this.#knownCredentials.has(hash)
+      ? { failed() {}, succeeded() {} }
+      : await this.#admitAnonymous(requestScope)
     try {
       const found = await find()
-      done.well()
-      this.#remember(hash)
-      visit.recognized()
+      done.succeeded()
+      this.#rememberCredential(hash)
+      requestScope.markAuthenticated()
       return found
     } catch (error) {
       if (error instanceof UnauthenticatedError) {
-        done.inVain()
-        this.#known.delete(hash)
-      } else done.well()
+        done.failed()
+        this.#knownCredentials.delete(hash)
+      } else done.succeeded()
       throw error
     }
   }
 
   /** Counts one who has shown no key where none is asked for. Throws RATE_LIMITED. */
-  charge(visit: Visit): void {
-    const standing = this.#addresses?.take(visit.address)
-    if (!standing) return
-    visit.tell('address', standing)
-    if (!standing.admitted) throw tooManyStrangers(standing)
+  chargeAddress(requestScope: RequestScope): void {
+    const state = this.#addressBuckets?.take(requestScope.address)
+    if (!state) return
+    requestScope.reportLimit('address', state)
+    if (!state.admitted) throw addressBudgetSpent(state)
   }
 
   /** Gives back what `charge` took: it was not in vain. */
-  refund(visit: Visit): void {
-    this.#addresses?.giveBack(visit.address)
+  refundAddress(requestScope: RequestScope): void {
+    this.#addressBuckets?.refund(requestScope.address)
   }
 
   /**
    * Counts a call of somebody who is known, and waits until it is its turn, which mostly is at once; the turn is over with the
    * answer, or when what is returned is called. Rejects with RATE_LIMITED; for calls that keep a lease at most UNAVAILABLE.
    */
-  admit(actor: Actor, visit: Visit): Leave | Promise<Leave> {
-    const key = keyOf(actor)
-    const standing = visit.keepsLease ? undefined : this.#keys?.take(key, visit.weight)
-    if (standing) {
-      visit.tell('key', standing)
-      if (!standing.admitted) return this.#refuse(standing)
+  admit(actor: Actor, requestScope: RequestScope): Release | Promise<Release> {
+    const key = rateLimitKey(actor)
+    const state = requestScope.keepsLease ? undefined : this.#keyBuckets?.take(key, requestScope.weight)
+    if (state) {
+      requestScope.reportLimit('key', state)
+      if (!state.admitted) return this.#rejectOverBudget(state)
     }
-    const leave = (visit.keepsLease ? this.#leaseTurns : this.#turns).enterNow(key)
-    if (!leave) return this.#wait(key, visit)
-    visit.onEnd(leave)
-    return leave
+    const release = (requestScope.keepsLease ? this.#leaseCallSlots : this.#callSlots).tryAcquire(key)
+    if (!release) return this.#waitForSlot(key, requestScope)
+    requestScope.onEnd(release)
+    return release
   }
 
-  async #refuse(standing: Standing): Promise<never> {
-    await this.#slowDown()
-    throw tooMany(standing)
+  async #rejectOverBudget(state: BucketState): Promise<never> {
+    await this.#delayRefusal()
+    throw keyBudgetSpent(state)
   }
 
-  async #wait(key: string, visit: Visit): Promise<Leave> {
-    const leave = await (visit.keepsLease ? this.#leaseTurns : this.#turns).enter(key, visit)
-    if (!leave) throw visit.keepsLease ? tooBusy() : tooManyAtOnce()
-    visit.onEnd(leave)
-    return leave
+  async #waitForSlot(key: string, requestScope: RequestScope): Promise<Release> {
+    const release = await (requestScope.keepsLease ? this.#leaseCallSlots : this.#callSlots).acquire(key, requestScope)
+    if (!release) throw requestScope.keepsLease ? serverBusy() : tooManyConcurrent()
+    requestScope.onEnd(release)
+    return release
   }
 
   /** Before a refusal, while there is no time to spare: who comes again at once would have all of it for refusals. */
-  async #slowDown(): Promise<void> {
-    if (!this.#pressure?.busy || this.#slowed >= MOST_SLOWED) return
-    this.#slowed++
-    await sleep(SLOWED)
-    this.#slowed--
+  async #delayRefusal(): Promise<void> {
+    if (!this.#load?.isCpuBusy || this.#delayedRefusals >= MAX_DELAYED_REFUSALS) return
+    this.#delayedRefusals++
+    await sleep(REFUSAL_DELAY_MS)
+    this.#delayedRefusals--
   }
 
-  async #admitStranger(visit: Visit): Promise<{ inVain(): void; well(): void }> {
-    const standing = this.#addresses?.take(visit.address)
-    if (!standing) return { inVain() {}, well() {} }
-    if (standing.admitted) return { inVain: () => visit.tell('address', standing), well: () => this.refund(visit) }
-    if (!visit.keepsLease) {
-      visit.tell('address', standing)
-      await this.#slowDown()
-      throw tooManyStrangers(standing)
+  async #admitAnonymous(requestScope: RequestScope): Promise<{ failed(): void; succeeded(): void }> {
+    const state = this.#addressBuckets?.take(requestScope.address)
+    if (!state) return { failed() {}, succeeded() {} }
+    if (state.admitted)
+      return {
+        failed: () => requestScope.reportLimit('address', state),
+        succeeded: () => this.refundAddress(requestScope),
+      }
+    if (!requestScope.keepsLease) {
+      requestScope.reportLimit('address', state)
+      await this.#delayRefusal()
+      throw addressBudgetSpent(state)
     }
     // it may be the key of a listener, so it is looked up all the same: one at a time
-    const leave = await this.#strangers.enter(visit.address, visit)
-    if (!leave) throw tooBusy()
-    return { inVain: leave, well: leave }
+    const release = await this.#anonymousSlots.acquire(requestScope.address, requestScope)
+    if (!release) throw serverBusy()
+    return { failed: release, succeeded: release }
   }
 
-  #remember(hash: string): void {
-    this.#known.add(hash)
-    if (this.#known.size > REMEMBERED) this.#known.delete(this.#known.values().next().value!)
+  #rememberCredential(hash: string): void {
+    this.#knownCredentials.add(hash)
+    if (this.#knownCredentials.size > MAX_KNOWN_CREDENTIALS)
+      this.#knownCredentials.delete(this.#knownCredentials.values().next().value!)
   }
 }
 
@@ -152,7 +169,7 @@ export class Admission {
 const keys = new WeakMap<Actor, string>()
 
 /** One budget for a key, or for a person whose JWTs come and go. */
-export function keyOf(actor: Actor): string {
+export function rateLimitKey(actor: Actor): string {
   let key = keys.get(actor)
   if (key === undefined) {
     key = `${actor.organizationId} ${actor.subject}`
@@ -161,7 +178,7 @@ export function keyOf(actor: Actor): string {
   return key
 }
 
-function tooMany({ perSecond, burst, retryAfter }: Standing): DomainError {
+function keyBudgetSpent({ perSecond, burst, retryAfterSeconds: retryAfter }: BucketState): DomainError {
   return new DomainError(
     'RATE_LIMITED',
     `Too many requests with this key: at most ${perSecond} a second, and ${burst} at once after a rest. Try again later.`,
@@ -169,19 +186,19 @@ function tooMany({ perSecond, burst, retryAfter }: Standing): DomainError {
   )
 }
 
-function tooManyStrangers({ retryAfter }: Standing): DomainError {
+function addressBudgetSpent({ retryAfterSeconds: retryAfter }: BucketState): DomainError {
   return new DomainError('RATE_LIMITED', 'Too many requests from this address without a valid key. Try again later.', {
     retryAfterSeconds: retryAfter,
   })
 }
 
-function tooManyAtOnce(): DomainError {
+function tooManyConcurrent(): DomainError {
   return new DomainError('RATE_LIMITED', 'Too many requests with this key at once. Wait for the answers of some.', {
     retryAfterSeconds: 1,
   })
 }
 
-function tooBusy(): DomainError {
+function serverBusy(): DomainError {
   return new DomainError('UNAVAILABLE', 'The server is too busy to take this call now. Try again.', {
     retryAfterSeconds: 1,
   })

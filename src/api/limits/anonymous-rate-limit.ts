@@ -4,28 +4,28 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Admission } from './admission.ts'
-import { visitOf } from './request-scope.ts'
+import { createRequestScope } from './request-scope.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * the route takes no key; `unlessGood`: it costs its address nothing when it is answered with 2xx; `toBrowsers`: it
+     * the route takes no key; `unlessSuccessful`: it costs its address nothing when it is answered with 2xx; `forBrowsers`: it
      * takes one, but shows a page to browsers without
      */
-    keyless?: 'always' | 'unlessGood' | 'toBrowsers'
+    keyless?: 'always' | 'unlessSuccessful' | 'forBrowsers'
   }
 }
 
 /** To be called before the routes are registered. */
-export function limitStrangers(fastify: FastifyInstance, admission: Admission): void {
+export function limitAnonymousRequests(fastify: FastifyInstance, admission: Admission): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     const { keyless } = request.routeOptions.config
-    if (!keyless || (keyless === 'toBrowsers' && !asksForPage(request))) return done()
-    const visit = visitOf(request, reply)
-    admission.charge(visit)
-    if (keyless === 'unlessGood')
-      visit.onEnd(() => {
-        if (reply.raw.statusCode < 300) admission.refund(visit)
+    if (!keyless || (keyless === 'forBrowsers' && !asksForPage(request))) return done()
+    const requestScope = createRequestScope(request, reply)
+    admission.chargeAddress(requestScope)
+    if (keyless === 'unlessSuccessful')
+      requestScope.onEnd(() => {
+        if (reply.raw.statusCode < 300) admission.refundAddress(requestScope)
       })
     done()
   })

@@ -6,55 +6,58 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { addressKey } from './address.ts'
 
-export interface Connections {
+export interface ConnectionLimit {
   /** A valid key was shown on it. */
-  recognize(socket: Socket): void
+  markAuthenticated(socket: Socket): void
 }
 
-export interface ConnectionsOptions {
+export interface ConnectionLimitOptions {
   /** of strangers, of each address; 0: no limit */
-  most: number
+  maxPerAddress: number
   /** whether an address is a proxy of ours */
-  trusted(address: string | undefined): boolean
+  isTrustedProxy(address: string | undefined): boolean
 }
 
 /** Of one address with a valid key: all the streams and waits of a workspace, and the calls of a burst. */
-const MOST_RECOGNIZED = 16_384
+const MAX_AUTHENTICATED_PER_ADDRESS = 16_384
 
-export function limitConnections(server: Server, { most, trusted }: ConnectionsOptions): Connections {
-  const strangers = new Map<string, number>()
-  const recognized = new Map<string, number>()
+export function limitConnections(
+  server: Server,
+  { maxPerAddress, isTrustedProxy }: ConnectionLimitOptions,
+): ConnectionLimit {
+  const anonymous = new Map<string, number>()
+  const authenticated = new Map<string, number>()
   /** a connection that is counted, and among whom */
-  const counted = new WeakMap<Socket, { address: string; among: Map<string, number> }>()
+  const counted = new WeakMap<Socket, { address: string; counts: Map<string, number> }>()
 
   server.on('connection', (socket: Socket) => {
-    if (most === 0 || trusted(socket.remoteAddress)) return
+    if (maxPerAddress === 0 || isTrustedProxy(socket.remoteAddress)) return
     const address = addressKey(socket.remoteAddress)
-    if ((strangers.get(address) ?? 0) >= most) {
+    if ((anonymous.get(address) ?? 0) >= maxPerAddress) {
       // without an answer: for one it would have to wait for a request
       socket.destroy()
       return
     }
-    const place = { address, among: strangers }
-    count(strangers, address, 1)
-    counted.set(socket, place)
-    socket.once('close', () => count(place.among, address, -1))
+    const entry = { address, counts: anonymous }
+    count(anonymous, address, 1)
+    counted.set(socket, entry)
+    socket.once('close', () => count(entry.counts, address, -1))
   })
 
   return {
-    recognize(socket) {
-      const place = counted.get(socket)
-      if (!place || socket.destroyed || place.among === recognized) return
-      if ((recognized.get(place.address) ?? 0) >= MOST_RECOGNIZED) return
-      count(strangers, place.address, -1)
-      count(recognized, place.address, 1)
-      place.among = recognized
+    markAuthenticated(socket) {
+      const entry = counted.get(socket)
+      if (!entry || socket.destroyed || entry.counts === authenticated) return
+      if ((authenticated.get(entry.address) ?? 0) >= MAX_AUTHENTICATED_PER_ADDRESS) return
+      count(anonymous, entry.address, -1)
+      count(authenticated, entry.address, 1)
+      entry.counts = authenticated
     },
   }
 }
 
-function count(of: Map<string, number>, address: string, change: 1 | -1): void {
-  const now = (of.get(address) ?? 0) + change
-  if (now > 0) of.set(address, now)
-  else of.delete(address)
+function count(counts: Map<string, number>, address: string, change: 1 | -1): void {
+  const now = (counts.get(address) ?? 0) + change
+  if (now > 0) counts.set(address, now)
+  else counts.delete(address)
 }

@@ -3,164 +3,164 @@
  * that runs for long makes room for the next one and goes on: it waits for something (a lock, another server). While the
  * CPU is what is short none makes room, since more calls at once would only make all of them slower.
  */
-import type { Pressure } from './load-shedding.ts'
-import type { Visit } from './request-scope.ts'
+import type { LoadMonitor } from './load-shedding.ts'
+import type { RequestScope } from './request-scope.ts'
 
-export interface GateOptions {
+export interface KeyedSemaphoreOptions {
   /** at once, of each key; 0: no limit */
-  most: number
+  maxConcurrent: number
   /** that wait, of each key */
-  queue: number
+  maxQueued: number
   /** ms that one waits at most; default: 10 s */
-  longestWait?: number
+  queueTimeoutMs?: number
   /** ms after which one inside does not count any more, unless the CPU is short; default: it counts until it leaves */
-  turnMs?: number
+  slotTimeoutMs?: number
   /** whether keys compete for the CPU; default: they never do */
-  pressure?: Pick<Pressure, 'called' | 'high'>
+  load?: Pick<LoadMonitor, 'recordCall' | 'keysCompete'>
 }
 
 /** Call it when done; more than once does no harm. */
-export type Leave = () => void
-const NOTHING: Leave = () => {}
+export type Release = () => void
+const NO_OP: Release = () => {}
 
-interface Line {
-  inside: number
+interface KeyState {
+  active: number
   /** in their order; each is called with whether it may come in */
-  waiting: Set<(admitted: boolean) => void>
+  waiting: Set<(granted: boolean) => void>
 }
 
 /** One that has come in. */
-interface Insider {
+interface Slot {
   key: string
-  line: Line
+  state: KeyState
   /** performance.now() of when its turn is over */
-  due: number
+  expiresAt: number
   /** how often it was let be for the CPU's sake */
-  times: number
-  left: boolean
+  extensions: number
+  released: boolean
 }
 
-const LONGEST_WAIT = 10_000
+const QUEUE_TIMEOUT_MS = 10_000
 /** ms that a timer may come before its time */
-const EARLY = 1
+const TIMER_EARLY_MS = 1
 /** ms that a timer of a server with time to spare may be late */
-const LATE = 20
+const TIMER_LATE_MS = 20
 /** So often one that stays long is not let out for the CPU's sake. */
-const MOST_TIMES = 20
+const MAX_EXTENSIONS = 20
 
-export class Gate {
-  readonly #options: GateOptions
-  readonly #lines = new Map<string, Line>()
+export class KeyedSemaphore {
+  readonly #options: KeyedSemaphoreOptions
+  readonly #states = new Map<string, KeyState>()
   /** insiders by when their turns are over */
-  readonly #turns = new Set<Insider>()
+  readonly #expiring = new Set<Slot>()
   #timer: NodeJS.Timeout | null = null
 
-  constructor(options: GateOptions) {
+  constructor(options: KeyedSemaphoreOptions) {
     this.#options = options
   }
 
   /** Null: too many wait already, it took too long, or who is to come in has gone. */
-  async enter(key: string, who?: AbortSignal | Pick<Visit, 'gone'>): Promise<Leave | null> {
-    return this.enterNow(key) ?? this.#enterLater(key, who)
+  async acquire(key: string, caller?: AbortSignal | Pick<RequestScope, 'gone'>): Promise<Release | null> {
+    return this.tryAcquire(key) ?? this.#acquireQueued(key, caller)
   }
 
   /** Where there is room at once; null: there is none, then `enter` waits for it. */
-  enterNow(key: string): Leave | null {
-    const { most, pressure } = this.#options
-    if (most === 0) return NOTHING
-    pressure?.called(key)
-    let line = this.#lines.get(key)
-    if (!line) {
-      line = { inside: 0, waiting: new Set() }
-      this.#lines.set(key, line)
+  tryAcquire(key: string): Release | null {
+    const { maxConcurrent: most, load: pressure } = this.#options
+    if (most === 0) return NO_OP
+    pressure?.recordCall(key)
+    let state = this.#states.get(key)
+    if (!state) {
+      state = { active: 0, waiting: new Set() }
+      this.#states.set(key, state)
     }
-    if (line.inside >= this.#most) return null
-    line.inside++
-    return this.#insider(key, line)
+    if (state.active >= this.#limit) return null
+    state.active++
+    return this.#createSlot(key, state)
   }
 
-  async #enterLater(key: string, who?: AbortSignal | Pick<Visit, 'gone'>): Promise<Leave | null> {
+  async #acquireQueued(key: string, caller?: AbortSignal | Pick<RequestScope, 'gone'>): Promise<Release | null> {
     // there are some inside
-    const line = this.#lines.get(key)!
-    if (line.waiting.size >= this.#options.queue || !(await this.#wait(line, signalOf(who)))) return null
-    return this.#insider(key, line)
+    const state = this.#states.get(key)!
+    if (state.waiting.size >= this.#options.maxQueued || !(await this.#enqueue(state, signalOf(caller)))) return null
+    return this.#createSlot(key, state)
   }
 
   /** At once, of each key, just now. */
-  get #most(): number {
-    return this.#options.pressure?.high ? 1 : this.#options.most
+  get #limit(): number {
+    return this.#options.load?.keysCompete ? 1 : this.#options.maxConcurrent
   }
 
   /** Resolves with whether a place was handed over. */
-  #wait(line: Line, signal: AbortSignal | undefined): Promise<boolean> {
+  #enqueue(state: KeyState, signal: AbortSignal | undefined): Promise<boolean> {
     if (signal?.aborted) return Promise.resolve(false)
     return new Promise((resolve) => {
-      const called = (admitted: boolean) => {
+      const settle = (granted: boolean) => {
         clearTimeout(timer)
-        signal?.removeEventListener('abort', giveUp)
-        line.waiting.delete(called)
+        signal?.removeEventListener('abort', reject)
+        state.waiting.delete(settle)
         // by way of the event loop, so that other work gets its turn in between
-        if (admitted && this.#options.pressure?.high) setImmediate(resolve, true)
-        else resolve(admitted)
+        if (granted && this.#options.load?.keysCompete) setImmediate(resolve, true)
+        else resolve(granted)
       }
-      const giveUp = () => called(false)
-      const timer = setTimeout(giveUp, this.#options.longestWait ?? LONGEST_WAIT)
-      signal?.addEventListener('abort', giveUp)
-      line.waiting.add(called)
+      const reject = () => settle(false)
+      const timer = setTimeout(reject, this.#options.queueTimeoutMs ?? QUEUE_TIMEOUT_MS)
+      signal?.addEventListener('abort', reject)
+      state.waiting.add(settle)
     })
   }
 
-  #insider(key: string, line: Line): Leave {
-    const insider: Insider = { key, line, due: 0, times: 0, left: false }
-    if (this.#options.turnMs !== undefined) this.#watch(insider, this.#options.turnMs)
-    return () => this.#leave(insider)
+  #createSlot(key: string, state: KeyState): Release {
+    const slot: Slot = { key, state, expiresAt: 0, extensions: 0, released: false }
+    if (this.#options.slotTimeoutMs !== undefined) this.#scheduleExpiry(slot, this.#options.slotTimeoutMs)
+    return () => this.#release(slot)
   }
 
-  #leave(insider: Insider): void {
-    if (insider.left) return
-    insider.left = true
-    this.#turns.delete(insider)
-    const { key, line } = insider
-    line.inside--
+  #release(slot: Slot): void {
+    if (slot.released) return
+    slot.released = true
+    this.#expiring.delete(slot)
+    const { key, state } = slot
+    state.active--
     // places are handed over, so that nobody who comes now takes them
-    if (line.waiting.size > 0)
-      for (const next of [...line.waiting].slice(0, Math.max(0, this.#most - line.inside))) {
-        line.inside++
+    if (state.waiting.size > 0)
+      for (const next of [...state.waiting].slice(0, Math.max(0, this.#limit - state.active))) {
+        state.active++
         next(true)
       }
-    if (line.inside === 0) this.#lines.delete(key)
+    if (state.active === 0) this.#states.delete(key)
   }
 
   /** One timer for all: nearly everybody has left when a turn is over. */
-  #watch(insider: Insider, turnMs: number): void {
-    insider.due = performance.now() + turnMs
-    this.#turns.add(insider)
-    this.#timer ??= setTimeout(this.#look, turnMs).unref()
+  #scheduleExpiry(slot: Slot, slotTimeoutMs: number): void {
+    slot.expiresAt = performance.now() + slotTimeoutMs
+    this.#expiring.add(slot)
+    this.#timer ??= setTimeout(this.#expire, slotTimeoutMs).unref()
   }
 
-  readonly #look = (): void => {
-    const { turnMs = 0 } = this.#options
+  readonly #expire = (): void => {
+    const { slotTimeoutMs = 0 } = this.#options
     this.#timer = null
-    for (const insider of this.#turns) {
-      const late = performance.now() - insider.due
-      if (late < -EARLY) {
-        this.#timer = setTimeout(this.#look, -late).unref()
+    for (const slot of this.#expiring) {
+      const lateMs = performance.now() - slot.expiresAt
+      if (lateMs < -TIMER_EARLY_MS) {
+        this.#timer = setTimeout(this.#expire, -lateMs).unref()
         return
       }
-      this.#turns.delete(insider)
-      if (late <= LATE || insider.times === MOST_TIMES) {
-        this.#leave(insider)
+      this.#expiring.delete(slot)
+      if (lateMs <= TIMER_LATE_MS || slot.extensions === MAX_EXTENSIONS) {
+        this.#release(slot)
         continue
       }
-      insider.times++
+      slot.extensions++
       // the last ones now: the loop comes to them, and sets the timer for whoever is the first
-      insider.due = performance.now() + turnMs
-      this.#turns.add(insider)
+      slot.expiresAt = performance.now() + slotTimeoutMs
+      this.#expiring.add(slot)
     }
   }
 }
 
 /** Of a visit it is made when it is asked for: who need not wait has no use for it. */
-function signalOf(who: AbortSignal | Pick<Visit, 'gone'> | undefined): AbortSignal | undefined {
-  return who instanceof AbortSignal ? who : who?.gone
+function signalOf(caller: AbortSignal | Pick<RequestScope, 'gone'> | undefined): AbortSignal | undefined {
+  return caller instanceof AbortSignal ? caller : caller?.gone
 }

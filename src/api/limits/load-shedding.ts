@@ -5,39 +5,39 @@
 import { performance } from 'node:perf_hooks'
 
 /** Share of the time in which the event loop is busy, from which on there is none to spare. */
-const BUSY = 0.7
+const BUSY_UTILIZATION = 0.7
 /** ms over which that is measured */
-const SAMPLE = 100
+const SAMPLE_INTERVAL_MS = 100
 /** ms after the last change of keys, for which they count as competing */
-const COMPETING = 1_000
+const COMPETITION_MS = 1_000
 
-export class Pressure {
-  #last: string | null = null
+export class LoadMonitor {
+  #lastKey: string | null = null
   /** performance.now() of when two keys came one after the other */
-  #switched = Number.NEGATIVE_INFINITY
+  #keySwitchedAt = Number.NEGATIVE_INFINITY
   #sampledAt = performance.now()
   #sample = performance.eventLoopUtilization()
-  #busy = false
+  #isBusy = false
 
   /** A request of this key has come. */
-  called(key: string): void {
-    if (this.#last !== null && this.#last !== key) this.#switched = performance.now()
-    this.#last = key
+  recordCall(key: string): void {
+    if (this.#lastKey !== null && this.#lastKey !== key) this.#keySwitchedAt = performance.now()
+    this.#lastKey = key
   }
 
-  get high(): boolean {
-    return this.busy && performance.now() - this.#switched < COMPETING
+  get keysCompete(): boolean {
+    return this.isCpuBusy && performance.now() - this.#keySwitchedAt < COMPETITION_MS
   }
 
   /** The event loop has no time to spare, for however many keys. */
-  get busy(): boolean {
+  get isCpuBusy(): boolean {
     const now = performance.now()
-    if (now - this.#sampledAt >= SAMPLE) {
+    if (now - this.#sampledAt >= SAMPLE_INTERVAL_MS) {
       const sample = performance.eventLoopUtilization()
-      this.#busy = performance.eventLoopUtilization(sample, this.#sample).utilization > BUSY
+      this.#isBusy = performance.eventLoopUtilization(sample, this.#sample).utilization > BUSY_UTILIZATION
       this.#sample = sample
       this.#sampledAt = now
     }
-    return this.#busy
+    return this.#isBusy
   }
 }

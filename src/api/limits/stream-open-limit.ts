@@ -3,26 +3,30 @@
  * between two of them everybody else is served.
  */
 import { DomainError } from '../../domain/errors/errors.ts'
-import { Gate } from './keyed-semaphore.ts'
-import type { Visit } from './request-scope.ts'
+import { KeyedSemaphore } from './keyed-semaphore.ts'
+import type { RequestScope } from './request-scope.ts'
 
 /** At a time, on this server. Each waits for the database, so that one at a time would not use the CPU. */
-const AT_ONCE = 8
-const QUEUE = 20_000
+const MAX_CONCURRENT = 8
+const MAX_QUEUED = 20_000
 /** ms */
-const LONGEST_WAIT = 30_000
+const QUEUE_TIMEOUT_MS = 30_000
 
-export class Openings {
-  readonly #gate = new Gate({ most: AT_ONCE, queue: QUEUE, longestWait: LONGEST_WAIT })
+export class StreamOpenLimit {
+  readonly #semaphore = new KeyedSemaphore({
+    maxConcurrent: MAX_CONCURRENT,
+    maxQueued: MAX_QUEUED,
+    queueTimeoutMs: QUEUE_TIMEOUT_MS,
+  })
 
-  /** Waits until it is its turn, which is over when the visit is. Throws UNAVAILABLE. To be called when the client has sent all: nobody waits for him then. */
-  async enter(visit: Visit): Promise<void> {
-    const leave = await this.#gate.enter('', visit)
-    if (!leave)
+  /** Waits until it is its turn, which is over when the requestScope is. Throws UNAVAILABLE. To be called when the client has sent all: nobody waits for him then. */
+  async acquire(requestScope: RequestScope): Promise<void> {
+    const release = await this.#semaphore.acquire('', requestScope)
+    if (!release)
       throw new DomainError('UNAVAILABLE', 'Too many streams are being opened on this server. Try again.', {
         retryAfterSeconds: 1,
       })
-    visit.onEnd(leave)
+    requestScope.onEnd(release)
     await new Promise((resolve) => setImmediate(resolve))
   }
 }

@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache'
 
 /** Where a key stands after a call. */
-export interface Standing {
+export interface BucketState {
   /** false: the call is one too many, and took nothing */
   admitted: boolean
   /** the most tokens that there may be */
@@ -14,9 +14,9 @@ export interface Standing {
   /** calls that may come at once now */
   remaining: number
   /** whole seconds until the bucket is full again */
-  fullIn: number
+  fullInSeconds: number
   /** whole seconds until the next call may come; 0: now */
-  retryAfter: number
+  retryAfterSeconds: number
 }
 
 export interface TokenBucketsOptions {
@@ -25,7 +25,7 @@ export interface TokenBucketsOptions {
   /** tokens of a full bucket */
   burst: number
   /** the most keys that are remembered: beyond it the one that was quiet longest is forgotten, as if its bucket were full */
-  size?: number
+  maxKeys?: number
   /** ms of a clock that never goes back */
   now?: () => number
 }
@@ -42,7 +42,7 @@ export class TokenBuckets {
   readonly #now: () => number
   readonly #buckets: LRUCache<string, Bucket>
 
-  constructor({ perSecond, burst, size = 10_000, now = () => performance.now() }: TokenBucketsOptions) {
+  constructor({ perSecond, burst, maxKeys: size = 10_000, now = () => performance.now() }: TokenBucketsOptions) {
     this.#perSecond = perSecond
     this.#burst = Math.max(burst, 1)
     this.#now = now
@@ -50,8 +50,8 @@ export class TokenBuckets {
   }
 
   /** Takes `weight` tokens if there is one; what is missing of them has to come back before the next call. */
-  take(key: string, weight = 1): Standing {
-    const bucket = this.#filled(key)
+  take(key: string, weight = 1): BucketState {
+    const bucket = this.#refilled(key)
     const admitted = bucket.tokens >= 1
     if (admitted) bucket.tokens -= weight
     return {
@@ -59,19 +59,19 @@ export class TokenBuckets {
       burst: this.#burst,
       perSecond: this.#perSecond,
       remaining: Math.max(0, Math.floor(bucket.tokens)),
-      fullIn: Math.ceil((this.#burst - bucket.tokens) / this.#perSecond),
-      retryAfter: bucket.tokens >= 1 ? 0 : Math.ceil((1 - bucket.tokens) / this.#perSecond),
+      fullInSeconds: Math.ceil((this.#burst - bucket.tokens) / this.#perSecond),
+      retryAfterSeconds: bucket.tokens >= 1 ? 0 : Math.ceil((1 - bucket.tokens) / this.#perSecond),
     }
   }
 
   /** Gives a token back that was taken in vain. */
-  giveBack(key: string): void {
-    const bucket = this.#filled(key)
+  refund(key: string): void {
+    const bucket = this.#refilled(key)
     bucket.tokens = Math.min(this.#burst, bucket.tokens + 1)
   }
 
   /** The bucket of a key as it is now; from now on it is the one that was used last. */
-  #filled(key: string): Bucket {
+  #refilled(key: string): Bucket {
     const now = this.#now()
     let bucket = this.#buckets.get(key)
     if (!bucket) {

@@ -2,13 +2,13 @@
 import { LRUCache } from 'lru-cache'
 
 /** Bytes that an entry takes beside what it says of itself, about. */
-const OVERHEAD = 300
+const ENTRY_OVERHEAD_BYTES = 300
 /** One who asks may have so much of all, so that nobody drives out what others have asked for. */
-const SHARE = 4
+const OWNER_FRACTION = 4
 /** No single entry may have more of all than this. */
-const LARGEST = 16
+const ENTRY_FRACTION = 16
 
-interface Kept<V> {
+interface Entry<V> {
   value: V
   owner: string
   size: number
@@ -20,18 +20,18 @@ interface Owner {
   keys: Set<string>
 }
 
-export class KeptAnswers<V extends object> {
-  readonly #most: number
+export class CacheEntries<V extends object> {
+  readonly #maxBytes: number
   readonly #owners = new Map<string, Owner>()
-  readonly #entries: LRUCache<string, Kept<V>>
+  readonly #entries: LRUCache<string, Entry<V>>
 
   /** `bytes`: of all of them. */
   constructor(bytes: number) {
-    this.#most = bytes
+    this.#maxBytes = bytes
     this.#entries = new LRUCache({
       maxSize: Math.max(bytes, 1),
       sizeCalculation: ({ size }) => size,
-      dispose: (kept, key) => this.#gone(key, kept),
+      dispose: (entry, key) => this.#removeFromOwner(key, entry),
     })
   }
 
@@ -41,39 +41,39 @@ export class KeptAnswers<V extends object> {
   }
 
   get(key: string): V | undefined {
-    const kept = this.#entries.get(key)
-    if (!kept) return undefined
-    const { keys } = this.#owners.get(kept.owner)!
+    const entry = this.#entries.get(key)
+    if (!entry) return undefined
+    const { keys } = this.#owners.get(entry.owner)!
     keys.delete(key)
     keys.add(key)
-    return kept.value
+    return entry.value
   }
 
   /** `bytes`: what the value takes. One that is too large is not kept, nor what there was by that key. */
   set(key: string, owner: string, value: V, bytes: number): void {
     this.#entries.delete(key)
-    const size = bytes + 2 * key.length + OVERHEAD
-    if (size > this.#most / LARGEST) return
-    let own = this.#owners.get(owner)
-    for (const oldest of own?.keys ?? []) {
-      if (own!.bytes + size <= this.#most / SHARE) break
+    const size = bytes + 2 * key.length + ENTRY_OVERHEAD_BYTES
+    if (size > this.#maxBytes / ENTRY_FRACTION) return
+    let state = this.#owners.get(owner)
+    for (const oldest of state?.keys ?? []) {
+      if (state!.bytes + size <= this.#maxBytes / OWNER_FRACTION) break
       this.#entries.delete(oldest)
     }
     // with the last of its entries an owner is gone
-    own = this.#owners.get(owner)
-    if (!own) {
-      own = { bytes: 0, keys: new Set() }
-      this.#owners.set(owner, own)
+    state = this.#owners.get(owner)
+    if (!state) {
+      state = { bytes: 0, keys: new Set() }
+      this.#owners.set(owner, state)
     }
-    own.bytes += size
-    own.keys.add(key)
+    state.bytes += size
+    state.keys.add(key)
     this.#entries.set(key, { value, owner, size })
   }
 
-  #gone(key: string, { owner, size }: Kept<V>): void {
-    const own = this.#owners.get(owner)!
-    own.bytes -= size
-    own.keys.delete(key)
-    if (own.keys.size === 0) this.#owners.delete(owner)
+  #removeFromOwner(key: string, { owner, size }: Entry<V>): void {
+    const state = this.#owners.get(owner)!
+    state.bytes -= size
+    state.keys.delete(key)
+    if (state.keys.size === 0) this.#owners.delete(owner)
   }
 }

@@ -7,22 +7,22 @@
 import { isSameVersion, readShownVersion, withoutHeard } from '../../domain/cache-version/version.ts'
 import { type Actor, seesValues } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
-import { KeptAnswers } from './cache-entries.ts'
+import { CacheEntries } from './cache-entries.ts'
 
 /** An answer that was made just now. */
-export interface Made<T> {
+export interface FreshResponse<T> {
   value: T
   /** What of it may be given again, and how much memory that takes. Called when it is kept. */
-  keep(): { value: T; bytes: number }
+  toEntry(): { value: T; bytes: number }
   /** that it was read at, in one snapshot; null: that is not known */
   version: string | null
   /** it shows when a listener was last heard */
-  showsHeard: boolean
+  showsLastSeen: boolean
   /** from then on time alone may have changed it, by the database's clock; null: never */
-  holdsUntil: Date | null
+  expiresAt: Date | null
 }
 
-interface Known {
+interface CachedResponse {
   /** null: it was asked for once, and nothing is kept */
   value: unknown
   version: string | null
@@ -36,43 +36,48 @@ interface Known {
 }
 
 /** ms. When the clock was set in the meantime, what was derived from it does not count. */
-const CLOCK_WAS_SET = 1_000
+const MAX_CLOCK_SHIFT_MS = 1_000
 /** What had changed so often in a row is not looked after before it is read again, where reading it tells, too. */
-const CHANGES_ALWAYS = 2
+const MAX_STALE_READS = 2
 
-export class Reuse {
-  readonly #kept: KeptAnswers<Known> | null
+export class ResponseCache {
+  readonly #entries: CacheEntries<CachedResponse> | null
 
   /** `bytes`: what may be kept; 0: nothing, then every answer is made anew. */
   constructor(bytes: number) {
-    this.#kept = bytes > 0 ? new KeptAnswers(bytes) : null
+    this.#entries = bytes > 0 ? new CacheEntries(bytes) : null
   }
 
   /**
    * What `make` answers to `call`, which says all that the answer depends on beside the caller and the rows. `fits`: whether what was
    * kept is enough this time. What `make` throws is not kept.
    */
-  async answer<T>(
+  async getOrRead<T>(
     ctx: RequestContext,
-    call: string,
-    make: () => Promise<Made<T>>,
-    fits: (kept: T) => boolean = () => true,
+    operation: string,
+    read: () => Promise<FreshResponse<T>>,
+    isSufficient: (kept: T) => boolean = () => true,
   ): Promise<T> {
-    const kept = this.#kept
-    if (!kept) return (await make()).value
+    const kept = this.#entries
+    if (!kept) return (await read()).value
     const owner = ownerOf(ctx)
-    const key = `${owner} ${call}`
+    const key = `${owner} ${operation}`
     const known = kept.get(key)
     let seen: string | null = null
-    if (known && isWorthALook(known)) {
+    if (known && shouldCheckVersion(known)) {
       seen = await readShownVersion(ctx, ctx.workspace.id)
-      if (known.version !== null && isSameVersion(known.version, seen) && holds(known, ctx) && fits(known.value as T)) {
+      if (
+        known.version !== null &&
+        isSameVersion(known.version, seen) &&
+        isUnexpired(known, ctx) &&
+        isSufficient(known.value as T)
+      ) {
         known.changed = 0
         return known.value as T
       }
     }
-    const clock = clockOf(ctx)
-    const { value, keep, version: own, showsHeard, holdsUntil } = await make()
+    const clock = clockOffset(ctx)
+    const { value, toEntry: keep, version: own, showsLastSeen: showsHeard, expiresAt: holdsUntil } = await read()
     const at = own ?? seen
     const version = at === null || showsHeard ? at : withoutHeard(at)
     const given = known !== undefined && version !== null ? keep() : null
@@ -94,8 +99,8 @@ export class Reuse {
 }
 
 /** Where reading it anew tells the version, too, a look is for nothing if there is nothing to give again, or it has always changed. */
-function isWorthALook({ ownVersion, version, changed }: Known): boolean {
-  return !ownVersion || (version !== null && changed < CHANGES_ALWAYS)
+function shouldCheckVersion({ ownVersion, version, changed }: CachedResponse): boolean {
+  return !ownVersion || (version !== null && changed < MAX_STALE_READS)
 }
 
 /** Of callers: they are the same objects for as long as their keys are known. */
@@ -111,9 +116,9 @@ function ownerOf({ workspace, actor }: RequestContext): string {
   return owner
 }
 
-const clockOf = ({ clock }: RequestContext): number => clock().getTime() - performance.now()
+const clockOffset = ({ clock }: RequestContext): number => clock().getTime() - performance.now()
 
-function holds({ holdsUntil, clock }: Known, ctx: RequestContext): boolean {
-  if (Math.abs(clockOf(ctx) - clock) > CLOCK_WAS_SET) return false
+function isUnexpired({ holdsUntil, clock }: CachedResponse, ctx: RequestContext): boolean {
+  if (Math.abs(clockOffset(ctx) - clock) > MAX_CLOCK_SHIFT_MS) return false
   return holdsUntil === null || ctx.clock().getTime() < holdsUntil
 }

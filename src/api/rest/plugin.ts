@@ -6,9 +6,9 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { SignIn } from '../auth/sign-in.ts'
-import type { Connections } from '../limits/connection-limit.ts'
+import type { ConnectionLimit } from '../limits/connection-limit.ts'
 import type { Relay } from '../realtime/relay.ts'
-import type { Reuse } from '../response-cache/response-cache.ts'
+import type { ResponseCache } from '../response-cache/response-cache.ts'
 import type { Heartbeat } from '../sse/heartbeat.ts'
 import { documentation } from './document.ts'
 import { readBodies } from './framework/body.ts'
@@ -29,18 +29,18 @@ export interface RestOptions {
   core: Core
   authenticate: Authenticate
   /** of this server */
-  connections?: Connections
+  connectionLimit?: ConnectionLimit
   /** carries the logs to streams */
   relay: Relay
   heartbeat: Heartbeat
-  reuse: Reuse
+  responseCache: ResponseCache
   signIn: SignIn
   /** how clients reach this server; asked for at each request, since a port may only be known once it listens */
   publicUrl: () => string
 }
 
 export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, options) => {
-  const { core, authenticate, connections, relay, heartbeat, reuse, signIn, publicUrl } = options
+  const { core, authenticate, connectionLimit, relay, heartbeat, responseCache, signIn, publicUrl } = options
   const streaming = { relay, heartbeat }
   // the verbs validate, and presenters are typed by the schemas: here the schemas only serve the document
   fastify.setValidatorCompiler(() => (value) => ({ value }))
@@ -48,13 +48,13 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   fastify.setErrorHandler(errorHandler(core.log))
   readBodies(fastify)
   fastify.decorateRequest('caller', null)
-  fastify.decorateRequest('visit', null)
+  fastify.decorateRequest('requestScope', null)
   await fastify.register(documentation, { publicUrl })
   for (const operation of operations) {
-    fastify.route(toRoute(operation, authenticate, { connections, streaming, reuse }))
+    fastify.route(toRoute(operation, authenticate, { connectionLimit, streaming, responseCache }))
   }
-  builderTarball(fastify, authenticate, connections)
-  signInRoutes(fastify, { signIn, connections, oidcName: core.login?.name ?? null })
+  builderTarball(fastify, authenticate, connectionLimit)
+  signInRoutes(fastify, { signIn, connectionLimit, oidcName: core.login?.name ?? null })
   await fastify.register(oidcRoutes, { core, cookieName: signIn.cookieName })
   if (core.tarballs.receive) await fastify.register(uploads, { core })
   setupPage(fastify, core)

@@ -27,7 +27,7 @@ async function openApiDocument(): Promise<OpenAPI3> {
   const parts = {
     authenticate: () => Promise.reject(new Error(ONLY_PRINTED)),
     streaming: null as never,
-    reuse: null as never,
+    responseCache: null as never,
   }
   for (const operation of operations) fastify.route(toRoute(operation, parts.authenticate, parts))
   await fastify.ready()

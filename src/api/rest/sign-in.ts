@@ -6,15 +6,15 @@ import type { FastifyInstance } from 'fastify'
 import { openInput } from '../../domain/sessions/open.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { SignIn } from '../auth/sign-in.ts'
-import type { Connections } from '../limits/connection-limit.ts'
-import { visitOf } from '../limits/request-scope.ts'
+import type { ConnectionLimit } from '../limits/connection-limit.ts'
+import { createRequestScope } from '../limits/request-scope.ts'
 import { encode } from './responses/answer.ts'
 import { errorAnswer, errorBody, validationErrorBody } from './responses/errors.ts'
 import { openedSession, signInMethods } from './responses/session.ts'
 
 export interface SignInOptions {
   signIn: SignIn
-  connections?: Connections | undefined
+  connectionLimit?: ConnectionLimit | undefined
   /** of the organization's login, for people; null: there is none */
   oidcName: string | null
 }
@@ -27,7 +27,7 @@ const errors = (...statuses: number[]) =>
     statuses.map((status) => [status, json(errorAnswer[status]!, status === 422 ? validationErrorBody : errorBody)]),
   )
 
-export function signInRoutes(fastify: FastifyInstance, { signIn, connections, oidcName }: SignInOptions): void {
+export function signInRoutes(fastify: FastifyInstance, { signIn, connectionLimit, oidcName }: SignInOptions): void {
   fastify.post('/v2/sessions', {
     schema: {
       operationId: 'createSession',
@@ -47,10 +47,10 @@ export function signInRoutes(fastify: FastifyInstance, { signIn, connections, oi
     },
     handler: async (request, reply) => {
       const { raw, host, protocol } = request
-      const visit = visitOf(request, reply, { ...(connections && { connections }) })
+      const requestScope = createRequestScope(request, reply, { ...(connectionLimit && { connectionLimit }) })
       reply.headers(NO_STORE)
       const raws = { body: request.body ?? undefined, query: request.query }
-      const opened = await signIn.open(raws, { headers: raw.headers, host, protocol }, visit)
+      const opened = await signIn.open(raws, { headers: raw.headers, host, protocol }, requestScope)
       const { row, half, workspaceId } = opened
       // of the session itself, over which it will be
       const ctx = { credential: { kind: 'session', sessionId: row.id, keyId: row.apiKeyId } } as RequestContext

@@ -44,6 +44,6 @@ function takeReveal({ reveals, actor, workspace }: RequestContext): void {
   throw new DomainError(
     'RATE_LIMITED',
     `Too many secrets were revealed with this key: at most ${standing.burst} a minute. Try again later.`,
-    { retryAfterSeconds: standing.retryAfter },
+    { retryAfterSeconds: standing.retryAfterSeconds },
   )
 }

@@ -55,7 +55,7 @@ type Transact = <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
 /** A budget of each caller: `burst` at once, and as many a minute. */
 export interface Reveals {
   /** `retryAfter`: seconds until the next is admitted */
-  take(caller: string): { admitted: boolean; burst: number; retryAfter: number }
+  take(caller: string): { admitted: boolean; burst: number; retryAfterSeconds: number }
 }
 
 /** Settings that domain rules depend on. */

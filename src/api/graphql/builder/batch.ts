@@ -9,7 +9,7 @@ const loadersOf = createContextCache(() => new Map<string, DataLoader<string, un
  * Loads one value for `id`; all ids of one tick with the same `key` are loaded together. The key must name the
  * look-up and everything it depends on beside the id. Nothing is cached: a subscription lives long.
  */
-export function batched<T>(
+export function loadBatched<T>(
   ctx: GraphQLContext,
   key: string,
   id: string,

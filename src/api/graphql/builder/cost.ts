@@ -27,7 +27,7 @@ export function pageCost(args: { first?: number | null; last?: number | null }):
 }
 
 /** Refuses a subscription that is too expensive when it begins: the builder's own check comes with each event. */
-export function refuseExpensive(
+export function rejectExpensive(
   ctx: object,
   { schema, operation, fragments, variableValues: variables }: GraphQLResolveInfo,
 ): void {
@@ -36,7 +36,7 @@ export function refuseExpensive(
   if (complexity > COST_LIMIT) throw tooExpensive(complexity)
 }
 
-export interface Query {
+export interface CostQuery {
   schema: GraphQLSchema
   document: DocumentNode
   operationName?: string | null
@@ -52,32 +52,32 @@ export const SIZE_ARGUMENTS: readonly string[] = ['first', 'last', 'ids']
 interface Costs {
   /** of the variables that say how large something is */
   sizes: readonly string[]
-  known: Map<string, number>
+  costs: Map<string, number>
 }
 
-const costs = new WeakMap<DocumentNode, Costs>()
+const documentCosts = new WeakMap<DocumentNode, Costs>()
 /** Of one document: who asks for other sizes each time is computed each time. */
-const MOST_KNOWN = 200
+const MAX_CACHED_COSTS = 200
 /** Characters of the values of sizes, beyond which they are not remembered. */
-const LONGEST_SIZES = 500
+const MAX_SIZES_LENGTH = 500
 
 /** What the operation that is to run costs; 0 where that can't be computed: then the execution reports what is wrong. */
-export function costOf(query: Query): number {
+export function costOf(query: CostQuery): number {
   const { document, operationName, variables } = query
-  const { sizes, known } = costs.get(document) ?? learn(document)
+  const { sizes, costs } = documentCosts.get(document) ?? analyseSizes(document)
   const key = sizesText(operationName, sizes, variables)
   if (key === null) return compute(query)
-  const before = known.get(key)
+  const before = costs.get(key)
   if (before !== undefined) return before
   const cost = compute(query)
   // what could not be computed may be for the sake of other variables
   if (cost === 0) return 0
-  if (known.size >= MOST_KNOWN) known.clear()
-  known.set(key, cost)
+  if (costs.size >= MAX_CACHED_COSTS) costs.clear()
+  costs.set(key, cost)
   return cost
 }
 
-function learn(document: DocumentNode): Costs {
+function analyseSizes(document: DocumentNode): Costs {
   const sizes = new Set<string>()
   visit(document, {
     Argument({ name, value }) {
@@ -85,9 +85,9 @@ function learn(document: DocumentNode): Costs {
       return false
     },
   })
-  const learnt = { sizes: [...sizes], known: new Map() }
-  costs.set(document, learnt)
-  return learnt
+  const analysed = { sizes: [...sizes], costs: new Map() }
+  documentCosts.set(document, analysed)
+  return analysed
 }
 
 /** Null: they are not worth remembering. That a variable is absent is another thing than null, where it has a default. */
@@ -100,15 +100,15 @@ function sizesText(
   const values = sizes.map((name) => (Object.hasOwn(variables, name) ? [variables[name]] : []))
   if (!values.every(([value]) => typeof value !== 'object' || value === null || isListOfTexts(value))) return null
   const text = `${JSON.stringify(values)} ${operationName ?? ''}`
-  return text.length > LONGEST_SIZES ? null : text
+  return text.length > MAX_SIZES_LENGTH ? null : text
 }
 
 function isListOfTexts(value: object): boolean {
-  return Array.isArray(value) && value.length <= MOST_TEXTS && value.every((one) => typeof one === 'string')
+  return Array.isArray(value) && value.length <= MAX_LIST_LENGTH && value.every((one) => typeof one === 'string')
 }
-const MOST_TEXTS = 10
+const MAX_LIST_LENGTH = 10
 
-function compute({ schema, document, operationName, variables, ctx }: Query): number {
+function compute({ schema, document, operationName, variables, ctx }: CostQuery): number {
   const operation = getOperationAST(document, operationName)
   if (!operation) return 0
   // first with a bound: the plugin makes an error of each value that is wrong, and a request has room for 500,000

@@ -90,7 +90,7 @@ export function presentError(error: unknown, log: Log, requestId: string): Graph
       ...(cause.retryAfterSeconds !== undefined && { retryAfter: cause.retryAfterSeconds }),
       ...(issues && { issues }),
       ...(cursor && { cursor }),
-      ...(LATER.has(cause.code) && { http: later(cause) }),
+      ...(RETRYABLE_BY_STATUS.has(cause.code) && { http: retryResponse(cause) }),
     })
   }
   if (cause instanceof GraphQLError) {
@@ -124,9 +124,9 @@ function shapeMessage(outer: GraphQLError | null, cause: GraphQLError): string {
 }
 
 /** What is reported by the HTTP status, too: clients that know nothing of GraphQL come back later by it. */
-const LATER: ReadonlySet<ErrorCode> = new Set(['RATE_LIMITED', 'IDEMPOTENCY_IN_FLIGHT'])
+const RETRYABLE_BY_STATUS: ReadonlySet<ErrorCode> = new Set(['RATE_LIMITED', 'IDEMPOTENCY_IN_FLIGHT'])
 
-function later({ status, retryAfterSeconds }: DomainError): Extensions['http'] {
+function retryResponse({ status, retryAfterSeconds }: DomainError): Extensions['http'] {
   return { status, headers: { 'retry-after': String(retryAfterSeconds ?? 1) } }
 }
 
@@ -163,7 +163,7 @@ function wrap(outer: GraphQLError | null, message: string, extensions: Extension
 }
 
 /** Runs `work`, whose violations of the query part name other members than the field's arguments do. */
-export async function renaming<T>(names: Record<string, string>, work: () => Promise<T>): Promise<T> {
+export async function withArgumentNames<T>(names: Record<string, string>, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

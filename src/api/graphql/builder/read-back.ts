@@ -38,7 +38,7 @@ interface WrittenRow<Row> {
  * For mutations that answer the row they have written, under `field`: their success types, and what each reads for its
  * own. `select`: the domain's, of the resource.
  */
-export function answersRow<Row>(
+export function rowMutation<Row>(
   field: string,
   type: ObjectRef<PothosSchemaTypes.ExtendDefaultTypes<Types>, Row>,
   select: (tx: Tx, id: string, query: object) => Promise<Row>,

@@ -74,7 +74,7 @@ function memberOf(key: string, schema: JsonSchema, required: boolean, root: Json
   const inner = resolved(outer.anyOf?.find((option) => option.type !== 'null') ?? outer, root)
   const list = typeOf(inner) === 'array'
   const item = list ? resolved(inner.items!, root) : inner
-  const description = [outer.description && inOurNames(outer.description), bounds(item)].filter(Boolean).join(' ')
+  const description = [outer.description && toGraphqlNames(outer.description), bounds(item)].filter(Boolean).join(' ')
   return {
     key,
     kind: kindOf(key, item, root),
@@ -86,7 +86,7 @@ function memberOf(key: string, schema: JsonSchema, required: boolean, root: Json
 }
 
 /** The verbs' texts name members as REST does. */
-function inOurNames(text: string): string {
+function toGraphqlNames(text: string): string {
   return text.replace(/\b[a-z]+(?:_[a-z0-9]+)+\b/g, (word) => (isEnumValue(word) ? word : camel(word)))
 }
 
@@ -155,11 +155,11 @@ export function inputType(shape: Shape, description?: string, root = true): Inpu
 
 /** What the members of an output type are read from: by its own keys, or by those of the columns of a row. */
 type Read = (parent: never, key: string) => unknown
-const own: Read = (parent: Values, key) => parent[key]
-export const column: Read = (row: Values, key) => row[camel(key)]
+const readMember: Read = (parent: Values, key) => parent[key]
+export const readColumn: Read = (row: Values, key) => row[camel(key)]
 
 /** An output type of the shape; its values are objects that `read` finds the members in. */
-export function outputType(shape: Shape, description?: string, read = own): OutputRef {
+export function outputType(shape: Shape, description?: string, read = readMember): OutputRef {
   const known = outputs.get(shape.name)
   if (known) return known
   const ref = builder.objectRef<Values>(shape.name)

@@ -18,12 +18,12 @@ import {
 } from 'graphql'
 
 /** Thrown for what is not hot: the document runs on Pothos. */
-export class NotHot extends Error {}
+export class NotCompilable extends Error {}
 
 export type Variables = Readonly<Record<string, unknown>>
 
 /** One field that is selected, by all the nodes that ask for it under one name. */
-export interface Selected {
+export interface SelectedField {
   /** its name in the answer */
   key: string
   node: FieldNode
@@ -34,10 +34,10 @@ export interface Selected {
   below: SelectionSetNode[]
 }
 
-export class Scope {
+export class Compilation {
   readonly schema: GraphQLSchema
   /** whether it shows when a listener was last heard */
-  showsHeard = false
+  showsLastSeen = false
   readonly #fragments = new Map<string, FragmentDefinitionNode>()
   readonly #conditions: Variables
 
@@ -50,7 +50,7 @@ export class Scope {
   }
 
   /** The fields of an object in the order of the answer; fragments are taken in, `@skip` and `@include` obeyed. */
-  fields(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): Selected[] {
+  selectedFields(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): SelectedField[] {
     const found = new Map<string, FieldNode[]>()
     const visited = new Set<string>()
     for (const set of sets) this.#collect(type, set, found, visited)
@@ -58,7 +58,7 @@ export class Scope {
       const node = nodes[0]!
       const name = node.name.value
       const field = type.getFields()[name]
-      if (!field && name !== '__typename') throw new NotHot()
+      if (!field && name !== '__typename') throw new NotCompilable()
       return { key, node, name, field, below: nodes.flatMap(({ selectionSet }) => selectionSet ?? []) }
     })
   }
@@ -98,12 +98,12 @@ export class Scope {
   #isIncluded(directives: readonly DirectiveNode[] = []): boolean {
     const each = directives.map((directive) => {
       const name = directive.name.value
-      if (name !== 'skip' && name !== 'include') throw new NotHot()
+      if (name !== 'skip' && name !== 'include') throw new NotCompilable()
       const value = conditionOf(directive)?.value
       const is =
         value?.kind === Kind.VARIABLE ? this.#conditions[value.name.value] : value?.kind === Kind.BOOLEAN && value.value
       // null is an error
-      if (typeof is !== 'boolean') throw new NotHot()
+      if (typeof is !== 'boolean') throw new NotCompilable()
       return is === (name === 'include')
     })
     return !each.includes(false)
@@ -112,14 +112,14 @@ export class Scope {
 
 const conditionOf = ({ arguments: given }: DirectiveNode): ArgumentNode | undefined => given?.[0]
 
-export function objectType({ field }: Selected): GraphQLObjectType {
+export function objectType({ field }: SelectedField): GraphQLObjectType {
   const named = getNamedType(field!.type)
-  if (!isObjectType(named)) throw new NotHot()
+  if (!isObjectType(named)) throw new NotCompilable()
   return named
 }
 
 /** The variables that decide what of a document is selected at all. */
-export function conditionsOf(document: DocumentNode): string[] {
+export function conditionVariables(document: DocumentNode): string[] {
   const names = new Set<string>()
   visit(document, {
     Directive(directive) {
@@ -131,7 +131,7 @@ export function conditionsOf(document: DocumentNode): string[] {
 }
 
 /** The arguments of a field, from a call's variables. Throws a GraphQLError for what is no good. */
-export function argumentsOf<A>({ field, node }: Selected): (variables: Variables) => A {
+export function argumentReader<A>({ field, node }: SelectedField): (variables: Variables) => A {
   let varies = false
   visit(node, {
     Variable() {

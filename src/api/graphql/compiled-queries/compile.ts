@@ -12,94 +12,94 @@ import {
 } from 'graphql'
 import { withoutHeard } from '../../../domain/cache-version/version.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import { ROOTS } from './root-fields.ts'
-import { conditionsOf, NotHot, Scope, type Variables } from './compilation.ts'
-import { type Answering, constant } from './value-writers.ts'
+import { Compilation, conditionVariables, NotCompilable, type Variables } from './compilation.ts'
+import { ROOT_FIELDS } from './root-fields.ts'
+import { constantWriter, type Execution } from './value-writers.ts'
 
-export interface HotAnswer {
+export interface CompiledAnswer {
   /** JSON of `data` */
   data: string
   /** what the answer was read at (domain/cache-version/version.ts); null: not known, then it is not kept */
   version: string | null
   /** when the passing of time alone may change it; null: never */
-  holdsUntil: Date | null
+  expiresAt: Date | null
 }
 
-export interface HotPlan {
+export interface CompiledQuery {
   /** `variables`: coerced. Throws where Pothos has to answer. */
-  run(ctx: GraphQLContext, variables: Record<string, unknown>): Promise<HotAnswer>
+  run(ctx: GraphQLContext, variables: Record<string, unknown>): Promise<CompiledAnswer>
 }
 
-interface Compiled {
-  write(answer: Answering): Promise<string>
+interface Variant {
+  write(execution: Execution): Promise<string>
   /** whether it shows when a listener was last heard */
-  showsHeard: boolean
+  showsLastSeen: boolean
 }
 
 /** Of so many variables `@skip` and `@include` may depend: each combination is a plan of its own. */
-const MOST_CONDITIONS = 4
+const MAX_CONDITIONS = 4
 
 /** Null: something in it is not hot. The document has been validated. */
-export function planHot(
+export function compileQuery(
   schema: GraphQLSchema,
   document: DocumentNode,
   operation: OperationDefinitionNode,
-): HotPlan | null {
+): CompiledQuery | null {
   if (operation.operation !== OperationTypeNode.QUERY || operation.directives?.length) return null
-  const conditions = conditionsOf(document)
-  if (conditions.length > MOST_CONDITIONS) return null
-  const compiled = (values: Variables) => compile(new Scope(schema, document, values), operation)
+  const conditions = conditionVariables(document)
+  if (conditions.length > MAX_CONDITIONS) return null
+  const compileFor = (values: Variables) => compileVariant(new Compilation(schema, document, values), operation)
   if (conditions.length === 0) {
-    const only = compiled({})
-    return only && { run: (ctx, variables) => answerOf(only, ctx, variables) }
+    const only = compileFor({})
+    return only && { run: (ctx, variables) => runVariant(only, ctx, variables) }
   }
-  const plans = new Map<string, Compiled | null>()
+  const plans = new Map<string, Variant | null>()
   return {
     async run(ctx, variables) {
       const key = conditions.map((name) => variables[name]).join()
       let plan = plans.get(key)
       if (plan === undefined) {
-        plan = compiled(Object.fromEntries(conditions.map((name) => [name, variables[name]])))
+        plan = compileFor(Object.fromEntries(conditions.map((name) => [name, variables[name]])))
         plans.set(key, plan)
       }
-      if (!plan) throw new NotHot()
-      return answerOf(plan, ctx, variables)
+      if (!plan) throw new NotCompilable()
+      return runVariant(plan, ctx, variables)
     },
   }
 }
 
-async function answerOf(plan: Compiled, ctx: GraphQLContext, variables: Variables): Promise<HotAnswer> {
-  const answer: Answering = { ctx, variables, now: ctx.clock(), until: Number.POSITIVE_INFINITY, versions: [] }
-  const data = await plan.write(answer)
-  const [version = null, ...others] = answer.versions
+async function runVariant(plan: Variant, ctx: GraphQLContext, variables: Variables): Promise<CompiledAnswer> {
+  const execution: Execution = { ctx, variables, now: ctx.clock(), expiresAtMs: Number.POSITIVE_INFINITY, versions: [] }
+  const data = await plan.write(execution)
+  const [version = null, ...others] = execution.versions
   // several statements may have seen several versions
   const isOne = version !== null && others.every((other) => other === version)
   return {
     data,
-    version: isOne ? (plan.showsHeard ? version : withoutHeard(version)) : null,
-    holdsUntil: Number.isFinite(answer.until) ? new Date(answer.until) : null,
+    version: isOne ? (plan.showsLastSeen ? version : withoutHeard(version)) : null,
+    expiresAt: Number.isFinite(execution.expiresAtMs) ? new Date(execution.expiresAtMs) : null,
   }
 }
 
-function compile(scope: Scope, operation: OperationDefinitionNode): Compiled | null {
+function compileVariant(compilation: Compilation, operation: OperationDefinitionNode): Variant | null {
   try {
-    const query = scope.schema.getQueryType()!
-    const fields = scope.fields(query, [operation.selectionSet]).map((selected) => {
+    const query = compilation.schema.getQueryType()!
+    const fields = compilation.selectedFields(query, [operation.selectionSet]).map((selected) => {
       const name = JSON.stringify(selected.key)
-      if (!selected.field) return { name, read: async () => constant(query.name)() }
-      const root = ROOTS[selected.name]
-      if (!root) throw new NotHot()
-      return { name, read: root(scope, selected) }
+      if (!selected.field) return { name, read: async () => constantWriter(query.name)() }
+      const root = ROOT_FIELDS[selected.name]
+      if (!root) throw new NotCompilable()
+      return { name, read: root(compilation, selected) }
     })
     return {
-      showsHeard: scope.showsHeard,
-      async write(answer) {
-        const members = await Promise.all(fields.map(async ({ name, read }) => `${name}:${await read(answer)}`))
+      showsLastSeen: compilation.showsLastSeen,
+      async write(execution) {
+        const members = await Promise.all(fields.map(async ({ name, read }) => `${name}:${await read(execution)}`))
         return `{${members.join(',')}}`
       },
     }
   } catch (error) {
-    if (error instanceof NotHot || error instanceof GraphQLError) return null
+    if (error instanceof NotCompilable || error instanceof GraphQLError) return null
     throw error
   }
 }

@@ -3,8 +3,8 @@ import type { Slice, Window } from '../../../domain/paging/paging.ts'
 import type { Total } from '../../../domain/paging/total.ts'
 import type { Raw } from '../../../domain/query-engine/rows.ts'
 import { pageInfoOf } from '../builder/connection.ts'
-import { NotHot, objectType, type Scope, type Selected } from './compilation.ts'
-import { type Answering, constant, objectOf, valueWriter } from './value-writers.ts'
+import { type Compilation, NotCompilable, objectType, type SelectedField } from './compilation.ts'
+import { constantWriter, type Execution, objectWriter, valueWriter } from './value-writers.ts'
 
 /** One page. */
 interface Page {
@@ -14,61 +14,76 @@ interface Page {
   /** of all pages, where `asksTotal` was called */
   total?: Total | null
 }
-type Write = (page: Page, answer: Answering) => string
+type Write = (page: Page, execution: Execution) => string
 
 /** How a node is written, where it is selected like this. */
-type NodeOf = (selected: Selected) => (row: Raw, answer: Answering) => string
+type NodeWriter = (selected: SelectedField) => (row: Raw, execution: Execution) => string
 
 /** The JSON of a connection. `asksTotal`: called where its total is selected; throws where that is not hot. */
-export function connection(scope: Scope, selected: Selected, nodeOf: NodeOf, asksTotal: () => void): Write {
+export function connectionWriter(
+  compilation: Compilation,
+  selected: SelectedField,
+  nodeOf: NodeWriter,
+  onTotalSelected: () => void,
+): Write {
   const type = objectType(selected)
-  return objectOf(
-    scope.fields(type, selected.below).map((one): { key: string; write: Write } => {
-      if (!one.field) return { key: one.key, write: constant(type.name) }
+  return objectWriter(
+    compilation.selectedFields(type, selected.below).map((one): { key: string; write: Write } => {
+      if (!one.field) return { key: one.key, write: constantWriter(type.name) }
       switch (one.name) {
         case 'nodes': {
           const write = nodeOf(one)
-          return { key: one.key, write: ({ slice }, answer) => list(slice.rows, (row) => write(row, answer)) }
-        }
-        case 'edges': {
-          const write = edge(scope, one, nodeOf)
-          return { key: one.key, write: (page, answer) => list(page.slice.rows, (row) => write(row, page, answer)) }
-        }
-        case 'pageInfo': {
-          const write = valueWriter(scope, one.field.type, one.below)
           return {
             key: one.key,
-            write: ({ slice, window, cursorOf }, answer) => write(pageInfoOf(slice, window, cursorOf), answer),
+            write: ({ slice }, execution) => writeList(slice.rows, (row) => write(row, execution)),
+          }
+        }
+        case 'edges': {
+          const write = edgeWriter(compilation, one, nodeOf)
+          return {
+            key: one.key,
+            write: (page, execution) => writeList(page.slice.rows, (row) => write(row, page, execution)),
+          }
+        }
+        case 'pageInfo': {
+          const write = valueWriter(compilation, one.field.type, one.below)
+          return {
+            key: one.key,
+            write: ({ slice, window, cursorOf }, execution) => write(pageInfoOf(slice, window, cursorOf), execution),
           }
         }
         case 'totalCount':
-          asksTotal()
+          onTotalSelected()
           return { key: one.key, write: ({ total }) => String(total!.count) }
         case 'totalCountIsEstimate':
-          asksTotal()
+          onTotalSelected()
           return { key: one.key, write: ({ total }) => String(total!.isEstimate) }
         default:
-          throw new NotHot()
+          throw new NotCompilable()
       }
     }),
   )
 }
 
-function edge(scope: Scope, selected: Selected, nodeOf: NodeOf): (row: Raw, page: Page, answer: Answering) => string {
+function edgeWriter(
+  compilation: Compilation,
+  selected: SelectedField,
+  nodeOf: NodeWriter,
+): (row: Raw, page: Page, execution: Execution) => string {
   const type = objectType(selected)
-  return objectOf(
-    scope.fields(type, selected.below).map((one) => {
-      if (!one.field) return { key: one.key, write: constant(type.name) }
+  return objectWriter(
+    compilation.selectedFields(type, selected.below).map((one) => {
+      if (!one.field) return { key: one.key, write: constantWriter(type.name) }
       if (one.name === 'cursor')
         return { key: one.key, write: (row: Raw, { cursorOf }: Page) => JSON.stringify(cursorOf(row)) }
-      if (one.name !== 'node') throw new NotHot()
+      if (one.name !== 'node') throw new NotCompilable()
       const write = nodeOf(one)
-      return { key: one.key, write: (row: Raw, _page: Page, answer: Answering) => write(row, answer) }
+      return { key: one.key, write: (row: Raw, _page: Page, execution: Execution) => write(row, execution) }
     }),
   )
 }
 
-function list(rows: readonly Raw[], write: (row: Raw) => string): string {
+function writeList(rows: readonly Raw[], write: (row: Raw) => string): string {
   let json = '['
   for (let i = 0; i < rows.length; i++) json += (i === 0 ? '' : ',') + write(rows[i]!)
   return `${json}]`

@@ -15,7 +15,7 @@ export interface Derived {
   holds?: { select: Select; of(row: never, now: Date): Date | null }
 }
 
-export type HotField =
+export type FieldSource =
   /** a column of the row. `isHeard`: it moves whenever a listener calls (domain/cache-version/version.ts) */
   | { column: string; isHeard?: true }
   | { derived: Derived }
@@ -26,37 +26,46 @@ export type HotField =
   /** a list, or a page, of what belongs to it */
   | { list: 'revisions' | 'tags' | 'deployments' }
 
-interface HotType {
-  fields: Readonly<Record<string, HotField>>
+interface CompiledType {
+  fields: Readonly<Record<string, FieldSource>>
   /** every other field is the column of its name */
   columns?: true
 }
 
-const column = (name: string): HotField => ({ column: name })
-const one = (relation: string): HotField => ({ one: relation })
+const columnField = (name: string): FieldSource => ({ column: name })
+const relationField = (relation: string): FieldSource => ({ one: relation })
 
 /** Of the fields' own names. */
-const columns = (...names: string[]) => Object.fromEntries(names.map((name) => [name, column(name)]))
-const derived = (all: Record<string, Derived>, holds?: Derived['holds']) =>
+const columnFields = (...names: string[]) => Object.fromEntries(names.map((name) => [name, columnField(name)]))
+const derivedFields = (all: Record<string, Derived>, holds?: Derived['holds']) =>
   Object.fromEntries(Object.entries(all).map(([name, field]) => [name, { derived: { holds, ...field } }]))
 
 const DEPLOYMENT_HOLDS = { select: HOLDS_FIELDS, of: deploymentHolds }
 const LISTENER_HOLDS = { select: LISTENER_DERIVED.status.select, of: listenerHolds }
 
-export const HOT: Readonly<Record<string, HotType>> = {
+export const COMPILED_TYPES: Readonly<Record<string, CompiledType>> = {
   Deployment: {
     fields: {
-      ...columns('id', 'name', 'source', 'secretReferences', 'imageVersion', 'createdBy', 'createdAt', 'updatedAt'),
-      tenantId: column('workspaceId'),
-      version: column('edit'),
-      ...derived(DERIVED),
-      ...derived(BY_THE_CLOCK, DEPLOYMENT_HOLDS),
+      ...columnFields(
+        'id',
+        'name',
+        'source',
+        'secretReferences',
+        'imageVersion',
+        'createdBy',
+        'createdAt',
+        'updatedAt',
+      ),
+      tenantId: columnField('workspaceId'),
+      version: columnField('edit'),
+      ...derivedFields(DERIVED),
+      ...derivedFields(BY_THE_CLOCK, DEPLOYMENT_HOLDS),
       sourceConfig: { members: {} },
       sourceRevisionConfig: { members: { of: 'latestRevision' } },
-      latestRevision: one('latestRevision'),
-      activeRevision: one('activeRevision'),
-      listener: one('listener'),
-      tracingProject: one('tracingProject'),
+      latestRevision: relationField('latestRevision'),
+      activeRevision: relationField('activeRevision'),
+      listener: relationField('listener'),
+      tracingProject: relationField('tracingProject'),
       revisions: { list: 'revisions' },
       tags: { list: 'tags' },
     },
@@ -65,26 +74,26 @@ export const HOT: Readonly<Record<string, HotType>> = {
   ListenerConfig: { columns: true, fields: {} },
   Revision: {
     fields: {
-      ...columns('id', 'number', 'status', 'statusSince', 'source', 'attempt'),
-      ...columns('createdBy', 'createdAt', 'updatedAt', 'deployedAt'),
-      ...columns('commitMessage', 'commitAuthor', 'installCommand', 'buildCommand'),
-      ...derived(REVISION_DERIVED),
+      ...columnFields('id', 'number', 'status', 'statusSince', 'source', 'attempt'),
+      ...columnFields('createdBy', 'createdAt', 'updatedAt', 'deployedAt'),
+      ...columnFields('commitMessage', 'commitAuthor', 'installCommand', 'buildCommand'),
+      ...derivedFields(REVISION_DERIVED),
       sourceRevisionConfig: { members: {} },
-      deployment: one('deployment'),
+      deployment: relationField('deployment'),
     },
   },
   SourceRevisionConfig: { columns: true, fields: {} },
   Listener: {
     fields: {
-      ...columns('id', 'computeType', 'computeId', 'version', 'podClasses', 'createdBy', 'createdAt', 'updatedAt'),
+      ...columnFields('id', 'computeType', 'computeId', 'version', 'podClasses', 'createdBy', 'createdAt', 'updatedAt'),
       lastSeenAt: { column: 'lastSeenAt', isHeard: true },
-      editVersion: column('edit'),
-      ...derived(LISTENER_DERIVED, LISTENER_HOLDS),
+      editVersion: columnField('edit'),
+      ...derivedFields(LISTENER_DERIVED, LISTENER_HOLDS),
       computeConfig: { members: {} },
       deployments: { list: 'deployments' },
     },
   },
   ListenerComputeConfig: { columns: true, fields: {} },
-  TracingProject: { fields: columns('id', 'name', 'createdAt') },
-  Tag: { fields: columns('id', 'key', 'value', 'createdAt') },
+  TracingProject: { fields: columnFields('id', 'name', 'createdAt') },
+  Tag: { fields: columnFields('id', 'key', 'value', 'createdAt') },
 }

@@ -8,122 +8,129 @@ import { EXACT_UP_TO, exactly } from '../../../domain/paging/total.ts'
 import type { Key, Part, Raw, Rows, Select } from '../../../domain/query-engine/rows.ts'
 import { revisionCountOf, revisionsOf } from '../../../domain/revisions/hot.ts'
 import { parseRevisionFilter, revisionCursor } from '../../../domain/revisions/read.ts'
-import { connection } from './connection-writer.ts'
-import { argumentsOf, NotHot, objectType, type Scope, type Selected } from './compilation.ts'
-import { type Derived, HOT, type HotField } from './field-table.ts'
-import { type Answering, columnWriter, constant, objectOf, valueWriter, type Write } from './value-writers.ts'
+import { argumentReader, type Compilation, NotCompilable, objectType, type SelectedField } from './compilation.ts'
+import { connectionWriter } from './connection-writer.ts'
+import { COMPILED_TYPES, type Derived, type FieldSource } from './field-table.ts'
+import { columnWriter, constantWriter, type Execution, objectWriter, valueWriter, type Write } from './value-writers.ts'
 
 /** The row in Prisma's shape, for what is derived from it. */
 type View = Readonly<Record<string, unknown>>
 
 /** The JSON of an object of `type`, which is the row `part`. */
-export function object(scope: Scope, type: GraphQLObjectType, part: Part, below: SelectionSetNode[]): Write {
-  const hot = HOT[type.name]
-  if (!hot) throw new NotHot()
-  const selected = scope.fields(type, below)
-  const view = viewOf(
+export function rowWriter(
+  compilation: Compilation,
+  type: GraphQLObjectType,
+  part: Part,
+  below: SelectionSetNode[],
+): Write {
+  const source = COMPILED_TYPES[type.name]
+  if (!source) throw new NotCompilable()
+  const selected = compilation.selectedFields(type, below)
+  const view = viewReader(
     part,
-    selected.flatMap(({ name }) => derivedOf(hot.fields[name]) ?? []),
+    selected.flatMap(({ name }) => derivedOf(source.fields[name]) ?? []),
   )
-  const write = objectOf(
+  const write = objectWriter(
     selected.map((one) => {
-      if (!one.field) return { key: one.key, write: constant(type.name) as (row: Raw) => string }
-      const field = hot.fields[one.name] ?? (hot.columns && { column: one.name })
-      if (!field) throw new NotHot()
-      return { key: one.key, write: fieldOf(scope, field, one, part) }
+      if (!one.field) return { key: one.key, write: constantWriter(type.name) as (row: Raw) => string }
+      const field = source.fields[one.name] ?? (source.columns && { column: one.name })
+      if (!field) throw new NotCompilable()
+      return { key: one.key, write: fieldWriter(compilation, field, one, part) }
     }),
   )
-  if (!view) return (row, answer) => write(row, answer, NO_VIEW)
-  return (row, answer) => write(row, answer, view(row, answer))
+  if (!view) return (row, execution) => write(row, execution, NO_VIEW)
+  return (row, execution) => write(row, execution, view(row, execution))
 }
 
 const NO_VIEW: View = {}
-const derivedOf = (field: HotField | undefined) => (field && 'derived' in field ? field.derived : null)
+const derivedOf = (field: FieldSource | undefined) => (field && 'derived' in field ? field.derived : null)
 
 /** Reads what all of the derived fields need, and notes until when they hold. Null: there are none. */
-function viewOf(part: Part, fields: readonly Derived[]): ((row: Raw, answer: Answering) => View) | null {
+function viewReader(part: Part, fields: readonly Derived[]): ((row: Raw, execution: Execution) => View) | null {
   if (fields.length === 0) return null
   const holds = [...new Set(fields.flatMap((field) => field.holds ?? []))]
-  const read = part.reader([...fields, ...holds].map(({ select }) => select).reduce(merged))
-  return (row, answer) => {
+  const read = part.reader([...fields, ...holds].map(({ select }) => select).reduce(mergeSelects))
+  return (row, execution) => {
     const view = read(row)
     for (const { of } of holds) {
-      const end = of(view as never, answer.now)
-      if (end && end.getTime() < answer.until) answer.until = end.getTime()
+      const end = of(view as never, execution.now)
+      if (end && end.getTime() < execution.expiresAtMs) execution.expiresAtMs = end.getTime()
     }
     return view
   }
 }
 
-function merged(left: Select, right: Select): Select {
+function mergeSelects(left: Select, right: Select): Select {
   const both = { ...left }
   for (const [name, what] of Object.entries(right)) {
     const own = both[name]
     both[name] =
-      typeof own === 'object' && typeof what === 'object' ? { select: merged(own.select, what.select) } : what
+      typeof own === 'object' && typeof what === 'object' ? { select: mergeSelects(own.select, what.select) } : what
   }
   return both
 }
 
-function fieldOf(
-  scope: Scope,
-  hot: HotField,
-  selected: Selected,
+function fieldWriter(
+  compilation: Compilation,
+  source: FieldSource,
+  selected: SelectedField,
   part: Part,
-): (row: Raw, answer: Answering, view: View) => string {
+): (row: Raw, execution: Execution, view: View) => string {
   const { below } = selected
   const { type, args } = selected.field!
-  if (args.length > 0 && !('list' in hot)) throw new NotHot()
-  if ('column' in hot) {
-    if (hot.isHeard) scope.showsHeard = true
-    return columnWriter(scope, type, part.kind(hot.column), part.column(hot.column), below)
+  if (args.length > 0 && !('list' in source)) throw new NotCompilable()
+  if ('column' in source) {
+    if (source.isHeard) compilation.showsLastSeen = true
+    return columnWriter(compilation, type, part.kind(source.column), part.column(source.column), below)
   }
-  if ('derived' in hot) {
-    const write = valueWriter(scope, type, below)
-    const { of } = hot.derived
-    return (_row, answer, view) => write(of(view as never, answer.now), answer)
+  if ('derived' in source) {
+    const write = valueWriter(compilation, type, below)
+    const { of } = source.derived
+    return (_row, execution, view) => write(of(view as never, execution.now), execution)
   }
   const named = objectType(selected)
-  if ('one' in hot) {
-    const other = part.one(hot.one)
+  if ('one' in source) {
+    const other = part.one(source.one)
     const { present } = other
-    const write = object(scope, named, other, below)
-    return (row, answer) => (row[present] === null ? 'null' : write(row, answer))
+    const write = rowWriter(compilation, named, other, below)
+    return (row, execution) => (row[present] === null ? 'null' : write(row, execution))
   }
-  if ('members' in hot) {
-    const { of, unless } = hot.members
-    const write = object(scope, named, of ? part.one(of) : part, below)
+  if ('members' in source) {
+    const { of, unless } = source.members
+    const write = rowWriter(compilation, named, of ? part.one(of) : part, below)
     if (!unless) return write
     const key = part.column(unless)
-    return (row, answer) => (row[key] === null ? 'null' : write(row, answer))
+    return (row, execution) => (row[key] === null ? 'null' : write(row, execution))
   }
-  if (hot.list === 'tags') return tags(scope, named, part, below)
-  return hot.list === 'revisions' ? revisions(scope, selected, part) : deployments(scope, selected, part)
+  if (source.list === 'tags') return tagsWriter(compilation, named, part, below)
+  return source.list === 'revisions'
+    ? revisionsWriter(compilation, selected, part)
+    : deploymentsWriter(compilation, selected, part)
 }
 
 /** Nodes that are the rows `part`. */
-export const nodeWriter = (scope: Scope, part: Part) => (selected: Selected) =>
-  object(scope, objectType(selected), part, selected.below)
+export const nodeWriter = (compilation: Compilation, part: Part) => (selected: SelectedField) =>
+  rowWriter(compilation, objectType(selected), part, selected.below)
 
-function tags(scope: Scope, type: GraphQLObjectType, part: Part, below: SelectionSetNode[]): Write {
+function tagsWriter(compilation: Compilation, type: GraphQLObjectType, part: Part, below: SelectionSetNode[]): Write {
   const { key, rows } = tagsOf(part)
-  const write = object(scope, type, rows.root, below)
-  return (row, answer) => `[${((row[key] ?? []) as Raw[]).map((one) => write(one, answer)).join(',')}]`
+  const write = rowWriter(compilation, type, rows.root, below)
+  return (row, execution) => `[${((row[key] ?? []) as Raw[]).map((one) => write(one, execution)).join(',')}]`
 }
 
 interface RevisionArguments extends Window {
   status?: readonly string[] | null
 }
 
-function revisions(scope: Scope, selected: Selected, part: Part): Write {
-  const args = argumentsOf<RevisionArguments>(selected)
-  const of = (variables: Answering['variables']) => {
+function revisionsWriter(compilation: Compilation, selected: SelectedField, part: Part): Write {
+  const args = argumentReader<RevisionArguments>(selected)
+  const of = (variables: Execution['variables']) => {
     const window = args(variables)
     return { window, filter: parseRevisionFilter({ status: window.status }) }
   }
   const { key, rows } = revisionsOf(part, of)
   const number = rows.root.column('number')
-  return page(scope, selected, {
+  return pageWriter(compilation, selected, {
     list: { key, rows },
     count: () => revisionCountOf(part, (variables) => of(variables).filter),
     window: args,
@@ -131,11 +138,11 @@ function revisions(scope: Scope, selected: Selected, part: Part): Write {
   })
 }
 
-function deployments(scope: Scope, selected: Selected, part: Part): Write {
-  const window = argumentsOf<Window>(selected)
+function deploymentsWriter(compilation: Compilation, selected: SelectedField, part: Part): Write {
+  const window = argumentReader<Window>(selected)
   const list = deploymentsOf(part, window)
   const sorted = list.rows.root.reader({ id: true, createdAt: true })
-  return page(scope, selected, {
+  return pageWriter(compilation, selected, {
     list,
     count: () => deploymentCountOf(part),
     window,
@@ -143,25 +150,29 @@ function deployments(scope: Scope, selected: Selected, part: Part): Write {
   })
 }
 
-interface Below {
+interface NestedPage {
   list: { key: Key; rows: Rows }
   /** Selects the total. */
   count(): Key
-  window: (variables: Answering['variables']) => Window
+  window: (variables: Execution['variables']) => Window
   cursorOf: (row: Raw) => string
 }
 
 /** A page of what is below a row. */
-function page(scope: Scope, selected: Selected, { list: { key, rows }, count, window, cursorOf }: Below): Write {
+function pageWriter(
+  compilation: Compilation,
+  selected: SelectedField,
+  { list: { key, rows }, count, window, cursorOf }: NestedPage,
+): Write {
   let counted: Key | undefined
-  const write = connection(scope, selected, nodeWriter(scope, rows.root), () => {
+  const write = connectionWriter(compilation, selected, nodeWriter(compilation, rows.root), () => {
     counted ??= count()
   })
-  return (row, answer) => {
-    const own = window(answer.variables)
+  return (row, execution) => {
+    const own = window(execution.variables)
     const total = counted === undefined ? null : exactly(row[counted] as number)
     // reckoned by Pothos
-    if (total && total.count > EXACT_UP_TO) throw new NotHot()
-    return write({ slice: cut(own, (row[key] ?? []) as Raw[]), window: own, cursorOf, total }, answer)
+    if (total && total.count > EXACT_UP_TO) throw new NotCompilable()
+    return write({ slice: cut(own, (row[key] ?? []) as Raw[]), window: own, cursorOf, total }, execution)
   }
 }

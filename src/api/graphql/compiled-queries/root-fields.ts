@@ -12,19 +12,19 @@ import type { TableName } from '../../../domain/query-engine/tables.ts'
 import { readOneRevision } from '../../../domain/revisions/hot.ts'
 import { readTags } from '../../../domain/tags/hot.ts'
 import { toSnake } from '../builder/naming.ts'
-import { connection } from './connection-writer.ts'
-import { nodeWriter, object } from './object-writer.ts'
-import { argumentsOf, NotHot, objectType, type Scope, type Selected } from './compilation.ts'
-import type { Answering } from './value-writers.ts'
+import { argumentReader, type Compilation, NotCompilable, objectType, type SelectedField } from './compilation.ts'
+import { connectionWriter } from './connection-writer.ts'
+import { nodeWriter, rowWriter } from './object-writer.ts'
+import type { Execution } from './value-writers.ts'
 
 /** The JSON of one field. Throws whatever Pothos is to present. */
-export type Root = (answer: Answering) => Promise<string>
+export type RootReader = (execution: Execution) => Promise<string>
 
 /** More tables and lists in one statement take Postgres more to plan than they save. */
-const MOST_JOINS = 12
+const MAX_JOINS = 12
 
-function selectionOf(rows: Rows): PlannedRead {
-  if (rows.joins > MOST_JOINS || !rows.fits) throw new NotHot()
+function plannedRead(rows: Rows): PlannedRead {
+  if (rows.joins > MAX_JOINS || !rows.fits) throw new NotCompilable()
   return new PlannedRead(rows)
 }
 
@@ -37,80 +37,81 @@ const NEWEST_FIRST: DeploymentOrder = { by: 'CREATED_AT', direction: 'desc' }
 const NO_FILTER: DeploymentFilter = parseFilter({})
 type Sorted = Parameters<typeof deploymentCursor>[1]
 
-function deployments(scope: Scope, selected: Selected): Root {
-  const args = argumentsOf<ListArguments>(selected)
+function deploymentsField(compilation: Compilation, selected: SelectedField): RootReader {
+  const args = argumentReader<ListArguments>(selected)
   const rows = new Rows('Deployment')
   const sorted = rows.root.reader({ id: true, attention: true, createdAt: true, updatedAt: true, name: true })
   let counts = false
-  const write = connection(scope, selected, nodeWriter(scope, rows.root), () => {
+  const write = connectionWriter(compilation, selected, nodeWriter(compilation, rows.root), () => {
     counts = true
   })
-  const selection = selectionOf(rows)
-  return async (answer) => {
-    const { ctx, variables } = answer
+  const selection = plannedRead(rows)
+  return async (execution) => {
+    const { ctx, variables } = execution
     const { filter: given, orderBy, ...window } = args(variables)
     const filter = given ? parseFilter(toSnake(given)) : NO_FILTER
     const order = orderBy ? { by: orderBy.field, direction: orderBy.direction } : NEWEST_FIRST
     // which rows there are changes with time, too
-    if (filter.status !== undefined || filter.serving !== undefined) answer.until = answer.now.getTime()
+    if (filter.status !== undefined || filter.serving !== undefined) execution.expiresAtMs = execution.now.getTime()
     const slice = await readWindow(ctx, { selection, variables }, window, filter, order, counts)
-    answer.versions.push(versionOf(slice.rows))
+    execution.versions.push(versionOf(slice.rows))
     const cursorOf = (row: Raw) => deploymentCursor(order, sorted(row) as unknown as Sorted)
-    return write({ slice, window, cursorOf, total: slice.total }, answer)
+    return write({ slice, window, cursorOf, total: slice.total }, execution)
   }
 }
 
 /** A list of `table` that is sorted by time of creation. */
-const newest =
+const listField =
   (table: TableName, read: typeof readTags) =>
-  (scope: Scope, selected: Selected): Root => {
-    const args = argumentsOf<Window>(selected)
+  (compilation: Compilation, selected: SelectedField): RootReader => {
+    const args = argumentReader<Window>(selected)
     const rows = new Rows(table)
     const sorted = rows.root.reader({ id: true, createdAt: true })
     let counts = false
-    const write = connection(scope, selected, nodeWriter(scope, rows.root), () => {
+    const write = connectionWriter(compilation, selected, nodeWriter(compilation, rows.root), () => {
       counts = true
     })
-    const selection = selectionOf(rows)
-    return async (answer) => {
-      const { ctx, variables } = answer
+    const selection = plannedRead(rows)
+    return async (execution) => {
+      const { ctx, variables } = execution
       const window = args(variables)
       const slice = await read(ctx, { selection, variables }, window, counts)
-      if (counts && !slice.total) throw new NotHot()
-      answer.versions.push(versionOf(slice.rows))
+      if (counts && !slice.total) throw new NotCompilable()
+      execution.versions.push(versionOf(slice.rows))
       const cursorOf = (row: Raw) => newestCursor(sorted(row) as unknown as Parameters<typeof newestCursor>[0])
-      return write({ slice, window, cursorOf, total: slice.total }, answer)
+      return write({ slice, window, cursorOf, total: slice.total }, execution)
     }
   }
 
-type Read = (answer: Answering, selection: PlannedRead, id: string) => Promise<Raw>
+type Read = (execution: Execution, selection: PlannedRead, id: string) => Promise<Raw>
 
 /** A look-up by id. */
-const one =
+const lookupField =
   (table: TableName, read: Read) =>
-  (scope: Scope, selected: Selected): Root => {
-    const args = argumentsOf<{ id: string }>(selected)
+  (compilation: Compilation, selected: SelectedField): RootReader => {
+    const args = argumentReader<{ id: string }>(selected)
     const rows = new Rows(table)
-    const write = object(scope, objectType(selected), rows.root, selected.below)
-    const selection = selectionOf(rows)
-    return async (answer) => {
-      const row = await read(answer, selection, args(answer.variables).id)
-      answer.versions.push(versionOf([row]))
-      return write(row, answer)
+    const write = rowWriter(compilation, objectType(selected), rows.root, selected.below)
+    const selection = plannedRead(rows)
+    return async (execution) => {
+      const row = await read(execution, selection, args(execution.variables).id)
+      execution.versions.push(versionOf([row]))
+      return write(row, execution)
     }
   }
 
-export const ROOTS: Readonly<Record<string, (scope: Scope, selected: Selected) => Root>> = {
-  deployments,
-  deployment: one('Deployment', ({ ctx, variables }, selection, id) =>
-    readOne(ctx, { selection, variables }, { path: { deployment_id: id } }),
-  ),
-  listeners: newest('Listener', readListeners),
-  listener: one('Listener', ({ ctx, variables }, selection, id) =>
-    readListener(ctx, { selection, variables }, { path: { listener_id: id } }),
-  ),
-  tags: newest('Tag', readTags),
-  revision: one('Revision', ({ ctx, variables }, selection, id) =>
-    readOneRevision(ctx, selection, variables, { path: { revision_id: id } }),
-  ),
-}
+export const ROOT_FIELDS: Readonly<Record<string, (compilation: Compilation, selected: SelectedField) => RootReader>> =
+  {
+    deployments: deploymentsField,
+    deployment: lookupField('Deployment', ({ ctx, variables }, selection, id) =>
+      readOne(ctx, { selection, variables }, { path: { deployment_id: id } }),
+    ),
+    listeners: listField('Listener', readListeners),
+    listener: lookupField('Listener', ({ ctx, variables }, selection, id) =>
+      readListener(ctx, { selection, variables }, { path: { listener_id: id } }),
+    ),
+    tags: listField('Tag', readTags),
+    revision: lookupField('Revision', ({ ctx, variables }, selection, id) =>
+      readOneRevision(ctx, selection, variables, { path: { revision_id: id } }),
+    ),
+  }

@@ -12,26 +12,26 @@ import type { Key, Raw } from '../../../domain/query-engine/rows.ts'
 import { isoOf } from '../../../domain/query-engine/values.ts'
 import type { ColumnType } from '../../../domain/sql/columns.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import { NotHot, type Scope, type Variables } from './compilation.ts'
+import { type Compilation, NotCompilable, type Variables } from './compilation.ts'
 
 /** One answer while it is made. */
-export interface Answering {
+export interface Execution {
   ctx: GraphQLContext
   variables: Variables
   now: Date
   /** ms since 1970: when the passing of time alone may change the answer */
-  until: number
+  expiresAtMs: number
   /** of the workspace, in the snapshots of the statements: those that had a row to tell it with */
   versions: (string | null)[]
 }
 
 /** JSON of something that is found in a row. */
-export type Write = (row: Raw, answer: Answering) => string
+export type Write = (row: Raw, execution: Execution) => string
 /** JSON of a value that is there already. */
-type WriteValue = (value: unknown, answer: Answering) => string
+type WriteValue = (value: unknown, execution: Execution) => string
 
 /** An object, of its members' names and values. */
-export function objectOf<Args extends unknown[]>(
+export function objectWriter<Args extends unknown[]>(
   members: readonly { key: string; write: (...args: Args) => string }[],
 ): (...args: Args) => string {
   const parts = members.map(({ key, write }, i) => ({ text: `${i === 0 ? '' : ','}${JSON.stringify(key)}:`, write }))
@@ -42,31 +42,31 @@ export function objectOf<Args extends unknown[]>(
   }
 }
 
-export const constant = (value: unknown) => {
+export const constantWriter = (value: unknown) => {
   const json = JSON.stringify(value)
   return () => json
 }
 
 /** Where the schema says that there is always something, nothing is an error: Pothos tells it. */
 function orNull(type: GraphQLOutputType, write: WriteValue): WriteValue {
-  if (!isNonNullType(type)) return (value, answer) => (value == null ? 'null' : write(value, answer))
-  return (value, answer) => {
-    if (value == null) throw new NotHot()
-    return write(value, answer)
+  if (!isNonNullType(type)) return (value, execution) => (value == null ? 'null' : write(value, execution))
+  return (value, execution) => {
+    if (value == null) throw new NotCompilable()
+    return write(value, execution)
   }
 }
 
 /** A column that holds `kind`. */
 export function columnWriter(
-  scope: Scope,
+  compilation: Compilation,
   type: GraphQLOutputType,
   kind: ColumnType,
   key: Key,
   below: SelectionSetNode[],
 ): Write {
   const write =
-    kind === 'json' || kind === 'texts' ? valueWriter(scope, type, below) : orNull(type, scalarWriter(type, kind))
-  return (row, answer) => write(row[key], answer)
+    kind === 'json' || kind === 'texts' ? valueWriter(compilation, type, below) : orNull(type, scalarWriter(type, kind))
+  return (row, execution) => write(row[key], execution)
 }
 
 function scalarWriter(type: GraphQLOutputType, kind: ColumnType): WriteValue {
@@ -75,35 +75,35 @@ function scalarWriter(type: GraphQLOutputType, kind: ColumnType): WriteValue {
     const names = new Map(inner.getValues().map(({ name, value }) => [value, JSON.stringify(name)]))
     return (value) => {
       const name = names.get(value)
-      if (name === undefined) throw new NotHot()
+      if (name === undefined) throw new NotCompilable()
       return name
     }
   }
-  if (!isLeafType(inner)) throw new NotHot()
+  if (!isLeafType(inner)) throw new NotCompilable()
   if (kind === 'time') return (value) => `"${isoOf(value as string)}"`
   if (kind === 'text') return (value) => JSON.stringify(value)
   if (kind === 'int' || kind === 'bool') return (value) => String(value)
-  throw new NotHot()
+  throw new NotCompilable()
 }
 
 /** A value in the code's own form. Objects are read by the schema's resolvers, which here need nothing but the object. */
-export function valueWriter(scope: Scope, type: GraphQLOutputType, below: SelectionSetNode[]): WriteValue {
-  if (isNonNullType(type)) return orNull(type, valueWriter(scope, type.ofType, below))
+export function valueWriter(compilation: Compilation, type: GraphQLOutputType, below: SelectionSetNode[]): WriteValue {
+  if (isNonNullType(type)) return orNull(type, valueWriter(compilation, type.ofType, below))
   if (isListType(type)) {
-    const item = valueWriter(scope, type.ofType, below)
-    return orNull(type, (list, answer) => `[${(list as unknown[]).map((one) => item(one, answer)).join(',')}]`)
+    const item = valueWriter(compilation, type.ofType, below)
+    return orNull(type, (list, execution) => `[${(list as unknown[]).map((one) => item(one, execution)).join(',')}]`)
   }
   if (isLeafType(type)) return orNull(type, (value) => JSON.stringify(type.serialize(value)))
-  if (!isObjectType(type)) throw new NotHot()
-  const members = scope.fields(type, below).map(({ key, name, field, below }) => {
-    if (!field) return { key, write: constant(type.name) }
-    if (field.args.length > 0) throw new NotHot()
-    const write = valueWriter(scope, field.type, below)
+  if (!isObjectType(type)) throw new NotCompilable()
+  const members = compilation.selectedFields(type, below).map(({ key, name, field, below }) => {
+    if (!field) return { key, write: constantWriter(type.name) }
+    if (field.args.length > 0) throw new NotCompilable()
+    const write = valueWriter(compilation, field.type, below)
     const { resolve } = field
     if (!resolve)
-      return { key, write: (value: Record<string, unknown>, answer: Answering) => write(value[name], answer) }
+      return { key, write: (value: Record<string, unknown>, execution: Execution) => write(value[name], execution) }
     const get = resolve as (value: unknown, args: object, ctx: GraphQLContext) => unknown
-    return { key, write: (value: object, answer: Answering) => write(get(value, {}, answer.ctx), answer) }
+    return { key, write: (value: object, execution: Execution) => write(get(value, {}, execution.ctx), execution) }
   })
-  return orNull(type, objectOf(members) as WriteValue)
+  return orNull(type, objectWriter(members) as WriteValue)
 }

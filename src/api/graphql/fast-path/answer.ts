@@ -1,29 +1,30 @@
 /** The answer to a query that is known: here meet what is asked and how it is read. */
 import { type ExecutionResult, execute, type GraphQLSchema } from 'graphql'
-import type { Made, Reuse } from '../../response-cache/response-cache.ts'
+import type { Db } from '../../../domain/transaction/context.ts'
+import type { FreshResponse, ResponseCache } from '../../response-cache/response-cache.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import type { HotPlan } from '../compiled-queries/compile.ts'
-import type { LearnedQuery } from './document-cache.ts'
+import type { CompiledQuery } from '../compiled-queries/compile.ts'
+import type { CachedQuery } from './document-cache.ts'
 
 /** What a query is asked with. */
-export interface Question {
-  query: LearnedQuery
+export interface QueryCall {
+  query: CachedQuery
   /** as they were sent */
-  sent: Record<string, unknown>
+  sentVariables: Record<string, unknown>
   /** as a plan takes them */
   variables: Record<string, unknown>
 }
 
-const numbers = new WeakMap<LearnedQuery, number>()
-let lastNumber = 0
+const queryIds = new WeakMap<CachedQuery, number>()
+let lastQueryId = 0
 
 /** Of a query, as long as it is learned: no other one ever has it. */
-function numberOf(query: LearnedQuery): number {
-  let number = numbers.get(query)
+function queryId(query: CachedQuery): number {
+  let number = queryIds.get(query)
   if (number === undefined) {
-    lastNumber++
-    number = lastNumber
-    numbers.set(query, number)
+    lastQueryId++
+    number = lastQueryId
+    queryIds.set(query, number)
   }
   return number
 }
@@ -32,30 +33,30 @@ function numberOf(query: LearnedQuery): number {
  * JSON of the answer to a query that has a plan; the one that was given before, while nothing has changed since. Throws where
  * the resolvers have to answer.
  */
-export function answerOf(
-  reuse: Reuse,
+export function answerCompiled(
+  responseCache: ResponseCache,
   ctx: GraphQLContext,
-  plan: HotPlan,
-  { query, sent, variables }: Question,
+  plan: CompiledQuery,
+  { query, sentVariables: sent, variables }: QueryCall,
 ): Promise<string | Buffer> {
-  const make = async (): Promise<Made<string | Buffer>> => {
-    const { data, version, holdsUntil } = await plan.run(ctx, variables)
+  const make = async (): Promise<FreshResponse<string | Buffer>> => {
+    const { data, version, expiresAt: holdsUntil } = await plan.run(ctx, variables)
     const text = `{"data":${data}}`
     const keep = () => {
       const value = Buffer.from(text)
       return { value, bytes: value.length }
     }
     // what is not shown the plan has left out of its version
-    return { value: text, keep, version, showsHeard: true, holdsUntil }
+    return { value: text, toEntry: keep, version, showsLastSeen: true, expiresAt: holdsUntil }
   }
-  return reuse.answer(ctx, `${numberOf(query)} ${JSON.stringify(sent)}`, make)
+  return responseCache.getOrRead(ctx, `${queryId(query)} ${JSON.stringify(sent)}`, make)
 }
 
 /** By the resolvers: what Yoga would get, too. */
-export async function resolve(
+export async function answerByResolvers(
   schema: GraphQLSchema,
   ctx: GraphQLContext,
-  { query, sent }: Question,
+  { query, sentVariables: sent }: QueryCall,
 ): Promise<ExecutionResult> {
   const { document, operation } = query
   return execute({
@@ -65,4 +66,17 @@ export async function resolve(
     contextValue: ctx,
     variableValues: sent,
   })
+}
+
+/** The same context, and whatever it asks of the database fails at once with this error. So the resolvers present it as their own. */
+export function withoutDatabase(ctx: GraphQLContext, error: unknown): GraphQLContext {
+  const fail = () => {
+    const failed = Promise.reject(error)
+    // what asks for several things at once may look at the first failure alone
+    failed.catch(() => {})
+    return failed
+  }
+  // a client, its models and their methods, and templates: all that is called fails
+  const away: unknown = new Proxy(() => {}, { get: () => away, apply: fail })
+  return { ...ctx, db: away as Db, query: fail, transact: fail }
 }

@@ -11,40 +11,40 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql'
-import { type HotPlan, planHot } from '../compiled-queries/compile.ts'
-import { Remembered } from './segmented-lru.ts'
+import { type CompiledQuery, compileQuery } from '../compiled-queries/compile.ts'
+import { SegmentedLru } from './segmented-lru.ts'
 
-const DOCUMENTS = { most: 500, text: 512 * 1024, longest: 32 * 1024 }
+const DOCUMENTS = { maxEntries: 500, maxTotalLength: 512 * 1024, maxKeyLength: 32 * 1024 }
 /** Values of Accept. */
-const TYPES = { most: 80, text: 16_000, longest: 200 }
+const CONTENT_TYPES = { maxEntries: 80, maxTotalLength: 16_000, maxKeyLength: 200 }
 
 /** A query that can be answered past Yoga. */
-export interface LearnedQuery {
+export interface CachedQuery {
   document: DocumentNode
   /** how many operations its document has */
-  operations: number
+  operationCount: number
   operation: OperationDefinitionNode
   /** null: the resolvers have to answer */
-  plan: HotPlan | null
+  compiled: CompiledQuery | null
 }
 
-interface Learned {
+interface CachedDocument {
   document: DocumentNode
   /** those that were executed; null: not planned before somebody asks again */
-  queries: Map<OperationDefinitionNode, LearnedQuery | null>
+  queries: Map<OperationDefinitionNode, CachedQuery | null>
 }
 
-export class Learning {
+export class DocumentCache {
   readonly #schema: GraphQLSchema
-  readonly #documents = new Remembered<Learned>(DOCUMENTS)
-  readonly #types = new Remembered<{ type: string }>(TYPES)
+  readonly #documents = new SegmentedLru<CachedDocument>(DOCUMENTS)
+  readonly #contentTypes = new SegmentedLru<{ type: string }>(CONTENT_TYPES)
 
   constructor(schema: GraphQLSchema) {
     this.#schema = schema
   }
 
   /** An operation was executed without an error. */
-  executed(text: string, document: DocumentNode, operationName: string | null): void {
+  recordExecuted(text: string, document: DocumentNode, operationName: string | null): void {
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== OperationTypeNode.QUERY) return
     const known = this.#documents.peek(text)
@@ -54,27 +54,32 @@ export class Learning {
   }
 
   /** Such an operation was answered in this type, for this header (empty: there was none). */
-  answered(accept: string, type: string): void {
-    this.#types.set(accept, { type })
+  recordContentType(accept: string, type: string): void {
+    this.#contentTypes.set(accept, { type })
   }
 
   /** The type of the answer for this header; undefined: Yoga has to decide. */
-  typeFor(accept: string): string | undefined {
-    return this.#types.get(accept)?.type
+  contentTypeFor(accept: string): string | undefined {
+    return this.#contentTypes.get(accept)?.type
   }
 
   /** Null: Yoga has to answer it. */
-  find(text: string, operationName: string | null): LearnedQuery | null {
+  find(text: string, operationName: string | null): CachedQuery | null {
     const known = this.#documents.get(text)
     const operation = known && getOperationAST(known.document, operationName)
     if (!operation || !known.queries.has(operation)) return null
-    const query = known.queries.get(operation) ?? this.#plan(known.document, operation)
+    const query = known.queries.get(operation) ?? this.#compile(known.document, operation)
     known.queries.set(operation, query)
     return query
   }
 
-  #plan(document: DocumentNode, operation: OperationDefinitionNode): LearnedQuery {
+  #compile(document: DocumentNode, operation: OperationDefinitionNode): CachedQuery {
     const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length
-    return { document, operations, operation, plan: planHot(this.#schema, document, operation) }
+    return {
+      document,
+      operationCount: operations,
+      operation,
+      compiled: compileQuery(this.#schema, document, operation),
+    }
   }
 }

@@ -8,23 +8,21 @@ import { type ExecutionResult, type GraphQLSchema, getVariableValues } from 'gra
 import { databaseFailure } from '../../../domain/errors/database-error.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
-import type { Visit } from '../../limits/request-scope.ts'
+import type { RequestScope } from '../../limits/request-scope.ts'
 import type { Relay } from '../../realtime/relay.ts'
-import type { Reuse } from '../../response-cache/response-cache.ts'
+import type { ResponseCache } from '../../response-cache/response-cache.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { COST_LIMIT, costOf } from '../builder/cost.ts'
-import { answerOf, resolve } from './answer.ts'
-import { wholeBody } from './body.ts'
-import { withoutDatabase } from './database-unavailable.ts'
-import type { LearnedQuery, Learning } from './document-cache.ts'
-import { HEAVY_COST, HEAVY_TEXT, type HeavyTurns } from './heavy-query-semaphore.ts'
-import { readAsked } from './request-body.ts'
+import { answerByResolvers, answerCompiled, withoutDatabase } from './answer.ts'
+import type { CachedQuery, DocumentCache } from './document-cache.ts'
+import { HEAVY_COST, HEAVY_DOCUMENT_LENGTH, type HeavyQuerySemaphore } from './heavy-query-semaphore.ts'
+import { parseRequestBody, readRequestBody } from './request-body.ts'
 
 /** Bytes of a body. Longer ones are rare, and have large values in them. */
-const LONGEST_BODY = 64 * 1024
+const MAX_BODY_BYTES = 64 * 1024
 const JSON_TYPE = /^application\/json(?:; ?charset=(?:utf-8|UTF-8))?$/
 /** With one of them it is no ordinary request. */
-const RARE_HEADERS = [
+const EXCLUDED_HEADERS = [
   'idempotency-key',
   'if-match',
   'if-none-match',
@@ -35,102 +33,115 @@ const RARE_HEADERS = [
   'expect',
 ] as const
 
-export interface EntryOptions {
+export interface FastPathOptions {
   schema: GraphQLSchema
   relay: Relay
   authenticate: Authenticate
-  learning: Learning
-  heavy: HeavyTurns
-  reuse: Reuse
+  documentCache: DocumentCache
+  heavyQueries: HeavyQuerySemaphore
+  responseCache: ResponseCache
 }
 
 /** What the entry tells Yoga of a request that it has begun. */
-export interface Begun {
+export interface Handover {
   /** the caller, or why there is none: it is asked and counted only once */
   caller?: Promise<RequestContext>
   /** with errors, which Yoga presents */
   result?: ExecutionResult
 }
 
-export interface Entry {
+export interface FastPath {
   /** Whether it was answered, or needs no answer any more. If not, Yoga has to answer it, with what is in `begun`. */
-  answer(request: FastifyRequest, reply: FastifyReply, visit: Visit, begun: Begun): Promise<boolean>
+  tryAnswer(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    requestScope: RequestScope,
+    handover: Handover,
+  ): Promise<boolean>
 }
 
 /** What is asked, and of which query. */
-interface Known {
-  query: LearnedQuery
+interface MatchedRequest {
+  query: CachedQuery
   /** of its document */
-  text: string
+  documentText: string
   /** the variables, as they were sent */
-  sent: Record<string, unknown>
+  sentVariables: Record<string, unknown>
 }
 
 /** The request, as resolvers know it. */
 class Request {
-  readonly #visit: Visit
-  constructor(visit: Visit) {
-    this.#visit = visit
+  readonly #requestScope: RequestScope
+  constructor(requestScope: RequestScope) {
+    this.#requestScope = requestScope
   }
   get signal(): AbortSignal {
-    return this.#visit.gone
+    return this.#requestScope.gone
   }
 }
 
-export function createEntry({ schema, relay, authenticate, learning, heavy, reuse }: EntryOptions): Entry {
+export function createFastPath({
+  schema,
+  relay,
+  authenticate,
+  documentCache,
+  heavyQueries,
+  responseCache,
+}: FastPathOptions): FastPath {
   /** JSON of the answer; null: Yoga has to answer. */
   async function read(
     caller: RequestContext,
-    visit: Visit,
-    known: Known,
-    begun: Begun,
+    requestScope: RequestScope,
+    known: MatchedRequest,
+    handover: Handover,
   ): Promise<string | Buffer | null> {
-    const { query, text, sent } = known
-    const { document, operation, plan } = query
-    if (caller.actor.role === 'agent' && (query.operations > 1 || text.length > HEAVY_TEXT)) return null
+    const { query, documentText: text, sentVariables: sent } = known
+    const { document, operation, compiled: plan } = query
+    if (caller.actor.role === 'agent' && (query.operationCount > 1 || text.length > HEAVY_DOCUMENT_LENGTH)) return null
     const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], sent, { maxErrors: 1 })
     if (!coerced) return null
     const name = operation.name?.value
     const cost = costOf({ schema, document, operationName: name, variables: sent, ctx: caller })
     if (cost === 0 || cost > COST_LIMIT) return null
-    if (text.length > HEAVY_TEXT || cost > HEAVY_COST) await heavy.enter(visit, caller.actor, visit)
-    let ctx: GraphQLContext = { relay, lastEventId: null, request: new Request(visit), cost, ...caller }
+    if (text.length > HEAVY_DOCUMENT_LENGTH || cost > HEAVY_COST)
+      await heavyQueries.acquire(requestScope, caller.actor, requestScope)
+    let ctx: GraphQLContext = { relay, lastEventId: null, request: new Request(requestScope), cost, ...caller }
     if (plan)
       try {
-        return await answerOf(reuse, ctx, plan, { query, sent, variables: coerced })
+        return await answerCompiled(responseCache, ctx, plan, { query, sentVariables: sent, variables: coerced })
       } catch (error) {
         // the resolvers say what is wrong, or have the answer; but what has kept somebody waiting in vain is not asked again
         if (databaseFailure(error) !== null) ctx = withoutDatabase(ctx, error)
       }
-    const result = await resolve(schema, ctx, { query, sent, variables: coerced })
+    const result = await answerByResolvers(schema, ctx, { query, sentVariables: sent, variables: coerced })
     if (!result.errors) return JSON.stringify(result)
-    begun.result = result
+    handover.result = result
     return null
   }
 
   return {
-    async answer(request, { raw: response }, visit, begun) {
+    async tryAnswer(request, { raw: response }, requestScope, handover) {
       const { raw } = request
       const length = bodyLength(request)
       if (length === 0) return false
-      const type = learning.typeFor(raw.headers.accept ?? '')
+      const type = documentCache.contentTypeFor(raw.headers.accept ?? '')
       if (type === undefined) return false
-      begun.caller = (async () => authenticate(raw.headers, request.id, visit))()
-      const caller = await begun.caller.catch(() => null)
+      handover.caller = (async () => authenticate(raw.headers, request.id, requestScope))()
+      const caller = await handover.caller.catch(() => null)
       if (caller === null || caller.actor.role === 'listener' || caller.actor.role === 'builder') return false
       request.subject = caller.actor.subject
-      const body = await wholeBody(raw, length)
-      if (body === null) return true
-      const asked = readAsked(body)
-      const query = asked && learning.find(asked.query, asked.operationName)
-      const known = query && { query, text: asked.query, sent: asked.variables }
+      const bytes = await readRequestBody(raw, length)
+      if (bytes === null) return true
+      const body = parseRequestBody(bytes)
+      const query = body && documentCache.find(body.query, body.operationName)
+      const known = query && { query, documentText: body.query, sentVariables: body.variables }
       // who is refused a turn is told so by Yoga
-      const text = known && (await read(caller, visit, known, begun).catch(() => null))
+      const text = known && (await read(caller, requestScope, known, handover).catch(() => null))
       if (text === null) {
-        raw.unshift(body)
+        raw.unshift(bytes)
         return false
       }
-      heavy.leave(visit)
+      heavyQueries.release(requestScope)
       // it has been read, and ends now
       raw.resume()
       if (response.destroyed || response.writableEnded) return true
@@ -144,7 +155,7 @@ export function createEntry({ schema, relay, authenticate, learning, heavy, reus
 /** Of an ordinary request in JSON; 0: it is another one. */
 function bodyLength({ raw: { method, url, headers } }: FastifyRequest): number {
   if (method !== 'POST' || url !== '/graphql' || !JSON_TYPE.test(headers['content-type'] ?? '')) return 0
-  for (const name of RARE_HEADERS) if (headers[name] !== undefined) return 0
+  for (const name of EXCLUDED_HEADERS) if (headers[name] !== undefined) return 0
   const { 'content-length': length = '' } = headers
-  return /^\d{1,6}$/.test(length) && Number(length) <= LONGEST_BODY ? Number(length) : 0
+  return /^\d{1,6}$/.test(length) && Number(length) <= MAX_BODY_BYTES ? Number(length) : 0
 }

@@ -5,21 +5,21 @@
 import { LRUCache } from 'lru-cache'
 
 interface Bounds {
-  most: number
+  maxEntries: number
   /** characters of all texts together */
-  text: number
+  maxTotalLength: number
   /** of a single one; a longer one is not remembered */
-  longest: number
+  maxKeyLength: number
 }
 
 /** The part of the bounds that is for what came once. */
-const ONCE = 1 / 4
+const PROBATION_SHARE = 1 / 4
 
-export class Remembered<T extends object> {
-  readonly #again: LRUCache<string, T>
-  readonly #once: LRUCache<string, T>
+export class SegmentedLru<T extends object> {
+  readonly #protected: LRUCache<string, T>
+  readonly #probation: LRUCache<string, T>
 
-  constructor({ most, text, longest }: Bounds) {
+  constructor({ maxEntries: most, maxTotalLength: text, maxKeyLength: longest }: Bounds) {
     const part = (share: number) =>
       new LRUCache<string, T>({
         max: Math.ceil(most * share),
@@ -27,29 +27,29 @@ export class Remembered<T extends object> {
         maxEntrySize: longest,
         sizeCalculation: (_value, text) => Math.max(text.length, 1),
       })
-    this.#again = part(1 - ONCE)
-    this.#once = part(ONCE)
+    this.#protected = part(1 - PROBATION_SHARE)
+    this.#probation = part(PROBATION_SHARE)
   }
 
   /** Somebody asks for it again. */
   get(text: string): T | undefined {
-    const known = this.#again.get(text)
+    const known = this.#protected.get(text)
     if (known) return known
-    const once = this.#once.get(text)
+    const once = this.#probation.get(text)
     if (once) {
-      this.#once.delete(text)
-      this.#again.set(text, once)
+      this.#probation.delete(text)
+      this.#protected.set(text, once)
     }
     return once
   }
 
   /** What is known of it, whoever has asked. */
   peek(text: string): T | undefined {
-    return this.#again.peek(text) ?? this.#once.peek(text)
+    return this.#protected.peek(text) ?? this.#probation.peek(text)
   }
 
   set(text: string, value: T): void {
-    if (this.#again.has(text)) this.#again.set(text, value)
-    else this.#once.set(text, value)
+    if (this.#protected.has(text)) this.#protected.set(text, value)
+    else this.#probation.set(text, value)
   }
 }

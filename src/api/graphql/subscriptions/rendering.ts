@@ -30,9 +30,9 @@ export interface Operation {
 }
 
 /** Values of one group that are executed at a time when their fields have to be read. */
-const AT_ONCE = 4
+const MAX_CONCURRENT_VALUES = 4
 /** Groups whose fields have to be read, at a time: they leave connections of the pool to others. */
-const READING = new Limit(4)
+const READING_GROUPS = new Limit(4)
 const FOREVER = new AbortController().signal
 setMaxListeners(0, FOREVER)
 
@@ -55,8 +55,8 @@ export function graphqlRendering(operation: Operation): Rendering<unknown> {
     const one = (rootValue: unknown) =>
       execute({ schema, document, operationName, variableValues: variables, rootValue, contextValue })
     const texts: string[] = []
-    for (let from = 0; from < values.length; from += AT_ONCE) {
-      const results = values.slice(from, from + AT_ONCE).map(one)
+    for (let from = 0; from < values.length; from += MAX_CONCURRENT_VALUES) {
+      const results = values.slice(from, from + MAX_CONCURRENT_VALUES).map(one)
       reads ||= results.some((result) => result instanceof Promise)
       for (const result of reads ? await Promise.all(results) : (results as ExecutionResult[]))
         texts.push(resultText(result, core.log, requestId))
@@ -66,7 +66,7 @@ export function graphqlRendering(operation: Operation): Rendering<unknown> {
 
   return {
     key,
-    render: (values) => (reads ? READING.run(FOREVER, () => render(values)) : render(values)),
+    render: (values) => (reads ? READING_GROUPS.run(FOREVER, () => render(values)) : render(values)),
   }
 }
 

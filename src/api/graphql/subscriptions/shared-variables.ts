@@ -5,28 +5,28 @@
 import { type DocumentNode, Kind, visit } from 'graphql'
 
 /** Argument of a subscription that says where its stream begins. */
-const PLACE = 'after'
+const CURSOR_ARGUMENT = 'after'
 
 /** All variables but those that are used for `after` of a subscription's own field, and nowhere else. */
 export function sharedVariables(
   document: DocumentNode,
   variables: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  const places = placeVariables(document)
-  return Object.fromEntries(Object.entries(variables).filter(([name]) => !places.has(name)))
+  const cursorVariables = cursorVariablesOf(document)
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => !cursorVariables.has(name)))
 }
 
 const known = new WeakMap<DocumentNode, ReadonlySet<string>>()
 
-function placeVariables(document: DocumentNode): ReadonlySet<string> {
+function cursorVariablesOf(document: DocumentNode): ReadonlySet<string> {
   const found = known.get(document)
   if (found) return found
-  const places = new Set<string>()
+  const cursorVariables = new Set<string>()
   for (const definition of document.definitions) {
     if (definition.kind !== Kind.OPERATION_DEFINITION) continue
     for (const field of definition.selectionSet.selections)
       for (const { name, value } of field.kind === Kind.FIELD ? (field.arguments ?? []) : [])
-        if (name.value === PLACE && value.kind === Kind.VARIABLE) places.add(value.name.value)
+        if (name.value === CURSOR_ARGUMENT && value.kind === Kind.VARIABLE) cursorVariables.add(value.name.value)
   }
   const uses = new Map<string, number>()
   visit(document, {
@@ -35,7 +35,7 @@ function placeVariables(document: DocumentNode): ReadonlySet<string> {
       uses.set(name.value, (uses.get(name.value) ?? 0) + 1)
     },
   })
-  for (const name of places) if (uses.get(name) !== 1) places.delete(name)
-  known.set(document, places)
-  return places
+  for (const name of cursorVariables) if (uses.get(name) !== 1) cursorVariables.delete(name)
+  known.set(document, cursorVariables)
+  return cursorVariables
 }

@@ -8,21 +8,22 @@ import { createSourceEventStream, type ExecutionArgs, type ExecutionResult, type
 import type { Plugin } from 'graphql-yoga'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Caller } from '../../../domain/transaction/credential.ts'
-import type { Visit } from '../../limits/request-scope.ts'
-import { Openings } from '../../limits/stream-open-limit.ts'
+import type { Log } from '../../../platform/log/log.ts'
+import type { RequestScope } from '../../limits/request-scope.ts'
+import { StreamOpenLimit } from '../../limits/stream-open-limit.ts'
 import type { Rendering } from '../../realtime/frames.ts'
 import type { Relay } from '../../realtime/relay.ts'
 import { Stream } from '../../realtime/stream.ts'
+import { type SseForm, sseEvent } from '../../sse/form.ts'
 import type { Heartbeat } from '../../sse/heartbeat.ts'
 import { sendSse } from '../../sse/send.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import { graphqlForm } from './form.ts'
-import { graphqlRendering } from './rendering.ts'
+import { graphqlRendering, resultText } from './rendering.ts'
 
 const EVENT_STREAM = 'text/event-stream'
 
 /** What Yoga carries from the subscription to the response. It would wrap an AsyncIterable. */
-class Begun {
+class StreamResult {
   readonly stream: Stream
   readonly rendering: Rendering<unknown>
   readonly caller: Caller
@@ -37,37 +38,37 @@ class Begun {
 export interface StreamContext {
   res?: ServerResponse
   /** the request, as the limits see it; without one it is not counted */
-  visit?: Visit
+  requestScope?: RequestScope
   /** takes off what Yoga has hung on the request and its response */
-  untouch?: () => void
+  removeYogaListeners?: () => void
   /** takes a stream that the transport sends itself; without it it is sent as server-sent events */
   onStream?: (stream: Stream, rendering: Rendering<unknown>) => void
 }
 
 export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plugin<GraphQLContext, StreamContext> {
   const form = graphqlForm(core.log)
-  const openings = new Openings()
+  const streamOpenLimit = new StreamOpenLimit()
 
   function takeOver(
-    { stream, rendering, caller }: Begun,
+    { stream, rendering, caller }: StreamResult,
     response: ServerResponse,
     http: StreamContext,
   ): Promise<never> {
-    http.visit?.over()
-    http.untouch?.()
+    http.requestScope?.end()
+    http.removeYogaListeners?.()
     sendSse(stream, response, { rendering, form, heartbeat, caller, credentials: core.credentials })
     // nothing is left to do for Yoga. It holds all that there is of the request until it is told so; nobody holds this
     return new Promise<never>(() => undefined)
   }
 
   /** Answers the errors for which there is no stream, or the stream. */
-  async function begin(args: ExecutionArgs): Promise<ExecutionResult | Begun> {
+  async function begin(args: ExecutionArgs): Promise<ExecutionResult | StreamResult> {
     const { schema, document, operationName, variableValues, contextValue } = args
     const ctx = contextValue as GraphQLContext & StreamContext & { params?: { query?: string } }
     const variables = variableValues ?? {}
     try {
-      // of HTTP alone: the visit of a WebSocket is not over with the beginning of a stream
-      if (ctx.visit && !ctx.onStream) await openings.enter(ctx.visit)
+      // of HTTP alone: the requestScope of a WebSocket is not over with the beginning of a stream
+      if (ctx.requestScope && !ctx.onStream) await streamOpenLimit.acquire(ctx.requestScope)
     } catch (error) {
       return { errors: [error as GraphQLError] }
     }
@@ -75,7 +76,7 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
     if (!(stream instanceof Stream)) return stream as ExecutionResult
     const text = ctx.params?.query ?? ''
     const rendering = graphqlRendering({ schema, document, text, operationName, variables, core, relay, caller: ctx })
-    return new Begun(stream, rendering, ctx)
+    return new StreamResult(stream, rendering, ctx)
   }
 
   return {
@@ -83,7 +84,7 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
       setSubscribeFn(begin)
     },
     onResultProcess({ request, result, setResultProcessor, serverContext }) {
-      if (!(result instanceof Begun)) return
+      if (!(result instanceof StreamResult)) return
       if (serverContext.onStream) {
         serverContext.onStream(result.stream, result.rendering)
         setResultProcessor((_result, { Response }) => new Response(null), EVENT_STREAM)
@@ -104,4 +105,18 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
 function takesEvents(request: Request): boolean {
   const ranges = (request.headers.get('accept') ?? '*/*').toLowerCase().split(',')
   return ranges.some((range) => [EVENT_STREAM, 'text/*', '*/*'].includes(range.split(';')[0]!.trim()))
+}
+
+const COMPLETE = 'event: complete\ndata:\n\n'
+
+function graphqlForm(log: Log): SseForm {
+  return {
+    name: 'graphql',
+    frame: ({ cursor, text }) => sseEvent({ id: cursor, event: 'next', data: text }),
+    complete: COMPLETE,
+    error(error, cursor) {
+      const data = resultText({ errors: [error as never] }, log, '')
+      return sseEvent({ ...(cursor && { id: cursor }), event: 'next', data }) + COMPLETE
+    },
+  }
 }

@@ -5,11 +5,11 @@ import { createConnection, createInput } from '../../../domain/oauth/connections
 import { deleteConnection, deleteInput } from '../../../domain/oauth/connections/delete.ts'
 import { selectWritten } from '../../../domain/oauth/connections/list.ts'
 import { builder } from '../builder/builder.ts'
-import { answersRow } from '../builder/read-back.ts'
+import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { AgentLink } from './agent-link.ts'
 
-const { success, readBack } = answersRow('connection', AgentLink, selectWritten)
+const { success, readBack } = rowMutation('connection', AgentLink, selectWritten)
 
 const DeleteConnectionSuccess = builder.objectRef<{ connectionId: string }>('DeleteConnectionSuccess').implement({
   description: 'The agent gets no more access tokens from it. The token stays.',

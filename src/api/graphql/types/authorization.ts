@@ -7,7 +7,7 @@ import { waitForAuthorization } from '../../../domain/oauth/authorizations/wait.
 import { selectToken } from '../../../domain/oauth/tokens/list.ts'
 import { builder } from '../builder/builder.ts'
 import { AuthorizationStatus } from '../builder/enums.ts'
-import { renaming } from '../builder/errors.ts'
+import { withArgumentNames } from '../builder/errors.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { OAuthToken } from './oauth-token.ts'
 
@@ -71,7 +71,7 @@ builder.queryField('authorization', (t) =>
       timeoutSeconds: t.arg.int({ description: 'How long to wait: 0 to 60, default 30.' }),
     },
     resolve: (_root, { id, timeoutSeconds }, ctx) =>
-      renaming({ timeout: 'timeoutSeconds' }, () =>
+      withArgumentNames({ timeout: 'timeoutSeconds' }, () =>
         waitForAuthorization(
           { ...ctx, client: { gone: ctx.request.signal } },
           { path: { auth_id: id }, query: { timeout: timeoutSeconds } },

@@ -11,7 +11,7 @@ import { presentWithOrigins } from '../../../domain/secrets/secret-set.ts'
 import { effectiveSpec, type ResourceSpec as Resources } from '../../../domain/values/resource-spec.ts'
 import type { Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import type { SecretReference as Reference } from '../../../domain/values/shapes.ts'
-import { batched } from '../builder/batch.ts'
+import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, nodesOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
@@ -171,7 +171,7 @@ export const Deployment = builder.prismaObject('Deployment', {
           return connectionOf(slice, args, revisionCursor, async () => {
             const filter = parseRevisionFilter({ status: args.status })
             const count = (ids: readonly string[]) => countRevisions(ctx, ids, filter)
-            return (await batched(ctx, `revisions ${JSON.stringify(filter)}`, deployment.id, count)) ?? 0
+            return (await loadBatched(ctx, `revisions ${JSON.stringify(filter)}`, deployment.id, count)) ?? 0
           })
         },
       },

@@ -6,7 +6,7 @@ import { readNodes } from '../../../domain/nodes/read.ts'
 import type { Deployment as DeploymentRow } from '../../../domain/values/row-types.ts'
 import { streamDeploymentChanges } from '../../realtime/deployment-stream.ts'
 import { builder } from '../builder/builder.ts'
-import { refuseExpensive } from '../builder/cost.ts'
+import { rejectExpensive } from '../builder/cost.ts'
 import { Deployment } from './deployment.ts'
 
 const DeploymentsChange = builder.objectRef<Change>('DeploymentsChange').implement({
@@ -49,7 +49,7 @@ builder.subscriptionField('deploymentsChanged', (t) =>
       deploymentId: t.arg.id({ description: 'Only of this deployment.' }),
     },
     subscribe: (_root, { after, deploymentId }, ctx, info) => {
-      refuseExpensive(ctx, info)
+      rejectExpensive(ctx, info)
       const query = { after: ctx.lastEventId ?? after ?? undefined, deployment_id: deploymentId ?? undefined }
       return streamDeploymentChanges(ctx, { query }, ctx.relay)
     },

@@ -2,7 +2,7 @@
 import { nameSubjects, subjectOf } from '../../../domain/events/subjects.ts'
 import { readNodes } from '../../../domain/nodes/read.ts'
 import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/values/row-types.ts'
-import { batched } from '../builder/batch.ts'
+import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { Deployment } from './deployment.ts'
@@ -19,7 +19,7 @@ async function linked<Row>(
   // Pothos refuses a query that nobody has looked at, also where there is nothing to read
   const selected = JSON.stringify(query)
   if (id === null) return null
-  const row = await batched(ctx, `${type} of events ${selected}`, id, async (ids) => {
+  const row = await loadBatched(ctx, `${type} of events ${selected}`, id, async (ids) => {
     const rows = await readNodes(ctx, type, ids, query)
     return new Map(rows.map((one) => [one.id, one]))
   })
@@ -46,7 +46,7 @@ builder.objectFields(Event, (t) => ({
     resolve: async (event, _args, ctx) => {
       const subject = subjectOf(event)
       if (!subject) return null
-      return (await batched(ctx, 'names of events', subject, (subjects) => nameSubjects(ctx, subjects))) ?? null
+      return (await loadBatched(ctx, 'names of events', subject, (subjects) => nameSubjects(ctx, subjects))) ?? null
     },
   }),
 }))

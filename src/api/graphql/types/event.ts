@@ -14,11 +14,11 @@ import { camel } from '../../../domain/parsing/naming.ts'
 import { DECIDING_KINDS, type EventActor } from '../../../domain/values/event-actor.ts'
 import { knownReason } from '../../../domain/values/reasons.ts'
 import { streamEvents } from '../../realtime/event-stream.ts'
-import { batched } from '../builder/batch.ts'
+import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf } from '../builder/connection.ts'
 import type { GraphQLContext } from '../builder/context.ts'
-import { pageCost, refuseExpensive } from '../builder/cost.ts'
+import { pageCost, rejectExpensive } from '../builder/cost.ts'
 import { ActorKindEnum, Reason, RevisionStatus } from '../builder/enums.ts'
 
 export const Actor = builder.objectRef<EventActor>('Actor').implement({
@@ -73,11 +73,16 @@ export const EventConnection = builder.connectionObject({ type: Event, name: 'Ev
 /** The resolver of `events`, of a deployment and of a revision; those of a whole list are read together. */
 export async function eventsOf(by: EventSubjects['by'], id: string, args: Window, ctx: GraphQLContext) {
   const { first, after, last, before } = args
-  const slice = await batched(ctx, `events ${by} ${JSON.stringify([first, after, last, before])}`, id, (ids) =>
+  const slice = await loadBatched(ctx, `events ${by} ${JSON.stringify([first, after, last, before])}`, id, (ids) =>
     listEvents(ctx, args, { by, ids }),
   )
   const count = (ids: readonly string[]) => countEvents(ctx, { by, ids })
-  return connectionOf(slice!, args, eventCursor, async () => (await batched(ctx, `count events ${by}`, id, count)) ?? 0)
+  return connectionOf(
+    slice!,
+    args,
+    eventCursor,
+    async () => (await loadBatched(ctx, `count events ${by}`, id, count)) ?? 0,
+  )
 }
 
 const WANTED_TYPES = 'Only of any of these, as `deployment.updated`, or `deployment.*` for all of a resource.'
@@ -133,7 +138,7 @@ builder.subscriptionField('events', (t) =>
       deploymentId: t.arg.id({ description: 'Only of this deployment and its revisions.' }),
     },
     subscribe: (_root, { after, types, deploymentId }, ctx, info) => {
-      refuseExpensive(ctx, info)
+      rejectExpensive(ctx, info)
       // a client that comes back by itself says so in the header, and its arguments stay as they were
       const query = { after: ctx.lastEventId ?? after, types, deployment_id: deploymentId }
       return streamEvents(ctx, { query }, ctx.relay)

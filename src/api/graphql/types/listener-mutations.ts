@@ -5,11 +5,11 @@ import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts
 import { selectWritten } from '../../../domain/listeners/read.ts'
 import { updateInput, updateListener } from '../../../domain/listeners/update.ts'
 import { builder } from '../builder/builder.ts'
-import { answersRow } from '../builder/read-back.ts'
+import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { Listener } from './listener.ts'
 
-const { success, readBack } = answersRow('listener', Listener, selectWritten)
+const { success, readBack } = rowMutation('listener', Listener, selectWritten)
 
 const DeleteListenerSuccess = builder.objectRef<{ listenerId: string }>('DeleteListenerSuccess').implement({
   description: 'The listener is gone, and its API keys are revoked.',

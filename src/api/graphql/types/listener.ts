@@ -7,19 +7,19 @@ import { countDeploymentsOf, deploymentsWindow } from '../../../domain/listeners
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { cut } from '../../../domain/paging/paging.ts'
 import type { Deployment as DeploymentRow } from '../../../domain/values/row-types.ts'
-import { batched } from '../builder/batch.ts'
+import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, NODE_PATHS, nodesOf } from '../builder/connection.ts'
 import { pageCost } from '../builder/cost.ts'
 import { ComputeType, ListenerStatus } from '../builder/enums.ts'
-import { column, outputType, shapeOf } from '../builder/shapes.ts'
+import { outputType, readColumn, shapeOf } from '../builder/shapes.ts'
 import { VERSION_DESCRIPTION } from '../builder/verb-input.ts'
 import { Deployment, DeploymentConnection } from './deployment.ts'
 
 const ListenerComputeConfig = outputType(
   shapeOf('ListenerComputeConfig', computeConfig),
   'What is particular to the compute type.',
-  column,
+  readColumn,
 )
 
 export const Listener = builder.prismaObject('Listener', {
@@ -63,7 +63,7 @@ export const Listener = builder.prismaObject('Listener', {
           // whole rows, whenever a node is selected
           connectionOf(cut(args, listener.deployments as DeploymentRow[]), args, newestCursor, async () => {
             const count = (ids: readonly string[]) => countDeploymentsOf(ctx, ids)
-            return (await batched(ctx, 'deployments of listeners', listener.id, count)) ?? 0
+            return (await loadBatched(ctx, 'deployments of listeners', listener.id, count)) ?? 0
           }),
       },
       DeploymentConnection,

@@ -11,7 +11,7 @@ import type { Stream } from '../../realtime/stream.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { LogLevel, LogType } from '../builder/enums.ts'
-import { renaming } from '../builder/errors.ts'
+import { withArgumentNames } from '../builder/errors.ts'
 import { Log } from './log.ts'
 
 const WHERE =
@@ -50,7 +50,7 @@ async function stream(
 ): Promise<Stream<Line>> {
   const query = { ...asked, start_time: startTime }
   const resume = ctx.lastEventId ?? after ?? undefined
-  return renaming({ offset: 'after' }, async () =>
+  return withArgumentNames({ offset: 'after' }, async () =>
     streamLog(ctx, ctx.relay, await follow(ctx, { raw: { path, query }, resume })),
   )
 }

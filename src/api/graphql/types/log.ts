@@ -6,7 +6,7 @@ import type { Window } from '../../../domain/paging/paging.ts'
 import type { LogLine } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'
 import { LogLevel, LogType } from '../builder/enums.ts'
-import { renaming } from '../builder/errors.ts'
+import { withArgumentNames } from '../builder/errors.ts'
 
 export const Log = builder.objectRef<LogLine>('LogLine').implement({
   description: 'A line that the build or the agent printed.',
@@ -87,7 +87,7 @@ async function pageOf(
   ])
   const names = backward ? { limit: 'last', offset: 'before' } : { limit: 'first', offset: 'after' }
   const window = { limit: (backward ? last : first) ?? undefined, offset: backward ? before : after }
-  const { lines, hasMore } = await renaming(names, () =>
+  const { lines, hasMore } = await withArgumentNames(names, () =>
     read({ ...filter, start_time: startTime, end_time: endTime, ...window, order: backward ? 'desc' : 'asc' }),
   )
   const edges = lines.map((node) => ({ cursor: logOffset(node), node }))

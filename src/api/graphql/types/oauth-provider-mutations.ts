@@ -9,11 +9,11 @@ import { updateProvider } from '../../../domain/oauth/providers/update.ts'
 import { OAuthUnavailableError } from '../../../domain/ports/oauth-client.ts'
 import { changes, providerPath } from '../../../domain/values/oauth-provider.ts'
 import { builder } from '../builder/builder.ts'
-import { answersRow } from '../builder/read-back.ts'
+import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 
-const { success, readBack } = answersRow('oauthProvider', OAuthProvider, selectWritten)
+const { success, readBack } = rowMutation('oauthProvider', OAuthProvider, selectWritten)
 
 const DeleteOAuthProviderSuccess = builder
   .objectRef<{ id: string; providerId: string }>('DeleteOAuthProviderSuccess')

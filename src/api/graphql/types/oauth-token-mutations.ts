@@ -4,11 +4,11 @@ import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from 
 import { selectWritten } from '../../../domain/oauth/tokens/list.ts'
 import { updateInput, updateToken } from '../../../domain/oauth/tokens/update.ts'
 import { builder } from '../builder/builder.ts'
-import { answersRow } from '../builder/read-back.ts'
+import { rowMutation } from '../builder/read-back.ts'
 import { verbInput } from '../builder/verb-input.ts'
 import { OAuthToken } from './oauth-token.ts'
 
-const { success, readBack } = answersRow('token', OAuthToken, selectWritten)
+const { success, readBack } = rowMutation('token', OAuthToken, selectWritten)
 
 const DeleteOAuthTokenSuccess = builder.objectRef<{ tokenId: string }>('DeleteOAuthTokenSuccess').implement({
   description: 'The token is gone, and its connections with it.',

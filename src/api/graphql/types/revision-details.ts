@@ -7,7 +7,7 @@ import { durationsOf, type RevisionDurations, type RevisionStep, readSteps } fro
 import { readWhyNotRedeployable } from '../../../domain/rollouts/redeployable.ts'
 import { fingerprintsOf, type SecretFingerprint } from '../../../domain/secrets/fingerprints.ts'
 import { type BuildPlanReport, knownBuildPlan } from '../../../domain/values/build-plan.ts'
-import { batched } from '../builder/batch.ts'
+import { loadBatched } from '../builder/batch.ts'
 import { builder } from '../builder/builder.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { Reason, RevisionStepKind, StepOutcome } from '../builder/enums.ts'
@@ -65,10 +65,10 @@ const BuildPlan = builder.objectRef<BuildPlanReport>('BuildPlan').implement({
 })
 
 const stepsOf = async (id: string, ctx: GraphQLContext) =>
-  (await batched(ctx, 'steps of revisions', id, (ids) => readSteps(ctx, ids))) ?? []
+  (await loadBatched(ctx, 'steps of revisions', id, (ids) => readSteps(ctx, ids))) ?? []
 
 const whyNotOf = (id: string, ctx: GraphQLContext) =>
-  batched(ctx, 'redeployable', id, (ids) => readWhyNotRedeployable(ctx, ids))
+  loadBatched(ctx, 'redeployable', id, (ids) => readWhyNotRedeployable(ctx, ids))
 
 builder.prismaObjectFields(Revision, (t) => ({
   steps: t.field({
@@ -85,7 +85,7 @@ builder.prismaObjectFields(Revision, (t) => ({
     description:
       'Its place among all that wait for the same listener, or for a built-in worker: 1 has waited longest. Null: it waits for nobody to take its work.',
     resolve: async ({ id }, _args, ctx) =>
-      (await batched(ctx, 'queue positions', id, (ids) => readQueuePositions(ctx, ids))) ?? null,
+      (await loadBatched(ctx, 'queue positions', id, (ids) => readQueuePositions(ctx, ids))) ?? null,
   }),
   canRedeploy: t.boolean({
     description: 'Whether redeployRevision would take it, by what it is; not, whether the caller may.',
@@ -101,7 +101,7 @@ builder.prismaObjectFields(Revision, (t) => ({
     nullable: true,
     description: 'Of one that was skipped: the revision of the newer rollout.',
     resolve: async ({ supersededById: id }, _args, ctx) =>
-      id === null ? null : ((await batched(ctx, 'revisions', id, (ids) => readRevisions(ctx, ids))) ?? null),
+      id === null ? null : ((await loadBatched(ctx, 'revisions', id, (ids) => readRevisions(ctx, ids))) ?? null),
   }),
   buildPlan: t.field({
     type: BuildPlan,

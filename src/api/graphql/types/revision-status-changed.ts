@@ -5,7 +5,7 @@ import { selectRevision } from '../../../domain/revisions/read.ts'
 import type { RevisionStatusEvent } from '../../realtime/status-event.ts'
 import { streamRevisionStatus } from '../../realtime/status-stream.ts'
 import { builder } from '../builder/builder.ts'
-import { refuseExpensive } from '../builder/cost.ts'
+import { rejectExpensive } from '../builder/cost.ts'
 import { Reason, RevisionStatus } from '../builder/enums.ts'
 import { Revision } from './revision.ts'
 
@@ -20,7 +20,7 @@ const RevisionStatusChange = builder.objectRef<RevisionStatusEvent>('RevisionSta
       nullable: true,
       description: 'The revision as it is now; null if its deployment is gone.',
       resolve: (query, { revisionId }, _args, ctx) =>
-        selectRevision(ctx, { path: { revision_id: revisionId } }, query).catch(gone),
+        selectRevision(ctx, { path: { revision_id: revisionId } }, query).catch(nullIfNotFound),
     }),
     from: t.expose('from', { type: RevisionStatus, nullable: true, description: 'Null for the current status.' }),
     to: t.expose('to', { type: RevisionStatus }),
@@ -32,7 +32,7 @@ const RevisionStatusChange = builder.objectRef<RevisionStatusEvent>('RevisionSta
 })
 
 /** An event stays in the log when its revision is torn down. */
-function gone(error: unknown): null {
+function nullIfNotFound(error: unknown): null {
   if (error instanceof NotFoundError) return null
   throw error
 }
@@ -47,7 +47,7 @@ builder.subscriptionField('revisionStatusChanged', (t) =>
       'slowly, or the server stops) ends with an error; its extensions have the `cursor` to go on from.',
     args: { deploymentId: t.arg.id(), revisionId: t.arg.id(), after: t.arg.string() },
     subscribe: (_root, args, ctx, info) => {
-      refuseExpensive(ctx, info)
+      rejectExpensive(ctx, info)
       return streamRevisionStatus(ctx, ctx.relay, { ...args, after: ctx.lastEventId ?? args.after })
     },
     resolve: (event) => event,

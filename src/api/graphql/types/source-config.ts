@@ -2,7 +2,7 @@
 import { resourceSpec } from '../../../domain/values/resource-spec.ts'
 import type { Deployment } from '../../../domain/values/row-types.ts'
 import { listenerConfig, secretReference, sourceConfig, sourceRevisionConfig } from '../../../domain/values/shapes.ts'
-import { column, inputType, outputType, rawOf, shapeOf } from '../builder/shapes.ts'
+import { inputType, outputType, rawOf, readColumn, shapeOf } from '../builder/shapes.ts'
 
 const resources = shapeOf('ResourceSpec', resourceSpec)
 
@@ -15,7 +15,7 @@ export const ResourceSpecInput = inputType(resources, undefined, false)
 /** As a verb takes it. */
 export const rawResources = (input: object) => rawOf(resources, input as Record<string, unknown>)
 
-outputType(shapeOf('ListenerConfig', listenerConfig), 'Where a listener puts the deployment.', column)
+outputType(shapeOf('ListenerConfig', listenerConfig), 'Where a listener puts the deployment.', readColumn)
 
 /** Of the row of a deployment. */
 export const SourceConfig = outputType(
@@ -23,7 +23,7 @@ export const SourceConfig = outputType(
   'What the deployment is made from and how it runs.',
   (row: Deployment, key) => {
     if (key === 'listener_config') return row.k8sNamespace === null ? null : row
-    return column(row as never, key)
+    return readColumn(row as never, key)
   },
 )
 
@@ -31,7 +31,7 @@ export const SourceConfig = outputType(
 export const SourceRevisionConfig = outputType(
   shapeOf('SourceRevisionConfig', sourceRevisionConfig),
   'What a revision is made from. For a deployment: its latest revision.',
-  column,
+  readColumn,
 )
 
 export const SecretReference = outputType(

@@ -13,24 +13,24 @@ import type { CredentialWatch } from '../../../domain/transaction/credential.ts'
 import type { Log } from '../../../platform/log/log.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import { type CredentialHeaders, credentialsOf } from './credentials.ts'
-import { type Engine, Operation, OperationError } from './operation.ts'
+import { createMessageScope } from './message-scope.ts'
+import { type GraphQLExecutor, Operation, OperationError } from './operation.ts'
 import { Peer } from './peer.ts'
-import { visitOf } from './message-scope.ts'
 
 export interface ConnectionOptions {
   socket: WebSocket
   /** what it runs on */
-  connection: Socket
+  transport: Socket
   /** what the headers of the upgrade say */
   headers: CredentialHeaders
   /** of the client, for the limits */
   address: string
   authenticate: Authenticate
   credentials?: CredentialWatch
-  engine: Engine
+  engine: GraphQLExecutor
   log: Log
   /** A valid key was shown. */
-  recognized(): void
+  markAuthenticated(): void
 }
 
 export interface Connection {
@@ -40,12 +40,12 @@ export interface Connection {
 }
 
 /** ms for `connection_init` to come */
-const INIT_TIME = 5_000
-const MOST_OPERATIONS = 100
+const INIT_TIMEOUT_MS = 5_000
+const MAX_OPERATIONS = 100
 /** Try again later (IANA's registry of close codes). */
-const LATER = 1013
+const TRY_AGAIN_LATER = 1013
 /** Going away: clients of graphql-ws come back by themselves. */
-const STOPPED = [1001, 'This server is stopping.'] as const
+const GOING_AWAY = [1001, 'This server is stopping.'] as const
 
 /** Stands in for the document of every operation: Yoga reads the real one. */
 const ANY_SUBSCRIPTION: ExecutionArgs['document'] = {
@@ -61,22 +61,27 @@ const ANY_SUBSCRIPTION: ExecutionArgs['document'] = {
 
 export function openConnection(options: ConnectionOptions): Connection {
   const { socket, engine, address, log } = options
-  const peer = new Peer(socket, options.connection)
+  const peer = new Peer(socket, options.transport)
   const operations = new Set<Operation>()
   let credentials: CredentialHeaders = {}
-  let unwatch: (() => void) | undefined
+  let stopWatching: (() => void) | undefined
   let stopping = false
   const gone = new AbortController()
 
   async function connect(payload: Record<string, unknown>): Promise<boolean> {
     // its own call: counted like every other one, and over when it is acknowledged
-    const visit = visitOf({ address, bytes: 0, gone: gone.signal, recognized: options.recognized })
+    const requestScope = createMessageScope({
+      address,
+      bytes: 0,
+      gone: gone.signal,
+      markAuthenticated: options.markAuthenticated,
+    })
     const requestId = randomUUID()
     try {
       credentials = credentialsOf(payload, options.headers)
-      const caller = await options.authenticate(credentials, requestId, visit)
+      const caller = await options.authenticate(credentials, requestId, requestScope)
       if (socket.readyState !== socket.OPEN) return false
-      unwatch = options.credentials?.watch(caller, (error) => {
+      stopWatching = options.credentials?.watch(caller, (error) => {
         for (const operation of operations) operation.fail(error)
         closeSoon(CloseCode.Forbidden, error.message)
       })
@@ -86,28 +91,28 @@ export function openConnection(options: ConnectionOptions): Connection {
       if (!known) log.error({ err: error, requestId }, 'a WebSocket could not be authenticated')
       const again = known?.code === 'RATE_LIMITED' || known?.code === 'UNAVAILABLE'
       peer.close(
-        known ? (again ? LATER : CloseCode.Forbidden) : CloseCode.InternalServerError,
+        known ? (again ? TRY_AGAIN_LATER : CloseCode.Forbidden) : CloseCode.InternalServerError,
         known?.message ?? 'Internal error',
       )
       return false
     } finally {
-      visit.over()
+      requestScope.end()
     }
   }
 
   const protocol = makeServer({
-    connectionInitWaitTimeout: INIT_TIME,
+    connectionInitWaitTimeout: INIT_TIMEOUT_MS,
     onConnect: ({ connectionParams = {} }) => connect(connectionParams),
     onSubscribe(_ctx, id, payload) {
-      if (operations.size >= MOST_OPERATIONS) return [tooMany()]
+      if (operations.size >= MAX_OPERATIONS) return [tooMany()]
       const requestId = randomUUID()
-      peer.asked()
+      peer.discountOperation()
       const operation: Operation = new Operation({ id, payload, credentials, address, requestId, peer, engine, ended })
       operations.add(operation)
 
       function ended(): void {
         operations.delete(operation)
-        if (stopping && operations.size === 0) closeSoon(...STOPPED)
+        if (stopping && operations.size === 0) closeSoon(...GOING_AWAY)
       }
       return { schema: undefined as never, document: ANY_SUBSCRIPTION, contextValue: operation }
     },
@@ -127,7 +132,7 @@ export function openConnection(options: ConnectionOptions): Connection {
       close: (code, reason) => peer.close(code ?? CloseCode.InternalServerError, reason ?? ''),
       onMessage(received) {
         socket.on('message', (data, isBinary) => {
-          if (!peer.talked()) return
+          if (!peer.countMessage()) return
           if (isBinary) return peer.close(CloseCode.BadRequest, 'Messages are texts.')
           const text = String(data)
           received(text).catch((error: unknown) => {
@@ -141,7 +146,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     {},
   )
   socket.once('close', (code, reason) => {
-    unwatch?.()
+    stopWatching?.()
     gone.abort()
     for (const operation of operations) void operation.return()
     void closed(code, String(reason))
@@ -156,7 +161,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     peer,
     stop(ms) {
       stopping = true
-      if (operations.size === 0) return closeSoon(...STOPPED)
+      if (operations.size === 0) return closeSoon(...GOING_AWAY)
       setTimeout(() => {
         const error = new DomainError('UNAVAILABLE', 'This server is stopping.')
         for (const operation of operations) operation.fail(error)
@@ -172,7 +177,7 @@ function isOfServer(text: string): boolean {
 }
 
 function tooMany(): GraphQLError {
-  const message = `This connection has all the operations that it may have at once (${MOST_OPERATIONS}).`
+  const message = `This connection has all the operations that it may have at once (${MAX_OPERATIONS}).`
   return new GraphQLError(message, {
     extensions: { code: 'RATE_LIMITED', ...CATALOGUE.RATE_LIMITED, retryAfter: 1 },
   })

@@ -7,31 +7,31 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { UnauthenticatedError } from '../../../domain/errors/errors.ts'
 
 /** Those that say who calls, and the one that selects. */
-const CREDENTIALS = ['x-api-key', 'authorization', 'x-session'] as const
-const NAMES = [...CREDENTIALS, 'x-tenant-id'] as const
+const CREDENTIAL_HEADERS = ['x-api-key', 'authorization', 'x-session'] as const
+const PAYLOAD_NAMES = [...CREDENTIAL_HEADERS, 'x-tenant-id'] as const
 /** What only a browser writes. Not `Sec-Fetch-Site`: Chromium sends none with an upgrade, so a page is known by its origin here. */
-const OF_BROWSER = ['cookie', 'origin', 'host'] as const
+const BROWSER_HEADERS = ['cookie', 'origin', 'host'] as const
 
 /** What a header can carry. */
-const SENDABLE = /^[\t\x20-\x7e\x80-\xff]*$/
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-export type CredentialHeaders = { [N in (typeof NAMES)[number] | (typeof OF_BROWSER)[number]]?: string }
+export type CredentialHeaders = { [N in (typeof PAYLOAD_NAMES)[number] | (typeof BROWSER_HEADERS)[number]]?: string }
 
 /** Throws UnauthenticatedError for a value that is none, or a name that is there twice. */
 export function credentialsOf(payload: Record<string, unknown>, headers: IncomingHttpHeaders): CredentialHeaders {
   const said: CredentialHeaders = {}
   for (const [key, value] of Object.entries(payload)) {
-    const name = NAMES.find((one) => one === key.toLowerCase())
+    const name = PAYLOAD_NAMES.find((one) => one === key.toLowerCase())
     if (!name || value === null || value === undefined) continue
-    if (typeof value !== 'string' || !SENDABLE.test(value) || said[name] !== undefined)
+    if (typeof value !== 'string' || !HEADER_VALUE.test(value) || said[name] !== undefined)
       throw new UnauthenticatedError(`${key} in the payload of connection_init must be one text.`)
     said[name] = value
   }
-  const shown = CREDENTIALS.some((name) => said[name] !== undefined)
-  for (const name of [...NAMES, ...OF_BROWSER]) {
+  const shown = CREDENTIAL_HEADERS.some((name) => said[name] !== undefined)
+  for (const name of [...PAYLOAD_NAMES, ...BROWSER_HEADERS]) {
     const value = headers[name]
     // a credential of the payload is not mixed with another one of the headers
-    const isOther = shown && (CREDENTIALS as readonly string[]).includes(name)
+    const isOther = shown && (CREDENTIAL_HEADERS as readonly string[]).includes(name)
     if (said[name] === undefined && typeof value === 'string' && !isOther) said[name] = value
   }
   return said

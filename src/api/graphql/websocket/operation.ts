@@ -5,23 +5,23 @@
  */
 import type { FormattedExecutionResult, GraphQLFormattedError } from 'graphql'
 import type { SubscribePayload } from 'graphql-ws'
-import type { Visit } from '../../limits/request-scope.ts'
+import type { RequestScope } from '../../limits/request-scope.ts'
 import type { Batch, Ending, Outlet, Rendering } from '../../realtime/frames.ts'
 import type { Stream } from '../../realtime/stream.ts'
 import type { CredentialHeaders } from './credentials.ts'
+import { createMessageScope } from './message-scope.ts'
 import type { Peer } from './peer.ts'
-import { visitOf } from './message-scope.ts'
 
 /** What goes with the request of an operation. */
 interface OperationContext {
   requestId: string
-  visit: Visit
+  requestScope: RequestScope
   /** takes the stream of a subscription */
   onStream(stream: Stream, rendering: Rendering<unknown>): void
 }
 
 /** What an operation is carried out by. */
-export interface Engine {
+export interface GraphQLExecutor {
   /** Answers a request of GraphQL over HTTP. */
   fetch(
     request: { headers: Record<string, string>; body: string; signal: AbortSignal },
@@ -48,45 +48,45 @@ export interface OperationOptions {
   address: string
   requestId: string
   peer: Peer
-  engine: Engine
+  engine: GraphQLExecutor
   /** called once, when it is over; not before the operation has been made */
   ended: () => void
 }
 
 export class Operation implements AsyncIterableIterator<never>, Outlet {
   readonly #options: OperationOptions
-  readonly #head: string
-  readonly #gone = new AbortController()
-  readonly #over: Promise<void>
-  #visit: Visit | null = null
+  readonly #messageStart: string
+  readonly #abort = new AbortController()
+  readonly #completion: Promise<void>
+  #requestScope: RequestScope | null = null
   #resolve!: () => void
   #reject!: (error: Error) => void
   #ended = false
-  #leave: (() => void) | null = null
+  #onClientGone: (() => void) | null = null
   /** ends its stream with an error */
   #endStream: ((error: unknown) => void) | null = null
 
   constructor(options: OperationOptions) {
     this.#options = options
-    this.#head = `{"id":${JSON.stringify(options.id)},"type":"next","payload":`
-    this.#over = new Promise((resolve, reject) => {
+    this.#messageStart = `{"id":${JSON.stringify(options.id)},"type":"next","payload":`
+    this.#completion = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
     // nobody may have begun to wait for it
-    this.#over.catch(() => {})
+    this.#completion.catch(() => {})
     void this.#run()
   }
 
   async next(): Promise<IteratorResult<never>> {
-    await this.#over
+    await this.#completion
     return { done: true, value: undefined }
   }
 
   /** The client wants no more of it, or is gone. */
   async return(): Promise<IteratorResult<never>> {
-    this.#gone.abort()
-    this.#leave?.()
+    this.#abort.abort()
+    this.#onClientGone?.()
     this.#finish()
     return { done: true, value: undefined }
   }
@@ -99,41 +99,41 @@ export class Operation implements AsyncIterableIterator<never>, Outlet {
   fail(error: unknown): void {
     if (this.#endStream) this.#endStream(error)
     else this.end({ error })
-    this.#gone.abort()
+    this.#abort.abort()
   }
 
   async #run(): Promise<void> {
     const { payload, credentials, address, requestId, engine } = this.#options
     const { query, variables, operationName, extensions } = payload
     const body = JSON.stringify({ query, variables, operationName, extensions })
-    const visit = visitOf({ address, bytes: body.length, gone: this.#gone.signal })
-    this.#visit = visit
+    const requestScope = createMessageScope({ address, bytes: body.length, gone: this.#abort.signal })
+    this.#requestScope = requestScope
     try {
       const headers = { ...credentials, 'content-type': 'application/json', accept: ACCEPT }
-      const request = { headers, body, signal: this.#gone.signal }
+      const request = { headers, body, signal: this.#abort.signal }
       let streams = false
       const response = await engine.fetch(request, {
         requestId,
-        visit,
+        requestScope: requestScope,
         onStream: (stream, rendering) => {
           streams = true
           this.#open(stream, rendering)
         },
       })
-      if (!streams) this.#answer(await response.text())
+      if (!streams) this.#sendAnswer(await response.text())
     } catch (error) {
       this.end({ error })
     }
   }
 
   #open(stream: Stream, rendering: Rendering<unknown>): void {
-    this.#visit?.over()
+    this.#requestScope?.end()
     if (this.#ended) stream.close()
     else this.#endStream = stream.open(rendering, this)
   }
 
   /** A result is passed on as it is; of a request that failed as a whole the errors are. */
-  #answer(text: string): void {
+  #sendAnswer(text: string): void {
     if (this.#ended) return
     // most have none, and are not read again
     const { errors, data } = text.startsWith('{"data"') ? NO_ERRORS : (JSON.parse(text) as FormattedExecutionResult)
@@ -141,12 +141,12 @@ export class Operation implements AsyncIterableIterator<never>, Outlet {
       this.#finish(new OperationError(errors))
       return
     }
-    this.#options.peer.send([`${this.#head}${text}}`])
+    this.#options.peer.send([`${this.#messageStart}${text}}`])
     this.#finish()
   }
 
   send(batch: Batch): void {
-    this.#options.peer.send(batch.frames.map(({ text }) => `${this.#head}${text}}`))
+    this.#options.peer.send(batch.frames.map(({ text }) => `${this.#messageStart}${text}}`))
   }
 
   get full(): boolean {
@@ -164,7 +164,7 @@ export class Operation implements AsyncIterableIterator<never>, Outlet {
 
   onGone(leave: () => void): void {
     if (this.#ended) leave()
-    else this.#leave = leave
+    else this.#onClientGone = leave
   }
 
   #finish(error?: OperationError): void {
@@ -172,7 +172,7 @@ export class Operation implements AsyncIterableIterator<never>, Outlet {
     this.#ended = true
     if (error) this.#reject(error)
     else this.#resolve()
-    this.#visit?.over()
+    this.#requestScope?.end()
     this.#options.ended()
   }
 }

@@ -6,65 +6,65 @@ import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 
 /** Bytes that may wait for a client before its streams get no more. */
-const FULL = 65_536
+const MAX_BUFFERED_BYTES = 65_536
 /** Bytes that may wait before nothing more is read of what it sends. */
-const DEAF = 1024 * 1024
+const PAUSE_READING_BYTES = 1024 * 1024
 /** Pings without an answer after which a client is gone. Of a busy event loop the last answer may not be read yet. */
-const MOST_UNANSWERED = 2
+const MAX_UNANSWERED_PINGS = 2
 /** Messages between two beats beyond those that begin operations, which are counted like requests. */
-const MOST_TALK = 2_000
+const MAX_MESSAGES_PER_INTERVAL = 2_000
 /** ms that a client has to answer a close */
-const FAREWELL = 3_000
+const CLOSE_TIMEOUT_MS = 3_000
 /** Bytes of a reason (RFC 6455, 5.5). */
-const LONGEST_REASON = 123
+const MAX_REASON_BYTES = 123
 
 export class Peer {
   readonly #socket: WebSocket
-  readonly #connection: Socket
-  #unanswered = 0
-  #talk = 0
-  #deaf = false
+  readonly #transport: Socket
+  #unansweredPings = 0
+  #messages = 0
+  #isPaused = false
   #closing = false
   #waiting: (() => void)[] = []
 
   /** `connection`: what the WebSocket runs on. */
-  constructor(socket: WebSocket, connection: Socket) {
+  constructor(socket: WebSocket, transport: Socket) {
     this.#socket = socket
-    this.#connection = connection
+    this.#transport = transport
     socket.on('pong', () => {
-      this.#unanswered = 0
+      this.#unansweredPings = 0
     })
-    connection.on('drain', () => this.#drained())
-    connection.once('close', () => this.#drained())
+    transport.on('drain', () => this.#handleDrain())
+    transport.once('close', () => this.#handleDrain())
     // the end of it is what matters, not why
     socket.on('error', () => {})
   }
 
   /** It sent something. False: nobody listens any more. */
-  talked(): boolean {
-    this.#unanswered = 0
-    if (++this.#talk > MOST_TALK) this.close(1008, 'Too many messages.')
+  countMessage(): boolean {
+    this.#unansweredPings = 0
+    if (++this.#messages > MAX_MESSAGES_PER_INTERVAL) this.close(1008, 'Too many messages.')
     return !this.#closing
   }
 
   /** That was an operation, which is counted as one. */
-  asked(): void {
-    this.#talk--
+  discountOperation(): void {
+    this.#messages--
   }
 
   /** Several texts at once go out in one piece. */
   send(texts: readonly string[]): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return
-    this.#connection.cork()
+    this.#transport.cork()
     for (const text of texts) this.#socket.send(text)
-    this.#connection.uncork()
-    if (this.#connection.writableLength <= DEAF || this.#deaf) return
-    this.#deaf = true
+    this.#transport.uncork()
+    if (this.#transport.writableLength <= PAUSE_READING_BYTES || this.#isPaused) return
+    this.#isPaused = true
     this.#socket.pause()
   }
 
   get full(): boolean {
-    return this.#connection.writableLength > FULL && !this.#connection.destroyed
+    return this.#transport.writableLength > MAX_BUFFERED_BYTES && !this.#transport.destroyed
   }
 
   /** Resolves when it is not full any more, or gone. */
@@ -73,11 +73,11 @@ export class Peer {
   }
 
   /** To be called again and again: asks whether it is there, and ends it where that was not answered since. */
-  beat(): void {
-    this.#talk = 0
-    if (this.#unanswered >= MOST_UNANSWERED) this.#socket.terminate()
+  pingOrTerminate(): void {
+    this.#messages = 0
+    if (this.#unansweredPings >= MAX_UNANSWERED_PINGS) this.#socket.terminate()
     else if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
-    this.#unanswered++
+    this.#unansweredPings++
   }
 
   /** `reason`: for people, cut to what fits. */
@@ -88,17 +88,17 @@ export class Peer {
     this.#socket.close(
       code,
       Buffer.from(reason)
-        .subarray(0, LONGEST_REASON)
+        .subarray(0, MAX_REASON_BYTES)
         .toString()
         .replace(/\uFFFD+$/, ''),
     )
-    const timer = setTimeout(() => this.#socket.terminate(), FAREWELL).unref()
+    const timer = setTimeout(() => this.#socket.terminate(), CLOSE_TIMEOUT_MS).unref()
     this.#socket.once('close', () => clearTimeout(timer))
   }
 
-  #drained(): void {
-    if (this.#deaf) {
-      this.#deaf = false
+  #handleDrain(): void {
+    if (this.#isPaused) {
+      this.#isPaused = false
       this.#socket.resume()
     }
     for (const resolve of this.#waiting.splice(0)) resolve()

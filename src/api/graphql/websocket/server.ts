@@ -10,19 +10,19 @@ import { WebSocketServer } from 'ws'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import { addressKey } from '../../limits/address.ts'
-import type { Connections } from '../../limits/connection-limit.ts'
+import type { ConnectionLimit } from '../../limits/connection-limit.ts'
 import { type Connection, openConnection } from './connection.ts'
 import { credentialsOf } from './credentials.ts'
-import type { Engine } from './operation.ts'
+import type { GraphQLExecutor } from './operation.ts'
 
 export interface WebSocketOptions {
   core: Core
   authenticate: Authenticate
-  engine: Engine
+  engine: GraphQLExecutor
   /** of this server */
-  connections: Connections
+  connectionLimit: ConnectionLimit
   /** bytes */
-  longestMessage: number
+  maxMessageBytes: number
   /** aborts when the server stops */
   stopping: AbortSignal
 }
@@ -33,12 +33,12 @@ export interface WebSockets {
 }
 
 /** ms between two pings. 15 s are promised (docs/api-rules.md): the rest is for a busy event loop. */
-const BEAT = 10_000
+const PING_INTERVAL_MS = 10_000
 /** ms that operations have to end when the server stops; streams end at once. */
-const STOP_TIME = 2_000
+const STOP_TIMEOUT_MS = 2_000
 
 export function createWebSockets(options: WebSocketOptions): WebSockets {
-  const { core, authenticate, engine, longestMessage, stopping } = options
+  const { core, authenticate, engine, maxMessageBytes: longestMessage, stopping } = options
   const connections = new Set<Connection>()
   const server = new WebSocketServer({
     noServer: true,
@@ -51,27 +51,27 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
   server.on('wsClientError', (_error, socket) => {
     socket.end(NOT_A_WEBSOCKET, () => socket.destroy())
   })
-  let beat: NodeJS.Timeout | null = null
+  let pingTimer: NodeJS.Timeout | null = null
 
-  function opened(connection: Connection): void {
+  function added(connection: Connection): void {
     connections.add(connection)
-    beat ??= setInterval(() => {
-      for (const { peer } of connections) peer.beat()
-    }, BEAT)
+    pingTimer ??= setInterval(() => {
+      for (const { peer } of connections) peer.pingOrTerminate()
+    }, PING_INTERVAL_MS)
     if (stopping.aborted) connection.stop(0)
   }
 
-  function left(connection: Connection): void {
+  function removed(connection: Connection): void {
     connections.delete(connection)
-    if (connections.size > 0 || !beat) return
-    clearInterval(beat)
-    beat = null
+    if (connections.size > 0 || !pingTimer) return
+    clearInterval(pingTimer)
+    pingTimer = null
   }
 
   stopping.addEventListener('abort', () => {
     // streams end by the same signal, and say where they were
     setImmediate(() => {
-      for (const connection of connections) connection.stop(STOP_TIME)
+      for (const connection of connections) connection.stop(STOP_TIMEOUT_MS)
     })
   })
 
@@ -83,17 +83,17 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
       server.handleUpgrade(raw, tunnel, head, (socket) => {
         const connection = openConnection({
           socket,
-          connection: tunnel,
+          transport: tunnel,
           headers: credentialsOf({}, raw.headers),
           address: addressKey(ip),
           authenticate,
           credentials: core.credentials,
           engine,
           log: core.log,
-          recognized: () => options.connections.recognize(tunnel),
+          markAuthenticated: () => options.connectionLimit.markAuthenticated(tunnel),
         })
-        opened(connection)
-        socket.once('close', () => left(connection))
+        added(connection)
+        socket.once('close', () => removed(connection))
       })
     },
   }

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { versionReadAt } from '../../../domain/cache-version/read-at.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
-import type { Made, Reuse } from '../../response-cache/response-cache.ts'
+import type { FreshResponse, ResponseCache } from '../../response-cache/response-cache.ts'
 import { type Conditions, noneMatch, representOnce, sendTagged } from './conditional.ts'
 
 /** What there is to know of an operation whose answers may be given again: all that they show raises the version (domain/cache-version). */
@@ -48,7 +48,7 @@ type Kept = { body: string | Buffer | null; tag: string }
 
 /** Answers a GET, which is a 200 whenever it throws nothing. */
 export async function answerReusing(
-  reuse: Reuse,
+  responseCache: ResponseCache,
   { url, caller }: FastifyRequest,
   reply: FastifyReply,
   { operationId, answers, reusable }: Reused,
@@ -57,7 +57,7 @@ export async function answerReusing(
 ): Promise<FastifyReply> {
   const ctx = caller!
   const { holds, hasSecrets, showsHeard = false } = reusable!
-  const make = async (): Promise<Made<Kept>> => {
+  const make = async (): Promise<FreshResponse<Kept>> => {
     const { body } = await handle(ctx)
     const now = ctx.clock()
     const value = representOnce(answers[200]!.schema!, body, ctx)
@@ -65,10 +65,16 @@ export async function answerReusing(
       const bytes = hasSecrets?.(body, ctx) ? null : bytesOf(value.body)
       return { value: { body: bytes, tag: value.tag }, bytes: BESIDE + (bytes?.length ?? 0) }
     }
-    return { value, keep, version: versionReadAt(firstOf(body)), showsHeard, holdsUntil: holds?.(body, now) ?? null }
+    return {
+      value,
+      toEntry: keep,
+      version: versionReadAt(firstOf(body)),
+      showsLastSeen: showsHeard,
+      expiresAt: holds?.(body, now) ?? null,
+    }
   }
   const fits = ({ body, tag }: Kept) => body !== null || !noneMatch(ifNoneMatch, tag)
-  return sendTagged(reply, await reuse.answer(ctx, `${operationId} ${url}`, make, fits), ifNoneMatch)
+  return sendTagged(reply, await responseCache.getOrRead(ctx, `${operationId} ${url}`, make, fits), ifNoneMatch)
 }
 
 /** Of a page its first row knows what it was read at. */

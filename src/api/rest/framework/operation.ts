@@ -8,10 +8,10 @@ import { z } from 'zod'
 import type { RawInput } from '../../../domain/parsing/parse.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
-import { CACHING } from '../../auth/cache-headers.ts'
-import type { Connections } from '../../limits/connection-limit.ts'
-import { type Visit, visitOf } from '../../limits/request-scope.ts'
-import type { Reuse } from '../../response-cache/response-cache.ts'
+import { CACHE_HEADERS } from '../../auth/cache-headers.ts'
+import type { ConnectionLimit } from '../../limits/connection-limit.ts'
+import { createRequestScope, type RequestScope } from '../../limits/request-scope.ts'
+import type { ResponseCache } from '../../response-cache/response-cache.ts'
 import type { SourceOf } from '../responses/answer.ts'
 import { errorAnswer, errorBody, validationErrorBody } from '../responses/errors.ts'
 import type { ResponseHeaders } from '../responses/response-headers.ts'
@@ -80,7 +80,7 @@ declare module 'fastify' {
     /** who calls, in which workspace; set before the body is read, so that 401 comes first */
     caller: RequestContext | null
     /** as the limits see it */
-    visit: Visit | null
+    requestScope: RequestScope | null
   }
 }
 
@@ -126,13 +126,17 @@ function routePath(path: string): string {
 export function toRoute(
   declared: Operation,
   authenticate: Authenticate,
-  { connections, streaming, reuse }: { connections?: Connections | undefined; streaming: Streaming; reuse: Reuse },
+  {
+    connectionLimit,
+    streaming,
+    responseCache,
+  }: { connectionLimit?: ConnectionLimit | undefined; streaming: Streaming; responseCache: ResponseCache },
 ): RouteOptions {
   const { keepsLease, stream } = declared
   const { path, query, body } = declared.input.shape
   const headers = requestHeaders(declared)
-  const caching = stream ? { ...CACHING, vary: STREAM_VARY } : CACHING
-  const visiting = { keepsLease, connections }
+  const caching = stream ? { ...CACHE_HEADERS, vary: STREAM_VARY } : CACHE_HEADERS
+  const scopeOptions = { keepsLease, connectionLimit }
   return {
     method: declared.method,
     url: routePath(declared.path),
@@ -147,7 +151,7 @@ export function toRoute(
       ...(headers ? { headers } : {}),
       response: responses(declared, body !== undefined),
     },
-    onRequest: recognizing(authenticate, visiting, caching),
+    onRequest: recognizing(authenticate, scopeOptions, caching),
     handler: async (request, reply) => {
       if (wantsStream(stream, request)) return sendStream(stream, declared, request, reply, streaming)
       const conditions = conditionsOf(declared, request.headers)
@@ -155,7 +159,7 @@ export function toRoute(
       const asked: RawInput = { path: params, query, body: body ?? undefined, ...conditions.raw }
       if (declared.headers) reply.headers(declared.headers)
       if (isReusable(declared, query, conditions))
-        return answerReusing(reuse, request, reply, declared, conditions, (ctx) => declared.handle(ctx, asked))
+        return answerReusing(responseCache, request, reply, declared, conditions, (ctx) => declared.handle(ctx, asked))
       const raw = { ...asked, ...newsFor(declared.answers[200]?.schema, conditions, request.caller!) }
       const outcome = await handleOnce(declared, request, reply, (ctx) => declared.handle(ctx, raw))
       if ('entry' in outcome) return answerAgain(reply, declared, request.caller!, outcome.entry)
@@ -168,23 +172,23 @@ export function toRoute(
   }
 }
 
-/** Before the body is read: who calls, counted as a visit. */
+/** Authenticates the caller before the body is read, and counts the request. */
 export function recognizing(
   authenticate: Authenticate,
-  visiting: Parameters<typeof visitOf>[2],
-  headers: Record<string, string> = CACHING,
+  scopeOptions: Parameters<typeof createRequestScope>[2],
+  headers: Record<string, string> = CACHE_HEADERS,
 ) {
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     reply.headers(headers)
-    const visit = visitOf(request, reply, visiting)
-    request.visit = visit
+    const requestScope = createRequestScope(request, reply, scopeOptions)
+    request.requestScope = requestScope
     const recognized = (caller: RequestContext) => {
-      caller.client = visit
+      caller.client = requestScope
       request.caller = caller
       request.subject = caller.actor.subject
       done()
     }
-    const caller = authenticate(request.raw.headers, request.id, visit)
+    const caller = authenticate(request.raw.headers, request.id, requestScope)
     if (caller instanceof Promise) caller.then(recognized, done)
     else recognized(caller)
   }

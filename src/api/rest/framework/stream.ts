@@ -68,7 +68,7 @@ export async function sendStream(
   const stream = await begin(streamed, ctx, operation, request, relay)
   reply.hijack()
   // a stream lives long, and keeps nothing of its request
-  request.visit?.over()
+  request.requestScope?.end()
   request.caller = null
   reply.raw.setHeader('vary', STREAM_VARY)
   sendSse(stream, reply.raw, {

@@ -21,7 +21,7 @@ const answer = z
 
 export function registryRealm(fastify: FastifyInstance, core: Core): void {
   fastify.get('/v1/registry/token', {
-    config: { keyless: 'unlessGood' },
+    config: { keyless: 'unlessSuccessful' },
     schema: {
       operationId: 'exchangeRegistryToken',
       summary: 'Exchange a push token for a token of one request to the registry',

@@ -20,7 +20,7 @@ const NOT_CONNECTED = 'Nothing was connected'
 export function setupPage(fastify: FastifyInstance, core: Core): void {
   fastify.get('/v1/integrations/gitprovider/setup', {
     schema: { hide: true },
-    config: { keyless: 'unlessGood' },
+    config: { keyless: 'unlessSuccessful' },
     // a HEAD would use the state up
     exposeHeadRoute: false,
     handler: async (request, reply) => {

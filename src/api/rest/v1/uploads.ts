@@ -28,7 +28,7 @@ export const uploads: FastifyPluginAsync<{ core: Core }> = async (fastify, { cor
     method: 'PUT',
     url: '/v1/uploads/*',
     schema: { hide: true },
-    config: { slowBody: true, keyless: 'unlessGood' },
+    config: { slowBody: true, keyless: 'unlessSuccessful' },
     handler: async (request) => {
       const objectPath = request.params['*']
       const length = request.headers['content-length']

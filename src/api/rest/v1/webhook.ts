@@ -28,7 +28,7 @@ export const webhook: FastifyPluginAsync<{ core: Core }> = async (fastify, { cor
   })
   fastify.post(
     '/v1/integrations/gitprovider/webhook',
-    { schema: { hide: true }, config: { keyless: 'unlessGood' }, bodyLimit: LARGEST },
+    { schema: { hide: true }, config: { keyless: 'unlessSuccessful' }, bodyLimit: LARGEST },
     async (request, reply) => {
       const { headers } = request
       const raw = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { tarballForBuilder, tarballInput } from '../../../domain/builders/calls.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
-import type { Connections } from '../../limits/connection-limit.ts'
+import type { ConnectionLimit } from '../../limits/connection-limit.ts'
 import { recognizing } from '../framework/operation.ts'
 import { errorAnswer, errorBody, validationErrorBody } from '../responses/errors.ts'
 
@@ -17,7 +17,7 @@ const error = (status: 401 | 403 | 404 | 409 | 422 | 429) => ({
 export function builderTarball(
   fastify: FastifyInstance,
   authenticate: Authenticate,
-  connections: Connections | undefined,
+  connectionLimit: ConnectionLimit | undefined,
 ): void {
   fastify.get('/v2/builders/claims/:claim_id/tarball', {
     schema: {
@@ -38,7 +38,7 @@ export function builderTarball(
         429: error(429),
       },
     },
-    onRequest: recognizing(authenticate, { connections }),
+    onRequest: recognizing(authenticate, { connectionLimit }),
     handler: async (request, reply) => {
       const bytes = await tarballForBuilder(request.caller!, { path: request.params, query: request.query })
       return reply.type('application/octet-stream').send(bytes)

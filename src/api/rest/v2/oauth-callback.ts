@@ -57,14 +57,14 @@ export const oauthCallback: FastifyPluginAsync<{ core: Core }> = async (fastify,
   }
   fastify.get(URL_PATH, {
     schema: { hide: true },
-    config: { keyless: 'unlessGood' },
+    config: { keyless: 'unlessSuccessful' },
     // a HEAD would use the state up
     exposeHeadRoute: false,
     handler: (request, reply) => finish(request, reply, new URLSearchParams(request.url.replace(/^[^?]*\??/, ''))),
   })
   fastify.post(URL_PATH, {
     schema: { hide: true },
-    config: { keyless: 'unlessGood' },
+    config: { keyless: 'unlessSuccessful' },
     bodyLimit: LARGEST,
     handler: (request, reply) =>
       finish(request, reply, (request.body as URLSearchParams | undefined) ?? new URLSearchParams()),
