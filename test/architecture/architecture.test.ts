@@ -1,8 +1,8 @@
 /** The rules about imports, writers, pages and prose hold, and their checkers find violations. */
 import { expect, test } from 'vitest'
 import { deadCitations, deadLinks, documentFindings, headings, numbered } from './documents.ts'
-import { proseFindings, subjectFindings } from './prose.ts'
-import { circles, database, environment, findings, folders, packages } from './rules.ts'
+import { lengthFindings, proseFindings, subjectFindings } from './prose.ts'
+import { cycles, database, environment, findings, folders, packages } from './rules.ts'
 import { readSource, withoutComments } from './source.ts'
 
 const files = readSource()
@@ -11,7 +11,7 @@ test('folders, packages and files are imported only where the table says', () =>
   expect(findings()).toEqual([])
 })
 
-test('the checker sees an arrow up, a circle of types, a folder that is new, and one that is gone', () => {
+test('the checker finds an import of a higher layer, a cycle of types, a folder without a row and a row without a folder', () => {
   const table = [
     ['low', ''],
     ['high other', 'low'],
@@ -29,10 +29,10 @@ test('the checker sees an arrow up, a circle of types, a folder that is new, and
     'low/a.ts imports high/b.ts: low may not import high',
     'other/c.ts imports high/b.ts: other may not import high',
   ])
-  expect(circles(source)).toEqual(['a circle: low/a.ts → high/b.ts → low/a.ts', 'a circle: low → high → low'])
+  expect(cycles(source)).toEqual(['a cycle: low/a.ts → high/b.ts → low/a.ts', 'a cycle: low → high → low'])
 })
 
-test('the checker sees packages and the environment where they do not belong', () => {
+test('the checker finds packages and reads of the environment outside their folders', () => {
   const source = [
     { file: 'domain/errors/a.ts', text: "import type { FastifyInstance } from 'fastify'\nconst x = process.env.X" },
     { file: 'api/rest/b.ts', text: "import '@fastify/swagger'\n// process.env is read elsewhere" },
@@ -41,7 +41,7 @@ test('the checker sees packages and the environment where they do not belong', (
   expect(environment(source)).toEqual(['domain/errors/a.ts reads process.env: only platform/config cli cli/remote .'])
 })
 
-test('the checker sees SQL and Prisma outside of the domain', () => {
+test('the checker finds SQL and generated Prisma code outside the domain', () => {
   const source = [
     {
       file: 'domain/errors/a.ts',
@@ -59,11 +59,11 @@ test('the checker sees SQL and Prisma outside of the domain', () => {
   ])
 })
 
-test('every page and heading that is linked or cited is there', () => {
+test('every linked or cited page and heading exists', () => {
   expect(documentFindings()).toEqual([])
 })
 
-test('the checker sees dead links, dead citations and references by number', () => {
+test('the checker finds dead links, dead citations and references by number', () => {
   const pages = new Map([
     ['README.md', '[a](docs/a.md#one) [b](docs/a.md#two) [c](docs/c.md) [d](#it) [e](https://x.y/#z)\n# It'],
     ['docs/a.md', '# One\n```sh\n# two\n```\n[up](../README.md#it-1)'],
@@ -99,6 +99,16 @@ test('the checker names files that need rewriting, and skips quoted code', () =>
   ])
 })
 
+test('a first comment has at most three lines, the README of a folder at most 60', () => {
+  const texts = new Map([
+    ['src/a.ts', '/**\n * one\n * two\n * three\n */\nimport x from "x"\n/** four\n * five */'],
+    ['src/b.ts', '#!/usr/bin/env node\n// one\n// two\n// three\n// four\n'],
+    ['src/c/README.md', 'line\n'.repeat(61)],
+    ['docs/README.md', 'line\n'.repeat(61)],
+  ])
+  expect(lengthFindings(texts).map((finding) => finding.split(':')[0])).toEqual(['src/b.ts', 'src/c/README.md'])
+})
+
 test('a commit subject names an area, begins with a verb and has at most 72 characters', () => {
   const good = 'limits: charge a rejected body like any request'
   const bad = ['A body costs what it costs', 'limits: the body is charged', `limits: ${'x'.repeat(70)}`]
@@ -109,9 +119,9 @@ test('only transition.ts writes the status of a revision', () => {
   const writers = files.filter(
     ({ text }) =>
       /revision\.(update|updateMany|upsert)\([^)]*\bstatus:/s.test(text.replaceAll(/where:\s*\{[^}]*\}/gs, '')) ||
-      // what the unit of work is told
+      // through the unit of work
       /unit\.update\(\s*'revision',[^{)]*\{[^}]*\bstatus:/s.test(text) ||
-      // in what it sets, not in its condition
+      // in the SET clause, not in the condition
       /UPDATE revisions\b(?:(?!\bWHERE\b).)*\bstatus\b/is.test(text),
   )
   expect(writers.map(({ file }) => file)).toEqual(['domain/revisions/transition.ts'])
@@ -126,14 +136,14 @@ test('only repositories/deployment.ts writes the row of a deployment', () => {
   expect(writers.map(({ file }) => file)).toEqual(['domain/repositories/deployment.ts'])
 })
 
-test('only repositories/locks.ts has row locks, beside the order in which they are taken', () => {
+test('only repositories/locks.ts, which documents the lock order, takes row locks', () => {
   const lockers = files.filter(({ text }) =>
     /\bFOR (NO KEY )?(UPDATE|SHARE)\b|\bFOR KEY SHARE\b|\bSKIP LOCKED\b/.test(withoutComments(text)),
   )
   expect(lockers.map(({ file }) => file)).toEqual(['domain/repositories/locks.ts'])
 })
 
-test('every file says what it is for before it does anything', () => {
+test('every source file begins with a comment', () => {
   const silent = files.filter(({ text }) => !/^(#!.*\n)?(\/\*\*|\/\/)/.test(text)).map(({ file }) => file)
   expect(silent).toEqual([])
 })

@@ -1,4 +1,4 @@
-/** Comments and pages cite pages and headings that are there, and nothing that is only known by a number. */
+/** Checks that comments and pages refer only to existing pages and headings, never to a document by number. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,7 @@ import type { Texts } from './prose.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** README, all pages of docs, and the READMEs of folders. */
+/** The README, all pages of docs, and the READMEs of folders. */
 const readPages = (): Texts => read(['README.md', ...['docs', 'src', 'test'].flatMap(below)], /\.md$/)
 
 /** Sources with comments. The tests of these rules are left out: their pages are made up. */
@@ -23,7 +23,7 @@ export function documentFindings(): string[] {
   return [...deadLinks(pages), ...deadCitations(citing, pages), ...numbered(new Map([...citing, ...pages]))]
 }
 
-/** Links of pages to files that are not there, and to headings that nothing has. */
+/** Finds links of pages to missing files and headings. */
 export function deadLinks(pages: Texts, exists = (file: string) => existsSync(path.join(ROOT, file))): string[] {
   return [...pages].flatMap(([page, text]) =>
     [...withoutCode(text).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)]
@@ -35,7 +35,7 @@ export function deadLinks(pages: Texts, exists = (file: string) => existsSync(pa
   )
 }
 
-/** Citations in comments, like `docs/protocol.md#claims`, of pages and headings that are not there. */
+/** Finds references in comments, like `docs/protocol.md#claims`, to missing pages and headings. */
 export function deadCitations(citing: Texts, pages: Texts): string[] {
   return [...citing].flatMap(([file, text]) =>
     [...text.matchAll(/(?<![\w/-])(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g)]
@@ -46,7 +46,7 @@ export function deadCitations(citing: Texts, pages: Texts): string[] {
   )
 }
 
-/** Documents that are cited by a number, which nobody who has only this repository can look up. */
+/** Finds references by number to documents outside this repository, which readers can't look up. */
 export function numbered(texts: Texts): string[] {
   return [...texts].flatMap(([file, text]) =>
     [...text.matchAll(/\b(contract|spec|design rule) \d+(\.\d+)*\b/gi)].map(
@@ -57,7 +57,7 @@ export function numbered(texts: Texts): string[] {
 
 const withoutCode = (text: string): string => text.replaceAll(/^```.*?^```$/gms, '')
 
-/** The anchors of a page's headings, as they are made where it is shown: the second of a name ends in `-1`. */
+/** Returns the anchors of a page's headings as GitHub generates them: the second of a name ends in `-1`. */
 export function headings(page = ''): Set<string> {
   const anchors = new Set<string>()
   for (const [, heading] of withoutCode(page).matchAll(/^#+ (.*)$/gm)) {
@@ -72,7 +72,7 @@ export function headings(page = ''): Set<string> {
   return anchors
 }
 
-/** Files of one folder, at any depth. */
+/** Returns the files of a folder, at any depth. */
 const below = (folder: string): string[] =>
   (readdirSync(path.join(ROOT, folder), { recursive: true }) as string[])
     .map((name) => path.posix.join(folder, name.replaceAll('\\', '/')))

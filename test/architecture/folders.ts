@@ -1,27 +1,27 @@
 /**
- * Who may import whom: every folder of `src` stands here once, below the folders it may import. Each directory is a
- * folder of its own (its own files, without its subfolders).
- *
- * A row: folders that do not know each other, and patterns of what they may import (`*` one name, `**` any depth; a single
- * file by its name). A pattern reaches only rows above its own: so the table has no circle, and "domain/**" means what of
- * the domain stands above.
+ * The table of allowed imports: each folder of `src` once, below the folders that it may import. A subfolder is a folder
+ * with a separate row. `npm run check` applies it (rules.ts).
+ */
+/**
+ * `folders`: folders that don't import each other. `imports`: patterns of what they may import (`*` one name, `**` any depth,
+ * or one file). A pattern only reaches rows above, so the table has no cycles and "domain/**" means the domain rows above.
  */
 export type Row = readonly [folders: string, imports: string]
 
 /** Folders without knowledge of deployments: errors, parsing, paging, encryption, SQL. */
 const BASE = 'domain/errors domain/crypto domain/sql domain/parsing domain/paging'
-/** What every verb of the domain stands on. */
+/** Folders that every verb of the domain may import. */
 const GROUND = `${BASE} domain/values domain/ports domain/outbox domain/concurrency domain/transaction domain/repositories domain/cache-version domain/query-engine platform/async platform/log`
-/** All that a data plane knows of the control plane. */
+/** The parts of the control plane that a data plane may import. */
 const CONTRACT = 'domain/protocol domain/errors/errors.ts domain/values/health-path.ts domain/values/repository-url.ts'
-/** The runtime whose agents are processes of this machine, in folders of their own. */
+/** Imports of the runtime whose agents are processes of this machine. */
 const PROCESSES = `${CONTRACT} dataplane/build dataplane/build/plan dataplane/builder dataplane/output dataplane/runtimes dataplane/runtimes/process/* platform/async platform/files platform/programs platform/postgres/embedded platform/postgres/pg-client.ts`
 const SUPERVISOR = 'dataplane/runtimes/process/supervisor dataplane/runtimes/process/supervisor/*'
-/** The runtime whose agents are objects of a cluster. */
+/** Imports of the runtime whose agents are objects of a cluster. */
 const CLUSTERS = `${CONTRACT} dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/* platform/async platform/http`
 
 export const FOLDERS: readonly Row[] = [
-  // the platform: what any server needs. It knows nothing of agents
+  // the platform: code for any server, without knowledge of agents
   ['platform/log', ''],
   ['platform/async', 'platform/log'],
   ['platform/http', ''],
@@ -33,7 +33,7 @@ export const FOLDERS: readonly Row[] = [
     'platform/log platform/async platform/programs platform/files platform/postgres/single-connection.ts platform/postgres/pg-client.ts',
   ],
 
-  // the domain, from the ground up
+  // the domain, lowest layer first
   ['domain/errors domain/crypto domain/sql', ''],
   ['domain/parsing', 'domain/errors'],
   ['domain/paging', 'domain/errors domain/parsing domain/sql'],
@@ -43,9 +43,9 @@ export const FOLDERS: readonly Row[] = [
   ['domain/concurrency', BASE],
   ['domain/transaction', GROUND],
   ['domain/repositories domain/cache-version', GROUND],
-  // statements that are selected once and planned once
+  // SQL statements that are compiled once per selection and planned once
   ['domain/query-engine', `${BASE} domain/concurrency domain/transaction domain/cache-version`],
-  // its rooms know the ground, and each other only where an arrow says so
+  // subjects of the domain: they import the layers above, and another subject only where its row says so
   ['domain/keys domain/revisions domain/secrets domain/deployment-status domain/tags domain/events', GROUND],
   ['domain/change-feed', `${GROUND} domain/deployment-status`],
   ['domain/revision-diff', `${GROUND} domain/revisions domain/secrets`],
@@ -75,31 +75,31 @@ export const FOLDERS: readonly Row[] = [
   ['domain/oauth/tokens', `${GROUND} domain/oauth/provider-access domain/keys`],
   ['domain/oauth/connections domain/oauth/providers', `${GROUND} domain/oauth/provider-access domain/oauth/tokens`],
   ['domain/oauth/authorizations', `${GROUND} domain/oauth/*`],
-  // an id of any kind, found: knows them all
+  // finds a resource of any type by its id
   ['domain/nodes', 'domain/**'],
 
-  // the outside world, behind the domain's ports
+  // external systems, behind the domain's ports
   [
     'adapters/git-provider adapters/oauth adapters/registry adapters/storage',
     `domain/ports ${BASE} domain/values domain/sources/uploads platform/*`,
   ],
 
-  // the data plane: of the control plane it knows the protocol alone
+  // the data plane: it knows only the protocol of the control plane
   ['dataplane/runtimes', `${CONTRACT} platform/async`],
   ['dataplane/output', `${CONTRACT} dataplane/runtimes`],
-  // what will be done with a source, from its files alone
+  // the build plan, derived from the files of a source
   ['dataplane/build/plan', `${CONTRACT} dataplane/output`],
   ['dataplane/build', `${CONTRACT} dataplane/output dataplane/build/plan platform/http/outbound-address.ts`],
   ['dataplane/worker', `${CONTRACT} dataplane/runtimes dataplane/output platform/async`],
   ['dataplane/runtimes/process/processes', PROCESSES],
   ['dataplane/runtimes/process/accounts', PROCESSES],
   ['dataplane/runtimes/process/engine', PROCESSES],
-  // images, by a container engine of this machine: for both runtimes
+  // builds images with this machine's container engine, for both runtimes
   ['dataplane/builder/dockerfile', 'dataplane/build/plan dataplane/output'],
   ['dataplane/builder', `${PROCESSES} dataplane/builder/dockerfile`],
   ['dataplane/runtimes/process/machine', PROCESSES],
   ['dataplane/runtimes/process/environments', PROCESSES],
-  // a program of its own, in one file: what agents need when no server is there
+  // a separate program, bundled into one file: it serves agents while no server runs
   ['dataplane/runtimes/process/supervisor', PROCESSES],
   [
     'dataplane/runtimes/process/supervisor/network dataplane/runtimes/process/supervisor/limits dataplane/runtimes/process/supervisor/output',
@@ -118,18 +118,18 @@ export const FOLDERS: readonly Row[] = [
   ['dataplane/runtimes/kubernetes/rollout', CLUSTERS],
   ['dataplane/runtimes/kubernetes/deployment', CLUSTERS],
   ['dataplane/runtimes/kubernetes', CLUSTERS],
-  // the same worker in another cluster
+  // the worker as a program inside a cluster
   [
     'listener',
     `${CONTRACT} domain/parsing/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/runtimes/kubernetes/** platform/*`,
   ],
-  // the same worker, for builds alone
+  // the worker as a program that only builds
   [
     'builder',
     `${CONTRACT} domain/values/reasons.ts domain/parsing/codec.ts dataplane/worker dataplane/output dataplane/runtimes dataplane/build dataplane/builder listener platform/*`,
   ],
 
-  // the transports: they know the domain, not each other, and nothing of adapters and data planes
+  // the transports: they import the domain, but not each other, adapters or data planes
   ['api/limits', `${BASE} domain/concurrency domain/transaction domain/keys platform/async`],
   [
     'api/auth',
@@ -180,37 +180,37 @@ export const FOLDERS: readonly Row[] = [
     `${BASE} domain/concurrency domain/transaction domain/values domain/outbox domain/claims platform/async platform/postgres`,
   ],
 
-  // what others start from: it knows the OpenAPI document, by types that are made from it
+  // the client for other programs: it knows only types generated from the OpenAPI document
   ['client', ''],
 
-  // the dashboard: a program of browsers, which knows the server by its GraphQL alone. Pages do not know each other
+  // the dashboard: a browser program that knows only the server's GraphQL API. Pages don't import each other
   ['dashboard/api', ''],
   ['dashboard/components', 'dashboard/api'],
   ['dashboard/components/upload', 'dashboard/api'],
   ['dashboard/pages/*', 'dashboard/api dashboard/components dashboard/components/upload'],
   ['dashboard/app', 'dashboard/**'],
 
-  // what puts everything together, and what people start
+  // the composition of all parts, and the programs that people start
   [
     'app/backup',
     'platform/** domain/concurrency domain/transaction domain/sessions dataplane/runtimes/process/machine dataplane/runtimes/process/processes',
   ],
   ['app', 'app/backup platform/** domain/** adapters/* dataplane/** listener api/**'],
   ['cli/terminal', ''],
-  // of the server they know the client, and nothing else
+  // commands that use the server only through the client
   ['cli/remote', 'client cli/terminal'],
   ['cli', 'cli/terminal cli/remote client platform/** domain/** listener builder app app/backup'],
   ['.', 'platform/config app'],
-  // what makes one program of them
+  // the build
   ['start', 'platform/files dataplane/runtimes/process/machine'],
 ]
 
-/** SQL: the domain and the platform, and the process runtime, which makes databases for agents. */
+/** Folders with SQL: the domain, the platform, and the process runtime, which creates databases for agents. */
 export const SQL = 'domain/** platform/postgres/** dataplane/runtimes/process/machine'
-/** What is generated from prisma/schema.prisma: the same, and GraphQL's builder, to whom Pothos' types belong. */
+/** Folders that import code generated from prisma/schema.prisma. GraphQL's builder needs the types for Pothos. */
 export const GENERATED = 'domain/** platform/postgres api/graphql/builder'
 
-/** Packages that belong to one part of the house, and where: whoever else needs one asks that part. */
+/** Packages that only certain folders may import. Other folders use those folders' functions. */
 export const PACKAGES: readonly (readonly [packages: string, folders: string])[] = [
   ['@prisma/* prisma', 'platform/postgres'],
   ['pg', 'platform/postgres/** dataplane/runtimes/process/machine'],
@@ -234,5 +234,5 @@ export const PACKAGES: readonly (readonly [packages: string, folders: string])[]
   ['openapi-fetch eventsource-parser', 'client'],
 ]
 
-/** Who reads the environment: the settings, and what people start. */
+/** Folders that may read `process.env`: the settings, and programs that people start. */
 export const ENVIRONMENT = 'platform/config cli cli/remote .'

@@ -34,6 +34,17 @@ export function proseFindings(texts: Texts): string[] {
   })
 }
 
+/** Source files whose first comment has more than three lines of text, and folder READMEs with more than 60 lines. */
+export function lengthFindings(texts: Texts): string[] {
+  return [...texts].flatMap(([file, text]) => {
+    if (file.endsWith('README.md'))
+      return file.startsWith('src/') && text.trimEnd().split('\n').length > 60 ? [`${file}: keep it to 60 lines`] : []
+    const comment = text.match(/^(?:#!.*\n)?\s*(\/\*\*[\s\S]*?\*\/|(?:\/\/.*\n)+)/)?.[1] ?? ''
+    const lines = comment.split('\n').filter((line) => /[\p{L}\p{N}]/u.test(line)).length
+    return lines > 3 ? [`${file}: shorten the first comment to three lines, and explain in the folder's README`] : []
+  })
+}
+
 /** `area: imperative`, at most 72 characters. */
 export function subjectFindings(subjects: readonly string[]): string[] {
   return subjects

@@ -1,4 +1,4 @@
-/** The rules about imports, as functions from sources to findings: each finding is a line for whoever broke the rule. */
+/** The rules about imports. Each function takes source files and returns one line per violation. */
 import path from 'node:path'
 import { ENVIRONMENT, FOLDERS, GENERATED, PACKAGES, type Row, SQL } from './folders.ts'
 import { importsOf, readSource, type SourceFile, withoutComments } from './source.ts'
@@ -18,13 +18,13 @@ function matches(name: string, patterns: string): boolean {
   })
 }
 
-/** All rules, over all of `src`. */
+/** Applies all rules to all of `src`. */
 export function findings(): string[] {
   const files = readSource()
-  return [...folders(files), ...circles(files), ...packages(files), ...database(files), ...environment(files)]
+  return [...folders(files), ...cycles(files), ...packages(files), ...database(files), ...environment(files)]
 }
 
-/** Arrows that the table does not allow, and folders that it does not know, or knows no more. */
+/** Finds imports that the table doesn't allow, folders missing in the table, and rows without a folder. */
 export function folders(files: SourceFile[], table: readonly Row[] = FOLDERS): string[] {
   const named = new Map(table.flatMap(([names], row) => words(names).map((name) => [name, row] as const)))
   const present = new Set(files.map(({ file }) => folderOf(file)))
@@ -52,14 +52,14 @@ export function folders(files: SourceFile[], table: readonly Row[] = FOLDERS): s
   ]
 }
 
-/** Circles between files, those of types too, and between folders: each by the shortest way round. */
-export function circles(files: SourceFile[]): string[] {
+/** Finds import cycles between files (of types too) and between folders, each by its shortest path. */
+export function cycles(files: SourceFile[]): string[] {
   const ofFiles = graph(arrows(files))
   const between = arrows(files).map(({ from, to }) => ({ from: folderOf(from), to: folderOf(to) }))
   return [...cyclesOf(ofFiles), ...cyclesOf(graph(between.filter(({ from, to }) => from !== to)))]
 }
 
-/** Packages that a part of the house keeps to itself, imported elsewhere. */
+/** Finds imports of packages outside their folders. */
 export function packages(files: SourceFile[]): string[] {
   const named = (specifier: string) =>
     specifier
@@ -78,7 +78,7 @@ export function packages(files: SourceFile[]): string[] {
 const STATEMENT =
   /\$(queryRaw|executeRaw)|\bPrisma\.(sql|raw|join)\b|\bSELECT\s|\bINSERT INTO\s|\bUPDATE\s+\w+\s+SET\s|\bDELETE FROM\s/
 
-/** SQL, and what Prisma generates, where neither belongs. */
+/** Finds SQL and imports of generated Prisma code outside their folders. */
 export function database(files: SourceFile[]): string[] {
   const outside = (where: string) => files.filter(({ file }) => !matches(folderOf(file), where))
   return [
@@ -93,7 +93,7 @@ export function database(files: SourceFile[]): string[] {
   ]
 }
 
-/** The environment, read elsewhere than where settings are made of it. */
+/** Finds reads of `process.env` outside their folders. */
 export function environment(files: SourceFile[]): string[] {
   return files
     .filter(({ file, text }) => /process\.env\b/.test(withoutComments(text)) && !matches(folderOf(file), ENVIRONMENT))
@@ -105,7 +105,7 @@ interface Arrow {
   to: string
 }
 
-/** Who imports whom, among our own files. */
+/** Returns the imports between own files. */
 function arrows(files: SourceFile[]): Arrow[] {
   const ours = new Set(files.map(({ file }) => file))
   return files.flatMap((source) =>
@@ -121,7 +121,7 @@ function graph(all: Arrow[]): Map<string, Set<string>> {
   return result
 }
 
-/** The shortest circle through each node that is in one, each circle once. */
+/** Returns the shortest cycle through each node that has one, each cycle once. */
 function cyclesOf(edges: Map<string, Set<string>>): string[] {
   const found = new Map<string, string>()
   for (const start of edges.keys()) {
@@ -140,5 +140,5 @@ function cyclesOf(edges: Map<string, Set<string>>): string[] {
     const key = [...new Set(trail)].sort().join(' ')
     if (!found.has(key)) found.set(key, trail.join(' → '))
   }
-  return [...found.values()].map((trail) => `a circle: ${trail}`)
+  return [...found.values()].map((trail) => `a cycle: ${trail}`)
 }
