@@ -1,7 +1,7 @@
 /** Opens what every process of ours works on: the database, up to date, and the core on top of it. For the server and the command line. */
 import type { Logger } from 'pino'
 import { createGitProvider } from '../adapters/git-provider/create-git-provider.ts'
-import { createLoginOf } from '../adapters/oauth/create-login.ts'
+import { createLazyLogin } from '../adapters/oauth/create-login.ts'
 import { createOAuthClient } from '../adapters/oauth/create-oauth-client.ts'
 import { createRegistry } from '../adapters/registry/create-registry.ts'
 import { createStorage } from '../adapters/storage/create-storage.ts'
@@ -90,7 +90,7 @@ export async function createCore(config: Config, log: Logger, options: CoreOptio
       publicUrl,
       gitProvider,
       oauth: createOAuthClient({ allow: config.OUTBOUND_ALLOW }),
-      login: createLoginOf(config),
+      login: createLazyLogin(config),
       inFlight: createInFlight(),
       tarballs,
       registry,

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { KeyRing } from '../domain/crypto/keyring.ts'
 import { sampleOfEachKey } from '../domain/secrets/sealed-columns.ts'
 import type { Db } from '../domain/transaction/context.ts'
-import { installationKey } from '../domain/workspaces/installation.ts'
+import { installationKeyId } from '../domain/workspaces/installation.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
 
 const FILE = 'secrets.key'
@@ -91,7 +91,7 @@ async function makeKey(file: string): Promise<string> {
 
 /** Throws ConfigError when the ring can't open what other starts encrypted in this database. */
 export async function checkKeyRing(db: Db, keyring: KeyRing): Promise<void> {
-  const keyId = await installationKey(db)
+  const keyId = await installationKeyId(db)
   if (keyId !== null && !keyring.has(keyId)) throw missing(keyId)
   for (const { keyId, open } of await sampleOfEachKey(db)) {
     if (!keyring.has(keyId)) throw missing(keyId)

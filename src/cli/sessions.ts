@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { endSession } from '../domain/sessions/revoke.ts'
 import {
+  SESSION_VIEW,
   type SessionView,
-  SHOWN,
   sessionActor,
   sessionEnd,
   sessionExpiry,
@@ -22,7 +22,7 @@ export const listSessions: Command = {
     await withCore(async (core) => {
       const sessions = await core.db.session.findMany({
         where: { openedAt: { not: null } },
-        ...SHOWN,
+        ...SESSION_VIEW,
         orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
       })
       printTable([
@@ -60,7 +60,7 @@ export const revokeSessions: Command = {
     if (!id.success) throw new UsageError('The ID must be that of `sessions list`.')
     await withCore(async (core) => {
       await transaction(core, async (tx) => {
-        const session = await tx.sql.session.findUnique({ where: { id: id.data }, ...SHOWN })
+        const session = await tx.sql.session.findUnique({ where: { id: id.data }, ...SESSION_VIEW })
         if (!session) throw new UsageError(`There is no session ${id.data}.`)
         await endSession(tx, session, COMMAND_LINE)
       })
@@ -74,7 +74,7 @@ async function revokeAll(args: string[]): Promise<void> {
   await withCore(async (core) => {
     // codes that nobody has used yet
     await core.db.session.deleteMany({ where: { openedAt: null } })
-    const sessions = await core.db.session.findMany({ where: { endedAt: null }, ...SHOWN })
+    const sessions = await core.db.session.findMany({ where: { endedAt: null }, ...SESSION_VIEW })
     for (const session of sessions) await transaction(core, (tx) => endSession(tx, session, COMMAND_LINE))
     process.stdout.write(`Ended ${sessions.length}\n`)
   })

@@ -3,7 +3,7 @@
 import { printableName } from '../domain/parsing/fields.ts'
 import { transaction } from '../domain/transaction/context.ts'
 import { COMMAND_LINE } from '../domain/values/event-actor.ts'
-import { makeWorkspace } from '../domain/workspaces/make.ts'
+import { insertWorkspace } from '../domain/workspaces/insert-workspace.ts'
 import { theOrganization, withCore } from './core.ts'
 import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
 
@@ -21,7 +21,7 @@ export const createWorkspaces: Command = {
     await withCore(async (core) => {
       const organization = await theOrganization(core, values['organization-id'])
       const workspace = await transaction(core, (tx) =>
-        makeWorkspace(tx, {
+        insertWorkspace(tx, {
           organizationId: organization.id,
           name: name.data,
           directoryIntegration: values['git-directory'],

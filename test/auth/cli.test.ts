@@ -6,7 +6,7 @@ import { run } from '../../src/cli/run.ts'
 import { UsageError } from '../../src/cli/terminal/command.ts'
 import { hashKey } from '../../src/domain/keys/key.ts'
 import { transaction } from '../../src/domain/transaction/context.ts'
-import { makeWorkspace } from '../../src/domain/workspaces/make.ts'
+import { insertWorkspace } from '../../src/domain/workspaces/insert-workspace.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { testDatabase } from '../support/database.ts'
@@ -154,7 +154,7 @@ describe('workspaces', () => {
     const { core } = app.app
     const twins = Array.from({ length: 5 }, () =>
       transaction(core, (tx) =>
-        makeWorkspace(tx, {
+        insertWorkspace(tx, {
           organizationId: app.tenant.organizationId,
           name: 'Twins',
           directoryIntegration: false,

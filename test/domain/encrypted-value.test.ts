@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { seal, unseal } from '../../src/domain/crypto/encrypted-value.ts'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { verifierContext } from '../../src/domain/oauth/authorizations/schemas.ts'
-import { accessOf, sealClientSecret } from '../../src/domain/oauth/provider-access/access.ts'
+import { openProviderAccess, sealClientSecret } from '../../src/domain/oauth/provider-access/access.ts'
 import { openToken, sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import type { OAuthProvider } from '../../src/generated/prisma/client.ts'
 
@@ -44,7 +44,7 @@ test.each([
   [
     'client secret',
     (id: string) => sealClientSecret(ring, id, 's'),
-    (id: string, clientSecret: string) => accessOf(ring, { id, clientSecret } as OAuthProvider).clientSecret,
+    (id: string, clientSecret: string) => openProviderAccess(ring, { id, clientSecret } as OAuthProvider).clientSecret,
   ],
 ])('a %s opens in its own row alone, and in its own column', (_, sealIn, openIn) => {
   expect(openIn('1', sealIn('1'))).toBeTruthy()

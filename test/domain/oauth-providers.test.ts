@@ -1,6 +1,6 @@
 /** What OAuth providers ask of Postgres, as exact numbers, and never more of the secret than is needed. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { accessOf, missingSecret } from '../../src/domain/oauth/provider-access/access.ts'
+import { describeMissingSecret, openProviderAccess } from '../../src/domain/oauth/provider-access/access.ts'
 import { requireProvider } from '../../src/domain/oauth/provider-access/find.ts'
 import { createProvider } from '../../src/domain/oauth/providers/create.ts'
 import { deleteProvider } from '../../src/domain/oauth/providers/delete.ts'
@@ -47,7 +47,7 @@ test('a read is one statement, which leaves the secret where it is, and a write 
 
 test('the secret that was said last is the one that the provider is shown', async () => {
   const ctx = await domain.tenant()
-  const shown = async () => accessOf(ctx.keyring, await requireProvider(ctx, ctx.db, 'example')).clientSecret
+  const shown = async () => openProviderAccess(ctx.keyring, await requireProvider(ctx, ctx.db, 'example')).clientSecret
   await createProvider(ctx, { body })
   expect(await shown()).toBe('s3cret')
   await updateProvider(ctx, { path, body: { client_secret: 'another', token_url: 'https://x.example.com/token' } })
@@ -58,10 +58,10 @@ test('the secret that was said last is the one that the provider is shown', asyn
 
 test('a provider whose auth method needs a secret says so as long as it has none', () => {
   const provider = { providerId: 'example', tokenEndpointAuthMethod: 'client_secret_basic', clientSecret: null }
-  expect(missingSecret(provider)).toBe(
+  expect(describeMissingSecret(provider)).toBe(
     "The OAuth provider 'example' has no client_secret, which its token_endpoint_auth_method client_secret_basic needs. " +
       'PATCH its client_secret, or its token_endpoint_auth_method to none.',
   )
-  expect(missingSecret({ ...provider, clientSecret: 'sealed' })).toBeNull()
-  expect(missingSecret({ ...provider, tokenEndpointAuthMethod: 'none' })).toBeNull()
+  expect(describeMissingSecret({ ...provider, clientSecret: 'sealed' })).toBeNull()
+  expect(describeMissingSecret({ ...provider, tokenEndpointAuthMethod: 'none' })).toBeNull()
 })

@@ -5,8 +5,8 @@ import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { type GitProvider, ProviderUnavailableError } from '../../src/domain/ports/git-provider.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
+import { leaseGroup, purgeDeliveries, startOfRound } from '../../src/domain/sources/webhooks/delivery-queue.ts'
 import { handleDeliveries } from '../../src/domain/sources/webhooks/handle.ts'
-import { purgeDeliveries, startOfRound, takeGroup } from '../../src/domain/sources/webhooks/lease.ts'
 import { receiveDelivery } from '../../src/domain/sources/webhooks/receive.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
@@ -202,10 +202,10 @@ test('two servers take what is about one branch one after the other', async () =
   await pushed(commit())
   await pushed(commit())
   const until = (await startOfRound(domain.core))!
-  const taken = await Promise.all([1, 2, 3].map(() => takeGroup(domain.core, until)))
+  const taken = await Promise.all([1, 2, 3].map(() => leaseGroup(domain.core, until)))
   expect(taken.filter(Boolean).map((group) => group!.deliveries.length)).toEqual([2])
   await pushed(commit())
-  expect(await takeGroup(domain.core, (await startOfRound(domain.core))!)).toBeNull()
+  expect(await leaseGroup(domain.core, (await startOfRound(domain.core))!)).toBeNull()
 })
 
 test('a server that was away for so long that another took over writes nothing', async () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { testApp } from '../support/app.ts'
 import { recorded } from '../support/gitprovider/webhooks.ts'
-import { type Pushing, pushing } from './pushing.ts'
+import { type Pushing, pushing } from './push-support.ts'
 
 let world: Pushing
 beforeAll(async () => {

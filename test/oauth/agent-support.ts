@@ -1,7 +1,7 @@
 /** An agent with a key of its own, connected to a real token of the tests' OAuth server, without the flow through our own API. */
 import { randomUUID } from 'node:crypto'
 import { connectAgent } from '../../src/domain/oauth/connections/connection.ts'
-import { accessOf, redirectUriOf } from '../../src/domain/oauth/provider-access/access.ts'
+import { openProviderAccess, redirectUriOf } from '../../src/domain/oauth/provider-access/access.ts'
 import { openToken, sealToken, type TokenContent } from '../../src/domain/oauth/tokens/token.ts'
 import { transaction } from '../../src/domain/transaction/context.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
@@ -52,7 +52,7 @@ export async function granted(app: TestApp, server: OAuthServer, how: GrantOptio
   const provider = how.provider ?? (await oauthProvider(app, server, { organizationId }))
   const agent = how.agent ?? (await newAgent(app, tenant))
   const row = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: provider.id } })
-  const access = accessOf(core.keyring, row)
+  const access = openProviderAccess(core.keyring, row)
   const redirectUri = redirectUriOf(core, { ...provider, isDynamicClient: false })
   const [state, codeVerifier] = [randomUUID(), await core.oauth.codeVerifier()]
   const url = await core.oauth.authorizationUrl(access, { redirectUri, state, codeVerifier, scopes })

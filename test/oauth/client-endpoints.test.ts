@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
-import { issuersOf } from '../../src/adapters/oauth/published.ts'
+import { candidateIssuers } from '../../src/adapters/oauth/server-metadata.ts'
 import type { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
 import { accessAt, tokensOf } from '../support/oauth-access.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
@@ -251,7 +251,7 @@ describe('what a provider publishes', () => {
     ],
     ['https://id.test/', 'https://id.test/', ['https://id.test/']],
   ])('is looked for where %s and %s suggest', (authUrl, tokenUrl, first) => {
-    const guesses = issuersOf({ authUrl, tokenUrl }).map((url) => url.href)
+    const guesses = candidateIssuers({ authUrl, tokenUrl }).map((url) => url.href)
     expect(guesses.slice(0, first.length)).toEqual(first)
     expect(guesses.length).toBeLessThanOrEqual(5)
   })

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
-import type { Resolve } from '../../src/adapters/oauth/outbound-connect.ts'
+import type { ResolveHost } from '../../src/adapters/oauth/guarded-connect.ts'
 import { createLogger } from '../../src/app/logger.ts'
 import { discoverMcpProvider } from '../../src/domain/oauth/providers/discover.ts'
 import { type CallOptions, type RestApp, restApp, violations } from '../rest/support.ts'
@@ -285,7 +285,7 @@ describe('refused', () => {
 
   test('where its host name leads to a private address, which is the caller’s to mend', async () => {
     const ctx = await app.context(app.keys.admin)
-    const resolve: Resolve = (_name, _options, done) => done(null, [{ address: '10.11.12.13', family: 4 }])
+    const resolve: ResolveHost = (_name, _options, done) => done(null, [{ address: '10.11.12.13', family: 4 }])
     const asked = discoverMcpProvider(
       { ...ctx, oauth: createOAuthClient({ allow: [] }, resolve) },
       { body: body({ mcp_server_url: 'https://mcp.example.com/' }) },

@@ -1,7 +1,7 @@
 /** How the authorization server of an MCP server is found, and a client registered there. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createOutbound } from '../../src/adapters/oauth/fetch.ts'
-import { registerForMcp } from '../../src/adapters/oauth/mcp.ts'
+import { createOutbound } from '../../src/adapters/oauth/guarded-fetch.ts'
+import { registerForMcp } from '../../src/adapters/oauth/mcp-discovery.ts'
 import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/ports/oauth-client.ts'
 import { type McpServer, RESOURCE_METADATA, SERVER_METADATA } from '../support/mcp-server.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'

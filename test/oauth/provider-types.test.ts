@@ -1,7 +1,7 @@
 /** Slack, Microsoft and Salesforce, as their documentation shows them. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
-import { scopeParameters, standardAnswer } from '../../src/adapters/oauth/provider-types.ts'
+import { scopeParameters, toStandardResponse } from '../../src/adapters/oauth/provider-types.ts'
 import type { ProviderAccess } from '../../src/domain/ports/oauth-client.ts'
 import type { ProviderType } from '../../src/domain/values/oauth-provider.ts'
 import { startTokenEndpoint } from '../support/token-endpoint.ts'
@@ -116,8 +116,8 @@ describe('Microsoft', () => {
 
   test('grants offline_access without saying so', () => {
     const answer = { access_token: 'x', scope: 'User.Read' }
-    expect(standardAnswer('microsoft', { ...answer, refresh_token: 'r' }).scope).toBe('User.Read offline_access')
-    expect(standardAnswer('microsoft', answer).scope).toBe('User.Read')
+    expect(toStandardResponse('microsoft', { ...answer, refresh_token: 'r' }).scope).toBe('User.Read offline_access')
+    expect(toStandardResponse('microsoft', answer).scope).toBe('User.Read')
   })
 
   test('names accounts without a mailbox', async () => {
@@ -177,7 +177,7 @@ describe('Salesforce', () => {
 test.each(['invalid_refresh_token', 'bad_refresh_token', 'interaction_required'])(
   '%s is another name for a grant that has ended',
   (error) => {
-    expect(standardAnswer(null, { error, error_description: 'x' })).toEqual({ error: 'invalid_grant' })
+    expect(toStandardResponse(null, { error, error_description: 'x' })).toEqual({ error: 'invalid_grant' })
   },
 )
 

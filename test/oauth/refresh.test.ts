@@ -5,9 +5,9 @@ import { createLogger } from '../../src/app/logger.ts'
 import { refreshToken } from '../../src/domain/oauth/tokens/refresh.ts'
 import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
 import { refreshExpiring } from '../../src/domain/oauth/tokens/refresh-expiring.ts'
-import { endAbandoned, postponeRefresh, takeLease } from '../../src/domain/oauth/tokens/refresh-lease.ts'
-import { readSnapshot } from '../../src/domain/oauth/tokens/snapshot.ts'
-import { statusMessageOf } from '../../src/domain/oauth/tokens/token.ts'
+import { endAbandonedToken, postponeRefresh, takeRefreshLease } from '../../src/domain/oauth/tokens/refresh-lease.ts'
+import { tokenStatusMessage } from '../../src/domain/oauth/tokens/token.ts'
+import { readSnapshot } from '../../src/domain/oauth/tokens/token-snapshot.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { ask, expired, granted, later, newAgent, refreshes, row, SETTINGS, stored } from './agent-support.ts'
@@ -152,7 +152,7 @@ describe('when the provider fails', () => {
     expect(lines.filter((line) => line.includes(why))).toHaveLength(1)
     const after = await row(app, held)
     expect(after).toMatchObject({ endedAt: null, refreshFailures: 6, refreshId: null })
-    expect(statusMessageOf(after, new Date())).toContain(why)
+    expect(tokenStatusMessage(after, new Date())).toContain(why)
     await later(app, held)
     expect((await ask(app, held)).status).toBe(200)
     expect(await row(app, held)).toMatchObject({ refreshFailures: 0, refreshAfter: null, refreshError: null })
@@ -299,7 +299,7 @@ describe('a server that died while it refreshed', () => {
       { refreshId: randomUUID(), refreshUntil: new Date(Date.now() + 30_000) },
     ]) {
       await core.db.oAuthToken.update({ where: { id: held.tokenId }, data: now })
-      expect(await endAbandoned(core, seen!)).toBe(false)
+      expect(await endAbandonedToken(core, seen!)).toBe(false)
     }
     expect((await row(app, held)).endedAt).toBeNull()
   })
@@ -330,7 +330,7 @@ describe('a server that died while it refreshed', () => {
   test('and was only slow has not lost what it had, when the provider did not take it', async () => {
     const held = await expired(app, rotating)
     const { core } = app.app
-    const lease = await takeLease(core, { id: held.tokenId, version: 1 }, randomUUID())
+    const lease = await takeRefreshLease(core, { id: held.tokenId, version: 1 }, randomUUID())
     await core.db.$executeRaw`
       UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${held.tokenId}::uuid`
     expect((await ask(app, held)).body.code).toBe('TOKEN_EXPIRED')

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
-import { accessOf, redirectUriOf, sealClientSecret } from '../../src/domain/oauth/provider-access/access.ts'
+import { openProviderAccess, redirectUriOf, sealClientSecret } from '../../src/domain/oauth/provider-access/access.ts'
 import { revokeDue } from '../../src/domain/oauth/tokens/revoke.ts'
 import type { Core } from '../../src/domain/transaction/context.ts'
 import type { OAuthToken } from '../../src/generated/prisma/client.ts'
@@ -77,7 +77,7 @@ describe('at a real provider', () => {
     'a deleted token is good for nothing any more, nor is what it could be refreshed with (%s)',
     async (method) => {
       const { id, providerId } = await oauthProvider(app, server, { method })
-      const access = accessOf(core.keyring, await core.db.oAuthProvider.findUniqueOrThrow({ where: { id } }))
+      const access = openProviderAccess(core.keyring, await core.db.oAuthProvider.findUniqueOrThrow({ where: { id } }))
       const [redirectUri, state] = [redirectUriOf(core, { id: '', providerId, isDynamicClient: false }), randomUUID()]
       const codeVerifier = await core.oauth.codeVerifier()
       const asked = { redirectUri, state, codeVerifier, scopes: ['openid', 'read'] }

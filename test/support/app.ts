@@ -10,7 +10,7 @@ import { createAuthenticator } from '../../src/api/auth/authenticate.ts'
 import { type App, buildApp, type Overrides } from '../../src/app/app.ts'
 import { issueKey, type NewKey } from '../../src/domain/keys/issue.ts'
 import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
-import { makeWorkspace } from '../../src/domain/workspaces/make.ts'
+import { insertWorkspace } from '../../src/domain/workspaces/insert-workspace.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { removeFolder } from './data-dir.ts'
 import { testDatabase } from './database.ts'
@@ -192,7 +192,7 @@ async function makeTenants({ core }: App): Promise<Pick<TestApp, 'tenant' | 'sib
 }
 
 function newWorkspace(core: App['core'], organizationId: string, name: string) {
-  return transaction(core, (tx) => makeWorkspace(tx, { organizationId, name, directoryIntegration: true }))
+  return transaction(core, (tx) => insertWorkspace(tx, { organizationId, name, directoryIntegration: true }))
 }
 
 async function equip(core: App['core'], workspace: { id: string; organizationId: string }): Promise<TestTenant> {

@@ -2,14 +2,14 @@
 import * as oauth from 'oauth4webapi'
 import { type Account, type OAuthClient, OAuthFailure, type ProviderAccess } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import { accountOfClaims } from './account.ts'
-import { jsonOf, requireWell, translated } from './failure.ts'
-import { createOutbound, type Outbound } from './fetch.ts'
-import { registerForMcp } from './mcp.ts'
-import type { Resolve } from './outbound-connect.ts'
+import { accountFromClaims } from './account.ts'
+import { readJsonObject, requireUsableStatus, toOAuthFailure } from './failure.ts'
+import type { ResolveHost } from './guarded-connect.ts'
+import { createOutbound, type Outbound } from './guarded-fetch.ts'
+import { registerForMcp } from './mcp-discovery.ts'
 import { scopeParameters } from './provider-types.ts'
-import { publishedBy } from './published.ts'
-import { tokenSetOf } from './token-response.ts'
+import { findEndpoints } from './server-metadata.ts'
+import { readTokenSet } from './token-response.ts'
 
 /** ms for one answer. A code can't be used twice: it is given the time of a slow provider. */
 const TIMEOUT_MS = { exchange: 30_000, revoke: 10_000, userinfo: 10_000 }
@@ -18,7 +18,7 @@ const TIMEOUT_MS = { exchange: 30_000, revoke: 10_000, userinfo: 10_000 }
 const NO_ISSUER = 'https://issuer.invalid'
 
 /** `resolve`: how names are looked up, unless as the system does it. */
-export function createOAuthClient(rules: OutboundRules, resolve?: Resolve): OAuthClient {
+export function createOAuthClient(rules: OutboundRules, resolve?: ResolveHost): OAuthClient {
   const outbound = createOutbound(rules, resolve)
   return {
     refusal: (url) => addressRefusal(rules, url),
@@ -26,13 +26,13 @@ export function createOAuthClient(rules: OutboundRules, resolve?: Resolve): OAut
     authorizationUrl,
     exchange: (access, grant) => exchange(outbound, access, grant),
     async refresh(access, refreshToken, timeoutMs) {
-      const { server, client, authentication } = partiesOf(access)
-      const options = { ...calling(outbound, timeoutMs), additionalParameters: resourceOf(access) }
+      const { server, client, authentication } = oauthParties(access)
+      const options = { ...requestOptions(outbound, timeoutMs), additionalParameters: resourceParameter(access) }
       const asked = oauth.refreshTokenGrantRequest(server, client, authentication, refreshToken, options)
-      return tokenSetOf(asked, server, client, access.providerType)
+      return readTokenSet(asked, server, client, access.providerType)
     },
     revoke: (access, revocationUrl, token) => revoke(outbound, access, revocationUrl, token),
-    published: (access) => publishedBy(rules, outbound, access),
+    published: (access) => findEndpoints(rules, outbound, access),
     userinfo: (access, userinfoUrl, accessToken) => userinfo(outbound, access, userinfoUrl, accessToken),
     registerForMcp: (mcpServerUrl, client) => registerForMcp(outbound, rules, mcpServerUrl, client),
   }
@@ -47,7 +47,7 @@ const authorizationUrl: OAuthClient['authorizationUrl'] = async (access, request
     redirect_uri: request.redirectUri,
     state: request.state,
     ...scopeParameters(access.providerType, request.scopes),
-    ...resourceOf(access),
+    ...resourceParameter(access),
     ...(request.codeVerifier !== null && {
       code_challenge: await oauth.calculatePKCECodeChallenge(request.codeVerifier),
       code_challenge_method: 'S256',
@@ -62,9 +62,9 @@ async function exchange(
   access: ProviderAccess,
   grant: Parameters<OAuthClient['exchange']>[1],
 ): ReturnType<OAuthClient['exchange']> {
-  const { server, client, authentication } = partiesOf(access)
-  const callback = validated(access, server, client, grant)
-  const options = { ...calling(outbound, TIMEOUT_MS.exchange), additionalParameters: resourceOf(access) }
+  const { server, client, authentication } = oauthParties(access)
+  const callback = validateCallback(access, server, client, grant)
+  const options = { ...requestOptions(outbound, TIMEOUT_MS.exchange), additionalParameters: resourceParameter(access) }
   const verifier = grant.codeVerifier ?? oauth.nopkce
   const asked = oauth.authorizationCodeGrantRequest(
     server,
@@ -75,14 +75,14 @@ async function exchange(
     verifier,
     options,
   )
-  return tokenSetOf(asked, server, client, access.providerType)
+  return readTokenSet(asked, server, client, access.providerType)
 }
 
 /**
  * `iss` guards against a call-back of another provider (RFC 9207). It is compared where we know the issuer. Where we
  * don't, it tells nothing; there an organization's providers have redirect URIs of their own (RFC 9700, 4.4.2.2).
  */
-function validated(
+function validateCallback(
   access: ProviderAccess,
   server: oauth.AuthorizationServer,
   client: oauth.Client,
@@ -94,7 +94,7 @@ function validated(
     const valid = oauth.validateAuthResponse(server, client, parameters, state)
     if (valid.get('code')) return valid
   } catch (error) {
-    const failure = translated(error, 'a call-back')
+    const failure = toOAuthFailure(error, 'a call-back')
     if (failure.kind === 'refused') throw failure
   }
   const iss = parameters.get('iss')
@@ -112,19 +112,19 @@ async function revoke(
   revocationUrl: string,
   { value, hint }: { value: string; hint: string },
 ): Promise<void> {
-  const { server, client, authentication } = partiesOf(access)
+  const { server, client, authentication } = oauthParties(access)
   const at = { ...server, revocation_endpoint: revocationUrl }
-  const options = { ...calling(outbound, TIMEOUT_MS.revoke), additionalParameters: { token_type_hint: hint } }
+  const options = { ...requestOptions(outbound, TIMEOUT_MS.revoke), additionalParameters: { token_type_hint: hint } }
   try {
     const response = await oauth.revocationRequest(at, client, authentication, value, options)
     // some answer 204
     if (response.ok) return
     // a challenge (401) would hide the error code from the library; its body has it
-    const { error } = await jsonOf(response, 'a revocation')
+    const { error } = await readJsonObject(response, 'a revocation')
     if (typeof error !== 'string') throw new OAuthFailure('unusable', `answered ${response.status}`)
     await oauth.processRevocationResponse(Response.json({ error }, { status: response.status }))
   } catch (error) {
-    const failure = translated(error, 'a revocation')
+    const failure = toOAuthFailure(error, 'a revocation')
     // it does not know it any more, or knows no way to revoke it (RFC 7009, 2.2 and 2.2.1): asking again is no use
     if (failure.error === 'invalid_token' || failure.error === 'unsupported_token_type') return
     throw failure
@@ -137,30 +137,32 @@ async function userinfo(
   userinfoUrl: string,
   accessToken: string,
 ): Promise<Account | null> {
-  const { server, client } = partiesOf(access)
+  const { server, client } = oauthParties(access)
   const at = { ...server, userinfo_endpoint: userinfoUrl }
   try {
-    const response = await oauth.userInfoRequest(at, client, accessToken, calling(outbound, TIMEOUT_MS.userinfo))
-    return accountOfClaims(
-      await oauth.processUserInfoResponse(at, client, oauth.skipSubjectCheck, requireWell(response)),
+    const response = await oauth.userInfoRequest(at, client, accessToken, requestOptions(outbound, TIMEOUT_MS.userinfo))
+    return accountFromClaims(
+      await oauth.processUserInfoResponse(at, client, oauth.skipSubjectCheck, requireUsableStatus(response)),
     )
   } catch (error) {
     // an answer without `sub`: a provider may have its own idea of an account
     if (error instanceof oauth.OperationProcessingError && error.code === oauth.INVALID_RESPONSE) return null
-    throw translated(error, 'an account')
+    throw toOAuthFailure(error, 'an account')
   }
 }
 
 /** Who speaks, to whom, and how the one proves itself to the other. */
-function partiesOf(access: ProviderAccess) {
+function oauthParties(access: ProviderAccess) {
   const server: oauth.AuthorizationServer = { issuer: access.issuer ?? NO_ISSUER, token_endpoint: access.tokenUrl }
   const client: oauth.Client = { client_id: access.clientId }
-  return { server, client, authentication: authenticationOf(access) }
+  return { server, client, authentication: clientAuthentication(access) }
 }
 
-function authenticationOf({ tokenEndpointAuthMethod, clientSecret }: ProviderAccess): oauth.ClientAuth {
+function clientAuthentication({ tokenEndpointAuthMethod, clientSecret }: ProviderAccess): oauth.ClientAuth {
   if (tokenEndpointAuthMethod === 'none' || clientSecret === null) return oauth.None()
-  return tokenEndpointAuthMethod === 'client_secret_post' ? oauth.ClientSecretPost(clientSecret) : basic(clientSecret)
+  return tokenEndpointAuthMethod === 'client_secret_post'
+    ? oauth.ClientSecretPost(clientSecret)
+    : basicAuthentication(clientSecret)
 }
 
 /**
@@ -168,17 +170,18 @@ function authenticationOf({ tokenEndpointAuthMethod, clientSecret }: ProviderAcc
  * be wrong, but is to the providers that forget to decode (github.com/panva/oauth4webapi/issues/148); ids and secrets
  * are full of them.
  */
-export function basic(clientSecret: string): oauth.ClientAuth {
+export function basicAuthentication(clientSecret: string): oauth.ClientAuth {
   const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
   return (_server, client, _body, headers) => {
     headers.set('authorization', `Basic ${btoa(`${encoded(client.client_id)}:${encoded(clientSecret)}`)}`)
   }
 }
 
-const resourceOf = ({ resource }: ProviderAccess): Record<string, string> => (resource === null ? {} : { resource })
+const resourceParameter = ({ resource }: ProviderAccess): Record<string, string> =>
+  resource === null ? {} : { resource }
 
 /** http: whether it is allowed, the guard decides. */
-function calling(outbound: Outbound, timeoutMs: number) {
+function requestOptions(outbound: Outbound, timeoutMs: number) {
   return {
     [oauth.customFetch]: (url: string, init: Parameters<Outbound['fetch']>[1]) =>
       outbound.fetch(url, { ...init, timeoutMs }),

@@ -4,7 +4,7 @@ import type { Config } from '../../platform/config/config.ts'
 import type { LoginSettings } from './login.ts'
 
 /** Null: none is configured. */
-export function createLoginOf(config: Config): Login | null {
+export function createLazyLogin(config: Config): Login | null {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId } = config
   if (!issuer || !clientId) return null
   const settings: LoginSettings = {

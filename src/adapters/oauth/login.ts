@@ -5,9 +5,9 @@
 import * as oidc from 'openid-client'
 import type { Claims, Login } from '../../domain/ports/login.ts'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
-import { basic } from './client.ts'
-import { translated } from './failure.ts'
-import { createOutbound } from './fetch.ts'
+import { basicAuthentication } from './client.ts'
+import { toOAuthFailure } from './failure.ts'
+import { createOutbound } from './guarded-fetch.ts'
 
 export interface LoginSettings {
   issuer: string
@@ -23,13 +23,13 @@ export interface LoginSettings {
 /** ms for one answer of the provider; a login takes four of them at most. A person waits for it. */
 const TIMEOUT_MS = 5_000
 /** ms for which what the provider publishes is taken for current; then it is asked again, while the old is used on */
-const FRESH_MS = 3_600_000
+const METADATA_MAX_AGE_MS = 3_600_000
 /** logins that ask the provider at once: of more, each is an error, and nobody else's matter */
-const MOST_AT_ONCE = 32
+const MAX_CONCURRENT_LOGINS = 32
 /** Whichever network it is in. */
-const ANYWHERE = { allow: ['0.0.0.0/0', '::/0'] }
+const ANY_NETWORK = { allow: ['0.0.0.0/0', '::/0'] }
 
-interface Known {
+interface CachedConfiguration {
   configuration: oidc.Configuration
   /** ms, by a clock that is not set */
   since: number
@@ -40,8 +40,8 @@ export function createLogin(
   settings: LoginSettings,
   { now = () => performance.now(), timeoutMs = TIMEOUT_MS }: { now?: () => number; timeoutMs?: number } = {},
 ): Login {
-  const outbound = createOutbound(ANYWHERE)
-  let known: Known | null = null
+  const outbound = createOutbound(ANY_NETWORK)
+  let known: CachedConfiguration | null = null
   let asking: Promise<oidc.Configuration> | null = null
   let atOnce = 0
 
@@ -68,7 +68,7 @@ export function createLogin(
 
   /** Asked for once, however many wait for it. A provider that is away now is no matter while what it has published is known. */
   async function configuration(): Promise<oidc.Configuration> {
-    if (known && now() - known.since < FRESH_MS) return known.configuration
+    if (known && now() - known.since < METADATA_MAX_AGE_MS) return known.configuration
     asking ??= ask().finally(() => {
       asking = null
     })
@@ -85,18 +85,18 @@ export function createLogin(
       // what is not said means Basic (OpenID Connect Discovery, 3)
       const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
       const onlyPost = methods.includes('client_secret_post') && !methods.includes('client_secret_basic')
-      const how = onlyPost ? post : basic(clientSecret)
+      const how = onlyPost ? post : basicAuthentication(clientSecret)
       how(server, client, body, headers)
     }
   }
 
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
-    if (atOnce >= MOST_AT_ONCE) throw new OAuthFailure('unreachable', 'is being asked about too many logins')
+    if (atOnce >= MAX_CONCURRENT_LOGINS) throw new OAuthFailure('unreachable', 'is being asked about too many logins')
     atOnce++
     try {
       return await work()
     } catch (error) {
-      const failure = failureOf(error)
+      const failure = toLoginFailure(error)
       // what it publishes may have changed: the next login asks
       if (failure.kind === 'unusable') known = null
       throw failure
@@ -142,8 +142,8 @@ export function createLogin(
 }
 
 /** The library's own errors hold what was received: of them only the code gets out. */
-function failureOf(error: unknown): OAuthFailure {
-  if (!(error instanceof oidc.ClientError)) return translated(error, 'what a login needs')
+function toLoginFailure(error: unknown): OAuthFailure {
+  if (!(error instanceof oidc.ClientError)) return toOAuthFailure(error, 'what a login needs')
   if (error.cause instanceof OAuthFailure) return error.cause
   return new OAuthFailure(
     'unusable',

@@ -5,8 +5,15 @@
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError, McpUnavailableError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal } from '../../platform/http/outbound-address.ts'
-import { noMetadata } from './failure.ts'
-import { type Asking, NAME, read, reading, requireUp, unavailable } from './mcp-asking.ts'
+import { describeNonMetadata } from './failure.ts'
+import {
+  discoveryOptions,
+  getJson,
+  IDENTIFIER,
+  type McpRequests,
+  requireAvailable,
+  toMcpError,
+} from './mcp-requests.ts'
 
 /** What was looked at and found usable. */
 export interface UsableServer {
@@ -26,20 +33,22 @@ export interface UsableServer {
  * `unnamed`: a sentence on why the MCP server is taken for its own; null: it names this one. Throws McpDiscoveryError,
  * McpUnavailableError.
  */
-export async function authorizationServer(
-  asking: Asking,
+export async function findAuthorizationServer(
+  asking: McpRequests,
   issuer: string,
   unnamed: string | null,
 ): Promise<UsableServer> {
   const refusal = addressRefusal(asking.rules, issuer)
   if (refusal !== null) throw new McpDiscoveryError(`The authorization server of this MCP server ${refusal}.`)
-  const found = await published(asking, new URL(issuer), unnamed)
+  const found = await findMetadata(asking, new URL(issuer), unnamed)
   if (!lists(found.code_challenge_methods_supported, 'S256'))
-    throw lacks('does not say that it supports PKCE with S256 (code_challenge_methods_supported), which MCP asks for')
+    throw unsupported(
+      'does not say that it supports PKCE with S256 (code_challenge_methods_supported), which MCP asks for',
+    )
   if (found.response_types_supported != null && !lists(found.response_types_supported, 'code'))
-    throw lacks('does not offer the authorization code flow (response_types_supported)')
+    throw unsupported('does not offer the authorization code flow (response_types_supported)')
   if (found.registration_endpoint == null)
-    throw lacks(
+    throw unsupported(
       'registers no clients by itself. Register one there, and create the provider with it (POST /v2/auth/providers)',
     )
   const ours = (member: keyof oauth.AuthorizationServer) =>
@@ -58,14 +67,18 @@ export async function authorizationServer(
 }
 
 /** Looks at the places in the order of MCP authorization 2025-06-18, "Authorization Server Metadata Discovery". */
-async function published(asking: Asking, issuer: URL, unnamed: string | null): Promise<oauth.AuthorizationServer> {
+async function findMetadata(
+  asking: McpRequests,
+  issuer: URL,
+  unnamed: string | null,
+): Promise<oauth.AuthorizationServer> {
   // what there is to mend may be that the MCP server does not name its authorization server
   const before =
     unnamed === null ? '' : `${unnamed} So it was taken for its own authorization server, as older ones are. `
-  const looked: Exclude<Look, { found: unknown }>[] = []
-  for (const { place, ask } of places(asking, issuer)) {
-    const look = await lookAt(issuer, ask).catch((error) => {
-      throw unavailable(asking, `${before}${UNREAD}`, issuer, error)
+  const looked: Exclude<LookupResult, { found: unknown }>[] = []
+  for (const { place, ask } of metadataLocations(asking, issuer)) {
+    const look = await readMetadata(issuer, ask).catch((error) => {
+      throw toMcpError(asking, `${before}${UNREAD}`, issuer, error)
     })
     if ('found' in look) return look.found
     looked.push({ ...look, how: `${place} ${look.how}` })
@@ -80,13 +93,13 @@ async function published(asking: Asking, issuer: URL, unnamed: string | null): P
 }
 
 /** `how`: a clause */
-type Look = { found: oauth.AuthorizationServer } | { why: 'none' | 'another issuer' | 'trouble'; how: string }
+type LookupResult = { found: oauth.AuthorizationServer } | { why: 'none' | 'another issuer' | 'trouble'; how: string }
 
 /** Throws OAuthFailure when the server can't be asked at all. */
-async function lookAt(issuer: URL, ask: () => Promise<Response>): Promise<Look> {
+async function readMetadata(issuer: URL, ask: () => Promise<Response>): Promise<LookupResult> {
   let response: Response
   try {
-    response = requireUp(await ask())
+    response = requireAvailable(await ask())
   } catch (error) {
     // the other places are at the same server, which may have had trouble with this one only
     if (error instanceof OAuthFailure && error.kind === 'unusable') return { why: 'trouble', how: error.message }
@@ -95,17 +108,17 @@ async function lookAt(issuer: URL, ask: () => Promise<Response>): Promise<Look> 
   const copy = response.clone()
   try {
     const found = await oauth.processDiscoveryResponse(issuer, response)
-    if (NAME.test(found.issuer)) return { found }
+    if (IDENTIFIER.test(found.issuer)) return { found }
   } catch (error) {
     if (error instanceof oauth.OperationProcessingError && error.code === oauth.JSON_ATTRIBUTE_COMPARISON)
       return { why: 'another issuer', how: 'answered with another issuer' }
   }
-  return { why: 'none', how: await noMetadata(copy) }
+  return { why: 'none', how: await describeNonMetadata(copy) }
 }
 
 /** `place`: as errors call it; the issuer’s path is left out: it is the MCP server’s text, which is not repeated. */
-function places(asking: Asking, issuer: URL): { place: string; ask(): Promise<Response> }[] {
-  const options = reading(asking)
+function metadataLocations(asking: McpRequests, issuer: URL): { place: string; ask(): Promise<Response> }[] {
+  const options = discoveryOptions(asking)
   const openid = '/.well-known/openid-configuration'
   const inserted = new URL(issuer)
   inserted.pathname = `${openid}${issuer.pathname.replace(/\/$/, '')}`
@@ -116,7 +129,7 @@ function places(asking: Asking, issuer: URL): { place: string; ask(): Promise<Re
       ask: () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oauth2' }),
     },
     // the library only appends it; without a path it is the same
-    ...(atRoot ? [] : [{ place: `${openid}/…`, ask: () => read(asking, inserted.href) }]),
+    ...(atRoot ? [] : [{ place: `${openid}/…`, ask: () => getJson(asking, inserted.href) }]),
     {
       place: `${atRoot ? '' : '/…'}${openid}`,
       ask: () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oidc' }),
@@ -124,7 +137,7 @@ function places(asking: Asking, issuer: URL): { place: string; ask(): Promise<Re
   ]
 }
 
-const WORDS: Partial<Record<keyof oauth.AuthorizationServer, string>> = {
+const ENDPOINT_NAMES: Partial<Record<keyof oauth.AuthorizationServer, string>> = {
   authorization_endpoint: 'authorization endpoint',
   token_endpoint: 'token endpoint',
   registration_endpoint: 'registration endpoint',
@@ -139,10 +152,10 @@ function endpoint(
   refusalOf: (url: string) => string | null,
 ): string {
   const url: unknown = found[member]
-  if (typeof url !== 'string') throw lacks(`has no ${WORDS[member]}`)
+  if (typeof url !== 'string') throw unsupported(`has no ${ENDPOINT_NAMES[member]}`)
   const refusal = refusalOf(url)
   if (refusal !== null)
-    throw new McpDiscoveryError(`The ${WORDS[member]} of this MCP server’s authorization server ${refusal}.`)
+    throw new McpDiscoveryError(`The ${ENDPOINT_NAMES[member]} of this MCP server’s authorization server ${refusal}.`)
   return new URL(url).href
 }
 
@@ -153,4 +166,4 @@ const SERVER = 'The authorization server of this MCP server'
 const UNREAD =
   'The metadata of this MCP server’s authorization server (RFC 8414, OpenID Connect Discovery) could not be read'
 
-const lacks = (what: string) => new McpDiscoveryError(`${SERVER} ${what}.`)
+const unsupported = (what: string) => new McpDiscoveryError(`${SERVER} ${what}.`)

@@ -2,9 +2,9 @@
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError } from '../../domain/ports/oauth-client.ts'
 import { AUTH_METHODS, type AuthMethod } from '../../domain/values/oauth-provider.ts'
-import { translated } from './failure.ts'
-import { type Asking, requireUp, unavailable } from './mcp-asking.ts'
+import { toOAuthFailure } from './failure.ts'
 import type { UsableServer } from './mcp-authorization-server.ts'
+import { type McpRequests, requireAvailable, toMcpError } from './mcp-requests.ts'
 
 /** A client that is to be. */
 export interface NewClient {
@@ -19,42 +19,46 @@ export interface Registered {
 }
 
 /** The best first. */
-const PREFERRED = ['client_secret_basic', 'client_secret_post', 'none'] as const
+const PREFERRED_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
 
 /** Nobody renews a client's secret here: one that ends before this many seconds would end the provider. */
-const LASTING = 365 * 24 * 60 * 60
+const MIN_SECRET_LIFETIME_SECONDS = 365 * 24 * 60 * 60
 
 /** Throws McpDiscoveryError, McpUnavailableError. */
-export async function register(asking: Asking, server: UsableServer, client: NewClient): Promise<Registered> {
+export async function registerClient(
+  asking: McpRequests,
+  server: UsableServer,
+  client: NewClient,
+): Promise<Registered> {
   const offered = server.authMethods ?? ['client_secret_basic']
-  const method = PREFERRED.find((one) => offered.includes(one))
-  if (!method) throw cannot(`takes clients by none of ${PREFERRED.join(', ')}`)
+  const method = PREFERRED_METHODS.find((one) => offered.includes(one))
+  if (!method) throw registrationError(`takes clients by none of ${PREFERRED_METHODS.join(', ')}`)
   const registered = await registerAs(method, asking, server, client)
   if (registered) return registered
   // a client without a secret has nothing that ends; whether it takes one, its answer says
   const secretless = await registerAs('none', asking, server, client)
   if (secretless) return secretless
-  throw cannot('gives out client secrets that expire')
+  throw registrationError('gives out client secrets that expire')
 }
 
 /** Null: its secret expires. */
 async function registerAs(
   method: AuthMethod,
-  asking: Asking,
+  asking: McpRequests,
   server: UsableServer,
   client: NewClient,
 ): Promise<Registered | null> {
   const what = 'The authorization server of this MCP server could not be asked to register a client'
-  const asked = ask(method, asking, server, client).then(requireUp)
+  const asked = sendRegistration(method, asking, server, client).then(requireAvailable)
   const response = await asked.catch((error) => {
-    throw unavailable(asking, what, server.registrationUrl, error)
+    throw toMcpError(asking, what, server.registrationUrl, error)
   })
-  return taken(method, await answerIn(response))
+  return toRegisteredClient(method, await readRegistration(response))
 }
 
-function ask(
+function sendRegistration(
   method: AuthMethod,
-  { outbound, signal }: Asking,
+  { outbound, signal }: McpRequests,
   server: UsableServer,
   { name, redirectUri }: NewClient,
 ): Promise<Response> {
@@ -73,38 +77,40 @@ function ask(
   )
 }
 
-async function answerIn(response: Response): Promise<oauth.OmitSymbolProperties<oauth.Client>> {
+async function readRegistration(response: Response): Promise<oauth.OmitSymbolProperties<oauth.Client>> {
   // RFC 7591 says 201 and the library means it; some well-known servers answer 200
   const { status, headers } = response
   const answer = status === 200 ? new Response(await response.arrayBuffer(), { status: 201, headers }) : response
   try {
     return await oauth.processDynamicClientRegistrationResponse(answer)
   } catch (error) {
-    if (status === 401 || status === 403) throw cannot('registers no clients without credentials')
-    const { error: code } = translated(error, 'a client')
-    throw cannot(
+    if (status === 401 || status === 403) throw registrationError('registers no clients without credentials')
+    const { error: code } = toOAuthFailure(error, 'a client')
+    throw registrationError(
       code ? `refused to register a client (${code})` : 'did not answer with a client when one was to be registered',
     )
   }
 }
 
 /** What the answer says is what was registered, whatever was asked for (RFC 7591, 3.2.1). */
-function taken(asked: AuthMethod, answer: oauth.OmitSymbolProperties<oauth.Client>): Registered | null {
+function toRegisteredClient(asked: AuthMethod, answer: oauth.OmitSymbolProperties<oauth.Client>): Registered | null {
   const { client_id: clientId, client_secret: secret, client_secret_expires_at: ends } = answer
   const unsaid = secret === undefined ? 'none' : asked === 'none' ? 'client_secret_basic' : asked
   const method = AUTH_METHODS.find((one) => one === (answer.token_endpoint_auth_method ?? unsaid))
-  if (!method) throw cannot('registered a client that would have to prove itself in a way that is not supported here')
-  if (method !== 'none' && secret === undefined) throw cannot('registered a client without the secret that it needs')
+  if (!method)
+    throw registrationError('registered a client that would have to prove itself in a way that is not supported here')
+  if (method !== 'none' && secret === undefined)
+    throw registrationError('registered a client without the secret that it needs')
   const clientSecret = method === 'none' ? null : (secret as string)
   // what a client id and a secret are made of (RFC 6749, A.1, A.2)
   if (![clientId, clientSecret ?? '-'].every((text) => /^[ -~]{1,4096}$/.test(text)))
-    throw cannot('registered a client whose id or secret can’t be used')
-  const lasts = clientSecret === null || ends === 0 || Number(ends) > Date.now() / 1000 + LASTING
+    throw registrationError('registered a client whose id or secret can’t be used')
+  const lasts = clientSecret === null || ends === 0 || Number(ends) > Date.now() / 1000 + MIN_SECRET_LIFETIME_SECONDS
   return lasts ? { clientId, clientSecret, tokenEndpointAuthMethod: method } : null
 }
 
 /** With what there is to do: clients can be registered by hand, too. */
-const cannot = (what: string) =>
+const registrationError = (what: string) =>
   new McpDiscoveryError(
     `The authorization server of this MCP server ${what}. Register a client there yourself, and create the provider with it (POST /v2/auth/providers).`,
   )

@@ -5,7 +5,7 @@
 
 import type { Account } from '../../domain/ports/oauth-client.ts'
 import type { ProviderType } from '../../domain/values/oauth-provider.ts'
-import { accountOf } from './account.ts'
+import { toAccount } from './account.ts'
 
 type Json = Record<string, unknown>
 
@@ -29,7 +29,7 @@ export function scopeParameters(type: ProviderType | null, scopes: readonly stri
  * oauth.v2.access), GitHub's (docs.github.com, "Refreshing user access tokens"), Microsoft's (learn.microsoft.com/
  * entra/identity-platform/v2-oauth2-auth-code-flow, "Error codes for token endpoint errors").
  */
-const ENDED = new Set(['invalid_refresh_token', 'bad_refresh_token', 'interaction_required'])
+const ENDED_GRANT_ERRORS = new Set(['invalid_refresh_token', 'bad_refresh_token', 'interaction_required'])
 
 /**
  * A token endpoint's answer as the standard has it.
@@ -38,8 +38,8 @@ const ENDED = new Set(['invalid_refresh_token', 'bad_refresh_token', 'interactio
  *   (docs.slack.dev/reference/methods/oauth.v2.access, docs.slack.dev/authentication/using-token-rotation).
  * - Microsoft leaves `offline_access` out of the scopes it grants: the refresh token is what stands for it.
  */
-export function standardAnswer(type: ProviderType | null, body: Json): Json {
-  if (typeof body.error === 'string' && ENDED.has(body.error)) return { error: 'invalid_grant' }
+export function toStandardResponse(type: ProviderType | null, body: Json): Json {
+  if (typeof body.error === 'string' && ENDED_GRANT_ERRORS.has(body.error)) return { error: 'invalid_grant' }
   if (type === 'slack') return fromSlack(body)
   if (type === 'microsoft' && typeof body.refresh_token === 'string' && typeof body.scope === 'string')
     return { ...body, scope: `${body.scope} offline_access` }
@@ -61,13 +61,13 @@ function fromSlack(body: Json): Json {
  * - Salesforce: `id` is the identity URL, which names org and person
  *   (help.salesforce.com: OAuth 2.0 Web Server Flow, "id"); `known`: what its id_token says.
  */
-export function accountOfAnswer(type: ProviderType | null, body: Json, known: Account | null): Account | null {
-  if (type === 'salesforce') return accountOf(body.id, [known?.label]) ?? known
+export function accountFromResponse(type: ProviderType | null, body: Json, known: Account | null): Account | null {
+  if (type === 'salesforce') return toAccount(body.id, [known?.label]) ?? known
   if (type !== 'slack') return known
   const team = objectOf(body.team)
   const person = objectOf(body.authed_user).id
   if (typeof team.id !== 'string' || typeof person !== 'string') return known
-  return accountOf(`${team.id}/${person}`, [typeof team.name === 'string' && `${person} (${team.name})`])
+  return toAccount(`${team.id}/${person}`, [typeof team.name === 'string' && `${person} (${team.name})`])
 }
 
 function objectOf(value: unknown): Json {

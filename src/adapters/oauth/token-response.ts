@@ -4,22 +4,22 @@ import { type AuthorizationServer, type Client, processGenericTokenEndpointRespo
 import { type Account, OAuthFailure, type TokenSet } from '../../domain/ports/oauth-client.ts'
 import type { ProviderType } from '../../domain/values/oauth-provider.ts'
 import { scope } from '../../domain/values/oauth-token.ts'
-import { accountOfClaims } from './account.ts'
-import { jsonOf, translated } from './failure.ts'
-import { accountOfAnswer, standardAnswer } from './provider-types.ts'
+import { accountFromClaims } from './account.ts'
+import { readJsonObject, toOAuthFailure } from './failure.ts'
+import { accountFromResponse, toStandardResponse } from './provider-types.ts'
 
-const WANTED = 'a token'
+const EXPECTED_CONTENT = 'a token'
 
 /** seconds. What says more than that has not understood the question, and dates have an end. */
-const TEN_YEARS = 10 * 365 * 24 * 3600
+const MAX_EXPIRES_IN_SECONDS = 10 * 365 * 24 * 3600
 
-const MOST_SCOPES = 500
+const MAX_SCOPES = 500
 
 /**
  * `asked`: what the library has sent. Throws OAuthFailure: `refused` with the provider's error code; `unusable` for
  * what is no token that can be used; `unanswered` for JSON that is not all there.
  */
-export async function tokenSetOf(
+export async function readTokenSet(
   asked: Promise<Response>,
   server: AuthorizationServer,
   client: Client,
@@ -27,21 +27,21 @@ export async function tokenSetOf(
 ): Promise<TokenSet> {
   try {
     const response = await asked
-    const body = await jsonOf(response, WANTED)
-    const { id_token, expires_in, ...answer } = standardAnswer(type, body)
-    const read = await processGenericTokenEndpointResponse(server, client, asStandard(response.status, answer))
+    const body = await readJsonObject(response, EXPECTED_CONTENT)
+    const { id_token, expires_in, ...answer } = toStandardResponse(type, body)
+    const read = await processGenericTokenEndpointResponse(server, client, toLibraryResponse(response.status, answer))
     if (read.token_type !== 'bearer')
       throw new OAuthFailure('unusable', 'answered with a token that is not a bearer token')
     return {
       accessToken: read.access_token,
       tokenType: read.token_type,
       refreshToken: read.refresh_token ?? null,
-      expiresIn: secondsOf(expires_in),
-      scopes: scopesOf(read.scope),
-      account: accountOfAnswer(type, body, accountOfIdToken(id_token)),
+      expiresIn: parseExpiresIn(expires_in),
+      scopes: parseScope(read.scope),
+      account: accountFromResponse(type, body, accountFromIdToken(id_token)),
     }
   } catch (error) {
-    throw translated(error, WANTED)
+    throw toOAuthFailure(error, EXPECTED_CONTENT)
   }
 }
 
@@ -49,7 +49,7 @@ export async function tokenSetOf(
  * What the library is shown. Errors always with a status of 400: GitHub gives 200 to its own (docs.github.com,
  * "Troubleshooting OAuth app access token request errors"), and a challenge (401) would hide the code from the library.
  */
-function asStandard(status: number, answer: Record<string, unknown>): Response {
+function toLibraryResponse(status: number, answer: Record<string, unknown>): Response {
   const { error } = answer
   if (typeof error === 'string' && error !== '') return Response.json({ error }, { status: 400 })
   if (status >= 400) throw new OAuthFailure('unusable', `answered ${status}`)
@@ -63,17 +63,17 @@ function asStandard(status: number, answer: Record<string, unknown>): Response {
  * Some send a text. Null: it does not say, or not by a number, or by 0, by which some mean "never" (Mailchimp, VK). Less
  * than that: it has expired already.
  */
-function secondsOf(value: unknown): number | null {
+function parseExpiresIn(value: unknown): number | null {
   const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   if (typeof seconds !== 'number' || Number.isNaN(seconds) || seconds === 0) return null
-  return Math.min(Math.max(Math.ceil(seconds), 0), TEN_YEARS)
+  return Math.min(Math.max(Math.ceil(seconds), 0), MAX_EXPIRES_IN_SECONDS)
 }
 
 /** Slack and GitHub separate them by commas, the standard by spaces. */
-function scopesOf(answered: string | undefined): string[] | null {
+function parseScope(answered: string | undefined): string[] | null {
   if (answered === undefined) return null
   const all = new Set(answered.split(/[\s,]+/).filter((one) => scope.safeParse(one).success))
-  return [...all].slice(0, MOST_SCOPES)
+  return [...all].slice(0, MAX_SCOPES)
 }
 
 /**
@@ -81,10 +81,10 @@ function scopesOf(answered: string | undefined): string[] | null {
  * stands in for its signature (OpenID Connect Core, 3.1.3.7, no. 6). The library is not shown it: it would want its
  * issuer and algorithm, and we do not know those of a provider that was entered by hand.
  */
-function accountOfIdToken(idToken: unknown): Account | null {
+function accountFromIdToken(idToken: unknown): Account | null {
   if (typeof idToken !== 'string') return null
   try {
-    return accountOfClaims(decodeJwt(idToken))
+    return accountFromClaims(decodeJwt(idToken))
   } catch {
     return null
   }

@@ -56,14 +56,14 @@ const cacheKey = (hash: string, tenantId: string | null) => (tenantId === null ?
 async function lookUpKey(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const found = await identifyKey(core, hash, tenantId)
   if (!found) return null
-  const { id, holdsFor, actor, workspace } = found
+  const { id, validForMs: holdsFor, actor, workspace } = found
   return { id, maxAgeMs: holdsFor, value: { actor, workspace, credential: { kind: 'key' } } }
 }
 
 async function lookUpSession(core: Core, hash: string, tenantId: string | null): Promise<Found<Identity> | null> {
   const found = await identifySession(core, hash, tenantId)
   if (!found) return null
-  const { id, keyId, holdsFor, actor, workspace } = found
+  const { id, keyId, validForMs: holdsFor, actor, workspace } = found
   return {
     id,
     parentId: keyId,

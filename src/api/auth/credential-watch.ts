@@ -5,7 +5,7 @@
  */
 
 import { UnauthenticatedError } from '../../domain/errors/errors.ts'
-import { type HoldingCredential, holdingCredentials, type Queries } from '../../domain/keys/holding.ts'
+import { type ActiveCredential, activeCredentials, type Queries } from '../../domain/keys/active-credentials.ts'
 import type { Caller, CredentialWatch } from '../../domain/transaction/credential.ts'
 import type { Log } from '../../platform/log/log.ts'
 
@@ -99,7 +99,7 @@ export function createCredentialWatch({
       credentialId: credentialId(caller),
       workspaceId: caller.workspace.id,
     }))
-    const holding = await holdingCredentials(queries, pairs).catch((error) => {
+    const holding = await activeCredentials(queries, pairs).catch((error) => {
       if (!isDatabaseDown)
         log.warn({ err: error }, 'nobody can tell now whether keys hold; what they have open goes on')
       isDatabaseDown = true
@@ -165,7 +165,7 @@ const isSession = ({ credential }: Caller): boolean => credential?.kind === 'ses
 const credentialId = ({ actor, credential }: Caller): string =>
   credential?.kind === 'session' ? credential.sessionId : actor.subject
 
-function hasSameRights(caller: Caller, rights: ReadonlyMap<string, HoldingCredential['rights']>): boolean {
+function hasSameRights(caller: Caller, rights: ReadonlyMap<string, ActiveCredential['rights']>): boolean {
   const { actor, workspace } = caller
   const now = rights.get(`${credentialId(caller)} ${workspace.id}`)
   return (

@@ -2,7 +2,7 @@
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import { findTenancy, type Tenancy } from '../../domain/keys/identity.ts'
-import { readPerson } from '../../domain/keys/person.ts'
+import { readPerson } from '../../domain/keys/person-claims.ts'
 import type { Actor } from '../../domain/transaction/access.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Identity } from './credential-cache.ts'

@@ -5,7 +5,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { ForbiddenError, UnauthenticatedError } from '../../domain/errors/errors.ts'
-import { anyOfHalves } from '../../domain/sessions/halves.ts'
+import { candidateHashes } from '../../domain/sessions/halves.ts'
 
 /** How the names of our cookies begin, of all installations; the process runtime's proxy keeps these from agents. */
 const COOKIE_PREFIX = 'pilothouse_'
@@ -36,7 +36,7 @@ export function readSessionHash(headers: IncomingHttpHeaders, cookieName: string
   }
   if (cookies.length === 0) throw new UnauthenticatedError('The session’s cookie is missing: sign in again.')
   requireOwnPage(headers, publicUrl)
-  return anyOfHalves(cookies, half)
+  return candidateHashes(cookies, half)
 }
 
 /**

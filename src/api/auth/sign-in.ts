@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { ForbiddenError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import { hashKey } from '../../domain/keys/key.ts'
 import type { RawInput } from '../../domain/parsing/parse.ts'
-import { hashOf } from '../../domain/sessions/halves.ts'
+import { hashToken } from '../../domain/sessions/halves.ts'
 import { type OpenedSession, openWithCode, openWithKey, type Proof, readProof } from '../../domain/sessions/open.ts'
 import { RANKED_ROLES } from '../../domain/transaction/access.ts'
 import type { Core } from '../../domain/transaction/context.ts'
@@ -71,7 +71,7 @@ export function createSignIn({ core, apiKeyCache, admission, installation }: Sig
   ): Promise<OpenedSession> {
     if (proof.kind === 'code') {
       const boundTo = readOwnCookies(cookies, { name: bindingCookieOf(cookieName), secure })
-      return admission.identify(hashOf(proof.text), requestScope, () => openWithCode(core, proof.text, boundTo))
+      return admission.identify(hashToken(proof.text), requestScope, () => openWithCode(core, proof.text, boundTo))
     }
     const { actor } = await keyOf(proof.text, requestScope)
     const { role, subject: keyId, organizationId, workspaceId } = actor

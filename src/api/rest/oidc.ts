@@ -38,9 +38,9 @@ export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { cor
     const code = codeOf(error)
     const requestId = request.id
     if (code === null) core.log.error({ err: error, requestId }, 'request failed')
-    if (error instanceof LoginError && error.forOperator)
+    if (error instanceof LoginError && error.operatorDetails)
       core.log.warn(
-        { ...error.forOperator, word: code, requestId },
+        { ...error.operatorDetails, word: code, requestId },
         'somebody could not sign in at the provider of OIDC_ISSUER',
       )
     return toPage(reply, { error: code ?? 'failed', request_id: requestId })

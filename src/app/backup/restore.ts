@@ -7,7 +7,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createAdmin } from '../../dataplane/runtimes/process/machine/admin.ts'
 import { createDatabase, databaseName } from '../../dataplane/runtimes/process/machine/database.ts'
-import { forgetSessions } from '../../domain/sessions/forget.ts'
+import { deleteAllSessions } from '../../domain/sessions/remove.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { bringDumpsBack, namesOfDumps, obstacle } from '../../platform/postgres/dumps.ts'
 import { hasCluster, placeCopy, removeCluster } from '../../platform/postgres/embedded/base-backup.ts'
@@ -42,7 +42,7 @@ export async function restore({ config, backup, filesOnly, env }: RestoreOptions
   try {
     const url = ownUrl ?? embedded!.url
     if (dumps) await bringDatabasesBack(config, url, dumps, env)
-    if (!filesOnly) await createAdmin(url).run(new AbortController().signal, forgetSessions)
+    if (!filesOnly) await createAdmin(url).run(new AbortController().signal, deleteAllSessions)
   } finally {
     await embedded?.stop()
   }

@@ -18,7 +18,7 @@ import { differ } from '../secrets/change.ts'
 import { originsAfter } from '../secrets/origins.ts'
 import { unmask } from '../secrets/rules.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
-import { inspectTarball, type Tarball, tarballViolations, useTarball } from '../sources/uploads/accept.ts'
+import { inspectTarball, markTarballUsed, type Tarball, tarballViolations } from '../sources/uploads/tarball.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 import { type ReadBack, type Written, writeVerb } from '../transaction/read-back.ts'
@@ -96,7 +96,7 @@ async function merge(
     ...(await unknownClass(ctx, tx, deployment, config?.resource_spec?.class)),
   ])
   refuseDeleted(deployment)
-  await useTarball(tx, tarball)
+  await markTarballUsed(tx, tarball)
 
   const changes: Edit = {
     ...(config?.build_on_push == null ? {} : { buildOnPush: config.build_on_push }),

@@ -7,7 +7,7 @@ export interface KeyIdentity {
   /** of the key */
   id: string
   /** ms until the key expires, by the database's clock; null: never */
-  holdsFor: number | null
+  validForMs: number | null
   actor: Actor
   /**
    * the one that was asked for, or else the key's own; null: none, or not one of the key's organization. A builder of the
@@ -16,7 +16,7 @@ export interface KeyIdentity {
   workspace: Tenant | null
 }
 
-interface KeyRow extends Omit<Actor, 'subject' | 'kind'>, Tenancy, Pick<KeyIdentity, 'id' | 'holdsFor'> {
+interface KeyRow extends Omit<Actor, 'subject' | 'kind'>, Tenancy, Pick<KeyIdentity, 'id' | 'validForMs'> {
   /** its last use was written a while ago, or never */
   stale: boolean
 }
@@ -27,7 +27,7 @@ const BY_HASH: Statement = {
   text: `
     SELECT k.id, coalesce(k.owner, k.name) AS name, k.organization_id AS "organizationId", k.workspace_id AS "workspaceId", k.role, k.secrets_read AS "secretsRead",
            k.listener_id AS "listenerId", k.agent_id AS "agentId",
-           (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "holdsFor",
+           (extract(epoch FROM k.expires_at - now()) * 1000)::float8 AS "validForMs",
            (k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute') AS stale, o.plan, w.id AS "tenantId"
     FROM api_keys k
     JOIN organizations o ON o.id = k.organization_id
@@ -36,7 +36,7 @@ const BY_HASH: Statement = {
         SELECT f.id FROM workspaces f WHERE f.organization_id = k.organization_id ORDER BY f.created_at, f.id LIMIT 1) END)
     WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())`,
 }
-const NOTE_USE: Statement = {
+const RECORD_USE: Statement = {
   name: 'key_used',
   text: `
     UPDATE api_keys SET last_used_at = now()
@@ -54,21 +54,21 @@ const TENANCY: Statement = {
 export async function identifyKey(core: Core, hash: string, tenantId: string | null): Promise<KeyIdentity | null> {
   const [row] = await core.query<KeyRow>(BY_HASH, [hash, tenantId])
   if (!row) return null
-  const { id, holdsFor, stale, plan, tenantId: asked, ...rights } = row
-  if (stale) noteUse(core, id)
+  const { id, validForMs, stale, plan, tenantId: asked, ...rights } = row
+  if (stale) recordUse(core, id)
   const { organizationId, role, secretsRead } = rights
   return {
     id,
-    holdsFor,
+    validForMs,
     actor: { ...rights, kind: 'api_key', subject: id, secretsRead: secretsRead || role === 'admin' },
     workspace: asked === null ? null : { id: asked, organizationId, plan },
   }
 }
 
 /** Writes when the key was last used, at most once a minute however many servers ask. No call waits for it. */
-function noteUse(core: Core, id: string): void {
+function recordUse(core: Core, id: string): void {
   core
-    .query(NOTE_USE, [id])
+    .query(RECORD_USE, [id])
     .catch((error) => core.log.warn({ err: error }, 'the last use of an API key could not be written'))
 }
 

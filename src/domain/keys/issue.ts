@@ -5,7 +5,7 @@ import type { Role } from '../../generated/prisma/enums.ts'
 import { RANKED_ROLES } from '../transaction/access.ts'
 import type { Tx } from '../transaction/context.ts'
 import type { ActorRef } from '../values/event-actor.ts'
-import { generateKey, hashKey, prefixOf } from './key.ts'
+import { displayPrefix, generateKey, hashKey } from './key.ts'
 
 /** A key as it may be shown: never its hash. */
 export type KeyView = Omit<ApiKey, 'hash'>
@@ -59,7 +59,7 @@ export async function issueKey(tx: Tx, key: NewKey): Promise<IssuedKey> {
       agentId: key.agentId,
       expiresAt: key.expiresAt,
       createdBy,
-      prefix: prefixOf(text),
+      prefix: displayPrefix(text),
       hash: hashKey(text),
     },
     omit: WITHOUT_HASH,

@@ -1,11 +1,11 @@
 /** The text of an API key, which only its owner has, and what is stored of it (docs/api-rules.md#who-is-calling). */
 import { hash, randomBytes } from 'node:crypto'
 
-const START = 'cpk_'
+const KEY_PREFIX = 'cpk_'
 
 /** A new key: `cpk_` and 256 random bits. */
 export function generateKey(): string {
-  return START + randomBytes(32).toString('base64url')
+  return KEY_PREFIX + randomBytes(32).toString('base64url')
 }
 
 /** What is stored and looked up: SHA-256, hex. Keys are random, so they need neither salt nor stretching. */
@@ -14,6 +14,6 @@ export function hashKey(text: string): string {
 }
 
 /** The first characters, so that people can tell keys apart; fewer of a key that the operator chose, which may be short. */
-export function prefixOf(text: string): string {
-  return text.slice(0, text.startsWith(START) ? 12 : 4)
+export function displayPrefix(text: string): string {
+  return text.slice(0, text.startsWith(KEY_PREFIX) ? 12 : 4)
 }

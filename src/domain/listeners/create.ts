@@ -6,7 +6,7 @@ import { parse } from '../parsing/parse.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import { transaction } from '../transaction/context.ts'
 import { writeVerb } from '../transaction/read-back.ts'
-import { requireListenerPlan } from './plan.ts'
+import { requireListenerPlan } from './plan-entitlement.ts'
 import { configViolations } from './rules.ts'
 import { createBody } from './schemas.ts'
 

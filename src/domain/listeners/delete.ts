@@ -8,7 +8,7 @@ import { lockListener } from '../repositories/locks.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import { type RequestContext, transaction } from '../transaction/context.ts'
 import { once } from '../transaction/once.ts'
-import { requireListenerPlan } from './plan.ts'
+import { requireListenerPlan } from './plan-entitlement.ts'
 import { listenerPath } from './schemas.ts'
 import { refuseIfUsed } from './used-by.ts'
 

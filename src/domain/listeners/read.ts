@@ -9,7 +9,7 @@ import { requireRole, tenant } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type Selection, writtenRow } from '../transaction/read-back.ts'
 import { offsetQuery } from '../values/shapes.ts'
-import { requireListenerPlan } from './plan.ts'
+import { requireListenerPlan } from './plan-entitlement.ts'
 import { listenerPath } from './schemas.ts'
 
 export const getInput = z.object({ path: listenerPath })

@@ -8,3 +8,8 @@ export type ListenerStatus = (typeof LISTENER_STATUSES)[number]
 export function listenerStatus(listener: { lastSeenAt: Date | null; createdAt: Date }, now: Date): ListenerStatus {
   return listener.lastSeenAt === null || isSilent(listener, now) ? 'OFFLINE' : 'ONLINE'
 }
+
+/** The derived fields of a listener, with the columns that each needs. */
+export const LISTENER_DERIVED = {
+  status: { select: { lastSeenAt: true, createdAt: true }, of: listenerStatus },
+} as const

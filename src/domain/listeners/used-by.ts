@@ -8,7 +8,7 @@ import { requireRole, tenant } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 
 /** deployments that the message names */
-const NAMED = 5
+const MAX_NAMED = 5
 
 /** Throws ConflictError if there are any, saying how many use `what` and which. `where`: further conditions. */
 export async function refuseIfUsed(
@@ -24,10 +24,10 @@ export async function refuseIfUsed(
     where: used,
     select: { name: true, deletedAt: true },
     orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
-    take: NAMED,
+    take: MAX_NAMED,
   })
   const names = first.map(({ name, deletedAt }) => (deletedAt ? `'${name}' (being deleted)` : `'${name}'`))
-  const more = count > NAMED ? ` and ${count - NAMED} more` : ''
+  const more = count > MAX_NAMED ? ` and ${count - MAX_NAMED} more` : ''
   throw new ConflictError(
     `${count === 1 ? '1 deployment uses' : `${count} deployments use`} ${what}: ${names.join(', ')}${more}. ` +
       'Delete them first, and wait until they are torn down.',

@@ -1,6 +1,6 @@
 /** Finds out which type of resource an id belongs to: ids are UUIDs, unique across tables, so one query over all will do. */
 
-import { hasListeners } from '../listeners/plan.ts'
+import { hasListeners } from '../listeners/plan-entitlement.ts'
 import { uuid } from '../parsing/fields.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'

@@ -6,7 +6,7 @@ import { ownConnections } from '../oauth/connections/connection.ts'
 import { ownProviders } from '../oauth/provider-access/find.ts'
 import { ownTokens } from '../oauth/tokens/token.ts'
 import { visibleSessions } from '../sessions/read.ts'
-import { SHOWN } from '../sessions/session.ts'
+import { SESSION_VIEW } from '../sessions/session.ts'
 import { liveIntegration } from '../sources/integrations/find.ts'
 import { liveDeployment, tenant } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
@@ -40,7 +40,8 @@ const READ: Record<NodeType, Read> = {
     ctx.db.integration.findMany({ ...selection, where: { id: { in: ids }, ...liveIntegration(ctx) } }),
   ApiKey: (ctx, ids) =>
     ctx.db.apiKey.findMany({ where: { id: { in: ids }, AND: visibleKeys(ctx) }, omit: WITHOUT_HASH }),
-  Session: (ctx, ids) => ctx.db.session.findMany({ where: { id: { in: ids }, AND: visibleSessions(ctx) }, ...SHOWN }),
+  Session: (ctx, ids) =>
+    ctx.db.session.findMany({ where: { id: { in: ids }, AND: visibleSessions(ctx) }, ...SESSION_VIEW }),
   OAuthProvider: (ctx, ids, selection) =>
     ctx.db.oAuthProvider.findMany({ ...selection, where: { id: { in: ids }, ...ownProviders(ctx) } }),
   OAuthToken: (ctx, ids, selection) =>

@@ -8,14 +8,14 @@ import { hash, randomBytes } from 'node:crypto'
 export const randomToken = (): string => randomBytes(32).toString('base64url')
 
 /** What is stored and looked up: SHA-256, hex. */
-export const hashOf = (token: string): string => hash('sha256', token, 'hex')
+export const hashToken = (token: string): string => hash('sha256', token, 'hex')
 
 /** Of both halves. No half has the dot in it. */
-export const hashOfHalves = (cookie: string, half: string): string => hashOf(`${cookie}.${half}`)
+export const hashHalves = (cookie: string, half: string): string => hashToken(`${cookie}.${half}`)
 
 /**
  * What a session is looked up by when more than one cookie may be its half: the hashes, in one text. With one cookie it is that
  * one's hash.
  */
-export const anyOfHalves = (cookies: readonly string[], half: string): string =>
-  cookies.map((cookie) => hashOfHalves(cookie, half)).join(' ')
+export const candidateHashes = (cookies: readonly string[], half: string): string =>
+  cookies.map((cookie) => hashHalves(cookie, half)).join(' ')

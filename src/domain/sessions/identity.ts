@@ -9,7 +9,7 @@ export interface SessionIdentity {
   /** that it came from; null: it came from none */
   keyId: string | null
   /** ms until it ends by itself, or its key does, by the database's clock */
-  holdsFor: number
+  validForMs: number
   actor: Actor
   /** the one that was asked for, or else the session's own; null: none, or not one of its organization */
   workspace: Tenant | null
@@ -25,7 +25,7 @@ interface Row {
   workspaceId: string | null
   role: Role
   secretsRead: boolean
-  holdsFor: number
+  validForMs: number
   stale: boolean
   plan: Plan
   tenantId: string | null
@@ -37,7 +37,7 @@ const BY_HASH: Statement = {
     SELECT s.id, s.api_key_id AS "keyId", s.kind, s.subject, coalesce(k.owner, k.name, s.name) AS name, s.organization_id AS "organizationId",
            s.workspace_id AS "workspaceId", coalesce(k.role, s.role) AS role,
            coalesce(k.secrets_read, false) OR coalesce(k.role, s.role) = 'admin' AS "secretsRead",
-           (extract(epoch FROM least(s.expires_at, k.expires_at) - now()) * 1000)::float8 AS "holdsFor",
+           (extract(epoch FROM least(s.expires_at, k.expires_at) - now()) * 1000)::float8 AS "validForMs",
            (s.last_used_at IS NULL OR s.last_used_at < now() - interval '1 minute') AS stale, o.plan, w.id AS "tenantId"
     FROM sessions s
     JOIN organizations o ON o.id = s.organization_id
@@ -48,7 +48,7 @@ const BY_HASH: Statement = {
 }
 
 /** A session's key is in use, too. */
-const NOTE_USE: Statement = {
+const RECORD_USE: Statement = {
   name: 'session_used',
   text: `
     WITH used AS (
@@ -66,21 +66,21 @@ export async function identifySession(
 ): Promise<SessionIdentity | null> {
   const [row] = await core.query<Row>(BY_HASH, [hashes.split(' '), tenantId])
   if (!row) return null
-  const { id, keyId, holdsFor, stale, plan, tenantId: asked, name, ...who } = row
-  if (stale) noteUse(core, id)
+  const { id, keyId, validForMs, stale, plan, tenantId: asked, name, ...who } = row
+  if (stale) recordUse(core, id)
   const { organizationId, subject } = who
   return {
     id,
     keyId,
-    holdsFor,
+    validForMs,
     actor: { ...who, name: name ?? subject, listenerId: null, agentId: null, viaSession: true },
     workspace: asked === null ? null : { id: asked, organizationId, plan },
   }
 }
 
 /** At most once a minute however many servers ask. No call waits for it. */
-function noteUse(core: Core, id: string): void {
+function recordUse(core: Core, id: string): void {
   core
-    .query(NOTE_USE, [id])
+    .query(RECORD_USE, [id])
     .catch((error) => core.log.warn({ err: error }, 'the last use of a session could not be written'))
 }

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import type { RANKED_ROLES } from '../transaction/access.ts'
 import type { Core, Statement } from '../transaction/context.ts'
 import { COMMAND_LINE_SUBJECT } from '../values/event-actor.ts'
-import { hashOf, randomToken } from './halves.ts'
+import { hashToken, randomToken } from './halves.ts'
 
 /** For whom it is, and what they may do. */
 export type Grant = {
@@ -34,7 +34,7 @@ export interface CodeOptions {
 }
 
 /** A person's session: nobody tells us when they may no longer what they might when they signed in. */
-const MOST_HOURS_OF_PERSON = 12
+const MAX_PERSON_SESSION_HOURS = 12
 
 const INSERT: Statement = {
   name: 'insert session code',
@@ -52,7 +52,7 @@ export async function issueSessionCode(core: Core, grant: Grant, options: CodeOp
   const person = kind === 'person' ? grant : null
   const keyId = kind === 'api_key' ? grant.apiKeyId : null
   const { sessionHours } = core.settings
-  const hours = person ? Math.min(sessionHours, MOST_HOURS_OF_PERSON) : sessionHours
+  const hours = person ? Math.min(sessionHours, MAX_PERSON_SESSION_HOURS) : sessionHours
   await core.query(INSERT, [
     randomUUID(),
     organizationId,
@@ -62,9 +62,9 @@ export async function issueSessionCode(core: Core, grant: Grant, options: CodeOp
     person?.name ?? null,
     keyId,
     kind === 'api_key' ? null : (person?.role ?? 'admin'),
-    hashOf(code),
+    hashToken(code),
     options.seconds,
-    options.boundTo === undefined ? null : hashOf(options.boundTo),
+    options.boundTo === undefined ? null : hashToken(options.boundTo),
     hours * 3600,
   ])
   return code

@@ -9,8 +9,8 @@ import { KEY_CHANNEL } from '../keys/revoke.ts'
 import { parse, type RawInput, violation } from '../parsing/parse.ts'
 import type { Sql } from '../transaction/context.ts'
 import { type Core, type Statement, type Tx, transaction } from '../transaction/context.ts'
-import { hashOf, hashOfHalves, randomToken } from './halves.ts'
-import { LOG_OF, type SessionView, SHOWN, sessionActor } from './session.ts'
+import { hashHalves, hashToken, randomToken } from './halves.ts'
+import { EVENT_WORKSPACE, SESSION_VIEW, type SessionView, sessionActor } from './session.ts'
 
 const text = z.string().min(1).max(512).nullish()
 
@@ -58,7 +58,7 @@ export interface OpeningKey {
 }
 
 /** Open sessions of one subject: with one more, the oldest ends, for every server at once, as one that is revoked (revoke.ts). */
-const MOST_OF_SUBJECT = 100
+const MAX_SESSIONS_PER_SUBJECT = 100
 
 const INSERT: Statement = {
   name: 'insert session',
@@ -86,7 +86,7 @@ const REMOVE_OLDEST: Statement = {
     WITH removed AS (
       DELETE FROM sessions WHERE id = ANY (ARRAY(
         SELECT id FROM sessions WHERE organization_id = $1::uuid AND subject = $2 AND opened_at IS NOT NULL
-        ORDER BY created_at DESC, id DESC OFFSET ${MOST_OF_SUBJECT}))
+        ORDER BY created_at DESC, id DESC OFFSET ${MAX_SESSIONS_PER_SUBJECT}))
       RETURNING id, ended_at IS NULL AND expires_at > now() AS ended
     )
     SELECT id FROM removed, pg_notify('${KEY_CHANNEL}', id::text) WHERE ended`,
@@ -105,18 +105,18 @@ export function openWithKey(core: Core, key: OpeningKey): Promise<OpenedSession>
  * is unknown, was used, has expired, or is somebody else's.
  */
 export function openWithCode(core: Core, code: string, boundTo: readonly string[]): Promise<OpenedSession> {
-  return open(core, (tx, hash) => tx.query<{ id: string }>(REDEEM, [hashOf(code), hash, boundTo.map(hashOf)]))
+  return open(core, (tx, hash) => tx.query<{ id: string }>(REDEEM, [hashToken(code), hash, boundTo.map(hashToken)]))
 }
 
 async function open(core: Core, write: (tx: Tx, hash: string) => Promise<{ id: string }[]>): Promise<OpenedSession> {
   const [cookie, half] = [randomToken(), randomToken()]
   const { ended, ...opened } = await transaction(core, async (tx) => {
-    const [written] = await write(tx, hashOfHalves(cookie, half))
+    const [written] = await write(tx, hashHalves(cookie, half))
     if (!written)
       throw new UnauthenticatedError('The code is unknown, has expired, or was used before: ask for another one.')
-    const row = await view(tx.sql, written.id)
+    const row = await readSession(tx.sql, written.id)
     const ended = await tx.query<{ id: string }>(REMOVE_OLDEST, [row.organizationId, row.subject])
-    const [log] = await tx.query<{ id: string | null }>(LOG_OF, [row.organizationId, row.workspaceId])
+    const [log] = await tx.query<{ id: string | null }>(EVENT_WORKSPACE, [row.organizationId, row.workspaceId])
     const workspaceId = log!.id
     const actor = sessionActor(row)
     if (workspaceId !== null) {
@@ -129,4 +129,5 @@ async function open(core: Core, write: (tx: Tx, hash: string) => Promise<{ id: s
   return opened
 }
 
-const view = (sql: Sql, id: string): Promise<SessionView> => sql.session.findUniqueOrThrow({ where: { id }, ...SHOWN })
+const readSession = (sql: Sql, id: string): Promise<SessionView> =>
+  sql.session.findUniqueOrThrow({ where: { id }, ...SESSION_VIEW })

@@ -10,7 +10,7 @@ import { parse, type RawInput } from '../parsing/parse.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { offsetQuery } from '../values/shapes.ts'
-import { type SessionView, SHOWN } from './session.ts'
+import { SESSION_VIEW, type SessionView } from './session.ts'
 
 /** Those that the caller may see and end. */
 export function visibleSessions({
@@ -38,7 +38,7 @@ export async function listSessions(ctx: RequestContext, raw: RawInput): Promise<
     orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
     take: query.limit,
     skip: query.offset,
-    ...SHOWN,
+    ...SESSION_VIEW,
   })
   return { resources, offset: query.offset + resources.length }
 }
@@ -49,7 +49,7 @@ export async function windowSessions(ctx: RequestContext, window: Window): Promi
   const { keyset, ...page } = newestFirst(window)
   return cut(
     window,
-    await ctx.db.session.findMany({ where: { AND: [visibleSessions(ctx), keyset] }, ...page, ...SHOWN }),
+    await ctx.db.session.findMany({ where: { AND: [visibleSessions(ctx), keyset] }, ...page, ...SESSION_VIEW }),
   )
 }
 
@@ -62,5 +62,5 @@ export async function countSessions(ctx: RequestContext): Promise<number> {
 /** The one that the call came over; null: it came over none. */
 export async function currentSession(ctx: RequestContext): Promise<SessionView | null> {
   if (ctx.credential?.kind !== 'session') return null
-  return ctx.db.session.findUnique({ where: { id: ctx.credential.sessionId }, ...SHOWN })
+  return ctx.db.session.findUnique({ where: { id: ctx.credential.sessionId }, ...SESSION_VIEW })
 }

@@ -14,3 +14,13 @@ export function removeSessions(db: Db, most: number): Promise<number> {
   return db.$executeRaw`
     DELETE FROM sessions WHERE id = ANY (ARRAY(${ENDED_SESSIONS} LIMIT ${most} ${toDeleteOrSkip('s')}))`
 }
+
+/**
+ * Deletes every session of a restored database. It does not know which sessions were ended after the backup, so a holder of both
+ * halves could sign in again (docs/operations.md#backup-and-restore). `query` runs on a connection to that database while no
+ * server runs. The database may be of an older version, without sessions.
+ */
+export async function deleteAllSessions(query: (sql: string) => Promise<unknown[]>): Promise<void> {
+  const [found] = await query(`SELECT FROM pg_class WHERE oid = to_regclass('sessions')`)
+  if (found) await query('DELETE FROM sessions')
+}

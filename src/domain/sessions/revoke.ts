@@ -9,7 +9,7 @@ import { type Tx, transaction } from '../transaction/context.ts'
 import { writeVerb } from '../transaction/read-back.ts'
 import type { ActorRef } from '../values/event-actor.ts'
 import { visibleSessions } from './read.ts'
-import { LOG_OF, type SessionView, SHOWN } from './session.ts'
+import { EVENT_WORKSPACE, SESSION_VIEW, type SessionView } from './session.ts'
 
 export const revokeInput = z.object({
   path: z.object({
@@ -31,13 +31,13 @@ export const revokeSession = writeVerb<SessionView>(async (ctx, raw, read) => {
   const id = asked === 'current' ? own : asked
   if (id === null) throw new NotFoundError('Session', asked)
   const row = await transaction(ctx, async (tx) => {
-    const found = await tx.sql.session.findFirst({ where: { id, AND: visibleSessions(ctx) }, ...SHOWN })
+    const found = await tx.sql.session.findFirst({ where: { id, AND: visibleSessions(ctx) }, ...SESSION_VIEW })
     if (!found) throw new NotFoundError('Session', id)
     const isOwn = found.kind === actor.kind && found.subject === actor.subject
     if (found.workspaceId === null && actor.workspaceId !== null && !isOwn)
       throw new ForbiddenError('Only an organization-wide credential can end an organization-wide session.')
     await endSession(tx, found, actorOf(actor))
-    return read(tx, await tx.sql.session.findUniqueOrThrow({ where: { id }, ...SHOWN }))
+    return read(tx, await tx.sql.session.findUniqueOrThrow({ where: { id }, ...SESSION_VIEW }))
   })
   ctx.onKeyRevoked?.(id)
   return row
@@ -51,7 +51,7 @@ export async function endSession(
 ): Promise<void> {
   const { count } = await tx.sql.session.updateMany({ where: { id, endedAt: null }, data: { endedAt: tx.now() } })
   if (count === 0) return
-  const [log] = await tx.query<{ id: string | null }>(LOG_OF, [organizationId, workspaceId])
+  const [log] = await tx.query<{ id: string | null }>(EVENT_WORKSPACE, [organizationId, workspaceId])
   if (log!.id !== null) tx.emit({ workspaceId: log!.id, type: 'session.revoked', subjectId: id, actor })
   await tx.sql.$executeRaw`SELECT pg_notify(${KEY_CHANNEL}, ${id})`
 }

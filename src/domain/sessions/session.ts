@@ -11,7 +11,7 @@ export type SessionView = Omit<Session, 'hash' | 'codeHash' | 'boundHash'> & {
 }
 
 /** For Prisma's look-ups of sessions. */
-export const SHOWN = {
+export const SESSION_VIEW = {
   omit: { hash: true, codeHash: true, boundHash: true },
   include: { apiKey: { select: { name: true, owner: true, role: true, expiresAt: true, revokedAt: true } } },
 } as const satisfies Prisma.SessionDefaultArgs
@@ -42,7 +42,7 @@ export const isCurrent = ({ id }: Pick<SessionView, 'id'>, { credential }: Pick<
   credential?.kind === 'session' && credential.sessionId === id
 
 /** $1: an organization, $2: its workspace or null. In whose log stands what becomes of an organization-wide session: the oldest's. */
-export const LOG_OF: Statement = {
+export const EVENT_WORKSPACE: Statement = {
   name: 'log of session',
   text: `
     SELECT coalesce($2::uuid, (SELECT w.id FROM workspaces w WHERE w.organization_id = $1::uuid ORDER BY w.created_at, w.id LIMIT 1)) AS id`,

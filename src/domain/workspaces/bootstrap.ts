@@ -6,10 +6,10 @@
 import { issueKey } from '../keys/issue.ts'
 import { hashKey } from '../keys/key.ts'
 import { type Core, type Sql, type Tx, transaction } from '../transaction/context.ts'
-import { makeWorkspace } from './make.ts'
+import { insertWorkspace } from './insert-workspace.ts'
 
 /** Advisory lock of the bootstrap; an arbitrary number. */
-const LOCK = 4_172_036_158
+const BOOTSTRAP_LOCK_ID = 4_172_036_158
 
 export interface Bootstrapped {
   /** the text of the generated key, to be shown once; null: none was generated */
@@ -26,12 +26,12 @@ export interface FirstKey {
 export async function bootstrap(core: Core, key: FirstKey): Promise<Bootstrapped> {
   if (await isEmpty(core.db)) {
     const made = await transaction(core, async (tx) => {
-      await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${LOCK})`
-      return (await isEmpty(tx.sql)) ? first(core, tx, key) : null
+      await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${BOOTSTRAP_LOCK_ID})`
+      return (await isEmpty(tx.sql)) ? createFirstOrganization(core, tx, key) : null
     })
     if (made) return made
   }
-  if (key.text !== undefined && !(await isKnown(core.db, key.text)))
+  if (key.text !== undefined && !(await isStoredKey(core.db, key.text)))
     core.log.warn({}, 'CONTROL_PLANE_API_KEY is ignored: this database has keys already, and it is none of them')
   return { generatedKey: null }
 }
@@ -41,15 +41,15 @@ async function isEmpty(sql: Sql): Promise<boolean> {
   return empty
 }
 
-async function isKnown(sql: Sql, apiKey: string): Promise<boolean> {
+async function isStoredKey(sql: Sql, apiKey: string): Promise<boolean> {
   const [{ known }] = await sql.$queryRaw<[{ known: boolean }]>`
     SELECT EXISTS (SELECT FROM api_keys WHERE hash = ${hashKey(apiKey)}) AS known`
   return known
 }
 
-async function first(core: Core, tx: Tx, key: FirstKey): Promise<Bootstrapped> {
+async function createFirstOrganization(core: Core, tx: Tx, key: FirstKey): Promise<Bootstrapped> {
   const organization = await tx.sql.organization.create({ data: { name: 'Default', plan: 'self_hosted_enterprise' } })
-  const workspace = await makeWorkspace(tx, {
+  const workspace = await insertWorkspace(tx, {
     organizationId: organization.id,
     name: 'Default',
     directoryIntegration: true,

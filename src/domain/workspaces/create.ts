@@ -7,7 +7,7 @@ import { parse } from '../parsing/parse.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import { transaction } from '../transaction/context.ts'
 import { writeVerb } from '../transaction/read-back.ts'
-import { makeWorkspace } from './make.ts'
+import { insertWorkspace } from './insert-workspace.ts'
 
 export const createInput = z.object({
   body: z.object({ name: printableName.describe('Unique in the organization.') }).meta({ id: 'WorkspaceCreate' }),
@@ -27,6 +27,6 @@ export const createWorkspace = writeVerb<Workspace>(async (ctx, raw, read) => {
   const { organizationId } = ctx.actor
   return transaction(ctx, async (tx) => {
     const made = { organizationId, name: body.name, directoryIntegration: false, actor: actorOf(ctx.actor) }
-    return read(tx, await makeWorkspace(tx, made))
+    return read(tx, await insertWorkspace(tx, made))
   })
 })

@@ -8,7 +8,7 @@ export async function installationId({ db }: Core): Promise<string> {
 }
 
 /** Id of the key that its secrets were last encrypted with. Null: the database is empty. */
-export async function installationKey(db: Db): Promise<string | null> {
+export async function installationKeyId(db: Db): Promise<string | null> {
   const [row] = await db.$queryRaw<{ keyId: string }[]>`SELECT key_id AS "keyId" FROM installation`
   return row?.keyId ?? null
 }

@@ -3,7 +3,7 @@
  */
 import { BY_THE_CLOCK, DERIVED } from '../../../domain/deployment-status/derived.ts'
 import { deploymentHolds, HOLDS_FIELDS, listenerHolds } from '../../../domain/deployment-status/expiry.ts'
-import { LISTENER_DERIVED } from '../../../domain/listeners/derived.ts'
+import { LISTENER_DERIVED } from '../../../domain/listeners/status.ts'
 import type { Select } from '../../../domain/query-engine/rows.ts'
 import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
 

@@ -1,7 +1,7 @@
 /** Objects that are rows: what is selected of one is looked up in the table, and read from the row. */
 import type { GraphQLObjectType, SelectionSetNode } from 'graphql'
 import { tagsOf } from '../../../domain/deployments/hot.ts'
-import { deploymentCountOf, deploymentsOf } from '../../../domain/listeners/hot.ts'
+import { deploymentCountOf, deploymentsOf } from '../../../domain/listeners/compiled-reads.ts'
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { cut, type Window } from '../../../domain/paging/paging.ts'
 import { EXACT_UP_TO, exactly } from '../../../domain/paging/total.ts'

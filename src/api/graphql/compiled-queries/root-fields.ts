@@ -3,7 +3,7 @@
 import { type DeploymentFilter, parseFilter } from '../../../domain/deployments/filter.ts'
 import { readOne, readWindow } from '../../../domain/deployments/hot.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../../domain/deployments/order.ts'
-import { readListener, readListeners } from '../../../domain/listeners/hot.ts'
+import { readListener, readListeners } from '../../../domain/listeners/compiled-reads.ts'
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import type { Window } from '../../../domain/paging/paging.ts'
 import { type Raw, Rows } from '../../../domain/query-engine/rows.ts'

@@ -1,7 +1,7 @@
 /** Connections of agents to tokens (docs/oauth.md#rules, docs/api-rules.md#graphql). Their writes are next door. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { countConnections, windowConnections } from '../../../domain/oauth/connections/list.ts'
-import { accountLabelOf } from '../../../domain/oauth/tokens/token.ts'
+import { displayLabel } from '../../../domain/oauth/tokens/token.ts'
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
@@ -22,7 +22,7 @@ export const AgentLink = builder.prismaObject('AgentConnection', {
       nullable: true,
       description: 'The name you gave the account, or what the provider calls it.',
       select: { token: { select: { label: true, accountLabel: true } } },
-      resolve: ({ token }) => accountLabelOf(token),
+      resolve: ({ token }) => displayLabel(token),
     }),
     scopes: t.stringList({
       description: 'Those of the token.',

@@ -1,7 +1,7 @@
 /** The writes of git integrations: begin an installation at the git provider, and remove one. For admins. */
 import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { removeInput, removeIntegration } from '../../../domain/sources/integrations/remove.ts'
-import { startInstall } from '../../../domain/sources/integrations/start-install.ts'
+import { startInstallation } from '../../../domain/sources/integrations/start-installation.ts'
 import { builder } from '../builder/builder.ts'
 import { verbInput } from '../builder/verb-input.ts'
 
@@ -26,7 +26,7 @@ builder.mutationFields((t) => ({
     type: StartSuccess,
     description: 'Begins the installation of the app at the git provider.',
     errors: { types: [ConflictError] },
-    resolve: (_root, _args, ctx) => startInstall(ctx, {}),
+    resolve: (_root, _args, ctx) => startInstallation(ctx, {}),
   }),
   removeGitIntegration: t.field({
     type: RemoveSuccess,

@@ -3,7 +3,7 @@ import { listIntegrations } from '../../../domain/sources/integrations/list.ts'
 import { type Repository, repositoriesOf } from '../../../domain/sources/integrations/repositories.ts'
 import {
   repositoryCursor,
-  searched,
+  searchRepositories,
   windowRepositories,
 } from '../../../domain/sources/integrations/repository-window.ts'
 import { builder } from '../builder/builder.ts'
@@ -54,7 +54,7 @@ const GitIntegration = builder.prismaObject('Integration', {
         // looked up outside the database
         complexity: (args) => ({ ...pageCost(args), field: 50 }),
         resolve: async (integration, { search, ...window }, ctx) => {
-          const all = searched(await repositoriesOf(ctx, integration), search)
+          const all = searchRepositories(await repositoriesOf(ctx, integration), search)
           return connectionOf(windowRepositories(all, window), window, repositoryCursor, () => all.length)
         },
       },

@@ -1,8 +1,8 @@
 /** Listeners: the compute infrastructures that pull work (docs/deployments.md#listeners). Their writes are next door. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { LISTENER_DERIVED } from '../../../domain/listeners/derived.ts'
 import { countListeners, getListener, windowListeners } from '../../../domain/listeners/read.ts'
 import { type ComputeType as ComputeTypeValue, computeConfig } from '../../../domain/listeners/schemas.ts'
+import { LISTENER_DERIVED } from '../../../domain/listeners/status.ts'
 import { countDeploymentsOf, deploymentsWindow } from '../../../domain/listeners/used-by.ts'
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { cut } from '../../../domain/paging/paging.ts'

@@ -1,7 +1,7 @@
 /** OAuth tokens: each person sees their own (docs/oauth.md#rules, docs/api-rules.md#graphql). Their writes are next door. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { countTokens, windowTokens } from '../../../domain/oauth/tokens/list.ts'
-import { accountLabelOf, statusMessageOf, tokenStatus } from '../../../domain/oauth/tokens/token.ts'
+import { displayLabel, tokenStatus, tokenStatusMessage } from '../../../domain/oauth/tokens/token.ts'
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { builder } from '../builder/builder.ts'
 import { connectionOf, NODE_PATHS } from '../builder/connection.ts'
@@ -24,7 +24,7 @@ export const OAuthToken = builder.prismaObject('OAuthToken', {
       nullable: true,
       description: 'The name you gave it, or what the provider calls the account.',
       select: { label: true, accountLabel: true },
-      resolve: accountLabelOf,
+      resolve: displayLabel,
     }),
     scopes: t.exposeStringList('scopes'),
     isDefault: t.exposeBoolean('isDefault', {
@@ -40,7 +40,7 @@ export const OAuthToken = builder.prismaObject('OAuthToken', {
       nullable: true,
       description: 'Why it has expired for good, or was not refreshed when that was last tried.',
       select: { endedAt: true, endedBecause: true, expiresAt: true, refreshable: true, refreshError: true },
-      resolve: (token, _args, { clock }) => statusMessageOf(token, clock()),
+      resolve: (token, _args, { clock }) => tokenStatusMessage(token, clock()),
     }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',

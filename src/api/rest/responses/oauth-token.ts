@@ -4,7 +4,7 @@ import { AUTHORIZATION_STATUSES, type AuthorizationView } from '../../../domain/
 import type { ConnectionView } from '../../../domain/oauth/connections/connection.ts'
 import type { IssuedToken } from '../../../domain/oauth/tokens/issue.ts'
 import type { ListedToken } from '../../../domain/oauth/tokens/list.ts'
-import { accountLabelOf, statusMessageOf, TOKEN_STATUSES, tokenStatus } from '../../../domain/oauth/tokens/token.ts'
+import { displayLabel, TOKEN_STATUSES, tokenStatus, tokenStatusMessage } from '../../../domain/oauth/tokens/token.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { answer, time } from './answer.ts'
 
@@ -54,9 +54,9 @@ export const oauthToken = answer(
     const now = ctx.clock()
     return {
       providerId: row.provider.providerId,
-      providerAccountLabel: accountLabelOf(row),
+      providerAccountLabel: displayLabel(row),
       status: tokenStatus(row, now),
-      statusMessage: statusMessageOf(row, now),
+      statusMessage: tokenStatusMessage(row, now),
     }
   },
 )
@@ -83,7 +83,7 @@ export const connection = answer(
   ({ token, ...row }: ConnectionView) => ({
     oauthTokenId: row.tokenId,
     providerId: token.provider.providerId,
-    providerAccountLabel: accountLabelOf(token),
+    providerAccountLabel: displayLabel(token),
     scopes: token.scopes,
     expiresAt: token.expiresAt,
   }),

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { listInput, listIntegrations } from '../../../domain/sources/integrations/list.ts'
 import { removeInput, removeIntegration } from '../../../domain/sources/integrations/remove.ts'
 import { listRepositories, listRepositoriesInput } from '../../../domain/sources/integrations/repositories.ts'
-import { startInput, startInstall } from '../../../domain/sources/integrations/start-install.ts'
+import { startInput, startInstallation } from '../../../domain/sources/integrations/start-installation.ts'
 import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
 import { installation, integration, repository } from '../responses/integration.ts'
 
@@ -47,7 +47,7 @@ const start = operation({
   tag,
   input: startInput,
   repeats: 'anew',
-  ...answering(201, 'Begun.', installation, startInstall),
+  ...answering(201, 'Begun.', installation, startInstallation),
   errors: [409, 502],
 })
 

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { DomainError, ValidationError } from '../../../domain/errors/errors.ts'
-import { finishInstall } from '../../../domain/sources/integrations/finish-install.ts'
+import { finishInstallation } from '../../../domain/sources/integrations/finish-installation.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Log } from '../../../platform/log/log.ts'
 import { PAGE_HEADERS, page } from '../framework/page.ts'
@@ -49,7 +49,7 @@ async function outcome(core: Core, query: Record<string, unknown>, signal: Abort
       title: NOT_CONNECTED,
       text: 'The git provider says that this was declined. Start the installation again if that was a mistake.',
     }
-  const { name } = await finishInstall(core, { query }, signal)
+  const { name } = await finishInstallation(core, { query }, signal)
   return {
     status: 200,
     title: 'Connected',

@@ -6,7 +6,7 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { CATALOGUE, DomainError, ValidationError } from '../../../domain/errors/errors.ts'
 import { type LinkOutcome, UsedLinkError } from '../../../domain/oauth/authorizations/consume-state.ts'
-import { type Finished, finishAuthorization } from '../../../domain/oauth/authorizations/finish.ts'
+import { type FinishedAuthorization, finishAuthorization } from '../../../domain/oauth/authorizations/finish.ts'
 import { IncompleteGrantError } from '../../../domain/oauth/authorizations/outcome.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Log } from '../../../platform/log/log.ts'
@@ -75,7 +75,7 @@ function show(reply: FastifyReply, { status, title, text }: Shown) {
   return reply.code(status).headers(PAGE_HEADERS).send(page(title, text))
 }
 
-function success({ provider, account, workspace, owner, agentId, agents, loss }: Finished): Shown {
+function success({ provider, account, workspace, owner, agentId, agents, loss }: FinishedAuthorization): Shown {
   const named = account === null ? '' : `“${account}” `
   const users = agentId === null ? goingOn(agents) : `the agent “${agentId}” may use it`
   const sentences = [

@@ -1,6 +1,6 @@
 /** Where clients send what is deployed: tarballs to an upload URL, images to the registry with a push token (docs/deployments.md#deployments). */
 import { createPushToken, pushTokenInput } from '../../../domain/sources/registry/push-token.ts'
-import { createUploadUrl, uploadUrlInput } from '../../../domain/sources/uploads/create-url.ts'
+import { createUploadUrl, uploadUrlInput } from '../../../domain/sources/uploads/create-upload-url.ts'
 import { answering, type Operation, operation } from '../framework/operation.ts'
 import { pushToken, uploadUrl } from '../responses/deployment.ts'
 

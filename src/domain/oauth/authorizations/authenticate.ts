@@ -8,22 +8,22 @@ import { parse, type RawInput } from '../../parsing/parse.ts'
 import { toDeleteOrSkip, toKeep } from '../../repositories/locks.ts'
 import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
-import { accessOf, missingSecret, redirectUriOf } from '../provider-access/access.ts'
+import { describeMissingSecret, openProviderAccess, redirectUriOf } from '../provider-access/access.ts'
 import { requireProvider } from '../provider-access/find.ts'
 import { WITHOUT_CONTENT } from '../tokens/token.ts'
 import { type Candidate, matchToken, type TokenMatch } from './match-token.ts'
 import {
+  AUTHORIZATION_MINUTES,
   type AuthenticateBody,
   type AuthorizationView,
   authenticateInput,
-  VALID_MINUTES,
   verifierContext,
 } from './schemas.ts'
 
 /** expired authorizations that one call deletes, so that they do not accumulate */
-const PURGE_BATCH = 100
+const MAX_PURGED_ROWS = 100
 
-interface Asked {
+interface AuthorizationRequest {
   provider: OAuthProvider
   subject: string
   agentId: string | null
@@ -38,20 +38,25 @@ interface Asked {
 export async function authenticate(ctx: RequestContext, raw: RawInput): Promise<AuthorizationView> {
   requireRole(ctx, 'deployer')
   const { body } = parse(authenticateInput, raw)
-  const subject = subjectOf(ctx, body)
+  const subject = tokenOwner(ctx, body)
   const provider = await requireProvider(ctx, ctx.db, body.provider)
-  const missing = missingSecret(provider)
+  const missing = describeMissingSecret(provider)
   if (missing) throw new ConflictError(missing)
-  const asked: Asked = { provider, subject, agentId: body.agent_id ?? null, scopes: [...new Set(body.scopes)] }
+  const asked: AuthorizationRequest = {
+    provider,
+    subject,
+    agentId: body.agent_id ?? null,
+    scopes: [...new Set(body.scopes)],
+  }
   const { status, token }: TokenMatch = body.force_new
     ? { status: 'pending', token: null }
-    : matchToken(await candidates(ctx, asked), provider, asked, ctx.clock())
+    : matchToken(await findCandidates(ctx, asked), provider, asked, ctx.clock())
   const tokenId = status === 'pending' ? null : token!.id
   if (status === 'completed') return { status, url: null, authId: null, tokenId }
-  return { status, tokenId, ...(await begin(ctx, asked, token)) }
+  return { status, tokenId, ...(await beginAuthorization(ctx, asked, token)) }
 }
 
-function subjectOf(ctx: RequestContext, { user_id: userId }: AuthenticateBody): string {
+function tokenOwner(ctx: RequestContext, { user_id: userId }: AuthenticateBody): string {
   const { subject, role } = ctx.actor
   if (userId == null || userId === subject) return subject
   if (role !== 'admin')
@@ -61,7 +66,10 @@ function subjectOf(ctx: RequestContext, { user_id: userId }: AuthenticateBody): 
   return userId
 }
 
-function candidates(ctx: RequestContext, { provider, subject, agentId }: Asked): Promise<Candidate[]> {
+function findCandidates(
+  ctx: RequestContext,
+  { provider, subject, agentId }: AuthorizationRequest,
+): Promise<Candidate[]> {
   return ctx.db.oAuthToken.findMany({
     where: { workspaceId: ctx.workspace.id, subject, oauthProviderId: provider.id },
     omit: WITHOUT_CONTENT,
@@ -70,9 +78,9 @@ function candidates(ctx: RequestContext, { provider, subject, agentId }: Asked):
   })
 }
 
-async function begin(
+async function beginAuthorization(
   ctx: RequestContext,
-  asked: Asked,
+  asked: AuthorizationRequest,
   renews: Candidate | null,
 ): Promise<{ url: string; authId: string }> {
   const { provider } = asked
@@ -82,14 +90,14 @@ async function begin(
   const redirectUri = redirectUriOf(ctx, provider)
   const scopes = [...new Set([...asked.scopes, ...(renews?.scopes ?? [])])]
   const request = { redirectUri, state, codeVerifier, scopes }
-  const url = await ctx.oauth.authorizationUrl(accessOf(ctx.keyring, provider), request)
+  const url = await ctx.oauth.authorizationUrl(openProviderAccess(ctx.keyring, provider), request)
   const sealed = codeVerifier === null ? null : seal(ctx.keyring, verifierContext(authId), codeVerifier)
   // provider and token may just have been deleted: they are looked up and locked again
   const made = await ctx.db.$executeRaw`
     WITH purged AS (
       DELETE FROM oauth_authorizations WHERE id IN (
         SELECT id FROM oauth_authorizations WHERE expires_at < now() - interval '1 day'
-        ORDER BY expires_at LIMIT ${PURGE_BATCH} ${toDeleteOrSkip('oauth_authorizations')})
+        ORDER BY expires_at LIMIT ${MAX_PURGED_ROWS} ${toDeleteOrSkip('oauth_authorizations')})
     ), provider AS (
       SELECT id FROM oauth_providers WHERE id = ${provider.id}::uuid ${toKeep('oauth_providers')}
     ), renewed AS (
@@ -99,7 +107,7 @@ async function begin(
                                       state_hash, redirect_uri, code_verifier, renews_token_id, expires_at)
     SELECT ${authId}::uuid, ${ctx.workspace.id}::uuid, provider.id, ${asked.subject}, ${ctx.actor.subject}, ${asked.agentId},
            ${scopes}::text[], ${hashState(state)}, ${redirectUri}, ${sealed}, (SELECT id FROM renewed),
-           now() + make_interval(mins => ${VALID_MINUTES}::int)
+           now() + make_interval(mins => ${AUTHORIZATION_MINUTES}::int)
     FROM provider`
   if (made === 0) throw new NotFoundError('OAuth provider', provider.providerId)
   return { url, authId }

@@ -3,7 +3,7 @@ import { Prisma } from '../../../generated/prisma/client.ts'
 import { hashState } from '../../crypto/oauth-state.ts'
 import { ForbiddenError } from '../../errors/errors.ts'
 import type { Core } from '../../transaction/context.ts'
-import { EXCHANGE_SECONDS, STOPPED } from './schemas.ts'
+import { EXCHANGE_SECONDS, SERVER_STOPPED } from './schemas.ts'
 
 /** The authorization, which only this call may finish now. `takenAt`: by the database's clock. */
 export type ConsumedAuthorization = NonNullable<Awaited<ReturnType<typeof read>>> & { takenAt: Date }
@@ -38,13 +38,13 @@ export async function consumeState(core: Core, providerId: string, state: string
     RETURNING a.id, now() AS "takenAt"`
   const found = taken && (await read(core, taken.id))
   if (found) return { ...found, takenAt: taken.takenAt }
-  const [past] = await core.db.$queryRaw<PastUse[]>`
+  const [past] = await core.db.$queryRaw<EarlierUse[]>`
     SELECT a.status, a.failure, a.token_id IS NOT NULL AS stored, a.expires_at <= now() AS expired
     FROM oauth_authorizations a, oauth_providers p WHERE ${named}`
-  throw refusal(past)
+  throw refuse(past)
 }
 
-interface PastUse {
+interface EarlierUse {
   status: string
   failure: string | null
   /** a token was stored */
@@ -53,7 +53,7 @@ interface PastUse {
 }
 
 /** Only whoever has the state gets to read this. */
-function refusal(past: PastUse | undefined): ForbiddenError {
+function refuse(past: EarlierUse | undefined): ForbiddenError {
   switch (past?.status) {
     case 'completed':
       return new UsedLinkError(', and the account was connected then.', 'connected')
@@ -61,7 +61,7 @@ function refusal(past: PastUse | undefined): ForbiddenError {
       return new UsedLinkError(`. ${past.failure}`, past.stored ? 'incomplete' : 'failed')
     case 'exchanging':
       return past.expired
-        ? new UsedLinkError(`. ${STOPPED}`, 'failed')
+        ? new UsedLinkError(`. ${SERVER_STOPPED}`, 'failed')
         : new UsedLinkError(', and what came of it is not known yet.', 'unknown')
     case 'pending':
       return new ForbiddenError('This link has expired.')

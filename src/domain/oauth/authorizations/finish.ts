@@ -12,13 +12,19 @@ import type { Account, TokenSet } from '../../ports/oauth-client.ts'
 import { toKeep } from '../../repositories/locks.ts'
 import { type Core, OAUTH_CHANNEL, type Tx, transaction } from '../../transaction/context.ts'
 import { connectAgent } from '../connections/connection.ts'
-import { accessOf, hintOf } from '../provider-access/access.ts'
+import { adminHint, openProviderAccess } from '../provider-access/access.ts'
 import { queueRevocation } from '../tokens/revocation-queue.ts'
 import { type SavedToken, saveToken } from '../tokens/save.ts'
 import { expiryOf, grantedScopes } from '../tokens/token-response.ts'
-import { accountOf } from './account.ts'
 import { type ConsumedAuthorization, consumeState } from './consume-state.ts'
-import { explained, failAuthorization, IncompleteGrantError, missingScopes, scopeLoss } from './outcome.ts'
+import {
+  describeLostScopes,
+  describeMissingScopes,
+  explainFailure,
+  failAuthorization,
+  IncompleteGrantError,
+} from './outcome.ts'
+import { resolveAccount } from './resolve-account.ts'
 import { verifierContext } from './schemas.ts'
 
 /** The other parameters are for the OAuth client to check. */
@@ -43,7 +49,7 @@ export interface Callback {
 }
 
 /** What is connected now; names are for people. */
-export interface Finished {
+export interface FinishedAuthorization {
   provider: string
   /** null: the provider does not tell */
   account: string | null
@@ -58,7 +64,7 @@ export interface Finished {
 }
 
 /** The result of the exchange. */
-interface Granted {
+interface ExchangeResult {
   tokens: TokenSet
   scopes: string[]
   account: Account | null
@@ -72,8 +78,11 @@ interface Granted {
  * IncompleteGrantError; DomainError (OAUTH_PROVIDER_UNAVAILABLE). After all but invalid input or state the authorization
  * is stored as failed, with the same reason.
  */
-export async function finishAuthorization(core: Core, { providerId, parameters }: Callback): Promise<Finished> {
-  const raw = { path: { provider_id: providerId }, query: single(parameters) }
+export async function finishAuthorization(
+  core: Core,
+  { providerId, parameters }: Callback,
+): Promise<FinishedAuthorization> {
+  const raw = { path: { provider_id: providerId }, query: requireSingleValues(parameters) }
   const { query } = parse(callbackInput, raw, { foreignQuery: true })
   const authorization = await consumeState(core, providerId, query.state)
   const finished = finish(core, authorization, parameters, query)
@@ -87,11 +96,11 @@ async function finish(
   authorization: ConsumedAuthorization,
   callback: URLSearchParams,
   { state, error: refused }: { state: string; error?: string | undefined },
-): Promise<Finished> {
+): Promise<FinishedAuthorization> {
   const { provider, workspace } = authorization
   try {
-    if (refused !== undefined) throw refusal(refused, provider.name)
-    const owner = await ownerOf(core, workspace, authorization.subject)
+    if (refused !== undefined) throw providerError(refused, provider.name)
+    const owner = await ownerName(core, workspace, authorization.subject)
     const granted = await exchange(core, authorization, callback, state)
     const outcome = await transaction(core, (tx) => store(core, tx, authorization, granted))
     if (outcome instanceof Error) throw outcome
@@ -102,17 +111,17 @@ async function finish(
       owner,
       agentId: authorization.agentId,
       agents: outcome.agents,
-      loss: scopeLoss(outcome),
+      loss: describeLostScopes(outcome),
     }
   } catch (error) {
-    const { reason, shown } = explained(error, provider.name)
+    const { reason, shown } = explainFailure(error, provider.name)
     await failAuthorization(core, authorization.id, reason)
     throw shown
   }
 }
 
 /** No parameter may occur twice (RFC 6749, 3.1): readers could disagree on which one counts. */
-function single(parameters: URLSearchParams): Record<string, string> {
+function requireSingleValues(parameters: URLSearchParams): Record<string, string> {
   const names = [...parameters.keys()]
   // counted, not compared pairwise: anybody may send thousands
   if (new Set(names).size < names.length)
@@ -121,11 +130,11 @@ function single(parameters: URLSearchParams): Record<string, string> {
 }
 
 /** For a person who knows nothing of OAuth. Of the address only a plain error code is shown: anybody can forge one. */
-function refusal(error: string, provider: string): Error {
+function providerError(error: string, provider: string): Error {
   if (error === 'access_denied') return new ForbiddenError(`Access was declined at ${provider}.`)
   const code = /^[a-z_]{1,64}$/.test(error) ? `: ${error}` : ''
   return new ConflictError(
-    `The OAuth provider '${provider}' answered with an error${code}${hintOf(error)}.`,
+    `The OAuth provider '${provider}' answered with an error${code}${adminHint(error)}.`,
     'AUTHORIZATION_FAILED',
   )
 }
@@ -135,13 +144,13 @@ async function exchange(
   authorization: ConsumedAuthorization,
   callback: URLSearchParams,
   state: string,
-): Promise<Granted> {
+): Promise<ExchangeResult> {
   const { id, provider, redirectUri, codeVerifier: sealed, takenAt } = authorization
-  const access = accessOf(core.keyring, provider)
+  const access = openProviderAccess(core.keyring, provider)
   const codeVerifier = sealed === null ? null : unseal(core.keyring, verifierContext(id), sealed)
   const tokens = await core.oauth.exchange(access, { callback, state, redirectUri, codeVerifier })
   const scopes = grantedScopes(authorization.scopes, tokens.scopes)
-  const account = await accountOf(core, provider, access, tokens, scopes)
+  const account = await resolveAccount(core, provider, access, tokens, scopes)
   return { tokens, scopes, account, expiresAt: expiryOf(tokens.expiresIn, takenAt) }
 }
 
@@ -150,10 +159,10 @@ async function store(
   core: Core,
   tx: Tx,
   authorization: ConsumedAuthorization,
-  granted: Granted,
+  granted: ExchangeResult,
 ): Promise<SavedToken | ConflictError> {
   const { id, workspaceId, subject, agentId, provider, createdBy } = authorization
-  if (!(await shareProvider(tx, provider.id))) {
+  if (!(await lockProviderShared(tx, provider.id))) {
     const { tokens } = granted
     await queueRevocation(tx, core.keyring, provider, { id, tokenUrl: provider.tokenUrl }, tokens)
     return new ConflictError('The OAuth provider was deleted meanwhile.', 'AUTHORIZATION_FAILED')
@@ -162,7 +171,7 @@ async function store(
   const saved = await saveToken(tx.sql, core.keyring, { ...granted, workspaceId, subject, provider, renews })
   const type = saved.isNew ? 'oauth_token.created' : 'oauth_token.updated'
   tx.emit({ workspaceId, type, subjectId: saved.id, actor: { id: createdBy } })
-  const failure = missingScopes(authorization, granted.scopes, saved)
+  const failure = describeMissingScopes(authorization, granted.scopes, saved)
   if (agentId && !failure) await connectAgent(tx, { workspaceId, agentId, tokenId: saved.id, subject: createdBy })
   const status = failure ? 'failed' : 'completed'
   await tx.sql.$executeRaw`
@@ -176,7 +185,7 @@ async function store(
 }
 
 /** Keeps the provider from being deleted until the commit. False: it has been deleted. */
-async function shareProvider(tx: Tx, id: string): Promise<boolean> {
+async function lockProviderShared(tx: Tx, id: string): Promise<boolean> {
   const found = await tx.sql.$queryRaw<
     unknown[]
   >`SELECT 1 FROM oauth_providers WHERE id = ${id}::uuid ${toKeep('oauth_providers')}`
@@ -184,7 +193,11 @@ async function shareProvider(tx: Tx, id: string): Promise<boolean> {
 }
 
 /** The name of a token's owner for people: a key's name, or the subject of a user's JWT. */
-async function ownerOf({ db }: Core, { organizationId }: { organizationId: string }, subject: string): Promise<string> {
+async function ownerName(
+  { db }: Core,
+  { organizationId }: { organizationId: string },
+  subject: string,
+): Promise<string> {
   const id = uuid.safeParse(subject)
   const key = id.success
     ? await db.apiKey.findFirst({ where: { id: id.data, organizationId }, select: { name: true } })

@@ -1,7 +1,7 @@
 /** Whether one of a person's tokens at a provider will do for an agent, or has to be renewed. Pure. */
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { sameOrigin } from '../provider-access/access.ts'
-import { covers, type TokenView, tokenStatus } from '../tokens/token.ts'
+import { coversScopes, type TokenView, tokenStatus } from '../tokens/token.ts'
 import type { AuthorizationStatus } from './schemas.ts'
 
 /** `connections`: to the agent in question only. */
@@ -24,10 +24,10 @@ export function matchToken(
   now: Date,
 ): TokenMatch {
   const connected = (token: Candidate) => asked.agentId === null || token.connections.length > 0
-  const usable = (token: Candidate) => !hasEnded(token, provider, now)
+  const usable = (token: Candidate) => !isUnusable(token, provider, now)
   // connected ones first, otherwise in the order of `tokens`: find() returns the first match
   const ordered = [...tokens.filter(connected), ...tokens.filter((token) => !connected(token))]
-  const covering = ordered.filter((token) => covers(token, asked.scopes))
+  const covering = ordered.filter((token) => coversScopes(token, asked.scopes))
   // an expired token that the agent is connected to is renewed, even if one of another account would do
   const candidates = covering.some(connected) ? covering.filter(connected) : covering
   const match = candidates.find(usable)
@@ -38,6 +38,6 @@ export function matchToken(
 }
 
 /** Also true if the provider's address has changed: the new one is not shown tokens that the old one has issued. */
-function hasEnded(token: Candidate, provider: Pick<OAuthProvider, 'tokenUrl'>, now: Date): boolean {
+function isUnusable(token: Candidate, provider: Pick<OAuthProvider, 'tokenUrl'>, now: Date): boolean {
   return tokenStatus(token, now) === 'EXPIRED' || !sameOrigin(token.tokenUrl, provider.tokenUrl)
 }

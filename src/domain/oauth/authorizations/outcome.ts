@@ -3,7 +3,7 @@
 import { ConflictError, DomainError } from '../../errors/errors.ts'
 import { OAuthFailure } from '../../ports/oauth-client.ts'
 import { type Core, OAUTH_CHANNEL } from '../../transaction/context.ts'
-import { hintOf } from '../provider-access/access.ts'
+import { adminHint } from '../provider-access/access.ts'
 import type { SavedToken } from '../tokens/save.ts'
 
 /** Not all scopes that were asked for were granted. The token is stored nevertheless. `reason`: for people. */
@@ -24,11 +24,11 @@ export async function failAuthorization({ db }: Core, id: string, reason: string
 }
 
 /** The reason that is stored, and the error that is thrown. `provider`: its name. */
-export function explained(error: unknown, provider: string): { reason: string; shown: unknown } {
+export function explainFailure(error: unknown, provider: string): { reason: string; shown: unknown } {
   if (error instanceof DomainError) return { reason: error.message, shown: error }
   if (!(error instanceof OAuthFailure)) return { reason: 'Something went wrong on this server.', shown: error }
   const late = error.error === 'invalid_grant' ? ' The link was followed too late, or twice.' : ''
-  const reason = `The OAuth provider '${provider}' ${error.message}${hintOf(error.error)}.${late}`
+  const reason = `The OAuth provider '${provider}' ${error.message}${adminHint(error.error)}.${late}`
   const shown =
     error.kind === 'refused'
       ? new ConflictError(reason, 'AUTHORIZATION_FAILED')
@@ -37,32 +37,32 @@ export function explained(error: unknown, provider: string): { reason: string; s
 }
 
 /** scopes that are listed in a message */
-const LISTED = 20
+const MAX_LISTED_SCOPES = 20
 
 /** Says, in sentences for people, that not all scopes that were asked for were granted; null: all were. */
-export function missingScopes(
+export function describeMissingScopes(
   { scopes: asked, provider }: { scopes: string[]; provider: { name: string } },
   scopes: readonly string[],
   saved: SavedToken,
 ): string | null {
   if (asked.every((scope) => scopes.includes(scope))) return null
-  const only = scopes.length === 0 ? 'none of the permissions that were asked for' : `only: ${listed(scopes)}`
+  const only = scopes.length === 0 ? 'none of the permissions that were asked for' : `only: ${formatScopes(scopes)}`
   const agents =
     saved.agents.length === 0
       ? 'but no agent was connected to it'
       : 'but only for the agents that were connected to it before'
-  const loss = scopeLoss(saved)
+  const loss = describeLostScopes(saved)
   const granted = `The OAuth provider '${provider.name}' granted ${only}. The token is kept, ${agents}.`
   return loss === null ? granted : `${granted} ${loss}`
 }
 
 /** Says which scopes a token has lost that agents were connected to; null: none. */
-export function scopeLoss({ agents, lost }: SavedToken): string | null {
+export function describeLostScopes({ agents, lost }: SavedToken): string | null {
   if (agents.length === 0 || lost.length === 0) return null
-  return `The token has lost permissions: ${listed(lost)}. Agents that need them can’t use it until they are given again.`
+  return `The token has lost permissions: ${formatScopes(lost)}. Agents that need them can’t use it until they are given again.`
 }
 
-function listed(scopes: readonly string[]): string {
-  const more = scopes.length - LISTED
-  return scopes.slice(0, LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '')
+function formatScopes(scopes: readonly string[]): string {
+  const more = scopes.length - MAX_LISTED_SCOPES
+  return scopes.slice(0, MAX_LISTED_SCOPES).join(', ') + (more > 0 ? ` and ${more} more` : '')
 }

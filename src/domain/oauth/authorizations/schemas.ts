@@ -18,13 +18,13 @@ export interface AuthorizationView {
 }
 
 /** Minutes that a person has to come back. */
-export const VALID_MINUTES = 15
+export const AUTHORIZATION_MINUTES = 15
 
 /** Seconds from the callback to the end of the exchange; longer than all calls at the provider together. */
 export const EXCHANGE_SECONDS = 120
 
 /** Why an authorization has failed whose exchange took longer, for people. */
-export const STOPPED = 'The server stopped while it was finishing it.'
+export const SERVER_STOPPED = 'The server stopped while it was finishing it.'
 
 /** Of the PKCE code verifier at rest (crypto/encrypted-value.ts): together with the code it gets a token, so it is sealed like one. */
 export const verifierContext = (id: string) => `oauth_authorizations.code_verifier:${id}`

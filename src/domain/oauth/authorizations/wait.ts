@@ -7,7 +7,7 @@ import { parse, type RawInput } from '../../parsing/parse.ts'
 import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
 import { whileValid } from '../../transaction/while-valid.ts'
-import { type AuthorizationView, STOPPED, VALID_MINUTES, waitInput } from './schemas.ts'
+import { AUTHORIZATION_MINUTES, type AuthorizationView, SERVER_STOPPED, waitInput } from './schemas.ts'
 
 interface Row {
   status: 'pending' | 'exchanging' | 'completed' | 'failed'
@@ -27,17 +27,17 @@ export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): 
   const { path, query } = parse(waitInput, raw)
   const authId = path.auth_id
   let existed = false
-  const look = async () => {
+  const readOutcome = async () => {
     const row = await find(ctx, authId)
     // one that existed a moment ago can only have been deleted with its provider
     if (!row)
       throw existed ? failed('The OAuth provider was deleted meanwhile.') : new NotFoundError('Authorization', authId)
     existed = true
-    return endOf(row, authId)
+    return outcomeOf(row, authId)
   }
   const take = () => takeSlot(ctx, 'waits')
   const ended = await whileValid(ctx, take, (signal, enter) =>
-    lookUntil(ctx.oauthNotifier, authId, query.timeout, signal, look, enter),
+    lookUntil(ctx.oauthNotifier, authId, query.timeout, signal, readOutcome, enter),
   )
   return ended ?? { status: 'pending', url: null, authId, tokenId: null }
 }
@@ -51,14 +51,14 @@ async function find(ctx: RequestContext, authId: string): Promise<Row | undefine
 }
 
 /** Null: it has not ended yet. Throws ConflictError when it has failed. */
-function endOf({ status, failure, tokenId, expired }: Row, authId: string): AuthorizationView | null {
+function outcomeOf({ status, failure, tokenId, expired }: Row, authId: string): AuthorizationView | null {
   if (status === 'failed') throw failed(failure!)
   if (status === 'completed') {
     if (!tokenId) throw failed('Its token was deleted since.')
     return { status, url: null, authId, tokenId }
   }
   if (!expired) return null
-  throw failed(status === 'pending' ? `Nobody finished it within ${VALID_MINUTES} minutes.` : STOPPED)
+  throw failed(status === 'pending' ? `Nobody finished it within ${AUTHORIZATION_MINUTES} minutes.` : SERVER_STOPPED)
 }
 
 const failed = (why: string) => new ConflictError(`${why} Authenticate again.`, 'AUTHORIZATION_FAILED')

@@ -18,7 +18,7 @@ const windowInput = z.object({ path: z.object({ agent_id: agentId.nullish() }) }
 export async function listConnections(ctx: RequestContext, raw: RawInput): Promise<ConnectionView[]> {
   requireRole(ctx, 'viewer')
   return ctx.db.agentConnection.findMany({
-    where: ownOf(ctx, parse(listInput, raw)),
+    where: listWhere(ctx, parse(listInput, raw)),
     include: WITH_TOKEN,
     orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
   })
@@ -32,7 +32,7 @@ export async function windowConnections(
   query: Selection,
 ): Promise<Slice<AgentConnection>> {
   requireRole(ctx, 'viewer')
-  const where = ownOf(ctx, parse(windowInput, raw))
+  const where = listWhere(ctx, parse(windowInput, raw))
   const { keyset, ...page } = newestFirst(window)
   return cut(window, await ctx.db.agentConnection.findMany({ ...query, where: { ...where, ...keyset }, ...page }))
 }
@@ -40,11 +40,11 @@ export async function windowConnections(
 /** Role: viewer. */
 export async function countConnections(ctx: RequestContext, raw: RawInput): Promise<number> {
   requireRole(ctx, 'viewer')
-  return ctx.db.agentConnection.count({ where: ownOf(ctx, parse(windowInput, raw)) })
+  return ctx.db.agentConnection.count({ where: listWhere(ctx, parse(windowInput, raw)) })
 }
 
 /** The where-clause of the list. */
-const ownOf = (ctx: RequestContext, { path }: z.output<typeof windowInput>) => ({
+const listWhere = (ctx: RequestContext, { path }: z.output<typeof windowInput>) => ({
   ...ownConnections(ctx),
   ...(path.agent_id == null ? {} : { agentId: path.agent_id }),
 })

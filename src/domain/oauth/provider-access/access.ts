@@ -17,7 +17,7 @@ export function sealClientSecret(keyring: KeyRing, id: string, secret: string): 
 }
 
 /** What a call at the provider needs, decrypted. */
-export function accessOf(keyring: KeyRing, provider: OAuthProvider): ProviderAccess {
+export function openProviderAccess(keyring: KeyRing, provider: OAuthProvider): ProviderAccess {
   return {
     providerType: provider.providerType as ProviderType | null,
     clientId: provider.clientId,
@@ -51,7 +51,7 @@ export const sameOrigin = (a: string, b: string) => new URL(a).origin === new UR
  * Tells the admin, in a sentence, that the provider can't be used without its secret; null: it can. A provider may be
  * created without the secret that its auth method uses (docs/oauth.md#rules), but then no code can be exchanged.
  */
-export function missingSecret(
+export function describeMissingSecret(
   provider: Pick<OAuthProvider, 'providerId' | 'tokenEndpointAuthMethod' | 'clientSecret'>,
 ): string | null {
   const { providerId, tokenEndpointAuthMethod: method, clientSecret } = provider
@@ -67,7 +67,7 @@ export function missingSecret(
  * is not stored: it was not configured, and callbacks would be refused for not naming one that was merely discovered.
  * Throws OAuthFailure when the provider could not be asked; the next call tries again.
  */
-export async function publishedBy(
+export async function publishedEndpoints(
   { db, oauth }: Pick<Core, 'db' | 'oauth'>,
   provider: OAuthProvider,
   access: ProviderAccess,
@@ -88,6 +88,6 @@ const HINTS = new Map<string | null, string>([
 ])
 
 /** A clause to append to a sentence, without a full stop at the end; empty for other errors. */
-export function hintOf(error: string | null): string {
+export function adminHint(error: string | null): string {
   return HINTS.get(error) ?? ''
 }

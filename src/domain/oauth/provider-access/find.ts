@@ -11,7 +11,7 @@ export function ownProviders({ workspace }: Pick<RequestContext, 'workspace'>): 
 }
 
 /** `name`: its `provider_id`, which is never a UUID, or the id of its row. */
-export function namedProvider(ctx: Pick<RequestContext, 'workspace'>, name: string) {
+export function whereProvider(ctx: Pick<RequestContext, 'workspace'>, name: string) {
   const id = uuid.safeParse(name)
   return { ...ownProviders(ctx), ...(id.success ? { id: id.data } : { providerId: name }) }
 }
@@ -22,7 +22,7 @@ export async function requireProvider(
   sql: Sql,
   name: string,
 ): Promise<OAuthProvider> {
-  const found = await sql.oAuthProvider.findFirst({ where: namedProvider(ctx, name) })
+  const found = await sql.oAuthProvider.findFirst({ where: whereProvider(ctx, name) })
   if (!found) throw new NotFoundError('OAuth provider', name)
   return found
 }

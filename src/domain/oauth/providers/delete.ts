@@ -11,7 +11,7 @@ import { writeVerb } from '../../transaction/read-back.ts'
 import { providerPath } from '../../values/oauth-provider.ts'
 import { lockProvider, requireProvider } from '../provider-access/find.ts'
 import { deleteTokens } from '../tokens/delete.ts'
-import { emitToUsers, type ProviderUser, requireNoOthers, usersOf } from './used-by.ts'
+import { emitToWorkspaces, findProviderUsers, type ProviderUser, requireNoOtherWorkspace } from './provider-users.ts'
 
 export const deleteInput = z.object({
   path: providerPath,
@@ -27,7 +27,7 @@ export const deleteInput = z.object({
 export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   const { path, query } = parse(deleteInput, { query: {}, ...raw })
-  rejectIfAny(query.force && raw.ifMatch ? [FORCED_BLINDLY] : [])
+  rejectIfAny(query.force && raw.ifMatch ? [FORCE_WITH_VERSION] : [])
   const formerUsers = query.force
     ? await deleteTokensOfProvider(ctx, await requireProvider(ctx, ctx.db, path.provider_id))
     : []
@@ -35,8 +35,8 @@ export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     // a concurrent call that stores a token has locked the row, too: its token is counted, or it finds no provider
     const provider = await lockProvider(tx, ctx, path.provider_id)
     const { id } = provider
-    const users = await usersOf(tx.sql, id)
-    requireNoOthers(ctx, provider, users)
+    const users = await findProviderUsers(tx.sql, id)
+    requireNoOtherWorkspace(ctx, provider, users)
     requireVersion(raw.ifMatch, 'OAuth provider', path.provider_id, provider)
     const tokens = users.reduce((sum, user) => sum + user.tokens, 0)
     if (tokens > 0)
@@ -50,13 +50,13 @@ export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
       SELECT pg_notify(${OAUTH_CHANNEL}, id::text) FROM oauth_authorizations
       WHERE oauth_provider_id = ${id}::uuid AND finished_at IS NULL`
     await tx.sql.oAuthProvider.delete({ where: { id }, select: { id: true } })
-    emitToUsers(tx, ctx, { id, users: [...users, ...formerUsers], type: 'oauth_provider.deleted' })
+    emitToWorkspaces(tx, ctx, { id, users: [...users, ...formerUsers], type: 'oauth_provider.deleted' })
     return read(tx, provider)
   })
 })
 
 /** Its tokens go in many transactions before it does: somebody could edit it when there is no way back. */
-const FORCED_BLINDLY = {
+const FORCE_WITH_VERSION = {
   loc: ['query', 'force'],
   msg: 'Is not taken together with a version that the provider has to be at: look at it, then delete it by force without one.',
   type: 'value_error',
@@ -64,8 +64,8 @@ const FORCED_BLINDLY = {
 
 /** Deletes all tokens of a provider, and returns who used it. Throws as `requireNoOthers`. */
 async function deleteTokensOfProvider(ctx: RequestContext, provider: OAuthProvider): Promise<ProviderUser[]> {
-  const users = await usersOf(ctx.db, provider.id)
-  requireNoOthers(ctx, provider, users)
+  const users = await findProviderUsers(ctx.db, provider.id)
+  requireNoOtherWorkspace(ctx, provider, users)
   for (const { workspaceId, tokens } of users)
     if (tokens > 0) await deleteTokens(ctx, workspaceId, Prisma.sql`oauth_provider_id = ${provider.id}::uuid`)
   return users

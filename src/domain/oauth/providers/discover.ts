@@ -19,7 +19,7 @@ import { writeVerb } from '../../transaction/read-back.ts'
 import { providerId, providerName, url } from '../../values/oauth-provider.ts'
 import { redirectUriOf } from '../provider-access/access.ts'
 import { insertProvider, requireUnused } from './create.ts'
-import { asSentence } from './rules.ts'
+import { toSentence } from './rules.ts'
 
 const discoverBody = z
   .object({
@@ -42,7 +42,7 @@ export const discoverMcpProvider = writeVerb<OAuthProvider>(async (ctx, raw, rea
   requireRole(ctx, 'admin')
   const { body } = parse(discoverInput, raw)
   const refusal = ctx.oauth.refusal(body.mcp_server_url)
-  rejectIfAny(refusal === null ? [] : [violation('mcp_server_url', asSentence(refusal))])
+  rejectIfAny(refusal === null ? [] : [violation('mcp_server_url', toSentence(refusal))])
   // before anything is registered; the insert checks again
   await requireUnused(ctx, body.provider_id)
   const id = randomUUID()

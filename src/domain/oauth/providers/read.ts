@@ -9,7 +9,7 @@ import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
 import { type Selection, writtenRow } from '../../transaction/read-back.ts'
 import { providerPath } from '../../values/oauth-provider.ts'
-import { namedProvider, ownProviders } from '../provider-access/find.ts'
+import { ownProviders, whereProvider } from '../provider-access/find.ts'
 
 /** A provider as it may be shown. */
 export type ReadableProvider = Omit<OAuthProvider, 'clientSecret'>
@@ -26,7 +26,7 @@ export const getProvider = (ctx: RequestContext, raw: RawInput): Promise<Readabl
 export async function selectProvider(ctx: RequestContext, raw: RawInput, query: Selection): Promise<OAuthProvider> {
   requireRole(ctx, 'viewer')
   const { path } = parse(getInput, raw)
-  const found = await ctx.db.oAuthProvider.findFirst({ ...query, where: namedProvider(ctx, path.provider_id) })
+  const found = await ctx.db.oAuthProvider.findFirst({ ...query, where: whereProvider(ctx, path.provider_id) })
   if (!found) throw new NotFoundError('OAuth provider', path.provider_id)
   return found
 }

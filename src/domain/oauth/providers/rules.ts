@@ -10,7 +10,7 @@ import { sameOrigin } from '../provider-access/access.ts'
 type AddressRules = Pick<OAuthClient, 'refusal'>
 
 /** Parameters that this server sets in an authorization URL (RFC 6749, 7636, 9101; OpenID Connect). */
-const OWN_PARAMETERS = [
+const RESERVED_PARAMETERS = [
   'client_id',
   'redirect_uri',
   'response_type',
@@ -81,19 +81,19 @@ function immutableViolations(stored: OAuthProvider, body: UpdateBody): Violation
 /** This server sends codes and secrets there, so the address must be one that it may call. */
 function tokenUrlViolations(addresses: AddressRules, url: string): Violation[] {
   const refusal = addresses.refusal(url)
-  return refusal === null ? [] : [violation('token_url', asSentence(refusal))]
+  return refusal === null ? [] : [violation('token_url', toSentence(refusal))]
 }
 
 /** People are sent there, and this server reads metadata there. */
 function authUrlViolations(addresses: AddressRules, url: string): Violation[] {
   const refusal = addresses.refusal(url)
-  if (refusal !== null) return [violation('auth_url', asSentence(refusal))]
+  if (refusal !== null) return [violation('auth_url', toSentence(refusal))]
   const { searchParams } = new URL(url)
-  const own = OWN_PARAMETERS.filter((name) => searchParams.has(name))
+  const own = RESERVED_PARAMETERS.filter((name) => searchParams.has(name))
   return own.length === 0
     ? []
     : [violation('auth_url', `Must not have ${own.join(', ')} in its query: each authorization says that itself.`)]
 }
 
 /** "must be https" → "Must be https." */
-export const asSentence = (clause: string) => `${clause[0]!.toUpperCase()}${clause.slice(1)}.`
+export const toSentence = (clause: string) => `${clause[0]!.toUpperCase()}${clause.slice(1)}.`

@@ -11,8 +11,8 @@ import { writeVerb } from '../../transaction/read-back.ts'
 import { providerPath, type UpdateBody, updateBody } from '../../values/oauth-provider.ts'
 import { sealClientSecret } from '../provider-access/access.ts'
 import { lockProvider } from '../provider-access/find.ts'
+import { emitToWorkspaces, findProviderUsers, requireNoOtherWorkspace } from './provider-users.ts'
 import { updateViolations } from './rules.ts'
-import { emitToUsers, requireNoOthers, usersOf } from './used-by.ts'
 
 export const updateInput = z.object({ path: providerPath, body: updateBody })
 
@@ -26,8 +26,8 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
   const { path, body } = parse(updateInput, raw)
   return transaction(ctx, async (tx) => {
     const stored = await lockProvider(tx, ctx, path.provider_id)
-    const users = await usersOf(tx.sql, stored.id)
-    requireNoOthers(ctx, stored, users)
+    const users = await findProviderUsers(tx.sql, stored.id)
+    requireNoOtherWorkspace(ctx, stored, users)
     requireVersion(raw.ifMatch, 'OAuth provider', path.provider_id, stored)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
     const asked = { ...columns(body), ...secretColumn(ctx, stored, body) }
@@ -38,7 +38,7 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
       where: { id: stored.id },
       data: { ...asked, ...metadataColumns(stored, body), edit: { increment: 1 }, updatedAt: tx.now() },
     })
-    emitToUsers(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated', changed })
+    emitToWorkspaces(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated', changed })
     return read(tx, updated)
   })
 })

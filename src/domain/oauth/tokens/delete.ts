@@ -18,7 +18,7 @@ import { releaseRevocations, revokeNow } from './revoke.ts'
 import { openToken, ownTokens } from './token.ts'
 
 /** tokens deleted in one transaction, so that its locks are short */
-const BATCH = 100
+const BATCH_ROWS = 100
 
 export const deleteInput = z.object({ path: tokenPath })
 
@@ -76,9 +76,9 @@ export async function deleteTokens(ctx: RequestContext, workspaceId: string, con
 
 async function deleteBatch(tx: Tx, ctx: RequestContext, condition: Prisma.Sql) {
   const locked = await tx.sql.$queryRaw<{ id: string }[]>`
-    SELECT id FROM oauth_tokens WHERE ${condition} ORDER BY id LIMIT ${BATCH}::int ${toDelete('oauth_tokens')}`
+    SELECT id FROM oauth_tokens WHERE ${condition} ORDER BY id LIMIT ${BATCH_ROWS}::int ${toDelete('oauth_tokens')}`
   const where = { id: { in: locked.map(({ id }) => id) } }
-  const tokens = await tx.sql.oAuthToken.findMany({ where, include: DELETABLE })
+  const tokens = await tx.sql.oAuthToken.findMany({ where, include: DELETE_INCLUDE })
   const revocations: Revocation[] = []
   for (const token of tokens) {
     const queued = await deleteLocked(tx, ctx, token, actorOf(ctx.actor))
@@ -88,12 +88,12 @@ async function deleteBatch(tx: Tx, ctx: RequestContext, condition: Prisma.Sql) {
 }
 
 /** What has to be read of a token in order to delete it. */
-const DELETABLE = {
+const DELETE_INCLUDE = {
   provider: true,
   connections: { select: { id: true }, orderBy: { id: 'asc' } },
 } as const satisfies Prisma.OAuthTokenInclude
 
-type DeletableToken = Prisma.OAuthTokenGetPayload<{ include: typeof DELETABLE }>
+type DeletableToken = Prisma.OAuthTokenGetPayload<{ include: typeof DELETE_INCLUDE }>
 
 /**
  * Locks a token of the caller's against everything, new connections included, and reads it. The token's row comes before
@@ -105,7 +105,7 @@ async function lockToken(tx: Tx, ctx: RequestContext, id: string): Promise<Delet
     SELECT 1 FROM oauth_tokens
     WHERE id = ${id}::uuid AND workspace_id = ${workspaceId}::uuid AND subject = ${subject} ${toDelete('oauth_tokens')}`
   if (locked.length === 0) throw new NotFoundError('OAuth token', id)
-  return tx.sql.oAuthToken.findUniqueOrThrow({ where: { id }, include: DELETABLE })
+  return tx.sql.oAuthToken.findUniqueOrThrow({ where: { id }, include: DELETE_INCLUDE })
 }
 
 /** Returns the revocation, which the caller may carry out after the commit; otherwise the job does. Null: none is needed. */

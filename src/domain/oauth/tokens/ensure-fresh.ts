@@ -3,14 +3,14 @@
 import { DomainError } from '../../errors/errors.ts'
 import { OAuthFailure, OAuthProviderUnavailableError } from '../../ports/oauth-client.ts'
 import type { RequestContext } from '../../transaction/context.ts'
-import { type Outcome, refreshToken } from './refresh.ts'
-import type { TokenSnapshot } from './snapshot.ts'
-import { notRefreshed } from './token.ts'
+import { type RefreshOutcome, refreshToken } from './refresh.ts'
+import { refreshFailureClause } from './token.ts'
+import type { TokenSnapshot } from './token-snapshot.ts'
 
 /** seconds that a caller waits for a refresh; longer than the provider's own time limit */
-const LONGEST_WAIT = 45
+const MAX_WAIT_SECONDS = 45
 /** seconds, while the current access token is valid for at least twice as long */
-const SHORT_WAIT = 5
+const SHORT_WAIT_SECONDS = 5
 
 /**
  * `as read`: use it. `changed`: use it, but read it again, since the call has waited. `ended`: it can't be used any more,
@@ -23,9 +23,9 @@ export type Freshness = 'as read' | 'changed' | 'ended'
  * DomainError (UNAVAILABLE) when the server is stopping.
  */
 export async function ensureFresh(ctx: RequestContext, provider: string, token: TokenSnapshot): Promise<Freshness> {
-  const { validFor, refreshable } = token
-  if (validFor === null || !token.expiring || !refreshable) return 'as read'
-  const seconds = validFor > 2 * SHORT_WAIT ? SHORT_WAIT : LONGEST_WAIT
+  const { validForSeconds, refreshable } = token
+  if (validForSeconds === null || !token.expiring || !refreshable) return 'as read'
+  const seconds = validForSeconds > 2 * SHORT_WAIT_SECONDS ? SHORT_WAIT_SECONDS : MAX_WAIT_SECONDS
   const began = performance.now()
   const outcome = await refreshToken(ctx, token, seconds, ctx.client?.gone)
   switch (outcome.kind) {
@@ -36,17 +36,17 @@ export async function ensureFresh(ctx: RequestContext, provider: string, token: 
       return 'ended'
     default:
       // the current access token is still valid: whatever is wrong with the provider need not concern the caller
-      if (validFor - (performance.now() - began) / 1000 > 0) return 'changed'
+      if (validForSeconds - (performance.now() - began) / 1000 > 0) return 'changed'
       throw unavailable(provider, outcome)
   }
 }
 
-function unavailable(provider: string, outcome: Extract<Outcome, { kind: 'failed' | 'waiting' | 'stopping' }>) {
+function unavailable(provider: string, outcome: Extract<RefreshOutcome, { kind: 'failed' | 'waiting' | 'stopping' }>) {
   if (outcome.kind === 'stopping') return new DomainError('UNAVAILABLE', 'This server is about to stop. Try again.')
   return new OAuthProviderUnavailableError(
     provider,
     outcome.kind === 'failed'
-      ? new OAuthFailure('unusable', notRefreshed(outcome.why))
+      ? new OAuthFailure('unusable', refreshFailureClause(outcome.why))
       : new OAuthFailure('unanswered', 'was asked to refresh the token and has not answered yet'),
   )
 }

@@ -11,9 +11,9 @@ import type { Core, RequestContext } from '../../transaction/context.ts'
 import { providerPath } from '../../values/oauth-provider.ts'
 import { scopes } from '../../values/oauth-token.ts'
 import { ensureFresh } from './ensure-fresh.ts'
-import { type Asked, selectForAgent } from './select-for-agent.ts'
-import { SNAPSHOT_COLUMNS, type TokenSnapshot } from './snapshot.ts'
-import { accountLabelOf, openToken } from './token.ts'
+import { selectForAgent, type TokenRequest } from './select-for-agent.ts'
+import { displayLabel, openToken } from './token.ts'
+import { SNAPSHOT_COLUMNS, type TokenSnapshot } from './token-snapshot.ts'
 
 export const issueInput = z.object({
   path: z.object({ agent_id: z.string(), ...providerPath.shape }),
@@ -38,7 +38,7 @@ export interface IssuedToken {
   accountLabel: string | null
 }
 
-type Connected = TokenSnapshot & { connectionId: string }
+type ConnectedToken = TokenSnapshot & { connectionId: string }
 
 /**
  * Mostly one statement; an access token that has expired is refreshed first, which takes as long as the provider does.
@@ -55,7 +55,7 @@ export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Prom
     scopes: body.scopes,
     userId: body.user_id ?? null,
   })
-  if (token.useOutdated) noteUse(ctx, token.id)
+  if (token.useOutdated) recordUse(ctx, token.id)
   const { accessToken, tokenType } = openToken(ctx.keyring, token)
   return {
     accessToken,
@@ -63,7 +63,7 @@ export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Prom
     expiresAt: token.expiresAt,
     scopes: token.scopes,
     connectionId: token.connectionId,
-    accountLabel: accountLabelOf(token),
+    accountLabel: displayLabel(token),
   }
 }
 
@@ -72,26 +72,29 @@ export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Prom
  * does not answer would end all tokens one after the other while the caller waits. So it throws OAuthUnavailableError
  * if that one needs a refresh, too.
  */
-async function freshToken(ctx: RequestContext, asked: Asked): Promise<Connected> {
-  const { provider, connected } = await find(ctx, asked)
+async function freshToken(ctx: RequestContext, asked: TokenRequest): Promise<ConnectedToken> {
+  const { provider, connected } = await findConnected(ctx, asked)
   const token = selectForAgent(connected, asked)
   const freshness = await ensureFresh(ctx, provider, token)
   if (freshness === 'as read') return token
   // the call has waited: key, connection and scopes may have changed
   await refuseRevoked(ctx)
-  const { connected: now } = await find(ctx, asked)
+  const { connected: now } = await findConnected(ctx, asked)
   const next = selectForAgent(freshness === 'changed' ? now.filter(({ id }) => id === token.id) : now, asked)
-  if (freshness === 'ended' && next.validFor !== null && next.validFor <= 0)
+  if (freshness === 'ended' && next.validForSeconds !== null && next.validForSeconds <= 0)
     throw new OAuthUnavailableError(
       `A token of the OAuth provider '${provider}' has ended, and the next one has yet to be refreshed.`,
     )
   return next
 }
 
-type Row = { provider: string } & (Connected | { [K in keyof Connected]: null })
+type Row = { provider: string } & (ConnectedToken | { [K in keyof ConnectedToken]: null })
 
 /** The provider's name, and the tokens that the agent is connected to there, in order of preference. Throws NotFoundError. */
-async function find(ctx: RequestContext, asked: Asked): Promise<{ provider: string; connected: Connected[] }> {
+async function findConnected(
+  ctx: RequestContext,
+  asked: TokenRequest,
+): Promise<{ provider: string; connected: ConnectedToken[] }> {
   const { id: workspaceId, organizationId } = ctx.workspace
   const id = uuid.safeParse(asked.providerId)
   const named = id.success ? Prisma.sql`p.id = ${id.data}::uuid` : Prisma.sql`p.provider_id = ${asked.providerId}`
@@ -108,7 +111,7 @@ async function find(ctx: RequestContext, asked: Asked): Promise<{ provider: stri
 }
 
 /** Records when the token was last used, at most once a minute across all servers. No call waits for it. */
-function noteUse(core: Core, id: string): void {
+function recordUse(core: Core, id: string): void {
   core.db.$executeRaw`
     UPDATE oauth_tokens SET used_at = clock_timestamp()
     WHERE id = ${id}::uuid AND (used_at IS NULL OR used_at < clock_timestamp() - interval '1 minute')`.catch((error) =>

@@ -10,14 +10,14 @@ import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
 import { type Selection, writtenRow } from '../../transaction/read-back.ts'
 import { tokenPath } from '../../values/oauth-token.ts'
-import { namedProvider } from '../provider-access/find.ts'
+import { whereProvider } from '../provider-access/find.ts'
 import { ownTokens, type TokenView, WITHOUT_CONTENT } from './token.ts'
 
 /** As REST shows it. */
 export type ListedToken = TokenView & { provider: { providerId: string } }
 
 /** What look-ups of a ListedToken ask for. */
-export const LISTED = {
+export const LISTED_TOKEN = {
   omit: WITHOUT_CONTENT,
   include: { provider: { select: { providerId: true } } },
 } as const satisfies Prisma.OAuthTokenDefaultArgs
@@ -32,9 +32,9 @@ export const listInput = z.object({
 export async function listTokens(ctx: RequestContext, raw: RawInput): Promise<ListedToken[]> {
   requireRole(ctx, 'viewer')
   return ctx.db.oAuthToken.findMany({
-    where: listed(ctx, raw),
+    where: listWhere(ctx, raw),
     orderBy: [{ createdAt: 'desc' }, { id: 'desc' }],
-    ...LISTED,
+    ...LISTED_TOKEN,
   })
 }
 
@@ -47,19 +47,19 @@ export async function windowTokens(
 ): Promise<Slice<TokenView>> {
   requireRole(ctx, 'viewer')
   const { keyset, ...page } = newestFirst(window)
-  const where = { ...listed(ctx, raw), ...keyset }
+  const where = { ...listWhere(ctx, raw), ...keyset }
   return cut(window, await ctx.db.oAuthToken.findMany({ ...query, where, ...page }))
 }
 
 /** Role: viewer. */
 export async function countTokens(ctx: RequestContext, raw: RawInput): Promise<number> {
   requireRole(ctx, 'viewer')
-  return ctx.db.oAuthToken.count({ where: listed(ctx, raw) })
+  return ctx.db.oAuthToken.count({ where: listWhere(ctx, raw) })
 }
 
-function listed(ctx: RequestContext, raw: RawInput): Prisma.OAuthTokenWhereInput {
+function listWhere(ctx: RequestContext, raw: RawInput): Prisma.OAuthTokenWhereInput {
   const { provider_id: name } = parse(listInput, raw).query
-  return name === undefined ? ownTokens(ctx) : { ...ownTokens(ctx), provider: namedProvider(ctx, name) }
+  return name === undefined ? ownTokens(ctx) : { ...ownTokens(ctx), provider: whereProvider(ctx, name) }
 }
 
 const getInput = z.object({ path: tokenPath })

@@ -7,28 +7,28 @@ import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { backoff, retry } from '../../../platform/async/retry.ts'
 import { OAuthFailure, type ProviderAccess, type TokenSet } from '../../ports/oauth-client.ts'
 import { type Core, transaction } from '../../transaction/context.ts'
-import { accessOf, hintOf, sameOrigin } from '../provider-access/access.ts'
+import { adminHint, openProviderAccess, sameOrigin } from '../provider-access/access.ts'
 import {
   endToken,
-  type Lease,
+  isTooLateToRequest,
   postponeRefresh,
-  REFRESH_TIMEOUT,
-  releaseLease,
+  REFRESH_TIMEOUT_MS,
+  type RefreshLease,
+  releaseRefreshLease,
   storeRefreshed,
-  takeLease,
-  tooLateToAsk,
+  takeRefreshLease,
 } from './refresh-lease.ts'
 import { queueRevocation } from './revocation-queue.ts'
 import { revokeNow } from './revoke.ts'
-import type { TokenSnapshot } from './snapshot.ts'
 import { openToken, type TokenContent } from './token.ts'
 import { grantedScopes } from './token-response.ts'
+import type { TokenSnapshot } from './token-snapshot.ts'
 
 /** ms between attempts to store the outcome: doubles */
-const FIRST_PAUSE = 200
-const LONGEST_PAUSE = 5000
+const FIRST_RETRY_DELAY_MS = 200
+const MAX_RETRY_DELAY_MS = 5000
 /** ms: the outcome is lost if the database is away for longer */
-const GIVE_UP = 600_000
+const STORE_TIMEOUT_MS = 600_000
 
 /**
  * Starts a refresh if the lease can be taken (`takeLease`). `core.inFlight` has it under the token's id until the outcome
@@ -38,41 +38,45 @@ export function beginRefresh(core: Core, known: Pick<TokenSnapshot, 'id' | 'vers
   const refreshId = randomUUID()
   return new Promise((begun, failed) => {
     // registered before the lease is taken, so that a stopping server waits for it: an abandoned lease ends the token
-    core.inFlight.begin(refreshId, () => begin(core, known, refreshId).then(begun, failed))
+    core.inFlight.begin(refreshId, () => leaseAndRefresh(core, known, refreshId).then(begun, failed))
   })
 }
 
-async function begin(core: Core, known: Pick<TokenSnapshot, 'id' | 'version'>, refreshId: string): Promise<void> {
-  let lease: Lease | null
+async function leaseAndRefresh(
+  core: Core,
+  known: Pick<TokenSnapshot, 'id' | 'version'>,
+  refreshId: string,
+): Promise<void> {
+  let lease: RefreshLease | null
   try {
-    lease = await takeLease(core, known, refreshId)
+    lease = await takeRefreshLease(core, known, refreshId)
   } catch (error) {
     // the database may have stored the lease in spite of the error, and nobody would use it
-    const release = () => releaseLease(core, known.id, refreshId)
+    const release = () => releaseRefreshLease(core, known.id, refreshId)
     core.inFlight.begin(refreshId, () => withRetries(core, { oauthTokenId: known.id }, release))
     throw error
   }
   if (lease) core.inFlight.begin(known.id, () => refresh(core, lease))
 }
 
-interface Prepared {
+interface PreparedRefresh {
   provider: OAuthProvider
   access: ProviderAccess
   content: TokenContent & { refreshToken: string }
 }
 
-async function refresh(core: Core, lease: Lease): Promise<void> {
-  const write = await ask(core, lease)
+async function refresh(core: Core, lease: RefreshLease): Promise<void> {
+  const write = await requestRefresh(core, lease)
   await withRetries(core, { oauthTokenId: lease.token.id }, write)
 }
 
 /** Asks the provider. Returns what has to be done to store the outcome. */
-async function ask(core: Core, lease: Lease): Promise<() => Promise<unknown>> {
+async function requestRefresh(core: Core, lease: RefreshLease): Promise<() => Promise<unknown>> {
   const about = { oauthTokenId: lease.token.id, provider: lease.token.oauthProviderId }
-  let prepared: Prepared | null
+  let prepared: PreparedRefresh | null
   try {
     prepared = await prepare(core, lease)
-    if (tooLateToAsk(lease)) throw new Error('preparing the refresh took too long')
+    if (isTooLateToRequest(lease)) throw new Error('preparing the refresh took too long')
   } catch (error) {
     // the database or the key ring failed, or was too slow: nothing was sent
     core.log.error({ ...about, err: error }, 'the refresh of a token could not begin')
@@ -82,15 +86,15 @@ async function ask(core: Core, lease: Lease): Promise<() => Promise<unknown>> {
   const { provider, access, content } = prepared
   const askedAt = performance.now()
   try {
-    const set = await core.oauth.refresh(access, content.refreshToken, REFRESH_TIMEOUT)
+    const set = await core.oauth.refresh(access, content.refreshToken, REFRESH_TIMEOUT_MS)
     return () => store(core, lease, provider, content.refreshToken, set, askedAt)
   } catch (error) {
     // an unexpected error may have happened at any point of the call
     const failure = error instanceof OAuthFailure ? error : new OAuthFailure('unanswered', 'could not be asked')
     const { kind, message } = failure
-    const why = message + hintOf(failure.error)
+    const why = message + adminHint(failure.error)
     core.log.warn({ ...about, kind, error: why }, 'a token could not be refreshed')
-    const because = whyFinal(failure, lease.token)
+    const because = finalReason(failure, lease.token)
     return () => (because === null ? postponeRefresh(core, lease, why) : endToken(core, lease, because))
   }
 }
@@ -98,7 +102,7 @@ async function ask(core: Core, lease: Lease): Promise<() => Promise<unknown>> {
 /** `before`: the refresh token that was used; `askedAt`: by the process's clock. */
 async function store(
   core: Core,
-  lease: Lease,
+  lease: RefreshLease,
   provider: OAuthProvider,
   before: string,
   { accessToken, tokenType, expiresIn, scopes, ...set }: TokenSet,
@@ -110,7 +114,7 @@ async function store(
   const stored = await storeRefreshed(core, lease, {
     content,
     // counted from when the request was sent, so that it is never later than the real expiry
-    validFor: expiresIn === null ? null : expiresIn - (performance.now() - askedAt) / 1000,
+    validForSeconds: expiresIn === null ? null : expiresIn - (performance.now() - askedAt) / 1000,
     scopes: grantedScopes(lease.token.scopes, scopes),
     rotated: refreshToken !== before,
   })
@@ -118,17 +122,17 @@ async function store(
 }
 
 /** Null: the provider's address has changed, so it may not be the issuer of the token any more. */
-async function prepare(core: Core, { token }: Lease): Promise<Prepared | null> {
+async function prepare(core: Core, { token }: RefreshLease): Promise<PreparedRefresh | null> {
   const provider = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: token.oauthProviderId } })
   if (!sameOrigin(provider.tokenUrl, token.tokenUrl)) return null
   const content = openToken(core.keyring, token)
   const { refreshToken } = content
   if (refreshToken === null) throw new Error('a token that counts as refreshable has no refresh token')
-  return { provider, access: accessOf(core.keyring, provider), content: { ...content, refreshToken } }
+  return { provider, access: openProviderAccess(core.keyring, provider), content: { ...content, refreshToken } }
 }
 
 /** Why the token can't be refreshed any more, for people; null: it may be tried again. */
-function whyFinal(failure: OAuthFailure, { rotates, refreshFailures }: TokenSnapshot): string | null {
+function finalReason(failure: OAuthFailure, { rotates, refreshFailures }: TokenSnapshot): string | null {
   if (failure.error === 'invalid_grant') {
     const usedUp = refreshFailures > 0 ? ', or was used up when a refresh last failed' : ''
     return `The provider takes its refresh token no more: access was withdrawn, or it was not used for too long${usedUp}.`
@@ -139,7 +143,7 @@ function whyFinal(failure: OAuthFailure, { rotates, refreshFailures }: TokenSnap
 }
 
 /** The lease was lost. If because the token was deleted, what the provider has just issued is revoked, too. */
-async function revokeOrphan(core: Core, { token }: Lease, provider: OAuthProvider, content: TokenContent) {
+async function revokeOrphan(core: Core, { token }: RefreshLease, provider: OAuthProvider, content: TokenContent) {
   const queued = await transaction(core, async (tx) => {
     const there = await tx.sql.oAuthToken.count({ where: { id: token.id } })
     return there === 0 ? queueRevocation(tx, core.keyring, provider, token, content) : null
@@ -153,6 +157,6 @@ async function withRetries(core: Core, about: object, write: () => Promise<unkno
     core.log.error({ ...about, err: error }, 'what came of the refresh of a token could not be written down')
     return true
   }
-  const pause = (retries: number) => backoff(retries, FIRST_PAUSE, LONGEST_PAUSE)
-  await retry(write, { withinMs: GIVE_UP, when: failed, pause }).catch(() => undefined)
+  const pause = (retries: number) => backoff(retries, FIRST_RETRY_DELAY_MS, MAX_RETRY_DELAY_MS)
+  await retry(write, { withinMs: STORE_TIMEOUT_MS, when: failed, pause }).catch(() => undefined)
 }

@@ -8,10 +8,10 @@ import { lookUntil } from '../../../platform/async/long-poll.ts'
 import { limited } from '../../../platform/async/time-limit.ts'
 import type { Core } from '../../transaction/context.ts'
 import { beginRefresh } from './refresh-attempt.ts'
-import { endAbandoned } from './refresh-lease.ts'
-import { readSnapshot, type TokenSnapshot } from './snapshot.ts'
+import { endAbandonedToken } from './refresh-lease.ts'
+import { readSnapshot, type TokenSnapshot } from './token-snapshot.ts'
 
-export type Outcome =
+export type RefreshOutcome =
   /** there is a newer access token */
   | { kind: 'fresh' }
   /** it can't be refreshed any more */
@@ -34,15 +34,15 @@ export async function refreshToken(
   stale: TokenSnapshot,
   seconds: number,
   signal?: AbortSignal,
-): Promise<Outcome> {
+): Promise<RefreshOutcome> {
   const outcome = await limited(seconds * 1000, signal, (over) =>
-    lookUntil(core.oauthNotifier, stale.id, seconds, over, () => look(core, stale, over)),
+    lookUntil(core.oauthNotifier, stale.id, seconds, over, () => refreshOrJoin(core, stale, over)),
   )
   return outcome ?? { kind: 'waiting' }
 }
 
 /** One look: starts the refresh if nobody has, and waits for it if it is this server's. Null: the outcome is not known yet. */
-async function look(core: Core, stale: TokenSnapshot, over: AbortSignal): Promise<Outcome | null> {
+async function refreshOrJoin(core: Core, stale: TokenSnapshot, over: AbortSignal): Promise<RefreshOutcome | null> {
   for (;;) {
     const token = await readSnapshot(core, stale.id)
     const known = outcomeOf(token, stale)
@@ -50,7 +50,7 @@ async function look(core: Core, stale: TokenSnapshot, over: AbortSignal): Promis
     const { refreshing, abandoned } = token!
     // the lease has run out, but its holder is this very server, which is about to write the outcome
     const ours = abandoned && core.inFlight.of(stale.id) !== undefined
-    if (!ours && (await endedIfAbandoned(core, token!))) continue
+    if (!ours && (await endIfAbandoned(core, token!))) continue
     if (!refreshing && !ours) {
       if (core.inFlight.closed) return { kind: 'stopping' }
       await beginRefresh(core, token!)
@@ -62,7 +62,7 @@ async function look(core: Core, stale: TokenSnapshot, over: AbortSignal): Promis
   }
 }
 
-function outcomeOf(token: TokenSnapshot | null, stale: TokenSnapshot): Outcome | null {
+function outcomeOf(token: TokenSnapshot | null, stale: TokenSnapshot): RefreshOutcome | null {
   if (!token) return { kind: 'gone' }
   if (token.endedAt) return { kind: 'ended' }
   if (token.version > stale.version) return { kind: 'fresh' }
@@ -72,6 +72,6 @@ function outcomeOf(token: TokenSnapshot | null, stale: TokenSnapshot): Outcome |
   return null
 }
 
-async function endedIfAbandoned(core: Core, token: TokenSnapshot): Promise<boolean> {
-  return token.abandoned && token.rotates !== false && endAbandoned(core, token)
+async function endIfAbandoned(core: Core, token: TokenSnapshot): Promise<boolean> {
+  return token.abandoned && token.rotates !== false && endAbandonedToken(core, token)
 }

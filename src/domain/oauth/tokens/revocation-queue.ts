@@ -9,7 +9,7 @@ import { seal, unseal } from '../../crypto/encrypted-value.ts'
 import type { KeyRing } from '../../crypto/keyring.ts'
 import type { ProviderAccess } from '../../ports/oauth-client.ts'
 import type { Tx } from '../../transaction/context.ts'
-import { accessOf, sameOrigin } from '../provider-access/access.ts'
+import { openProviderAccess, sameOrigin } from '../provider-access/access.ts'
 import type { TokenContent } from './token.ts'
 
 /** A leased row of `token_revocations`. `tries` is the fencing token: it grows with every lease. */
@@ -53,7 +53,7 @@ export async function queueRevocation(
   if (provider.metadataReadAt && !provider.revocationUrl) return null
   const id = randomUUID()
   const revocation: RevocationContent = {
-    access: accessOf(keyring, provider),
+    access: openProviderAccess(keyring, provider),
     revocationUrl: provider.metadataReadAt ? provider.revocationUrl : null,
     accessToken: content.accessToken,
     refreshToken: content.refreshToken,
@@ -67,6 +67,6 @@ export async function queueRevocation(
   return { id, sealed, tries: 1 }
 }
 
-export function openContent(keyring: KeyRing, { id, sealed }: Pick<Revocation, 'id' | 'sealed'>): RevocationContent {
+export function openRevocation(keyring: KeyRing, { id, sealed }: Pick<Revocation, 'id' | 'sealed'>): RevocationContent {
   return JSON.parse(unseal(keyring, sealContext(id), sealed)) as RevocationContent
 }

@@ -6,22 +6,22 @@ import { within } from '../../../platform/async/time-limit.ts'
 import { clauseOf } from '../../ports/oauth-client.ts'
 import { toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core } from '../../transaction/context.ts'
-import { LEASE_SECONDS, openContent, type Revocation, type RevocationContent } from './revocation-queue.ts'
+import { LEASE_SECONDS, openRevocation, type Revocation, type RevocationContent } from './revocation-queue.ts'
 
 /** ms that a caller waits for the provider */
-const CALLER_TIMEOUT = 5000
+const CALLER_TIMEOUT_MS = 5000
 /** ms that the job waits for it */
-const JOB_TIMEOUT = 30_000
+const JOB_TIMEOUT_MS = 30_000
 /** the job's concurrent calls */
-const BATCH = 8
+const JOB_CONCURRENCY = 8
 /** seconds until the next attempt: doubles */
-const FIRST_PAUSE = 10
-const LONGEST_PAUSE = 3600
+const FIRST_RETRY_SECONDS = 10
+const MAX_RETRY_SECONDS = 3600
 const GIVE_UP_HOURS = 24
 
 /** Tells the provider now, within 5 s. Throws nothing: a failure is left to the job. */
 export async function revokeNow(core: Core, revocation: Revocation): Promise<void> {
-  await attempt(core, revocation, CALLER_TIMEOUT).catch((error) => {
+  await attempt(core, revocation, CALLER_TIMEOUT_MS).catch((error) => {
     core.log.error({ err: error }, 'could not store how revoking a deleted token went; the job does it again')
   })
 }
@@ -29,19 +29,19 @@ export async function revokeNow(core: Core, revocation: Revocation): Promise<voi
 /** One round of the job: all that is due. Safe on several servers at once. */
 export async function revokeDue(core: Core, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const due = await take(core)
+    const due = await leaseDue(core)
     if (due.length === 0) return
-    await Promise.all(due.map((revocation) => attempt(core, revocation, JOB_TIMEOUT, signal)))
+    await Promise.all(due.map((revocation) => attempt(core, revocation, JOB_TIMEOUT_MS, signal)))
   }
 }
 
 /** `not_before` is compared in whole milliseconds, as it is rounded: what was written down just now is due now. */
-function take(core: Core): Promise<Revocation[]> {
+function leaseDue(core: Core): Promise<Revocation[]> {
   return core.db.$queryRaw`
     UPDATE token_revocations SET tries = tries + 1, not_before = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     WHERE id IN (
       SELECT id FROM token_revocations WHERE not_before <= clock_timestamp()::timestamptz(3)
-      ORDER BY not_before LIMIT ${BATCH} ${toDeleteOrSkip('token_revocations')})
+      ORDER BY not_before LIMIT ${JOB_CONCURRENCY} ${toDeleteOrSkip('token_revocations')})
     RETURNING id, sealed, tries`
 }
 
@@ -49,7 +49,7 @@ async function attempt(core: Core, revocation: Revocation, timeout: number, stop
   let content: RevocationContent | undefined
   let failure: string
   try {
-    content = openContent(core.keyring, revocation)
+    content = openRevocation(core.keyring, revocation)
     const revoked = revokeAtProvider(core, content).then(() => true)
     if (await within(timeout, revoked, stop)) return await finish(core, revocation)
     if (stop?.aborted) return await releaseRevocations(core, [revocation])
@@ -93,7 +93,7 @@ async function postpone({ db }: Core, { id, tries }: Revocation): Promise<boolea
   if (dropped > 0) return true
   await db.$executeRaw`
     UPDATE token_revocations SET not_before = clock_timestamp()
-      + make_interval(secs => least(${LONGEST_PAUSE}::float8, ${FIRST_PAUSE}::float8 * 2 ^ least(${tries}::int - 1, 20)))
+      + make_interval(secs => least(${MAX_RETRY_SECONDS}::float8, ${FIRST_RETRY_SECONDS}::float8 * 2 ^ least(${tries}::int - 1, 20)))
     WHERE id = ${id}::uuid AND tries = ${tries}`
   return false
 }

@@ -42,7 +42,7 @@ export async function saveToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
   // two concurrent calls for the same account must not both insert a row
   const lock = `oauth_tokens ${workspaceId} ${provider.id} ${subject}`
   await sql.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended(${lock}, 0))`
-  const old = await rowOf(sql, fresh)
+  const old = await lockRow(sql, fresh)
   const id = old?.id ?? randomUUID()
   const refreshToken = tokens.refreshToken ?? (old ? reusableRefreshToken(keyring, old, fresh) : null)
   const content: TokenContent = { accessToken: tokens.accessToken, tokenType: tokens.tokenType, refreshToken }
@@ -55,7 +55,7 @@ export async function saveToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
     ...(account ? { accountId: account.id, accountLabel: account.label } : {}),
   }
   if (!old) {
-    const rotates = await knownToRotate(sql, provider)
+    const rotates = await observedRotation(sql, provider)
     await sql.oAuthToken.create({ data: { ...data, id, workspaceId, subject, oauthProviderId: provider.id, rotates } })
     return { id, isNew: true, agents: [], lost: [] }
   }
@@ -73,7 +73,7 @@ export async function saveToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
       refreshAfter: null,
       // a different endpoint may handle refresh tokens differently
       rotates:
-        (sameOrigin(old.tokenUrl, provider.tokenUrl) ? old.rotates : null) ?? (await knownToRotate(sql, provider)),
+        (sameOrigin(old.tokenUrl, provider.tokenUrl) ? old.rotates : null) ?? (await observedRotation(sql, provider)),
     },
   })
   return {
@@ -85,7 +85,7 @@ export async function saveToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
 }
 
 /** Whether the provider rotates refresh tokens, as refreshes of its other tokens have shown; null: not known yet. */
-async function knownToRotate(sql: Sql, { id, tokenUrl }: NewToken['provider']): Promise<boolean | null> {
+async function observedRotation(sql: Sql, { id, tokenUrl }: NewToken['provider']): Promise<boolean | null> {
   const found = await sql.oAuthToken.findFirst({
     where: { oauthProviderId: id, tokenUrl, rotates: { not: null }, endedAt: null },
     // true before false: one observed rotation outweighs refreshes without one
@@ -96,7 +96,7 @@ async function knownToRotate(sql: Sql, { id, tokenUrl }: NewToken['provider']): 
 }
 
 /** Locks the row until the commit, against refreshes and against its owner. */
-async function rowOf(sql: Sql, { workspaceId, subject, provider, renews, account }: NewToken) {
+async function lockRow(sql: Sql, { workspaceId, subject, provider, renews, account }: NewToken) {
   const locked = await sql.$queryRaw<{ id: string }[]>`
     SELECT id FROM oauth_tokens
     WHERE workspace_id = ${workspaceId}::uuid AND oauth_provider_id = ${provider.id}::uuid AND subject = ${subject}

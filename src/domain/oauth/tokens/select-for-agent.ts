@@ -1,9 +1,9 @@
 /** Selects one of the tokens that an agent is connected to. Pure. */
 import { ConflictError } from '../../errors/errors.ts'
-import type { TokenSnapshot } from './snapshot.ts'
-import { covers, NOT_REFRESHABLE } from './token.ts'
+import { coversScopes, NOT_REFRESHABLE } from './token.ts'
+import type { TokenSnapshot } from './token-snapshot.ts'
 
-export interface Asked {
+export interface TokenRequest {
   agentId: string
   /** as the caller has named it */
   providerId: string
@@ -18,10 +18,10 @@ export interface Asked {
  * CONFLICT if those that do have several owners. Expired tokens count for the latter: an agent never gets somebody
  * else's token because its user's has expired.
  */
-export function selectForAgent<T extends TokenSnapshot>(connected: readonly T[], asked: Asked): T {
+export function selectForAgent<T extends TokenSnapshot>(connected: readonly T[], asked: TokenRequest): T {
   const theirs = connected.filter(({ subject }) => asked.userId === null || subject === asked.userId)
-  const fitting = theirs.filter((token) => covers(token, asked.scopes))
-  if (fitting.length === 0) throw new ConflictError(whatIsMissing(theirs, asked), 'CONNECTION_REQUIRED')
+  const fitting = theirs.filter((token) => coversScopes(token, asked.scopes))
+  if (fitting.length === 0) throw new ConflictError(describeMissing(theirs, asked), 'CONNECTION_REQUIRED')
   if (new Set(fitting.map(({ subject }) => subject)).size > 1)
     throw new ConflictError('The agent is connected to tokens of several people: name user_id.')
   const usable = fitting.find(isUsable)
@@ -29,8 +29,8 @@ export function selectForAgent<T extends TokenSnapshot>(connected: readonly T[],
   return usable
 }
 
-function isUsable({ endedAt, refreshable, validFor }: TokenSnapshot): boolean {
-  return !endedAt && (refreshable || validFor === null || validFor > 0)
+function isUsable({ endedAt, refreshable, validForSeconds }: TokenSnapshot): boolean {
+  return !endedAt && (refreshable || validForSeconds === null || validForSeconds > 0)
 }
 
 function tokenExpired({ endedBecause }: TokenSnapshot): ConflictError {
@@ -41,7 +41,10 @@ function tokenExpired({ endedBecause }: TokenSnapshot): ConflictError {
   )
 }
 
-function whatIsMissing(theirs: readonly TokenSnapshot[], { agentId, providerId, scopes, userId }: Asked): string {
+function describeMissing(
+  theirs: readonly TokenSnapshot[],
+  { agentId, providerId, scopes, userId }: TokenRequest,
+): string {
   const whose = userId === null ? '' : ' of this user'
   const how = 'Authenticate with agent_id and these scopes, or connect the agent to a token that has them.'
   if (theirs.length === 0)

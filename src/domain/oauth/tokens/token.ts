@@ -48,7 +48,7 @@ export function tokenStatus(token: Pick<OAuthToken, 'endedAt' | 'expiresAt' | 'r
 }
 
 /** `why` and the result are clauses with "the provider" as their subject. */
-export function notRefreshed(why: string): string {
+export function refreshFailureClause(why: string): string {
   return `did not refresh the token when it was last asked: it ${why}`
 }
 
@@ -56,22 +56,22 @@ export function notRefreshed(why: string): string {
 export const NOT_REFRESHABLE = 'The provider gave no refresh token for it.'
 
 /** What is wrong with it, in sentences for its owner; null: nothing. */
-export function statusMessageOf(
+export function tokenStatusMessage(
   token: Pick<OAuthToken, 'endedAt' | 'endedBecause' | 'expiresAt' | 'refreshable' | 'refreshError'>,
   now: Date,
 ): string | null {
   const { endedBecause, refreshError } = token
   if (endedBecause !== null) return endedBecause
   if (tokenStatus(token, now) === 'EXPIRED') return `${NOT_REFRESHABLE} Authenticate again.`
-  return refreshError === null ? null : `The provider ${notRefreshed(refreshError)}. It is asked again.`
+  return refreshError === null ? null : `The provider ${refreshFailureClause(refreshError)}. It is asked again.`
 }
 
 /** The name of the account for people: the one its owner gave it, or else the provider's. */
-export function accountLabelOf(token: Pick<OAuthToken, 'label' | 'accountLabel'>): string | null {
+export function displayLabel(token: Pick<OAuthToken, 'label' | 'accountLabel'>): string | null {
   return token.label ?? token.accountLabel
 }
 
 /** Whether the token has all the scopes that are asked for. */
-export function covers(token: Pick<OAuthToken, 'scopes'>, asked: readonly string[]): boolean {
+export function coversScopes(token: Pick<OAuthToken, 'scopes'>, asked: readonly string[]): boolean {
   return asked.every((scope) => token.scopes.includes(scope))
 }

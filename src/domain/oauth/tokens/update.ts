@@ -10,7 +10,7 @@ import { actorOf, requireRole } from '../../transaction/access.ts'
 import { type RequestContext, type Tx, transaction } from '../../transaction/context.ts'
 import { writeVerb } from '../../transaction/read-back.ts'
 import { tokenPath } from '../../values/oauth-token.ts'
-import { LISTED, type ListedToken } from './list.ts'
+import { LISTED_TOKEN, type ListedToken } from './list.ts'
 import { ownTokens } from './token.ts'
 
 const isDefault = optional(z.boolean())
@@ -42,7 +42,7 @@ export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
     const where = { id: path.token_id }
     const data = { label: body.label ?? undefined, isDefault: chosen ?? undefined }
     const changed = changedFields(stored, data)
-    if (changed.length === 0) return read(tx, await tx.sql.oAuthToken.findUniqueOrThrow({ where, ...LISTED }))
+    if (changed.length === 0) return read(tx, await tx.sql.oAuthToken.findUniqueOrThrow({ where, ...LISTED_TOKEN }))
     // first, since the unique index allows a person one default token at a provider, within the transaction, too
     const formerDefaults = chosen
       ? await tx.sql.oAuthToken.updateManyAndReturn({
@@ -51,7 +51,7 @@ export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
           select: { id: true },
         })
       : []
-    const token = await tx.sql.oAuthToken.update({ where, data, ...LISTED })
+    const token = await tx.sql.oAuthToken.update({ where, data, ...LISTED_TOKEN })
     const updated = { workspaceId, type: 'oauth_token.updated', actor: actorOf(ctx.actor) } as const
     for (const { id } of formerDefaults) tx.emit({ ...updated, subjectId: id, changed: ['is_default'] })
     tx.emit({ ...updated, subjectId: token.id, changed })

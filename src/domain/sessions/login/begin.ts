@@ -1,6 +1,6 @@
 /** Begins a login at the organization's own provider: where to send the person, and what their browser keeps meanwhile. */
 import type { Core } from '../../transaction/context.ts'
-import { LoginError, loginFailed } from './error.ts'
+import { LoginError, throwLoginError } from './error.ts'
 import { newLogin, sealLogin } from './state.ts'
 
 /** Where people come back to, below PUBLIC_URL. */
@@ -18,6 +18,6 @@ export interface BegunLogin {
 export async function beginLogin(core: Core): Promise<BegunLogin> {
   if (!core.login) throw new LoginError('not_configured')
   const login = newLogin(core.clock())
-  const url = await core.login.authorizationUrl(core.publicUrl() + CALLBACK_PATH, login).catch(loginFailed)
+  const url = await core.login.authorizationUrl(core.publicUrl() + CALLBACK_PATH, login).catch(throwLoginError)
   return { url, state: login.state, sealed: sealLogin(core, login) }
 }

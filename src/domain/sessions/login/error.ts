@@ -17,21 +17,21 @@ export type LoginErrorCode = keyof typeof LOGIN_ERRORS
 export class LoginError extends Error {
   readonly code: LoginErrorCode
   /** what whoever has set up the provider has to hear, with nothing of the person; null: it is no matter of theirs */
-  readonly forOperator: object | null
+  readonly operatorDetails: object | null
   constructor(code: LoginErrorCode, forOperator: object | null = null) {
     super(LOGIN_ERRORS[code])
     this.name = 'LoginError'
     this.code = code
-    this.forOperator = forOperator
+    this.operatorDetails = forOperator
   }
 }
 
 /** At the provider: that is no fault of theirs who have set it up. */
 const DENIED = new Set(['access_denied', 'login_required', 'interaction_required', 'consent_required'])
-const LATER = new Set(['temporarily_unavailable', 'server_error'])
+const TEMPORARY = new Set(['temporarily_unavailable', 'server_error'])
 
 /** Throws the LoginError that this is to the person. */
-export function loginFailed(error: unknown): never {
+export function throwLoginError(error: unknown): never {
   if (!(error instanceof OAuthFailure)) throw error
   const code = codeOf(error)
   throw new LoginError(code, code === 'denied' ? null : { said: error.message })
@@ -40,5 +40,5 @@ export function loginFailed(error: unknown): never {
 function codeOf({ kind, error }: OAuthFailure): LoginErrorCode {
   if (kind === 'unreachable' || kind === 'unanswered') return 'unavailable'
   if (error !== null && DENIED.has(error)) return 'denied'
-  return error !== null && LATER.has(error) ? 'unavailable' : 'failed'
+  return error !== null && TEMPORARY.has(error) ? 'unavailable' : 'failed'
 }

@@ -1,11 +1,11 @@
 /** Finishes a login: who has come back from the provider, and what they may do here. Answers the code that opens their session. */
 
 import { findTenancy } from '../../keys/identity.ts'
-import { nameOfPerson, readPerson } from '../../keys/person.ts'
+import { personName, readPerson } from '../../keys/person-claims.ts'
 import type { Core } from '../../transaction/context.ts'
 import { issueSessionCode } from '../issue-code.ts'
 import { CALLBACK_PATH } from './begin.ts'
-import { LoginError, loginFailed } from './error.ts'
+import { LoginError, throwLoginError } from './error.ts'
 import { openLogin } from './state.ts'
 
 /** The page exchanges it as soon as it is there. */
@@ -26,7 +26,7 @@ export async function finishLogin(core: Core, { parameters, sealed, boundTo }: F
   const login = openLogin(core, parameters.get('state') ?? '', sealed)
   const claims = await core.login
     .claims(parameters, core.publicUrl() + CALLBACK_PATH, login, (some) => 'person' in readPerson(some))
-    .catch(loginFailed)
+    .catch(throwLoginError)
   const read = readPerson(claims)
   if ('wrong' in read) return refuse({ claims: read.wrong })
   const { person } = read
@@ -34,7 +34,7 @@ export async function finishLogin(core: Core, { parameters, sealed, boundTo }: F
   const found = await findTenancy(core, organizationId, workspaceId)
   if (!found) return refuse({ organizationId })
   if (workspaceId !== null && found.tenantId === null) return refuse({ organizationId, workspaceId })
-  const grant = { ...person, kind: 'person', name: nameOfPerson(claims, person) } as const
+  const grant = { ...person, kind: 'person', name: personName(claims, person) } as const
   return issueSessionCode(core, grant, { seconds: CODE_SECONDS, boundTo })
 }
 

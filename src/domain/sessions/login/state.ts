@@ -19,20 +19,20 @@ export function newLogin(now: Date): LoginSecrets {
   return { state: `${random()}.${now.getTime().toString(36)}`, nonce: random(), codeVerifier: random() }
 }
 
-type Sealing = Pick<Core, 'keyring' | 'clock'>
+type SealingContext = Pick<Core, 'keyring' | 'clock'>
 
-const contextOf = (state: string) => `sessions.login:${state}`
+const sealContext = (state: string) => `sessions.login:${state}`
 
-export function sealLogin({ keyring }: Sealing, { state, nonce, codeVerifier }: LoginSecrets): string {
-  return seal(keyring, contextOf(state), JSON.stringify({ nonce, codeVerifier }))
+export function sealLogin({ keyring }: SealingContext, { state, nonce, codeVerifier }: LoginSecrets): string {
+  return seal(keyring, sealContext(state), JSON.stringify({ nonce, codeVerifier }))
 }
 
 /** `sealed`: what the browser has for this state; somebody else's may be among it. Throws LoginError. */
-export function openLogin({ keyring, clock }: Sealing, state: string, sealed: readonly string[]): LoginSecrets {
-  if (clock().getTime() - madeAt(state) > LOGIN_SECONDS * 1000) throw new LoginError('expired')
+export function openLogin({ keyring, clock }: SealingContext, state: string, sealed: readonly string[]): LoginSecrets {
+  if (clock().getTime() - createdAtMs(state) > LOGIN_SECONDS * 1000) throw new LoginError('expired')
   for (const one of sealed)
     try {
-      return { state, ...JSON.parse(unseal(keyring, contextOf(state), one)) }
+      return { state, ...JSON.parse(unseal(keyring, sealContext(state), one)) }
     } catch {
       // not sealed by us for this state
     }
@@ -40,7 +40,7 @@ export function openLogin({ keyring, clock }: Sealing, state: string, sealed: re
 }
 
 /** ms; the seal tells whether that is true. Now, if it says nothing. */
-function madeAt(state: string): number {
+function createdAtMs(state: string): number {
   const at = Number.parseInt(state.split('.')[1] ?? '', 36)
   return Number.isSafeInteger(at) ? at : Number.POSITIVE_INFINITY
 }

@@ -3,7 +3,7 @@ import type { RevisionStatus } from '../../../generated/prisma/enums.ts'
 import type { NewCommitStatus } from '../../ports/git-provider.ts'
 
 /** characters that the provider accepts */
-const MAX_DESCRIPTION = 140
+const MAX_DESCRIPTION_LENGTH = 140
 
 /** status → [state, description for revisions without a message] */
 const STATES: Record<RevisionStatus, [NewCommitStatus['state'], string]> = {
@@ -46,7 +46,7 @@ export function commitStatus({ id, status, statusMessage, deployment }: Revision
 function shorten(message: string): string {
   const line = message.trim().split('\n')[0]!.trim()
   // never half of a surrogate pair
-  return line.length <= MAX_DESCRIPTION
+  return line.length <= MAX_DESCRIPTION_LENGTH
     ? line
-    : `${line.slice(0, MAX_DESCRIPTION - 1).replace(/[\ud800-\udbff]$/, '')}…`
+    : `${line.slice(0, MAX_DESCRIPTION_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }

@@ -9,13 +9,13 @@ import type { Core } from '../../transaction/context.ts'
 import { commitStatus } from './commit-status.ts'
 
 /** reports at the same time */
-const BATCH = 6
+const CONCURRENCY = 6
 /** seconds; longer than the time limit of a call to the provider */
 const LEASE_SECONDS = 120
 /** hours after which a status that can't be reported is dropped */
 const GIVE_UP_HOURS = 24
 
-interface Due {
+interface QueuedStatus {
   revisionId: string
   /** of the row; it changes with the revision's status */
   version: number
@@ -27,7 +27,7 @@ export async function reportStatuses(core: Core, signal?: AbortSignal): Promise<
   if (!core.gitProvider) return
   const { gitProvider } = core
   while (!signal?.aborted) {
-    const due = await take(core)
+    const due = await leaseDue(core)
     if (due.length === 0) return
     await Promise.all(due.map((one) => report(core, gitProvider, one, signal)))
   }
@@ -37,17 +37,17 @@ export async function reportStatuses(core: Core, signal?: AbortSignal): Promise<
  * The lease holds even if the revision changes meanwhile, so that an older status can't arrive after a newer one. `due_at` is
  * compared in whole milliseconds, as it is rounded: what was queued just now is due now.
  */
-function take(core: Core): Promise<Due[]> {
+function leaseDue(core: Core): Promise<QueuedStatus[]> {
   return core.db.$queryRaw`
     UPDATE commit_statuses SET taken_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
     WHERE revision_id IN (
       SELECT revision_id FROM commit_statuses
       WHERE due_at <= clock_timestamp()::timestamptz(3) AND (taken_until IS NULL OR taken_until < clock_timestamp())
-      ORDER BY due_at LIMIT ${BATCH} ${toDeleteOrSkip('commit_statuses')})
+      ORDER BY due_at LIMIT ${CONCURRENCY} ${toDeleteOrSkip('commit_statuses')})
     RETURNING revision_id AS "revisionId", version`
 }
 
-async function report(core: Core, provider: GitProvider, due: Due, signal?: AbortSignal): Promise<void> {
+async function report(core: Core, provider: GitProvider, due: QueuedStatus, signal?: AbortSignal): Promise<void> {
   try {
     await send(core, provider, due.revisionId, signal)
     await finish(core, due)
@@ -75,7 +75,7 @@ async function send(core: Core, provider: GitProvider, revisionId: string, signa
 }
 
 /** If the status has changed meanwhile, the row stays and is due. */
-async function finish(core: Core, due: Due): Promise<void> {
+async function finish(core: Core, due: QueuedStatus): Promise<void> {
   const { count } = await core.db.commitStatus.deleteMany({
     where: { revisionId: due.revisionId, version: due.version },
   })
@@ -83,7 +83,7 @@ async function finish(core: Core, due: Due): Promise<void> {
 }
 
 /** Tries again after 5 s, 10 s … 10 min; drops it a day after the last change of status. */
-async function postpone(core: Core, due: Due): Promise<void> {
+async function postpone(core: Core, due: QueuedStatus): Promise<void> {
   const dropped = await core.db.$executeRaw`
     DELETE FROM commit_statuses WHERE revision_id = ${due.revisionId}::uuid AND version = ${due.version}
       AND since < clock_timestamp() - make_interval(hours => ${GIVE_UP_HOURS})`
@@ -96,7 +96,7 @@ async function postpone(core: Core, due: Due): Promise<void> {
   await release(core, due, wait)
 }
 
-async function release(core: Core, { revisionId }: Due, more: Prisma.Sql): Promise<void> {
+async function release(core: Core, { revisionId }: QueuedStatus, more: Prisma.Sql): Promise<void> {
   await core.db.$executeRaw`
     UPDATE commit_statuses SET taken_until = NULL ${more} WHERE revision_id = ${revisionId}::uuid`
 }

@@ -9,7 +9,7 @@ import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
 import { parseRepoUrl } from '../../values/repository-url.ts'
 import type { SourceConfig } from '../../values/shapes.ts'
-import { findRepositories } from './directory.ts'
+import { findRepositories } from './directory-repositories.ts'
 import { requireActiveInstallation, requireIntegration } from './find.ts'
 
 /** A git repository, as docs/sources.md#git-providers has it. */

@@ -14,7 +14,7 @@ const keyOf = ({ owner, name, url }: Repository): Key => [owner.toLowerCase(), n
 export const repositoryCursor = (repository: Repository): string => encodeCursor(keyOf(repository))
 
 /** Those with `search` in `owner/name`, ignoring case. */
-export function searched(all: readonly Repository[], search: string | null | undefined): Repository[] {
+export function searchRepositories(all: readonly Repository[], search: string | null | undefined): Repository[] {
   const wanted = search?.trim().toLowerCase() ?? ''
   return all.filter(({ owner, name }) => `${owner}/${name}`.toLowerCase().includes(wanted))
 }

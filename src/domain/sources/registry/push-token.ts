@@ -11,7 +11,7 @@ import { deploymentPath } from '../../values/shapes.ts'
 export const pushTokenInput = z.object({ path: deploymentPath })
 
 /** long enough for a large image */
-const SECONDS = 15 * 60
+const PUSH_TOKEN_SECONDS = 15 * 60
 
 export interface PushToken {
   /** never log it */
@@ -38,6 +38,6 @@ export async function createPushToken(ctx: RequestContext, raw: RawInput): Promi
       'No container registry is configured here: set REGISTRY_URL, REGISTRY_TOKEN_KEY and REGISTRY_TOKEN_CERTIFICATE.',
     )
   const repository = repositoryOf(deployment)
-  const token = await registry.sign(ctx.actor.subject, [{ repository, actions: ['pull', 'push'] }], SECONDS)
+  const token = await registry.sign(ctx.actor.subject, [{ repository, actions: ['pull', 'push'] }], PUSH_TOKEN_SECONDS)
   return { token, registryUrl: `${registry.host}/${repository}` }
 }

@@ -20,10 +20,10 @@ export interface UploadRequest {
 export async function receiveUpload(core: Core, request: UploadRequest): Promise<StoredObject> {
   requireSignature(core, request)
   if ((request.length ?? 0) > MAX_TARBALL_BYTES) throw tooLarge()
-  await requireOpen(core, request.objectPath)
-  const received = await core.tarballs.receive!(gzip(request.chunks), request.objectPath)
+  await requireAwaited(core, request.objectPath)
+  const received = await core.tarballs.receive!(requireGzip(request.chunks), request.objectPath)
   try {
-    await keep(core, request.objectPath, received)
+    await storeReceived(core, request.objectPath, received)
   } catch (error) {
     await received.discard()
     throw error
@@ -40,8 +40,8 @@ function requireSignature(core: Core, { objectPath, expires, signature }: Upload
 }
 
 /** Called before the body is read, so that the client need not send it in vain. */
-async function requireOpen(core: Core, objectPath: string): Promise<void> {
-  refuseClosed(
+async function requireAwaited(core: Core, objectPath: string): Promise<void> {
+  requireReplaceable(
     await core.db.upload.findFirst({
       where: { objectPath, removedAt: null, deployment: { deletedAt: null } },
       select: { usedAt: true },
@@ -50,22 +50,22 @@ async function requireOpen(core: Core, objectPath: string): Promise<void> {
 }
 
 /** Under a lock of the row, so that a tarball that a revision uses is never replaced. */
-async function keep(core: Core, objectPath: string, received: Received): Promise<void> {
+async function storeReceived(core: Core, objectPath: string, received: Received): Promise<void> {
   await core.db.$transaction(async (sql) => {
     const [upload] = await sql.$queryRaw<{ usedAt: Date | null }[]>`
       SELECT used_at AS "usedAt" FROM uploads WHERE object_path = ${objectPath} AND removed_at IS NULL ${toDelete('uploads')}`
-    refuseClosed(upload ?? null)
+    requireReplaceable(upload ?? null)
     await received.keep()
   })
 }
 
-function refuseClosed(upload: { usedAt: Date | null } | null): void {
+function requireReplaceable(upload: { usedAt: Date | null } | null): void {
   if (!upload) throw new ConflictError('This upload is no longer awaited: its deployment is gone, or it was removed.')
   if (upload.usedAt) throw new ConflictError('A revision uses this upload: get a new upload-url for another tarball.')
 }
 
 /** Passes chunks on; throws if they do not start with gzip's magic number, or exceed the limit. */
-async function* gzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* requireGzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head = Buffer.alloc(0)
   let size = 0
   for await (const chunk of chunks) {

@@ -7,7 +7,7 @@ import { toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core } from '../../transaction/context.ts'
 
 /** rows of one round, so that it is short */
-const BATCH = 100
+const BATCH_ROWS = 100
 
 /** One round. Safe on several servers at once. */
 export async function removeUploads(core: Core): Promise<void> {
@@ -44,6 +44,6 @@ function claim(core: Core): Promise<{ id: string; objectPath: string }[]> {
               OR r.artifact IS NOT NULL
               OR r.id IN (SELECT id FROM revisions WHERE deployment_id = d.id AND deployed_at IS NOT NULL
                           ORDER BY deployed_at DESC LIMIT 5)))))))
-      ORDER BY u.created_at LIMIT ${BATCH} ${toDeleteOrSkip('u')})
+      ORDER BY u.created_at LIMIT ${BATCH_ROWS} ${toDeleteOrSkip('u')})
     RETURNING id, object_path AS "objectPath"`
 }

@@ -5,9 +5,17 @@
 
 import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
 import type { Core } from '../../transaction/context.ts'
-import { syncInstallation } from './installation.ts'
-import { type Delivery, finish, type Group, postpone, release, startOfRound, takeGroup } from './lease.ts'
+import {
+  type Delivery,
+  type DeliveryGroup,
+  finishDeliveries,
+  leaseGroup,
+  postponeDeliveries,
+  releaseDeliveries,
+  startOfRound,
+} from './delivery-queue.ts'
 import { rollOutPush } from './push.ts'
+import { syncInstallation } from './sync-installation.ts'
 
 /** groups handled at the same time */
 const CONCURRENCY = 4
@@ -20,7 +28,7 @@ export async function handleDeliveries(core: Core, signal: AbortSignal): Promise
   if (!until) return
   const work = async () => {
     for (;;) {
-      const group = signal.aborted ? null : await takeGroup(core, until)
+      const group = signal.aborted ? null : await leaseGroup(core, until)
       if (!group) return
       await handle(core, provider, group, signal)
     }
@@ -28,27 +36,27 @@ export async function handleDeliveries(core: Core, signal: AbortSignal): Promise
   await Promise.all(Array.from({ length: CONCURRENCY }, work))
 }
 
-async function handle(core: Core, provider: GitProvider, group: Group, signal: AbortSignal): Promise<void> {
+async function handle(core: Core, provider: GitProvider, group: DeliveryGroup, signal: AbortSignal): Promise<void> {
   try {
     const handler = group.event === 'push' ? rollOutPush : syncInstallation
     const agrees = await handler(core, provider, group, signal)
     // if the answer does not agree with the delivery it may be stale: ask once more
     const doubtful = (delivery: Delivery) => delivery.tries === 1 && !agrees(delivery)
-    await finish(
+    await finishDeliveries(
       core,
       group.deliveries.filter((delivery) => !doubtful(delivery)),
     )
-    await postpone(core, group.deliveries.filter(doubtful))
+    await postponeDeliveries(core, group.deliveries.filter(doubtful))
   } catch (error) {
-    if (signal.aborted) return release(core, group.deliveries)
-    await failed(core, group, error)
+    if (signal.aborted) return releaseDeliveries(core, group.deliveries)
+    await retryLater(core, group, error)
   }
 }
 
-async function failed(core: Core, group: Group, error: unknown): Promise<void> {
+async function retryLater(core: Core, group: DeliveryGroup, error: unknown): Promise<void> {
   const { event, installationId, repository, branch } = group
   const about = { event, installationId, repository, branch }
-  const givenUp = await postpone(core, group.deliveries)
+  const givenUp = await postponeDeliveries(core, group.deliveries)
   if (givenUp > 0)
     core.log.error(
       { ...about, err: error, deliveries: givenUp },

@@ -6,19 +6,19 @@ import { toBuild } from '../../rollouts/base.ts'
 import { rollOut } from '../../rollouts/rollout.ts'
 import { type Core, type Tx, transaction } from '../../transaction/context.ts'
 import { revisionColumns } from '../../values/revision-source.ts'
-import { type Delivery, type Group, lockLease } from './lease.ts'
+import { type Delivery, type DeliveryGroup, lockLease } from './delivery-queue.ts'
 
 /** Returns whether the provider's answer agrees with a delivery. Throws ProviderUnavailableError. */
 export async function rollOutPush(
   core: Core,
   provider: GitProvider,
-  group: Group,
+  group: DeliveryGroup,
   signal: AbortSignal,
 ): Promise<(delivery: Delivery) => boolean> {
   const repository = group.repository!
   const branch = group.branch!
   const found = await core.db.deployment.findMany({
-    where: candidates(group),
+    where: whereBuildsOnPush(group),
     select: { id: true, repoUrl: true, repositoryId: true },
     orderBy: { id: 'asc' },
   })
@@ -47,7 +47,7 @@ export async function rollOutPush(
 }
 
 /** Deployments that build this branch of the installation; which repository, only the provider can tell. */
-function candidates({ installationId, branch }: Group): Prisma.DeploymentWhereInput {
+function whereBuildsOnPush({ installationId, branch }: DeliveryGroup): Prisma.DeploymentWhereInput {
   return {
     source: 'gitprovider',
     buildOnPush: true,
@@ -66,8 +66,8 @@ const NEWEST_SOURCE = {
 } as const satisfies Prisma.RevisionFindManyArgs
 
 /** Does nothing if this commit was rolled out as the newest source already, so that a rollback is not undone. */
-async function rollOutCommit(core: Core, tx: Tx, group: Group, id: string, head: string): Promise<void> {
-  const where = { id, ...candidates(group) }
+async function rollOutCommit(core: Core, tx: Tx, group: DeliveryGroup, id: string, head: string): Promise<void> {
+  const where = { id, ...whereBuildsOnPush(group) }
   const row = await lockThenRead(tx, id, () =>
     tx.sql.deployment.findFirst({ where, include: { latestRevision: true, revisions: NEWEST_SOURCE } }),
   )

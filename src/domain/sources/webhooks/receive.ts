@@ -52,7 +52,7 @@ const INPUTS = {
 }
 
 /** What is stored of a delivery to handle; of others only the id is. */
-interface StoredPart {
+interface StoredDelivery {
   action?: string
   installationId?: number
   repository?: string
@@ -70,7 +70,7 @@ export interface RawDelivery {
 
 /** `duplicate`: the delivery was received before. Throws ValidationError. */
 export async function receiveDelivery(core: Core, raw: RawDelivery): Promise<{ duplicate: boolean }> {
-  const { id, event, stored } = read(raw)
+  const { id, event, stored } = parseDelivery(raw)
   const written = await core.db.$executeRaw`
     WITH taken AS (
       INSERT INTO webhook_deliveries (id, event, action, installation_id, repository, repository_id, branch, after, commit_message, commit_author, finished_at)
@@ -83,33 +83,33 @@ export async function receiveDelivery(core: Core, raw: RawDelivery): Promise<{ d
   return { duplicate: written === 0 }
 }
 
-function read(raw: RawDelivery): { id: string; event: string; stored: StoredPart | null } {
+function parseDelivery(raw: RawDelivery): { id: string; event: string; stored: StoredDelivery | null } {
   const event = raw.header['x-github-event']
   if (event === 'push') {
     const delivery = parse(INPUTS.push, raw)
-    return { ...named(delivery), stored: partOfPush(delivery.body) }
+    return { ...deliveryIds(delivery), stored: parsePush(delivery.body) }
   }
   if (event === 'installation') {
     const delivery = parse(INPUTS.installation, raw)
     const { action } = delivery.body
-    return { ...named(delivery), stored: { action, installationId: delivery.body.installation.id } }
+    return { ...deliveryIds(delivery), stored: { action, installationId: delivery.body.installation.id } }
   }
-  return { ...named(parse(INPUTS.other, raw)), stored: null }
+  return { ...deliveryIds(parse(INPUTS.other, raw)), stored: null }
 }
 
-const named = (delivery: { header: z.output<typeof header> }) => ({
+const deliveryIds = (delivery: { header: z.output<typeof header> }) => ({
   id: delivery.header['x-github-delivery'],
   event: delivery.header['x-github-event'],
 })
 
 /** Null for pushes that need no handling: of a tag, a deleted branch, or without an installation. */
-function partOfPush({
+function parsePush({
   ref,
   after,
   repository,
   installation,
   head_commit,
-}: z.output<typeof BODIES.push>): StoredPart | null {
+}: z.output<typeof BODIES.push>): StoredDelivery | null {
   const branch = /^refs\/heads\/(.+)$/s.exec(ref)?.[1]
   if (!branch || !installation || /^0+$/.test(after)) return null
   const words = head_commit?.id === after ? commitWords(head_commit.message, head_commit.author.name) : NO_WORDS

@@ -7,8 +7,8 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import type { TLSSocket } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createOutbound, type Outbound } from '../../src/adapters/oauth/fetch.ts'
-import { connectionTo, type Resolve } from '../../src/adapters/oauth/outbound-connect.ts'
+import { createConnection, type ResolveHost } from '../../src/adapters/oauth/guarded-connect.ts'
+import { createOutbound, type Outbound } from '../../src/adapters/oauth/guarded-fetch.ts'
 import { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
 import { asyncListener } from '../support/async-listener.ts'
 import { run } from '../support/process.ts'
@@ -83,7 +83,7 @@ function post(outbound: Outbound, url: string, init: { timeoutMs?: number; signa
 }
 
 /** Answers every name with these addresses. */
-function names(...answers: string[][]): Resolve {
+function names(...answers: string[][]): ResolveHost {
   let asked = 0
   return (_name, _options, done) => {
     const answer = answers[Math.min(asked++, answers.length - 1)]!
@@ -123,7 +123,7 @@ describe('a call', () => {
 
   test('makes no second connection, even if it is asked for one', async () => {
     const { port, sockets } = await web((_request, response) => response.end())
-    const connection = connectionTo('127.0.0.1', { allow: ['127.0.0.1'] })
+    const connection = createConnection('127.0.0.1', { allow: ['127.0.0.1'] })
     const connect = () =>
       new Promise((resolve) => {
         connection.connect({ hostname: '127.0.0.1', protocol: 'http:', port: String(port) }, (...[error]) =>
@@ -132,7 +132,7 @@ describe('a call', () => {
       })
     expect(await connect()).toBeNull()
     expect(await connect()).toMatchObject({ kind: 'unanswered' })
-    connection.drop()
+    connection.destroy()
     expect(sockets.size).toBe(1)
   })
 
@@ -475,7 +475,7 @@ test('https works with a certificate that is trusted, and for its own name only'
   const { port } = await listen(server)
   const calls = [`https://localhost:${port}/`, `https://provider.localhost.:${port}/`, `https://127.0.0.1:${port}/`]
   const NODE_EXTRA_CA_CERTS = new URL('../fixtures/oauth/localhost.certificate.pem', import.meta.url).pathname
-  const { stdout, stderr } = await run('test/oauth/calling-process.ts', calls, { NODE_EXTRA_CA_CERTS }).ended
+  const { stdout, stderr } = await run('test/oauth/refresh-process.ts', calls, { NODE_EXTRA_CA_CERTS }).ended
   expect(stderr).toBe('')
   expect(JSON.parse(stdout)).toEqual([
     `localhost:${port} localhost`,

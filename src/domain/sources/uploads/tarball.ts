@@ -10,7 +10,7 @@ import { toDelete } from '../../repositories/locks.ts'
 import { tenant } from '../../transaction/access.ts'
 import type { RequestContext, Tx } from '../../transaction/context.ts'
 
-const FIELD = 'source_revision_config.source_tarball_path'
+const TARBALL_FIELD = 'source_revision_config.source_tarball_path'
 
 /** A path that the caller named, and what the storage has there. */
 export interface Tarball {
@@ -43,11 +43,12 @@ async function stat(ctx: RequestContext, objectPath: string): Promise<StoredObje
   }
 }
 
-const unissued = () => violation(FIELD, 'Must be a path obtained from the upload-url of this deployment.')
+const unissuedViolation = () =>
+  violation(TARBALL_FIELD, 'Must be a path obtained from the upload-url of this deployment.')
 
 /** For a new deployment: no path can have been issued for it yet. */
 export function unissuedViolations(objectPath: string | null | undefined): Violation[] {
-  return objectPath == null ? [] : [unissued()]
+  return objectPath == null ? [] : [unissuedViolation()]
 }
 
 /** Why the tarball can't be used. Locks its row until the transaction ends. */
@@ -56,19 +57,23 @@ export async function tarballViolations(tx: Tx, tarball: Tarball | null): Promis
   const { objectPath, deploymentId, stored } = tarball
   await tx.sql.$queryRaw`SELECT 1 FROM uploads WHERE object_path = ${objectPath} ${toDelete('uploads')}`
   const upload = await tx.sql.upload.findFirst({ where: { objectPath, deploymentId, removedAt: null } })
-  if (!upload) return [unissued()]
-  if (!stored) return [violation(FIELD, 'Nothing was uploaded to this path: PUT the tarball to its upload_url first.')]
+  if (!upload) return [unissuedViolation()]
+  if (!stored)
+    return [violation(TARBALL_FIELD, 'Nothing was uploaded to this path: PUT the tarball to its upload_url first.')]
   if (stored.size > MAX_TARBALL_BYTES)
     return [
-      violation(FIELD, `The tarball has ${stored.size} bytes; at most ${MAX_TARBALL_BYTES} are taken. Upload another.`),
+      violation(
+        TARBALL_FIELD,
+        `The tarball has ${stored.size} bytes; at most ${MAX_TARBALL_BYTES} are taken. Upload another.`,
+      ),
     ]
   if (upload.checksum !== null && upload.checksum !== stored.checksum)
-    return [violation(FIELD, 'The tarball has been changed since a revision used it: get a new upload-url.')]
+    return [violation(TARBALL_FIELD, 'The tarball has been changed since a revision used it: get a new upload-url.')]
   return []
 }
 
 /** Records that the tarball is used: from now on it can't be replaced. */
-export async function useTarball(tx: Tx, tarball: Tarball | null): Promise<void> {
+export async function markTarballUsed(tx: Tx, tarball: Tarball | null): Promise<void> {
   if (!tarball?.stored) return
   await tx.sql.upload.update({
     where: { objectPath: tarball.objectPath },

@@ -9,7 +9,7 @@ import { type CountedSlice, type Reading, readNewest } from '../query-engine/rea
 import type { Call, Key, Part, Raw, Rows } from '../query-engine/rows.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { requireListenerPlan } from './plan.ts'
+import { requireListenerPlan } from './plan-entitlement.ts'
 import { getInput } from './read.ts'
 
 /** `getListener` as a hot read. Role: viewer. Throws NotFoundError. */
@@ -40,7 +40,7 @@ export async function readListeners(
   return readNewest(ctx, reading, 'Listener', window, counts)
 }
 
-const used = (own: string, above: string) =>
+const usedBy = (own: string, above: string) =>
   `${own}.workspace_id = ${above}.workspace_id AND ${own}.listener_id = ${above}.id AND ${own}.torn_down_at IS NULL`
 
 /** A window of the deployments of each listener; `of`: which, with the caller's variables. */
@@ -48,7 +48,7 @@ export function deploymentsOf(listener: Part, of: (variables: Call['variables'])
   return listener.many(
     'Deployment',
     (own, above) => [
-      used(own, above),
+      usedBy(own, above),
       ({ variables }) => {
         const { where, order, limit } = newestFirstSql(of(variables), own)
         return Prisma.sql`${where} ORDER BY ${order} ${limit}`
@@ -62,4 +62,4 @@ export function deploymentsOf(listener: Part, of: (variables: Call['variables'])
 
 /** How many each listener has, or the first number beyond what is counted (paging/total.ts). */
 export const deploymentCountOf = (listener: Part): Key =>
-  listener.count('Deployment', (own, above) => [`${used(own, above)} LIMIT ${EXACT_UP_TO + 1}`])
+  listener.count('Deployment', (own, above) => [`${usedBy(own, above)} LIMIT ${EXACT_UP_TO + 1}`])

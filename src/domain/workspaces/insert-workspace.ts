@@ -19,7 +19,7 @@ export interface NewWorkspace {
  * Also creates the workspace's event counter. Throws ConflictError for a name that exists in the organization. (There is
  * no unique index, since older installations have duplicates.)
  */
-export async function makeWorkspace(
+export async function insertWorkspace(
   tx: Tx,
   { organizationId, name, directoryIntegration, actor }: NewWorkspace,
 ): Promise<Workspace> {

@@ -18,15 +18,15 @@ const CLAIMS = {
 } as const
 
 /** Longest `sub`, in UTF-16 units. */
-const LONGEST_SUBJECT = 256
+const MAX_SUBJECT_LENGTH = 256
 /** What no column of text takes (NUL, half of a surrogate pair), and what would forge a line wherever the subject is shown. */
-const UNFIT = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u
+const FORBIDDEN_CHARACTERS = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u
 
 const line = z
   .string()
   .min(1)
-  .max(LONGEST_SUBJECT)
-  .refine((text) => !UNFIT.test(text))
+  .max(MAX_SUBJECT_LENGTH)
+  .refine((text) => !FORBIDDEN_CHARACTERS.test(text))
 
 const claimsSchema = z.object({
   // what the command line does is not to be taken for a person's
@@ -53,7 +53,7 @@ export function readPerson(claims: Record<string, unknown>): { person: Person } 
 }
 
 /** What people call them, by the claims that OpenID Connect has for it; their subject if there is none that is fit. */
-export function nameOfPerson(claims: Record<string, unknown>, { subject }: Person): string {
+export function personName(claims: Record<string, unknown>, { subject }: Person): string {
   for (const claim of ['name', 'preferred_username', 'email']) {
     const read = line.safeParse(claims[claim])
     if (read.success) return read.data

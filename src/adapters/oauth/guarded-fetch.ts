@@ -6,9 +6,9 @@ import { Client, type Dispatcher } from 'undici'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import { limited } from '../../platform/async/time-limit.ts'
 import { addressRefusal, hostOf, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import { answerOf, MOST_BYTES } from './outbound-answer.ts'
-import { connectionTo, type Resolve } from './outbound-connect.ts'
-import { failureOf } from './outbound-failure.ts'
+import { createConnection, type ResolveHost } from './guarded-connect.ts'
+import { toNetworkFailure } from './network-failure.ts'
+import { MAX_BODY_BYTES, readResponse } from './read-response.ts'
 
 /** What oauth4webapi gives its `customFetch`, and how long to wait. */
 interface OutboundInit {
@@ -34,32 +34,32 @@ export interface Outbound {
 }
 
 const TIMEOUT_MS = 15_000
-const MOST_REDIRECTS = 3
-const REDIRECTS = [301, 302, 303, 307, 308]
+const MAX_REDIRECTS = 3
+const REDIRECT_STATUSES = [301, 302, 303, 307, 308]
 
 /** `resolve`: how names are looked up, unless as the system does it. */
-export function createOutbound(rules: OutboundRules, resolve?: Resolve): Outbound {
+export function createOutbound(rules: OutboundRules, resolve?: ResolveHost): Outbound {
   return {
     fetch: (url, init = {}) =>
-      inTime(init, (signal) => {
-        check(rules, url, 'has')
+      withTimeout(init, (signal) => {
+        requireAllowedAddress(rules, url, 'has')
         return request(url, init, signal)
       }),
 
     get: (url, init = {}) =>
-      inTime(init, async (signal) => {
-        check(rules, url, 'has')
-        const { authorization: _, ...headers } = lowerCase(init.headers)
+      withTimeout(init, async (signal) => {
+        requireAllowedAddress(rules, url, 'has')
+        const { authorization: _, ...headers } = lowerCaseNames(init.headers)
         let at = url
         for (let redirects = 0; ; redirects++) {
           const asked = request(at, { ...init, headers, method: 'GET', body: null }, signal)
           const response = await asked.catch((error) => {
-            throw redirects === 0 ? error : elsewhere(at, error)
+            throw redirects === 0 ? error : redirectFailure(at, error)
           })
-          const next = redirectOf(response, at)
+          const next = redirectTarget(response, at)
           if (!next) return response
-          if (redirects === MOST_REDIRECTS) throw new OAuthFailure('unusable', 'redirects too often')
-          check(rules, next, 'redirects to')
+          if (redirects === MAX_REDIRECTS) throw new OAuthFailure('unusable', 'redirects too often')
+          requireAllowedAddress(rules, next, 'redirects to')
           at = next
         }
       }),
@@ -70,18 +70,18 @@ export function createOutbound(rules: OutboundRules, resolve?: Resolve): Outboun
    * that is kept alive may be cut just as it is used again, when nobody can tell whether the request has arrived.
    */
   async function request(url: string, init: OutboundInit, signal: AbortSignal): Promise<Response> {
-    if (signal.aborted) throw timedOut(init, false)
+    if (signal.aborted) throw timeoutFailure(init, false)
     const target = new URL(url)
-    const connection = connectionTo(hostOf(target), rules, resolve)
+    const connection = createConnection(hostOf(target), rules, resolve)
     const client = new Client(target.origin, {
       connect: connection.connect,
       pipelining: 0,
-      maxResponseSize: MOST_BYTES,
+      maxResponseSize: MAX_BODY_BYTES,
       headersTimeout: 0,
       bodyTimeout: 0,
     })
     const stop = () => {
-      connection.drop()
+      connection.destroy()
       client.destroy().catch(() => undefined)
     }
     signal.addEventListener('abort', stop)
@@ -89,12 +89,12 @@ export function createOutbound(rules: OutboundRules, resolve?: Resolve): Outboun
       const answer = await client.request({
         method: (init.method ?? 'GET') as Dispatcher.HttpMethod,
         path: target.pathname + target.search,
-        headers: { 'user-agent': 'pilothouse', ...lowerCase(init.headers), 'accept-encoding': 'identity' },
+        headers: { 'user-agent': 'pilothouse', ...lowerCaseNames(init.headers), 'accept-encoding': 'identity' },
         body: init.body ? String(init.body) : null,
       })
-      return await answerOf(answer)
+      return await readResponse(answer)
     } catch (error) {
-      throw signal.aborted ? timedOut(init, connection.made()) : failureOf(error, connection.made())
+      throw signal.aborted ? timeoutFailure(init, connection.isReady()) : toNetworkFailure(error, connection.isReady())
     } finally {
       signal.removeEventListener('abort', stop)
       stop()
@@ -102,19 +102,19 @@ export function createOutbound(rules: OutboundRules, resolve?: Resolve): Outboun
   }
 }
 
-function check(rules: OutboundRules, url: string, how: 'has' | 'redirects to'): void {
+function requireAllowedAddress(rules: OutboundRules, url: string, how: 'has' | 'redirects to'): void {
   const refusal = addressRefusal(rules, url)
   if (refusal) throw new OAuthFailure('unreachable', `${how} an address that is not called: it ${refusal}`)
 }
 
 /** Whoever redirects there has to be named, too. */
-function elsewhere(at: string, { kind, message }: OAuthFailure): OAuthFailure {
+function redirectFailure(at: string, { kind, message }: OAuthFailure): OAuthFailure {
   return new OAuthFailure(kind, `redirects to ${new URL(at).host}, which ${message}`)
 }
 
 /** Where it leads; null: it is no redirect. */
-function redirectOf(response: Response, from: string): string | null {
-  const location = REDIRECTS.includes(response.status) ? response.headers.get('location') : null
+function redirectTarget(response: Response, from: string): string | null {
+  const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get('location') : null
   if (location === null) return null
   if (!URL.canParse(location, from)) throw new OAuthFailure('unusable', 'redirects to what is no address')
   const url = new URL(location, from)
@@ -122,17 +122,17 @@ function redirectOf(response: Response, from: string): string | null {
   return url.href
 }
 
-function inTime<T>(init: OutboundInit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+function withTimeout<T>(init: OutboundInit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   return limited(init.timeoutMs ?? TIMEOUT_MS, init.signal ?? new AbortController().signal, work)
 }
 
-function timedOut(init: OutboundInit, connected: boolean): OAuthFailure {
+function timeoutFailure(init: OutboundInit, connected: boolean): OAuthFailure {
   const kind = connected ? 'unanswered' : 'unreachable'
   if (init.signal?.aborted) return new OAuthFailure(kind, 'was not waited for any longer')
   const seconds = (init.timeoutMs ?? TIMEOUT_MS) / 1000
   return new OAuthFailure(kind, `${connected ? 'did not answer' : 'could not be reached'} within ${seconds} s`)
 }
 
-function lowerCase(headers: Record<string, string> = {}): Record<string, string> {
+function lowerCaseNames(headers: Record<string, string> = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }

@@ -5,9 +5,16 @@
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal } from '../../platform/http/outbound-address.ts'
-import { noMetadata } from './failure.ts'
-import { type Asking, NAME, read, reading, requireUp, unavailable } from './mcp-asking.ts'
-import { WrongAddress } from './outbound-failure.ts'
+import { describeNonMetadata } from './failure.ts'
+import {
+  discoveryOptions,
+  getJson,
+  IDENTIFIER,
+  type McpRequests,
+  requireAvailable,
+  toMcpError,
+} from './mcp-requests.ts'
+import { WrongAddressFailure } from './network-failure.ts'
 
 export interface ProtectedResource {
   /** as the server spells it */
@@ -28,13 +35,13 @@ const MAX_ISSUERS = 3
  * 2025-06-18, "Authorization Server Discovery"). Where it names no authorization server, the one at its own origin is
  * meant (MCP authorization 2025-03-26). Throws McpDiscoveryError, McpUnavailableError.
  */
-export async function protectedResource(asking: Asking, server: URL): Promise<ProtectedResource> {
-  const { published, absence } = await publishedBy(asking, server)
-  if (published && !covers(published.resource, server))
+export async function findProtectedResource(asking: McpRequests, server: URL): Promise<ProtectedResource> {
+  const { published, absence } = await findResourceMetadata(asking, server)
+  if (published && !coversServer(published.resource, server))
     throw new McpDiscoveryError('The metadata of this MCP server is that of another resource.')
   const issuers = Array.isArray(published?.authorization_servers) ? published.authorization_servers : []
   const named = issuers.filter((issuer) => typeof issuer === 'string').slice(0, MAX_ISSUERS)
-  const resource = published?.resource ?? identifier(server)
+  const resource = published?.resource ?? canonicalUri(server)
   if (named.length > 0) return { resource, issuers: named, unnamed: null }
   const unnamed = absence ?? `${METADATA} names no authorization server.`
   return { resource, issuers: [server.origin], unnamed }
@@ -46,13 +53,13 @@ const UNREAD = `${METADATA} could not be read`
 /** What it publishes, or, as a sentence, that it publishes nothing. */
 type Published = { published: oauth.ResourceServer; absence?: undefined } | { published?: undefined; absence: string }
 
-async function publishedBy(asking: Asking, server: URL): Promise<Published> {
-  const address = await challenged(asking, server)
+async function findResourceMetadata(asking: McpRequests, server: URL): Promise<Published> {
+  const address = await metadataUrlFromChallenge(asking, server)
   if (address !== null) {
     const refusal = addressRefusal(asking.rules, address)
     if (refusal !== null) throw new McpDiscoveryError(`The address of this MCP server’s metadata ${refusal}.`)
-    const { published, how } = await metadataIn(read(asking, address)).catch((error) => {
-      throw unavailable(asking, UNREAD, address, error)
+    const { published, how } = await readMetadata(getJson(asking, address)).catch((error) => {
+      throw toMcpError(asking, UNREAD, address, error)
     })
     if (published) return { published }
     const { host } = new URL(address)
@@ -64,9 +71,9 @@ async function publishedBy(asking: Asking, server: URL): Promise<Published> {
   // at the root: where MCP servers put it that know of no path
   for (const place of new Set([server.href, `${server.origin}/`])) {
     const url = new URL(place)
-    const looked = metadataIn(oauth.resourceDiscoveryRequest(url, reading(asking)))
+    const looked = readMetadata(oauth.resourceDiscoveryRequest(url, discoveryOptions(asking)))
     const { published, how } = await looked.catch((error) => {
-      throw ownFailure(asking, UNREAD, server, error)
+      throw toServerError(asking, UNREAD, server, error)
     })
     if (published) return { published }
     asked.push(`${WELL_KNOWN}${url.pathname === '/' ? '' : url.pathname} ${how}`)
@@ -76,9 +83,9 @@ async function publishedBy(asking: Asking, server: URL): Promise<Published> {
 }
 
 /** As `unavailable`, of the server that the caller has named: a wrong name is the caller's to mend. */
-function ownFailure(asking: Asking, what: string, server: URL, error: unknown): unknown {
-  if (error instanceof WrongAddress) return new McpDiscoveryError(`This MCP server ${error.message}.`)
-  return unavailable(asking, what, server, error)
+function toServerError(asking: McpRequests, what: string, server: URL, error: unknown): unknown {
+  if (error instanceof WrongAddressFailure) return new McpDiscoveryError(`This MCP server ${error.message}.`)
+  return toMcpError(asking, what, server, error)
 }
 
 /** A call that needs no session, and starts none (MCP, "Lifecycle"). */
@@ -91,22 +98,22 @@ const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 const PING_SHARE = 1 / 4
 
 /** Where the server says that its metadata is, when it is called without a token; null: it doesn't say. */
-async function challenged(asking: Asking, server: URL): Promise<string | null> {
+async function metadataUrlFromChallenge(asking: McpRequests, server: URL): Promise<string | null> {
   const { outbound, timeoutMs, signal } = asking
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const ping = { method: 'POST', headers, body: PING, signal, timeoutMs: timeoutMs * PING_SHARE }
   const answer = await outbound.fetch(server.href, ping).catch((error) => {
     if (error instanceof OAuthFailure && error.kind === 'unanswered') return null
-    throw ownFailure(asking, 'This MCP server could not be asked', server, error)
+    throw toServerError(asking, 'This MCP server could not be asked', server, error)
   })
   const header = answer?.status === 401 ? answer.headers.get('www-authenticate') : null
   if (!header) return null
-  const addresses = (await challengesIn(header)).map(({ parameters }) => parameters.resource_metadata)
+  const addresses = (await parseChallenges(header)).map(({ parameters }) => parameters.resource_metadata)
   return addresses.find((address) => address !== undefined) ?? null
 }
 
 /** The library has its parser behind the answers that it knows; that to a revocation has the least else to it. */
-async function challengesIn(header: string): Promise<oauth.WWWAuthenticateChallenge[]> {
+async function parseChallenges(header: string): Promise<oauth.WWWAuthenticateChallenge[]> {
   const answer = new Response(null, { status: 401, headers: { 'www-authenticate': header } })
   try {
     await oauth.processRevocationResponse(answer)
@@ -119,26 +126,26 @@ async function challengesIn(header: string): Promise<oauth.WWWAuthenticateChalle
 /** Or, as a clause, how it is none: a 404, a web page. */
 type Answer = { published: oauth.ResourceServer; how?: undefined } | { published?: undefined; how: string }
 
-async function metadataIn(asked: Promise<Response>): Promise<Answer> {
-  const response = requireUp(await asked)
+async function readMetadata(asked: Promise<Response>): Promise<Answer> {
+  const response = requireAvailable(await asked)
   const copy = response.clone()
   try {
     // it may be of a parent of the server, so that what is to be expected is only known now; `covers` judges it
     const { resource } = await response.clone().json()
     return { published: await oauth.processResourceDiscoveryResponse(new URL(resource), response) }
   } catch {
-    return { how: await noMetadata(copy) }
+    return { how: await describeNonMetadata(copy) }
   }
 }
 
 /**
  * Whether tokens for this resource are tokens for the server: it is the server itself, or a parent at the same origin.
  */
-function covers(resource: string, server: URL): boolean {
+function coversServer(resource: string, server: URL): boolean {
   const { origin, pathname, search } = new URL(resource)
   const folder = (path: string) => (path.endsWith('/') ? path : `${path}/`)
   return (
-    NAME.test(resource) &&
+    IDENTIFIER.test(resource) &&
     origin === server.origin &&
     folder(server.pathname).startsWith(folder(pathname)) &&
     (search === '' || search === server.search) &&
@@ -150,4 +157,4 @@ function covers(resource: string, server: URL): boolean {
  * What a server is called that does not say it itself (MCP authorization, "Canonical Server URI"): no slash where there
  * is no path.
  */
-const identifier = ({ pathname, search, origin, href }: URL) => (pathname === '/' && search === '' ? origin : href)
+const canonicalUri = ({ pathname, search, origin, href }: URL) => (pathname === '/' && search === '' ? origin : href)

@@ -19,7 +19,7 @@ export interface TokenSnapshot {
   tokenUrl: string
   expiresAt: Date | null
   /** seconds until the access token expires, negative afterwards; null: not known */
-  validFor: number | null
+  validForSeconds: number | null
   /** expired, or in its last minute (or second half, if it is so short-lived that it would always be expiring) */
   expiring: boolean
   endedAt: Date | null
@@ -49,7 +49,7 @@ export const SNAPSHOT_COLUMNS = Prisma.sql`
   t.id, t.workspace_id AS "workspaceId", t.oauth_provider_id AS "oauthProviderId", t.subject,
   t.account_label AS "accountLabel", t.label, t.is_default AS "isDefault", t.scopes, t.sealed, t.refreshable,
   t.token_url AS "tokenUrl", t.expires_at AS "expiresAt",
-  extract(epoch FROM t.expires_at - clock_timestamp())::float8 AS "validFor",
+  extract(epoch FROM t.expires_at - clock_timestamp())::float8 AS "validForSeconds",
   coalesce(${expiresWithin(60)}, false) AS expiring,
   t.ended_at AS "endedAt", t.ended_because AS "endedBecause", t.version, t.rotates,
   t.refresh_failures AS "refreshFailures", t.refresh_error AS "refreshError",

@@ -8,7 +8,7 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /** limits, so that a wrong GIT_DIRECTORY can't make a request walk a whole disk */
-const MAX_DEPTH = 4
+const MAX_FOLDER_DEPTH = 4
 const MAX_FOLDERS = 10_000
 
 export interface DirectoryRepository {
@@ -37,7 +37,7 @@ export async function findRepositories(root: string): Promise<DirectoryRepositor
       if (defaultBranch !== null && relative !== '') found.push(describe(root, relative, defaultBranch))
       return
     }
-    if (depth === MAX_DEPTH) return
+    if (depth === MAX_FOLDER_DEPTH) return
     for (const entry of entries) {
       // a symbolic link is no directory here, so the walk can't leave the root
       if (entry.isDirectory() && entry.name !== '.git') await walk(path.join(relative, entry.name), depth + 1)

@@ -5,9 +5,9 @@ import type { Dispatcher } from 'undici'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 
 /** Bytes of a body, also unpacked: no document of OAuth comes near. */
-export const MOST_BYTES = 1024 * 1024
+export const MAX_BODY_BYTES = 1024 * 1024
 
-const UNPACK = {
+const DECOMPRESSORS = {
   gzip: promisify(gunzip),
   'x-gzip': promisify(gunzip),
   deflate: promisify(inflate),
@@ -15,28 +15,28 @@ const UNPACK = {
 }
 
 /** Of a body that is not as it was sent any more. */
-const STALE = new Set(['content-encoding', 'content-length', 'transfer-encoding'])
+const DROPPED_HEADERS = new Set(['content-encoding', 'content-length', 'transfer-encoding'])
 
 /** Reads the body to its end. Errors of the connection and of unpacking are thrown as they come. */
-export async function answerOf({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Response> {
-  const bytes = await unpacked(new Uint8Array(await body.arrayBuffer()), String(headers['content-encoding'] ?? ''))
+export async function readResponse({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Response> {
+  const bytes = await decompress(new Uint8Array(await body.arrayBuffer()), String(headers['content-encoding'] ?? ''))
   if (statusCode < 200 || statusCode > 599) throw new OAuthFailure('unusable', `answered ${statusCode}`)
   const init = { status: statusCode, headers: plainHeaders(headers) }
   return new Response([204, 205, 304].includes(statusCode) ? null : bytes, init)
 }
 
-async function unpacked(bytes: Uint8Array<ArrayBuffer>, encoding: string): Promise<Uint8Array<ArrayBuffer>> {
+async function decompress(bytes: Uint8Array<ArrayBuffer>, encoding: string): Promise<Uint8Array<ArrayBuffer>> {
   const name = encoding.trim().toLowerCase()
   if (name === '' || name === 'identity' || bytes.length === 0) return bytes
-  const unpack = Object.hasOwn(UNPACK, name) ? UNPACK[name as keyof typeof UNPACK] : null
+  const unpack = Object.hasOwn(DECOMPRESSORS, name) ? DECOMPRESSORS[name as keyof typeof DECOMPRESSORS] : null
   if (!unpack) throw new OAuthFailure('unanswered', 'sent an answer that cannot be read (its encoding is not known)')
-  return new Uint8Array(await unpack(bytes, { maxOutputLength: MOST_BYTES }))
+  return new Uint8Array(await unpack(bytes, { maxOutputLength: MAX_BODY_BYTES }))
 }
 
 function plainHeaders(headers: Dispatcher.ResponseData['headers']): Headers {
   const plain = new Headers()
   for (const [name, value] of Object.entries(headers)) {
-    if (STALE.has(name)) continue
+    if (DROPPED_HEADERS.has(name)) continue
     for (const one of [value ?? []].flat()) plain.append(name, one)
   }
   return plain

@@ -14,7 +14,7 @@ import { type Core, type Tx, transaction } from '../../transaction/context.ts'
 import { requireGitProvider } from './find.ts'
 
 /** ms by which the provider's clock may be behind */
-const CLOCK_SKEW = 60_000
+const CLOCK_SKEW_MS = 60_000
 
 const text = z.string().min(1).max(1024)
 
@@ -29,7 +29,7 @@ const finishInput = z.object({
   }),
 })
 
-interface State {
+interface InstallState {
   workspaceId: string
   subject: string
   createdAt: Date
@@ -40,7 +40,7 @@ interface State {
  * refer to it, too. Throws ForbiddenError for an invalid state or an installation that is not proven to be the person's,
  * NotFoundError, ConflictError, ProviderUnavailableError.
  */
-export async function finishInstall(core: Core, raw: RawInput, signal?: AbortSignal): Promise<Integration> {
+export async function finishInstallation(core: Core, raw: RawInput, signal?: AbortSignal): Promise<Integration> {
   const { query } = parse(finishInput, raw, { foreignQuery: true })
   const provider = requireGitProvider(core)
   const state = await consumeState(core, query.state)
@@ -51,8 +51,8 @@ export async function finishInstall(core: Core, raw: RawInput, signal?: AbortSig
 }
 
 /** Valid once: deleting the row decides between concurrent calls. */
-async function consumeState(core: Core, state: string): Promise<State> {
-  const [found] = await core.db.$queryRaw<State[]>`
+async function consumeState(core: Core, state: string): Promise<InstallState> {
+  const [found] = await core.db.$queryRaw<InstallState[]>`
     DELETE FROM install_states WHERE hash = ${hashState(state)} AND expires_at > now()
     RETURNING workspace_id AS "workspaceId", subject, created_at AS "createdAt"`
   if (found) return found
@@ -64,12 +64,12 @@ async function consumeState(core: Core, state: string): Promise<State> {
 async function requireProof(
   provider: GitProvider,
   installation: ProviderInstallation,
-  state: State,
+  state: InstallState,
   code: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<void> {
   if (!provider.mayUse) {
-    if (installation.createdAt.getTime() >= state.createdAt.getTime() - CLOCK_SKEW) return
+    if (installation.createdAt.getTime() >= state.createdAt.getTime() - CLOCK_SKEW_MS) return
     throw new ForbiddenError(
       'The app had been installed before you started here, and this server has no OAuth client at the git provider (GITPROVIDER_CLIENT_ID and GITPROVIDER_CLIENT_SECRET), so it can’t tell whether the installation is yours. Uninstall the app at the git provider and start again, or ask the operator to configure the client.',
     )
@@ -80,7 +80,7 @@ async function requireProof(
   )
 }
 
-async function store(tx: Tx, installation: ProviderInstallation, state: State): Promise<Integration> {
+async function store(tx: Tx, installation: ProviderInstallation, state: InstallState): Promise<Integration> {
   // one at a time for each installation, so that two organizations can't both get it
   await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${BigInt(installation.id)}::bigint)`
   const { workspaceId, subject } = state

@@ -30,31 +30,32 @@ export interface ExchangedToken {
 export async function exchangeToken(core: Core, password: string | null, raw: RawInput): Promise<ExchangedToken> {
   const { registry } = core
   if (!registry) throw new DomainError('NOT_FOUND', 'No container registry is configured here.')
-  const pushToken = password === null ? null : ((await pullGrant(core, password)) ?? (await registry.verify(password)))
+  const pushToken =
+    password === null ? null : ((await verifyPullPassword(core, password)) ?? (await registry.verify(password)))
   const expiresIn = pushToken ? Math.floor((pushToken.expiresAt.getTime() - Date.now()) / 1000) : 0
   if (!pushToken || expiresIn < 1)
     throw new UnauthenticatedError('A push token is required as the password; any user name will do.')
   const { query } = parse(exchangeInput, raw, { foreignQuery: true })
-  const access = intersection(pushToken.access, (query.scope ?? []).flatMap(scopesOf))
+  const access = intersection(pushToken.access, (query.scope ?? []).flatMap(parseScopes))
   return { token: await registry.sign(pushToken.subject, access, expiresIn), expiresIn, issuedAt: new Date() }
 }
 
 /** s that a token of one pull is valid for */
-const PULL_SECONDS = 10 * 60
+const PULL_TOKEN_SECONDS = 10 * 60
 
 /** What the standing password of a deployment is good for, while that is there; null: it is no such password. */
-async function pullGrant({ db, registry }: Core, password: string): Promise<VerifiedToken | null> {
+async function verifyPullPassword({ db, registry }: Core, password: string): Promise<VerifiedToken | null> {
   const repository = registry?.pulls(password) ?? null
   if (repository === null) return null
   const [workspaceId, id] = repository.split('/')
   const deployment = await db.deployment.findFirst({ where: { id: id ?? '', workspaceId, tornDownAt: null } })
   if (!deployment) return null
-  const expiresAt = new Date(Date.now() + PULL_SECONDS * 1000)
+  const expiresAt = new Date(Date.now() + PULL_TOKEN_SECONDS * 1000)
   return { subject: `deployment:${deployment.id}`, access: [{ repository, actions: ['pull'] }], expiresAt }
 }
 
 /** Some clients put several scopes into one parameter. Names may contain a colon, types and actions don't. */
-function scopesOf(text: string): { name: string; actions: string[] }[] {
+function parseScopes(text: string): { name: string; actions: string[] }[] {
   return text.split(' ').flatMap((scope) => {
     const found = /^repository(?:\([^)]*\))?:(.+):([^:]*)$/.exec(scope)
     return found ? [{ name: found[1]!, actions: found[2]!.split(',') }] : []

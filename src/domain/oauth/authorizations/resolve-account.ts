@@ -2,13 +2,13 @@
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { type Account, clauseOf, type ProviderAccess, type TokenSet } from '../../ports/oauth-client.ts'
 import type { Core } from '../../transaction/context.ts'
-import { publishedBy } from '../provider-access/access.ts'
+import { publishedEndpoints } from '../provider-access/access.ts'
 
 /**
  * Taken from the token endpoint's answer; if that has no name for people, the provider's userinfo endpoint is asked. Its
  * failure is only logged: the token is good nevertheless. Null: unknown.
  */
-export async function accountOf(
+export async function resolveAccount(
   core: Core,
   provider: OAuthProvider,
   access: ProviderAccess,
@@ -19,7 +19,7 @@ export async function accountOf(
   // without this scope userinfo answers nothing (OpenID Connect Core, 5.3)
   if (named || !scopes.includes('openid')) return account
   try {
-    const { userinfoUrl } = await publishedBy(core, provider, access)
+    const { userinfoUrl } = await publishedEndpoints(core, provider, access)
     const info = userinfoUrl ? await core.oauth.userinfo(access, userinfoUrl, accessToken) : null
     // an answer about somebody else must not be used (5.3.2)
     return info && (!account || info.id === account.id) ? info : account

@@ -3,9 +3,9 @@ import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { createOutbound } from '../../src/adapters/oauth/fetch.ts'
-import { registerForMcp } from '../../src/adapters/oauth/mcp.ts'
-import type { Resolve } from '../../src/adapters/oauth/outbound-connect.ts'
+import type { ResolveHost } from '../../src/adapters/oauth/guarded-connect.ts'
+import { createOutbound } from '../../src/adapters/oauth/guarded-fetch.ts'
+import { registerForMcp } from '../../src/adapters/oauth/mcp-discovery.ts'
 import { McpDiscoveryError, McpUnavailableError } from '../../src/domain/ports/oauth-client.ts'
 import { type McpServer, RESOURCE_METADATA, SERVER_METADATA } from '../support/mcp-server.ts'
 import { mcpServer, OPENID, REDIRECT, RULES } from './mcp-support.ts'
@@ -16,7 +16,7 @@ const CLIENT = { name: 'Acme', redirectUri: REDIRECT }
 async function said(
   url: string,
   Wrong: typeof McpDiscoveryError | typeof McpUnavailableError,
-  { resolve, timeoutMs = 10_000 }: { resolve?: Resolve; timeoutMs?: number } = {},
+  { resolve, timeoutMs = 10_000 }: { resolve?: ResolveHost; timeoutMs?: number } = {},
 ): Promise<string> {
   const asked = registerForMcp(createOutbound(RULES, resolve), RULES, url, CLIENT, timeoutMs)
   const error = await asked.catch((thrown) => thrown)
@@ -149,10 +149,10 @@ describe('the server itself', () => {
 })
 
 describe('a host name', () => {
-  const failing = (code: string): Resolve => {
+  const failing = (code: string): ResolveHost => {
     return (_name, _options, done) => done(Object.assign(new Error('canary'), { code }), [])
   }
-  const leadingTo = (address: string): Resolve => {
+  const leadingTo = (address: string): ResolveHost => {
     return (_name, _options, done) => done(null, [{ address, family: 4 } satisfies LookupAddress])
   }
   const URL_OF_MCP = 'https://mcp.example.com/mcp'

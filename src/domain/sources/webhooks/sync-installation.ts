@@ -3,18 +3,18 @@
 import type { GitProvider } from '../../ports/git-provider.ts'
 import { type Core, transaction } from '../../transaction/context.ts'
 import { GIT_PROVIDER } from '../../values/event-actor.ts'
-import { type Delivery, type Group, lockLease } from './lease.ts'
+import { type Delivery, type DeliveryGroup, lockLease } from './delivery-queue.ts'
 
 /** The state that an action leads to; other actions change nothing that is stored. */
-const EXPECTED: Record<string, State> = { deleted: 'removed', suspend: 'suspended', unsuspend: 'active' }
+const STATE_AFTER: Record<string, InstallationState> = { deleted: 'removed', suspend: 'suspended', unsuspend: 'active' }
 
-type State = 'removed' | 'suspended' | 'active'
+type InstallationState = 'removed' | 'suspended' | 'active'
 
 /** Returns whether the provider's answer agrees with a delivery. Throws ProviderUnavailableError. */
 export async function syncInstallation(
   core: Core,
   provider: GitProvider,
-  group: Group,
+  group: DeliveryGroup,
   signal: AbortSignal,
 ): Promise<(delivery: Delivery) => boolean> {
   const where = { installationId: group.installationId, removedAt: null }
@@ -27,12 +27,12 @@ export async function syncInstallation(
       if (!(await lockLease(tx.sql, group))) return
       const { count } = await tx.sql.integration.updateMany({
         where: { id, removedAt: null, ...IS_CHANGE[state] },
-        data: data(state, tx.now()),
+        data: stateColumns(state, tx.now()),
       })
       if (count > 0) tx.emit({ workspaceId, type: EVENT[state], subjectId: id, actor: GIT_PROVIDER })
     })
   }
-  return ({ action }) => EXPECTED[action ?? ''] === undefined || EXPECTED[action ?? ''] === state
+  return ({ action }) => STATE_AFTER[action ?? ''] === undefined || STATE_AFTER[action ?? ''] === state
 }
 
 /** The condition under which a state is a change: only those are written, with an event. */
@@ -44,7 +44,7 @@ const EVENT = {
   active: 'integration.unsuspended',
 } as const
 
-function data(state: State, now: Date) {
+function stateColumns(state: InstallationState, now: Date) {
   if (state === 'removed') return { removedAt: now }
   return { suspendedAt: state === 'suspended' ? now : null }
 }

@@ -15,7 +15,7 @@ export interface ProviderUser {
 }
 
 /** `id`: of the provider's row. */
-export function usersOf(sql: Sql, id: string): Promise<ProviderUser[]> {
+export function findProviderUsers(sql: Sql, id: string): Promise<ProviderUser[]> {
   return sql.$queryRaw<ProviderUser[]>`
     SELECT workspace_id::text AS "workspaceId", count(token)::int AS tokens FROM (
       SELECT workspace_id, id AS token FROM oauth_tokens WHERE oauth_provider_id = ${id}::uuid
@@ -25,7 +25,7 @@ export function usersOf(sql: Sql, id: string): Promise<ProviderUser[]> {
 }
 
 /** Throws ForbiddenError for a credential of one workspace, if another one created the provider or has tokens of it. */
-export function requireNoOthers(
+export function requireNoOtherWorkspace(
   { actor, workspace }: RequestContext,
   { createdIn }: Pick<OAuthProvider, 'createdIn'>,
   users: readonly ProviderUser[],
@@ -40,7 +40,7 @@ export function requireNoOthers(
 }
 
 /** Emits an event in the caller's workspace and in each that uses the provider. */
-export function emitToUsers(
+export function emitToWorkspaces(
   tx: Tx,
   ctx: RequestContext,
   { id, users, ...what }: { id: string; users: readonly ProviderUser[] } & Pick<NewEvent, 'type' | 'changed'>,

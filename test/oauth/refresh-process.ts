@@ -1,6 +1,6 @@
 // Calls the addresses among its arguments and writes what came of it: a process of its own, because only its start decides whom it trusts.
 
-import { createOutbound } from '../../src/adapters/oauth/fetch.ts'
+import { createOutbound } from '../../src/adapters/oauth/guarded-fetch.ts'
 import { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
 
 // every name leads to this machine, as not every system has names below localhost

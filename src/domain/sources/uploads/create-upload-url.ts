@@ -9,7 +9,7 @@ import type { RequestContext, Tx } from '../../transaction/context.ts'
 import { deploymentPath } from '../../values/shapes.ts'
 
 /** s that an address is valid */
-const VALID = 60 * 60
+const URL_VALID_SECONDS = 60 * 60
 
 export const uploadUrlInput = z.object({ path: deploymentPath })
 
@@ -25,24 +25,24 @@ export async function createUploadUrl(ctx: RequestContext, raw: RawInput): Promi
   requireRole(ctx, 'deployer')
   const { path } = parse(uploadUrlInput, raw)
   const now = ctx.clock()
-  const expiresAt = new Date(now.getTime() + VALID * 1000)
+  const expiresAt = new Date(now.getTime() + URL_VALID_SECONDS * 1000)
   const objectPath = await lockDeployment(ctx, path.deployment_id, async (tx, deployment) => {
     refuseDeleted(deployment)
     if (deployment.source !== 'internal_source')
       throw new ConflictError(
         `Uploads are only for internal_source deployments; this deployment's source is ${deployment.source}.`,
       )
-    await refuseTooMany(ctx, tx, deployment.id)
+    await requireUploadAllowance(ctx, tx, deployment.id)
     const id = randomUUID()
     const objectPath = `sources/${deployment.workspaceId}/${deployment.id}/${id}.tar.gz`
     await tx.sql.upload.create({ data: { id, deploymentId: deployment.id, objectPath, expiresAt } })
     return objectPath
   })
-  return { uploadUrl: await ctx.tarballs.uploadUrl(objectPath, now, VALID), objectPath }
+  return { uploadUrl: await ctx.tarballs.uploadUrl(objectPath, now, URL_VALID_SECONDS), objectPath }
 }
 
 /** Each upload may take 200 MB of storage. Used and expired ones do not count. The deployment must be locked. */
-async function refuseTooMany({ settings }: RequestContext, tx: Tx, deploymentId: string): Promise<void> {
+async function requireUploadAllowance({ settings }: RequestContext, tx: Tx, deploymentId: string): Promise<void> {
   const most = settings.uploadsPerDeployment
   const [open] = await tx.sql.$queryRaw<{ count: number; seconds: number | null }[]>`
     SELECT count(*)::int AS count, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds FROM uploads

@@ -6,10 +6,10 @@
 import { McpDiscoveryError, McpUnavailableError, type RegisteredClient } from '../../domain/ports/oauth-client.ts'
 import { limited } from '../../platform/async/time-limit.ts'
 import type { OutboundRules } from '../../platform/http/outbound-address.ts'
-import type { Outbound } from './fetch.ts'
-import { authorizationServer } from './mcp-authorization-server.ts'
-import { type NewClient, register } from './mcp-registration.ts'
-import { protectedResource } from './mcp-resource.ts'
+import type { Outbound } from './guarded-fetch.ts'
+import { findAuthorizationServer } from './mcp-authorization-server.ts'
+import { type NewClient, registerClient } from './mcp-registration.ts'
+import { findProtectedResource } from './mcp-resource-metadata.ts'
 
 /** Milliseconds for all calls together: somebody waits for it. */
 const TIMEOUT_MS = 20_000
@@ -27,12 +27,12 @@ export async function registerForMcp(
 ): Promise<RegisteredClient> {
   return limited(timeoutMs, new AbortController().signal, async (signal) => {
     const asking = { outbound, rules, timeoutMs, signal }
-    const { resource, issuers, unnamed } = await protectedResource(asking, new URL(mcpServerUrl))
+    const { resource, issuers, unnamed } = await findProtectedResource(asking, new URL(mcpServerUrl))
     let wrong: unknown
     for (const issuer of issuers) {
       try {
-        const server = await authorizationServer(asking, issuer, unnamed)
-        const registered = await register(asking, server, client)
+        const server = await findAuthorizationServer(asking, issuer, unnamed)
+        const registered = await registerClient(asking, server, client)
         const { authUrl, tokenUrl, revocationUrl, userinfoUrl } = server
         return { ...registered, issuer: server.issuer, authUrl, tokenUrl, revocationUrl, userinfoUrl, resource }
       } catch (error) {

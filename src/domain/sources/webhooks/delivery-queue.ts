@@ -13,8 +13,8 @@ const LEASE_SECONDS = 60
 /** hours after which a delivery that can't be handled is given up */
 const GIVE_UP_HOURS = 24
 /** seconds until the second attempt, doubling up to the longest pause */
-const FIRST_PAUSE = 5
-const LONGEST_PAUSE = 600
+const FIRST_RETRY_SECONDS = 5
+const MAX_RETRY_SECONDS = 600
 
 export interface Delivery extends CommitWords {
   id: string
@@ -25,7 +25,7 @@ export interface Delivery extends CommitWords {
 }
 
 /** All open deliveries about the same branch or installation. */
-export interface Group {
+export interface DeliveryGroup {
   event: string
   installationId: number
   repository: string | null
@@ -35,7 +35,8 @@ export interface Group {
   deliveries: [Delivery, ...Delivery[]]
 }
 
-type Row = Delivery & Pick<Group, 'event' | 'repository' | 'repositoryId' | 'branch'> & { installationId: bigint }
+type Row = Delivery &
+  Pick<DeliveryGroup, 'event' | 'repository' | 'repositoryId' | 'branch'> & { installationId: bigint }
 
 /**
  * The time at which a round starts; null: nothing is due. Later deliveries wait for the next round, so that a stream of
@@ -50,7 +51,7 @@ export async function startOfRound(core: Core): Promise<Date | null> {
 }
 
 /** Leases the group of the oldest delivery that is due and was received before `until`; null: none is. */
-export async function takeGroup(core: Core, until: Date): Promise<Group | null> {
+export async function leaseGroup(core: Core, until: Date): Promise<DeliveryGroup | null> {
   const rows = await core.db.$transaction(async (sql) => {
     // one server at a time, or each of two could take a part of the same group
     await sql.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('pilothouse_gitprovider'))`
@@ -83,7 +84,7 @@ export async function takeGroup(core: Core, until: Date): Promise<Group | null> 
 }
 
 /** Whether the lease is still held; then it stays so until the transaction ends. */
-export async function lockLease(sql: Sql, { deliveries: [first] }: Group): Promise<boolean> {
+export async function lockLease(sql: Sql, { deliveries: [first] }: DeliveryGroup): Promise<boolean> {
   const locked = await sql.$queryRaw<unknown[]>`
     SELECT 1 FROM webhook_deliveries
     WHERE id = ${first.id} AND tries = ${first.tries} AND leased_until > clock_timestamp() ${toChange('webhook_deliveries')}`
@@ -91,29 +92,29 @@ export async function lockLease(sql: Sql, { deliveries: [first] }: Group): Promi
 }
 
 /** Marks deliveries as done. */
-export async function finish(core: Core, deliveries: Delivery[]): Promise<void> {
+export async function finishDeliveries(core: Core, deliveries: Delivery[]): Promise<void> {
   await core.db.$executeRaw`
-    UPDATE webhook_deliveries d SET finished_at = clock_timestamp(), leased_until = NULL ${stillHeld(deliveries)}`
+    UPDATE webhook_deliveries d SET finished_at = clock_timestamp(), leased_until = NULL ${whereLeased(deliveries)}`
 }
 
 /** Schedules another attempt, later each time, or gives up after a day. Returns how many were given up. */
-export async function postpone(core: Core, deliveries: Delivery[]): Promise<number> {
+export async function postponeDeliveries(core: Core, deliveries: Delivery[]): Promise<number> {
   const rows = await core.db.$queryRaw<{ givenUp: boolean }[]>`
     UPDATE webhook_deliveries d SET leased_until = NULL,
-      not_before = clock_timestamp() + make_interval(secs => least(${LONGEST_PAUSE}::float8, ${FIRST_PAUSE}::float8 * 2 ^ least(d.tries - 1, 20))),
+      not_before = clock_timestamp() + make_interval(secs => least(${MAX_RETRY_SECONDS}::float8, ${FIRST_RETRY_SECONDS}::float8 * 2 ^ least(d.tries - 1, 20))),
       finished_at = CASE WHEN d.received_at < clock_timestamp() - make_interval(hours => ${GIVE_UP_HOURS}::int) THEN clock_timestamp() END
-    ${stillHeld(deliveries)} RETURNING d.finished_at IS NOT NULL AS "givenUp"`
+    ${whereLeased(deliveries)} RETURNING d.finished_at IS NOT NULL AS "givenUp"`
   return rows.filter(({ givenUp }) => givenUp).length
 }
 
 /** Releases the lease without counting the attempt, because this server is stopping. */
-export async function release(core: Core, deliveries: Delivery[]): Promise<void> {
+export async function releaseDeliveries(core: Core, deliveries: Delivery[]): Promise<void> {
   await core.db
-    .$executeRaw`UPDATE webhook_deliveries d SET leased_until = NULL, tries = d.tries - 1 ${stillHeld(deliveries)}`
+    .$executeRaw`UPDATE webhook_deliveries d SET leased_until = NULL, tries = d.tries - 1 ${whereLeased(deliveries)}`
 }
 
 /** Restricts a statement to the deliveries whose lease is still held. */
-function stillHeld(deliveries: Delivery[]): Prisma.Sql {
+function whereLeased(deliveries: Delivery[]): Prisma.Sql {
   const ids = deliveries.map(({ id }) => id)
   const tries = deliveries.map((delivery) => delivery.tries)
   return Prisma.sql`FROM unnest(${ids}::text[], ${tries}::int[]) AS lease(id, tries) WHERE d.id = lease.id AND d.tries = lease.tries`

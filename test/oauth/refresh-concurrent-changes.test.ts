@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
-import { accessOf } from '../../src/domain/oauth/provider-access/access.ts'
+import { openProviderAccess } from '../../src/domain/oauth/provider-access/access.ts'
 import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
 import { sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -220,7 +220,7 @@ test.each([
     if (refused) {
       const provider = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: held.provider.id } })
       const token = { value: refreshToken!, hint: 'refresh_token' as const }
-      await core.oauth.revoke(accessOf(core.keyring, provider), rotating.revocationUrl, token)
+      await core.oauth.revoke(openProviderAccess(core.keyring, provider), rotating.revocationUrl, token)
     }
     release()
     expect((await asked).body.access_token).toBe(renewed.content.accessToken)

@@ -8,7 +8,7 @@ export interface CredentialInWorkspace {
 }
 
 /** What such a credential may do now. */
-export interface HoldingCredential extends CredentialInWorkspace {
+export interface ActiveCredential extends CredentialInWorkspace {
   rights: Pick<Actor, 'role' | 'secretsRead' | 'listenerId' | 'agentId'>
 }
 
@@ -18,17 +18,17 @@ export interface Queries {
 }
 
 /** Of `asked` those that are neither expired nor revoked and still of the workspace. One statement. */
-export async function holdingCredentials(
+export async function activeCredentials(
   queries: Queries,
   asked: readonly CredentialInWorkspace[],
-): Promise<HoldingCredential[]> {
+): Promise<ActiveCredential[]> {
   const values = [asked.map(({ credentialId }) => credentialId), asked.map(({ workspaceId }) => workspaceId)]
-  const { rows } = await queries.query<CredentialInWorkspace & HoldingCredential['rights']>(HOLDING, values)
+  const { rows } = await queries.query<CredentialInWorkspace & ActiveCredential['rights']>(ACTIVE_CREDENTIALS, values)
   return rows.map(({ credentialId, workspaceId, ...rights }) => ({ credentialId, workspaceId, rights }))
 }
 
 /** Ids are of one of the two, whichever it is. A session holds no longer than its key. */
-const HOLDING = `
+const ACTIVE_CREDENTIALS = `
   WITH asked AS (SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS asked(credential_id, workspace_id))
   SELECT k.id AS "credentialId", w.id AS "workspaceId", k.role, k.secrets_read OR k.role = 'admin' AS "secretsRead",
          k.listener_id AS "listenerId", k.agent_id AS "agentId"

@@ -12,7 +12,7 @@ const VALID_MINUTES = 15
 export const startInput = z.object({})
 
 /** The address leads back to the callback, once, until `expiresAt`. Role: admin. Throws ConflictError; ProviderUnavailableError. */
-export async function startInstall(
+export async function startInstallation(
   ctx: RequestContext,
   raw: RawInput,
 ): Promise<{ installUrl: string; expiresAt: Date }> {

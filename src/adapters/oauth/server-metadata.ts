@@ -8,26 +8,26 @@ import {
 } from 'oauth4webapi'
 import { OAuthFailure, type ProviderAccess, type PublishedEndpoints } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import { translated } from './failure.ts'
-import type { Outbound } from './fetch.ts'
+import { toOAuthFailure } from './failure.ts'
+import type { Outbound } from './guarded-fetch.ts'
 
 /** Each is asked twice, at the same time. */
-const MOST_ISSUERS = 5
+const MAX_ISSUERS = 5
 const TIMEOUT_MS = 10_000
 
 /**
  * The metadata whose `token_endpoint` is ours to the letter, at one of the issuers that the two URLs suggest. All null:
  * there is none. Throws OAuthFailure when none was found and the token endpoint's own server could not be asked.
  */
-export async function publishedBy(
+export async function findEndpoints(
   rules: OutboundRules,
   outbound: Outbound,
   access: Pick<ProviderAccess, 'authUrl' | 'tokenUrl'>,
 ): Promise<PublishedEndpoints> {
-  const asked = issuersOf(access).flatMap((issuer) =>
+  const asked = candidateIssuers(access).flatMap((issuer) =>
     (['oauth2', 'oidc'] as const).map(async (algorithm) => ({
       issuer,
-      ...(await metadataOf(outbound, issuer, algorithm)),
+      ...(await readMetadata(outbound, issuer, algorithm)),
     })),
   )
   const answers = await Promise.all(asked)
@@ -40,7 +40,9 @@ export async function publishedBy(
   }
   const { issuer, revocation_endpoint, userinfo_endpoint } = found.metadata
   const usable = (url: unknown) =>
-    typeof url === 'string' && mayHaveTokens(url, found.issuer, access.tokenUrl) && addressRefusal(rules, url) === null
+    typeof url === 'string' &&
+    mayReceiveTokens(url, found.issuer, access.tokenUrl) &&
+    addressRefusal(rules, url) === null
       ? url
       : null
   return { issuer, revocationUrl: usable(revocation_endpoint), userinfoUrl: usable(userinfo_endpoint) }
@@ -50,7 +52,7 @@ export async function publishedBy(
  * Tokens are sent there. Who has issued them may say where to: their own origin, or what the metadata at their own
  * origin names. Else whoever can set `auth_url` would direct other people's tokens to a server of their own.
  */
-function mayHaveTokens(url: string, issuer: URL, tokenUrl: string): boolean {
+function mayReceiveTokens(url: string, issuer: URL, tokenUrl: string): boolean {
   const { origin } = new URL(tokenUrl)
   return issuer.origin === origin || (URL.canParse(url) && new URL(url).origin === origin)
 }
@@ -59,17 +61,17 @@ function mayHaveTokens(url: string, issuer: URL, tokenUrl: string): boolean {
  * The origins, and the parts of the paths that may name a tenant: `https://id.test/realms/a`. The shortest first: it is
  * mostly that.
  */
-export function issuersOf({ authUrl, tokenUrl }: Pick<ProviderAccess, 'authUrl' | 'tokenUrl'>): URL[] {
-  const both = [new URL(tokenUrl), new URL(authUrl)].map((url) => prefixesOf(url))
+export function candidateIssuers({ authUrl, tokenUrl }: Pick<ProviderAccess, 'authUrl' | 'tokenUrl'>): URL[] {
+  const both = [new URL(tokenUrl), new URL(authUrl)].map((url) => urlPrefixes(url))
   const depth = Math.max(...both.map((prefixes) => prefixes.length))
   const all = Array.from({ length: depth }, (_, i) => both.flatMap((prefixes) => prefixes[i] ?? [])).flat()
   const unique = [...new Set(all)]
   // of two paths at one server, what they have in common tells more than what they don't
   const common = unique.filter((prefix) => both.every((prefixes) => prefixes.includes(prefix)))
-  return [...new Set([...common, ...unique])].slice(0, MOST_ISSUERS).map((prefix) => new URL(prefix))
+  return [...new Set([...common, ...unique])].slice(0, MAX_ISSUERS).map((prefix) => new URL(prefix))
 }
 
-function prefixesOf(url: URL): string[] {
+function urlPrefixes(url: URL): string[] {
   const parts = url.pathname.split('/').filter((part) => part !== '')
   // the last part names the endpoint itself
   const longer = parts.slice(0, -1).map((_, i) => [url.origin, ...parts.slice(0, i + 1)].join('/'))
@@ -80,7 +82,7 @@ function prefixesOf(url: URL): string[] {
  * Neither of both: it was answered, and is no metadata of this issuer. Redirects are not followed: metadata that comes
  * from elsewhere would not be the issuer's word.
  */
-async function metadataOf(
+async function readMetadata(
   outbound: Outbound,
   issuer: URL,
   algorithm: 'oauth2' | 'oidc',
@@ -92,7 +94,7 @@ async function metadataOf(
   try {
     response = await discoveryRequest(issuer, options)
   } catch (error) {
-    return { failure: translated(error, 'metadata') }
+    return { failure: toOAuthFailure(error, 'metadata') }
   }
   // in trouble, it says nothing about what it publishes otherwise
   if (response.status >= 500) return { failure: new OAuthFailure('unusable', `answered ${response.status}`) }

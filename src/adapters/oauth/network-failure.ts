@@ -2,7 +2,7 @@
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 
 /** Whoever gave the address has to mend it: it would be of no use to try again. */
-export class WrongAddress extends OAuthFailure {
+export class WrongAddressFailure extends OAuthFailure {
   constructor(message: string) {
     super('unreachable', message)
   }
@@ -37,16 +37,16 @@ const UNANSWERED: Record<string, string> = {
  * Puts an error of the network into words: nothing of the error itself but its code, which is this machine's.
  * `connected`: whether there was a connection that was ready to be written to.
  */
-export function failureOf(error: unknown, connected: boolean): OAuthFailure {
+export function toNetworkFailure(error: unknown, connected: boolean): OAuthFailure {
   if (error instanceof OAuthFailure) return error
   const code = codeOf(error)
   if (connected)
     return new OAuthFailure('unanswered', UNANSWERED[code] ?? `sent an answer that cannot be read (${code})`)
-  if (code === 'ENOTFOUND') return new WrongAddress('has a host name that is not known')
-  return new OAuthFailure('unreachable', UNREACHABLE[code] ?? unnamed(code))
+  if (code === 'ENOTFOUND') return new WrongAddressFailure('has a host name that is not known')
+  return new OAuthFailure('unreachable', UNREACHABLE[code] ?? describeCode(code))
 }
 
-function unnamed(code: string): string {
+function describeCode(code: string): string {
   if (UNTRUSTED.test(code)) return `has a certificate that is not trusted (${code})`
   if (NO_TLS.test(code)) return `speaks no TLS that works (${code})`
   return `cannot be reached (${code})`
