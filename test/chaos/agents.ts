@@ -1,4 +1,4 @@
-/** What happens to the servers of an agent in use: no request of its users may fail, and no stream may be cut. */
+/** Scenarios for the servers of an agent in use: no request of its users may fail, and no stream may be cut. */
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
@@ -21,9 +21,9 @@ import type { Scenario } from './main.ts'
 import { overload } from './overload.ts'
 
 const SETTINGS = { APP_PORTS: '21600-21649' }
-/** how often a server is ended, and comes back */
+/** How often a server is ended and started again. */
 const TIMES = Number(process.env.CHAOS_TIMES ?? 5)
-/** ms that the database is away */
+/** Duration of a database outage, in ms. */
 const AWAY = Number(process.env.CHAOS_AWAY_SECONDS ?? 60) * 1000
 
 export const agentScenarios: readonly Scenario[] = [
@@ -48,7 +48,7 @@ async function at(options: SteadyPlaceOptions, run: (place: SteadyPlace) => Prom
   }
 }
 
-/** On a Postgres of its own, which no server starts or ends. */
+/** Runs a scenario on a Postgres that the scenario, not a server, starts and stops. */
 async function onDatabase(run: (place: SteadyPlace, databaseUrl: string) => Promise<boolean>): Promise<boolean> {
   const dataDir = newDataDir()
   const embedded = await startEmbedded({ dataDir })
@@ -61,7 +61,7 @@ async function onDatabase(run: (place: SteadyPlace, databaseUrl: string) => Prom
   }
 }
 
-/** `agents`: how many may have answered, one after the other. */
+/** `agents`: names of the agents that may have answered, in order. */
 function well(what: string, { requests, failed, cut, agents, backwards, slowest }: Report, expected = 1): boolean {
   console.log(
     `  ${what}: ${requests} requests, ${failed.length} failed, ${cut.length} streams cut, ${agents.length} agents, slowest ${slowest} ms`,
@@ -83,7 +83,7 @@ async function restarts(place: SteadyPlace): Promise<boolean> {
   return right
 }
 
-/** `rm -rf node_modules && npm ci` beneath it, then another checkout, then the first one again. */
+/** Deletes and reinstalls node_modules under the server, then switches to another checkout and back. */
 async function upgrades(place: SteadyPlace): Promise<boolean> {
   const [first, second] = [await checkout(), await checkout({ another: true })]
   try {
@@ -110,7 +110,7 @@ async function upgrades(place: SteadyPlace): Promise<boolean> {
   }
 }
 
-/** The embedded Postgres is stopped, crashes, and stands still. */
+/** Stops, crashes and freezes the embedded Postgres. */
 async function embeddedPostgres(place: SteadyPlace): Promise<boolean> {
   const server = await place.start()
   const agent = await place.deploy('one')
@@ -193,7 +193,7 @@ async function switches(place: SteadyPlace): Promise<boolean> {
       const greeting = `after ${n}`
       await place.reaches(agent.id, await place.update(agent.id, greeting), 'DEPLOYED')
       await client.meets((answer) => answer.greeting === greeting)
-      // longer than anything of the switch itself takes: the old streams go on
+      // wait longer than the switch takes, so the old streams continue after it
       await pause(AWAY)
     })
     right = well('a new revision, and its streams for a minute after it', report, 2) && right
@@ -201,7 +201,7 @@ async function switches(place: SteadyPlace): Promise<boolean> {
   return right
 }
 
-/** How long nobody answered, when the supervisor's processes are killed. */
+/** Measures the outage after the supervisor's processes are killed. */
 async function supervisorKilled(place: SteadyPlace): Promise<boolean> {
   await place.start()
   const agent = await place.deploy('one')
@@ -237,7 +237,7 @@ async function rollback(place: SteadyPlace): Promise<boolean> {
   return right
 }
 
-/** Asks again and again until there is an answer of which this is true. */
+/** Repeats a request until an answer satisfies the predicate. */
 async function answers(agent: Deployed, wanted: (answer: Report['agents'][number]) => boolean) {
   for (;;) {
     try {
@@ -245,7 +245,7 @@ async function answers(agent: Deployed, wanted: (answer: Report['agents'][number
       const answer = response.ok && ((await response.json()) as Report['agents'][number])
       if (answer && wanted(answer)) return answer
     } catch {
-      // nobody listens at this moment
+      // no process listens at this moment
     }
     await pause(5)
   }

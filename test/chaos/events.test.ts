@@ -1,12 +1,12 @@
-// The short form of `npm run chaos -- events`: two servers, subscribers of every kind, each fault once. How fast the machine is
-// decides how long it takes, not how it ends.
+// The short form of `npm run chaos -- events`: two servers, subscribers of every kind, each fault once. A slow machine
+// makes it longer, not different.
 import { expect, test } from 'vitest'
 import { print, totalOf } from './events/report.ts'
 import { run } from './events/run.ts'
 
 const EVENTS = 1000
 
-test('no subscriber loses an event, gets one twice or out of order while servers, connections and Postgres break', async () => {
+test('no subscriber loses, doubles or reorders an event while servers, connections and Postgres break', async () => {
   const report = await run({
     seed: Date.now() % 1_000_000,
     events: EVENTS,

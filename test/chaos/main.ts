@@ -1,7 +1,6 @@
 /**
- * `npm run chaos`: what may happen to servers, connections and their Postgres while clients follow what they do, in three
- * minutes. `npm run chaos -- NAME …` runs other scenarios, `all` every one of them: again and again and for long, under a
- * server and an agent in use. Ends with 1 if anything is not as it must be.
+ * `npm run chaos`: faults of servers, connections and Postgres while clients follow events, in three minutes. `npm run
+ * chaos -- NAME …` runs other scenarios, `all` every one. Exits with 1 on any violation.
  */
 import { agentScenarios } from './agents.ts'
 import { eventStreams } from './events/events.ts'

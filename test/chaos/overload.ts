@@ -1,15 +1,15 @@
-/** Many deployments are created at the same moment on a machine that others keep busy. */
+/** Many deployments are created concurrently on a busy machine. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { pause, type SteadyPlace } from '../support/steady/place.ts'
 
 const CREATES = Number(process.env.CHAOS_CREATES ?? 60)
 const BUSY_LOOPS = Number(process.env.CHAOS_BUSY_LOOPS ?? 8)
-/** ms for all of them */
+/** Time limit in ms for all of them. */
 const LIMIT_MS = 30 * 60_000
-/** ms, of the slowest of a hundred reads */
+/** Limit in ms for the slowest of a hundred reads. */
 const MOST_P99_MS = 3000
 
-/** All end DEPLOYED, reads stay quick, and no lease is lost. */
+/** All must end DEPLOYED, reads must stay fast, and no lease may be lost. */
 export async function overload(place: SteadyPlace): Promise<boolean> {
   const server = await place.start()
   const { id } = await place.deploy('first')
@@ -33,7 +33,7 @@ export async function overload(place: SteadyPlace): Promise<boolean> {
   }
 }
 
-/** Reads again and again until `over`. */
+/** Reads repeatedly until `over`. */
 async function watch(place: SteadyPlace, id: string, url: string, over: Promise<unknown>) {
   let isOver = false
   void over.then(() => {

@@ -1,4 +1,4 @@
-/** Postgres is restarted twenty times under a server in use. */
+/** Restarts Postgres twenty times under a server in use. */
 import { restartUnderLoad } from '../support/restarts.ts'
 
 const TIMES = 20

@@ -1,9 +1,10 @@
-// The short form of `npm run chaos -- retries`: writes that are each sent three times while answers get lost and a server is killed.
+// The short form of `npm run chaos -- retries`: each write is sent three times while answers get lost and a server is
+// killed.
 import { expect, test } from 'vitest'
 import { print } from './retries/retries.ts'
 import { storm } from './retries/storm.ts'
 
-test('of writes that are each sent three times with their key, over two servers of which one is killed, each is done once and answered alike', async () => {
+test('a write that is sent three times with its key, over two servers of which one is killed, takes effect once and gets equal answers', async () => {
   const report = await storm({
     seed: Date.now() % 1_000_000,
     writes: 42,

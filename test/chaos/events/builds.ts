@@ -1,6 +1,6 @@
 /**
- * Deployments that the servers' own workers hold, so that a server which stands still loses leases: revisions whose builds fail,
- * since there is no such repository.
+ * Deployments held by the servers' own workers, so that a paused server loses leases. Their builds fail because the
+ * repository does not exist.
  */
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -9,7 +9,7 @@ import type { Place } from './place.ts'
 import { pause } from './waiting.ts'
 
 export interface Builds {
-  /** of the deployments */
+  /** ids of the deployments */
   ids: readonly string[]
   stop(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Calls of the admin over REST and GraphQL, to whichever server runs. */
+/** Calls of an admin over REST and GraphQL, to any running server. */
 import { randomUUID } from 'node:crypto'
 import { KEY, type Place } from './place.ts'
 import { pause } from './waiting.ts'
@@ -9,20 +9,20 @@ export interface Call {
   body?: object
 }
 
-/** ms; a server that was paused in the middle of it, or lost its database, answers later or never */
+/** Timeout in ms: a server that was paused, or lost its database, during the call may never answer. */
 const LONGEST = 10_000
 
 export class Calls {
   readonly #place: Place
   #turn = 0
-  /** how often each answer came that was no success; `none`: nobody answered */
+  /** Number of unsuccessful answers by status; `none`: no answer. */
   readonly refused: Record<string, number> = {}
 
   constructor(place: Place) {
     this.#place = place
   }
 
-  /** Again and again until a server answers with a success. */
+  /** Repeats the call until a server answers with success. */
   // biome-ignore lint/suspicious/noExplicitAny: a body as the API presents it
   async untilDone(call: Call): Promise<any> {
     for (;;) {
@@ -32,7 +32,7 @@ export class Calls {
     }
   }
 
-  /** The body of a success; null of everything else. */
+  /** The body of a success; null for every other answer. */
   // biome-ignore lint/suspicious/noExplicitAny: a body as the API presents it
   async once({ method, path, body }: Call): Promise<any> {
     const server = this.#next()
@@ -53,7 +53,7 @@ export class Calls {
     return null
   }
 
-  /** A new key of the workspace. */
+  /** Creates a key of the workspace. */
   async newKey(input: { role: string; listenerId?: string }): Promise<{ id: string; key: string }> {
     const query = `mutation($input: CreateApiKeyInput!) { createApiKey(input: $input) {
       ... on CreateApiKeySuccess { key apiKey { id } } ... on Error { message } } }`
@@ -67,7 +67,7 @@ export class Calls {
     return (await this.untilDone({ method: 'POST', path: '/v2/listeners', body })).id
   }
 
-  /** Deployments of an image, which this listener has to work. */
+  /** Creates deployments of an image for this listener. */
   async newDeployments(count: number, name: string, listenerId: string): Promise<{ id: string; revisionId: string }[]> {
     const made: { id: string; revisionId: string }[] = []
     for (let i = 0; i < count; i++) {
@@ -84,7 +84,7 @@ export class Calls {
     return made
   }
 
-  /** In turn; one that is paused would only keep the caller waiting. */
+  /** Uses the servers in turn and skips paused ones, which would not answer. */
   #next() {
     const up = this.#place.servers.filter(({ state }) => state === 'up')
     return up[this.#turn++ % up.length]

@@ -1,4 +1,4 @@
-/** `npm run chaos -- events`: no subscriber loses an event, gets one twice, or out of order, whatever breaks. */
+/** `npm run chaos -- events`: no subscriber loses, doubles or reorders an event during any fault. */
 import { FAULTS, type Fault } from './faults.ts'
 import { print, totalOf } from './report.ts'
 import { run } from './run.ts'

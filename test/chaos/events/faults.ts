@@ -1,4 +1,4 @@
-/** What happens to the servers, their connections and their Postgres. Each fault resolves when everything is there again. */
+/** Faults of the servers, their connections and their Postgres. Each fault resolves when everything works again. */
 import { LISTEN, type Place, type Server } from './place.ts'
 import type { Random } from './random.ts'
 import type { Subscriber } from './subscribers/subscriber.ts'
@@ -8,15 +8,15 @@ export interface Struck {
   place: Place
   random: Random
   subscribers: readonly Subscriber[]
-  /** s: the lease that a paused server loses */
+  /** Lease in s that a paused server loses. */
   lease: number
-  /** ms that something is silent or away */
+  /** Duration in ms of a silence or an outage. */
   awhile: number
-  /** Complains of what is not as it must be. */
+  /** Reports a violated expectation. */
   wrong(what: string): void
 }
 
-/** ms in which a server that is asked to stop has to end */
+/** Time in ms that a stopping server has to end. */
 const STOPS_WITHIN = 10_000
 
 const oneThatRuns = ({ place, random }: Struck): Server =>
@@ -28,7 +28,7 @@ async function kill(struck: Struck, server: Server): Promise<void> {
   await start(struck, server)
 }
 
-/** Half of the clients come over, so that the next fault meets streams wherever it strikes. */
+/** Moves half of the clients to the server, so that the next fault meets streams on both. */
 async function start({ place, random, subscribers }: Struck, server: Server): Promise<void> {
   await place.start(server)
   for (const one of subscribers) if (one.stream?.server !== server && random.next() < 0.5) one.leave()
@@ -43,7 +43,7 @@ export const FAULTS = {
   },
   async 'SIGTERM to a server'(struck) {
     const server = oneThatRuns(struck)
-    // one that reads slowly hears it later, or was cut off before; one that was made silent hears nothing
+    // a slow reader gets it later or was cut off before; a silenced connection gets nothing
     const streams = struck.subscribers
       .filter(({ slow, asks, hasBegun }) => !slow && !asks && hasBegun)
       .flatMap(({ kind, stream }) =>
@@ -64,7 +64,7 @@ export const FAULTS = {
     const { place, random, lease } = struck
     const server = oneThatRuns(struck)
     place.pause(server)
-    // some of its clients leave, the others are there when it goes on
+    // some of its clients leave, the others are still connected when it continues
     await pause(random.below(1000))
     server.clients.cut(0.5, random.next)
     await pause(lease * 1000 + 500)
@@ -94,7 +94,7 @@ export const FAULTS = {
     await place.restartPostgres('immediate')
   },
   async 'LISTEN cut'({ place }) {
-    // after an absence of the database they are back within seconds
+    // after a database outage they return within seconds
     await untilTrue(async () => (await place.cutListen()) > 0)
   },
   async 'LISTEN silent'({ place, awhile }) {

@@ -1,6 +1,6 @@
 /**
- * The program of a listener as far as the control plane sees one: claims whatever there is, over either server, and works it off
- * at once, most steps with success. What is not answered is said again.
+ * A listener as the control plane sees it: it claims everything, over either server, and completes each step
+ * immediately, mostly with success. Unanswered calls are repeated.
  */
 import { pino } from 'pino'
 import { ClaimLostError } from '../../../src/domain/errors/errors.ts'
@@ -10,11 +10,11 @@ import type { Place } from './place.ts'
 import type { Random } from './random.ts'
 import { pause } from './waiting.ts'
 
-/** s */
+/** in s */
 const LEASE = 5
-/** ms for an answer: a server that is paused gives none */
+/** Timeout in ms: a paused server does not answer. */
 const LONGEST = 2000
-/** One of so many deploys fails. */
+/** One deploy in this many fails. */
 const FAILS = 10
 
 export interface Holder {
@@ -56,7 +56,7 @@ export function startHolder(place: Place, of: { listenerId: string; key: string 
     await Promise.all(working)
   }
 
-  /** Until its claim is lost or this ends. */
+  /** Works on a claim until it is lost or the holder stops. */
   async function work(claim: Claim): Promise<void> {
     const { claimId, token } = claim
     let { step, generation } = claim

@@ -1,6 +1,7 @@
 /**
- * Most of the events: revisions that are run again and again, in this process, on the servers' database, with the domain's
- * own transactions and `transition()`. Each commit has one to five whole lives, so that nobody else finds anything to do.
+ * Writes most of the events: runs revisions repeatedly in this process, on the servers' database, with the domain's
+ * own transactions and `transition()`. Each commit contains one to five complete lives, so no worker finds an open
+ * step.
  */
 import path from 'node:path'
 import { pino } from 'pino'
@@ -15,7 +16,7 @@ import { type Place, SECRETS_KEYS } from './place.ts'
 import type { Random } from './random.ts'
 import { pause } from './waiting.ts'
 
-/** What a revision passes through in one commit. */
+/** The statuses of a revision in one commit. */
 const LIVES = [
   ['QUEUED', 'AWAITING_DEPLOY', 'DEPLOYING', 'DEPLOYED'],
   ['QUEUED', 'AWAITING_DEPLOY', 'DEPLOYING', 'DEPLOY_FAILED'],
@@ -28,7 +29,7 @@ export interface Movers {
   stop(): Promise<void>
 }
 
-/** `ahead`: whether enough has been written for now. The revisions have to be at an end. */
+/** `ahead`: whether enough is written for now. The revisions must have ended. */
 export async function startMovers(
   place: Place,
   moved: readonly { id: string; revisionId: string }[],
@@ -68,7 +69,7 @@ export async function startMovers(
   async function move({ id, revisionId }: { id: string; revisionId: string }): Promise<void> {
     while (!stopped) {
       if (ahead()) await pause(10)
-      // the database is away; whether it was written stands in the log
+      // the database is unavailable; the log tells whether the commit succeeded
       else await life(id, revisionId).catch(() => pause(50))
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Two real servers on one Postgres, each of which can be killed, paused, ended and started again where it was, with a TCP
- * proxy before each of them (connections of its clients are cut there) and one between it and Postgres.
+ * Two real servers on one Postgres. Each can be killed, paused, ended and restarted. A TCP proxy in front of each
+ * server can cut client connections; another one sits in front of Postgres.
  */
 import { once } from 'node:events'
 import { mkdir, rm } from 'node:fs/promises'
@@ -18,14 +18,14 @@ import { pause, untilTrue } from './waiting.ts'
 export const KEY = 'cpk_chaos_events_admin_key'
 export const SECRETS_KEYS = `k:${Buffer.alloc(32, 1).toString('base64')}`
 
-/** application_name of the connections that LISTEN */
+/** application_name of the connections that LISTEN. */
 export const LISTEN = 'pilothouse listen'
 
 export interface Server {
   name: string
-  /** its own address, through nothing */
+  /** Its own address, without a proxy. */
   direct: string
-  /** through the proxy whose connections are cut */
+  /** Its address through the proxy that cuts connections. */
   url: string
   state: 'up' | 'paused' | 'down'
   running: RunningServer | null
@@ -35,23 +35,23 @@ export interface Server {
 
 export interface Place {
   servers: readonly Server[]
-  /** of the servers and whoever acts as one */
+  /** DATABASE_URL of the servers and of programs that act as one. */
   dataDir: string
-  /** of the servers' `directory` integration */
+  /** id of the servers' `directory` integration. */
   gitDirectory: string
-  /** direct */
+  /** Direct address of Postgres. */
   databaseUrl: string
-  /** Starts one that is down, where it was. */
+  /** Starts a stopped server with the same settings. */
   start(server: Server): Promise<void>
-  /** Resolves with how the process has ended. */
+  /** Resolves with the exit of the process. */
   end(server: Server, signal: 'SIGTERM' | 'SIGKILL'): Promise<{ code: number | null; ms: number }>
   pause(server: Server): void
   resume(server: Server): void
-  /** `fast`: with a word to every session; `immediate`: as in a crash. Resolves when another Postgres answers. */
+  /** `fast`: Postgres notifies every session; `immediate`: as in a crash. Resolves when a new Postgres answers. */
   restartPostgres(how: 'fast' | 'immediate'): Promise<void>
-  /** Ends the sessions that LISTEN, of every server. How many. */
+  /** Ends the LISTEN sessions of all servers and returns their number. */
   cutListen(): Promise<number>
-  /** Rows of a statement on a connection of its own, tried again while the database is away. */
+  /** Returns the rows of a statement on a separate connection; retries while the database is unavailable. */
   rows<T extends pg.QueryResultRow>(sql: string, values?: unknown[]): Promise<T[]>
   close(): Promise<void>
 }
@@ -59,7 +59,7 @@ export interface Place {
 export async function openPlace(settings: Record<string, string>): Promise<Place> {
   const dataDir = newDataDir()
   await mkdir(dataDir, { mode: 0o711 })
-  // no fsync: the machine does not fail. But what was committed has to survive a crash of Postgres
+  // no fsync, because the machine does not fail; but commits must survive a crash of Postgres
   const postgres = await startEmbedded({ dataDir, settings: { fsync: 'off', max_connections: '200' } })
   const servers: Server[] = []
   const place: Place = {
@@ -117,7 +117,7 @@ export async function openPlace(settings: Record<string, string>): Promise<Place
         client.on('error', () => {})
         try {
           await client.connect()
-          // biome-ignore lint/suspicious/noExplicitAny: whoever asks knows the columns
+          // biome-ignore lint/suspicious/noExplicitAny: the caller knows the columns
           return (await client.query(sql, values)).rows as any
         } catch (error) {
           if (!isOutage(error)) throw error
@@ -140,7 +140,7 @@ export async function openPlace(settings: Record<string, string>): Promise<Place
   }
   try {
     for (const name of ['A', 'B']) servers.push(await newServer(name, postgres))
-    // one after the other: the first one makes the tables
+    // one after the other, because the first creates the tables
     for (const server of servers) await place.start(server)
   } catch (error) {
     await place.close()
@@ -155,10 +155,13 @@ async function newServer(name: string, postgres: Embedded): Promise<Server> {
   return { name, direct, url: clients.url.replace(/\/$/, ''), state: 'down', running: null, clients, database }
 }
 
-/** A SQLSTATE of the classes "connection" and "operator intervention", or no SQLSTATE: Postgres did not answer. */
+/**
+ * True for a SQLSTATE of the classes "connection" and "operator intervention", or no SQLSTATE: Postgres did not
+ * answer.
+ */
 function isOutage(error: unknown): boolean {
   const { code } = error as { code?: string }
-  // a socket that closes gives EPIPE, which looks like a SQLSTATE
+  // a closing socket gives EPIPE, which looks like a SQLSTATE
   return code === undefined || code === 'EPIPE' || !/^[0-9A-Z]{5}$/.test(code) || /^(08|57)/.test(code)
 }
 

@@ -1,4 +1,7 @@
-/** Who listens: clients of every transport, of the workspace and of single deployments, fast and slow ones, early and late. */
+/**
+ * The subscribers: clients of every transport, of the workspace and of single deployments, fast and slow, early and
+ * late.
+ */
 import type { Place } from './place.ts'
 import { graphqlSse } from './subscribers/graphql-sse.ts'
 import { restPages, restSse } from './subscribers/rest.ts'
@@ -10,15 +13,15 @@ import type { Wire } from './subscribers/wire.ts'
 interface Kind {
   name: string
   wire: Wire
-  /** only changes of status */
+  /** Only status changes. */
   status?: true
-  /** no stream: it asks again and again */
+  /** Polls instead of streaming. */
   asks?: true
-  /** a client who begins with the present is not told where that is */
+  /** A client that begins with the present is not told its position. */
   silent?: true
 }
 
-/** They follow the workspace and its deployments at full speed. */
+/** Kinds that follow the workspace and its deployments at full speed. */
 const KINDS: readonly Kind[] = [
   { name: 'SSE, revisionStatusChanged', wire: graphqlSse(), status: true },
   { name: 'SSE, revisionStatusChanged, other fields', wire: graphqlSse('other'), status: true },
@@ -31,26 +34,26 @@ const KINDS: readonly Kind[] = [
 
 export interface Population {
   all: readonly Subscriber[]
-  /** those with the key that is going to be revoked */
+  /** Subscribers with the key that will be revoked. */
   revoked: readonly Subscriber[]
-  /** Those who begin late, at the beginning of the log. */
+  /** Adds subscribers that begin late, at the start of the log. */
   late(): void
   close(): Promise<void>
 }
 
 export interface PopulationOptions {
   place: Place
-  /** good to the end, and the one that is going to be revoked */
+  /** A lasting key, and one that will be revoked. */
   keys: { good: string; revoked: string }
-  /** cursor behind which they begin */
+  /** Cursor after which they begin. */
   after: string
-  /** whose events some of them follow; there is one at least of each */
+  /** Deployments that some of them follow; at least one subscriber each. */
   deployments: readonly string[]
-  /** how many of a kind follow the workspace */
+  /** Subscribers of each kind that follow the workspace. */
   each: number
-  /** events so far */
+  /** Returns the number of events so far. */
   written: () => number
-  /** events that are written while a slow reader stands still */
+  /** Events written while a slow reader pauses. */
   still: number
 }
 

@@ -1,12 +1,12 @@
-/** Numbers that look random and are the same again for the same seed (mulberry32), so that a run can be repeated. */
+/** Pseudo-random numbers that repeat for the same seed (mulberry32), so that a run can be repeated. */
 
 export interface Random {
-  /** from 0 to 1 */
+  /** Returns a number from 0 to 1. */
   next(): number
-  /** a whole number from 0 up to `below` */
+  /** Returns an integer from 0 to `below`, exclusive. */
   below(below: number): number
   one<T>(of: readonly T[]): T
-  /** a copy in another order */
+  /** Returns a shuffled copy. */
   shuffled<T>(all: readonly T[]): T[]
 }
 

@@ -1,9 +1,9 @@
-/** What a run has found, in lines. */
+/** Prints the results of a run. */
 import { NONE, type Verdict } from './truth.ts'
 
 export interface Kind extends Verdict {
   subscribers: number
-  /** how often their streams ended before their time, in each way */
+  /** Number of early ends of their streams, by kind of end. */
   ends: Record<string, number>
 }
 
@@ -11,13 +11,13 @@ export interface Report {
   seed: number
   written: number
   kinds: Record<string, Kind>
-  /** `again`: how often one had to ask again, since its server was gone */
+  /** `again`: number of repeated requests after a server went away. */
   waits: { answered: number; again: number }
-  /** what else is not as it must be */
+  /** Other violated expectations. */
   wrong: readonly string[]
-  /** how often each thing happened */
+  /** Number of times that each fault happened. */
   faults: Record<string, number>
-  /** answers to writers that were no success */
+  /** Number of unsuccessful answers to writers. */
   refused: Record<string, number>
 }
 

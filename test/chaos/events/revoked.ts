@@ -1,8 +1,8 @@
-/** A key that is revoked while its streams are open: they end, and no other. */
+/** Revokes a key while its streams are open: its streams must end, and no others. */
 import type { Calls } from './calls.ts'
 import type { Subscriber } from './subscribers/subscriber.ts'
 
-/** Resolves with how long the last of its streams went on, in ms, when no new one is to be had. */
+/** Resolves with the time in ms until the last of its streams ended and no new one can be opened. */
 export async function revoke(calls: Calls, keyId: string, its: readonly Subscriber[]): Promise<number> {
   const query = `mutation($id: ID!) { revokeApiKey(input: { apiKeyId: $id }) { ... on Error { message } } }`
   await calls.untilDone({ method: 'POST', path: '/graphql', body: { query, variables: { id: keyId } } })

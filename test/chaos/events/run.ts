@@ -1,6 +1,6 @@
 /**
- * Subscribers on two servers while revisions move at full speed and everything between them breaks: what did each of them get,
- * compared with the log as it is at the end?
+ * Runs subscribers on two servers while revisions move at full speed and faults happen, then compares what each
+ * subscriber got with the final log.
  */
 import { startBuilds } from './builds.ts'
 import { Calls } from './calls.ts'
@@ -17,32 +17,32 @@ import { prepareWriters } from './writers.ts'
 
 export interface Plan {
   seed: number
-  /** events that are to be written, at least */
+  /** Minimum number of events to write. */
   events: number
-  /** ms in which they are written at best: not faster, so that there is something to be seen of every fault */
+  /** Minimum time in ms for writing them, so that every fault overlaps with events. */
   pace: number
-  /** ms from the beginning of the run after which no more is written, however few they are */
+  /** Time in ms from the start after which writing stops, even below the minimum. */
   atMost: number
-  /** what happens; in an order of the seed's, and again from the beginning while events are written */
+  /** Faults, in an order chosen by the seed; repeated while events are written. */
   faults: readonly Fault[]
-  /** deployments, by who moves their revisions: callers of the API, movers, the servers' own workers */
+  /** Number of deployments moved by callers of the API, by movers and by the servers' own workers. */
   writers: { called: number; moved: number; built: number }
-  /** s: of the leases of the servers' own workers; a server is paused for longer */
+  /** Lease in s of the servers' own workers; a server is paused for longer. */
   lease: number
-  /** ms that something is silent or away */
+  /** Duration in ms of a silence or an outage. */
   awhile: number
-  /** ms from a revocation to the end of the last stream of its key */
+  /** Time limit in ms from a revocation to the end of the last stream of its key. */
   revokedWithin: number
-  /** clients that wait for the end of a revision */
+  /** Number of clients that wait for the end of a revision. */
   waiters: number
-  /** subscribers of each kind */
+  /** Subscribers of each kind. */
   each: number
 }
 
-/** ms without any delivery after which nobody gets anything any more, and in all after the last event */
+/** Time in ms without deliveries after which none will come, and the limit after the last event. */
 const STILL = 15_000
 const LATEST = 40_000
-/** ms for the answers that are waited for when enough was written */
+/** Time in ms for outstanding answers after enough was written. */
 const WAITERS_HAVE = 20_000
 
 export async function run(plan: Plan): Promise<Report> {
@@ -73,7 +73,7 @@ async function runAt(place: Place, plan: Plan, late: () => boolean): Promise<Rep
     after: before.cursor(begin),
     deployments: [writers.called[0]!, writers.moved[0]!, ...builds.ids.slice(0, 1)],
     each: plan.each,
-    // nobody stands still when there is nothing more to come
+    // a slow reader must not pause when no more events come
     written: () => (counting ? written : Number.POSITIVE_INFINITY),
     still: plan.events / 5,
   })
@@ -111,7 +111,7 @@ async function runAt(place: Place, plan: Plan, late: () => boolean): Promise<Rep
     }
     if (late()) break
     await strike(deck.pop()!)
-    // the same number of events between two of them, however fast the machine is
+    // the same number of events between two faults, on machines of any speed
     const next = written + chance.below(plan.events / plan.faults.length / 2)
     await untilTrue(() => written >= next || over())
   }
@@ -140,7 +140,7 @@ async function runAt(place: Place, plan: Plan, late: () => boolean): Promise<Rep
   }
 }
 
-/** Until everybody has everything, or nobody gets anything any more. */
+/** Waits until all subscribers are complete, or none receives anything any more. */
 async function untilDelivered({ all, revoked }: Population, log: Log): Promise<void> {
   const count = () => all.reduce((sum, { got }) => sum + got.length, 0)
   const began = performance.now()

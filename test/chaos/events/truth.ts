@@ -1,4 +1,4 @@
-/** The log at the end, and what each subscriber should have got of it: every event of its scope behind where it began, once, in order. */
+/** The final log, and the comparison with each subscriber: every event of its scope after its start, once, in order. */
 import { eventCursor } from '../../../src/domain/events/cursor.ts'
 import type { Place } from './place.ts'
 import type { Subscriber } from './subscribers/subscriber.ts'
@@ -11,15 +11,15 @@ interface Row {
   revisionId: string | null
   to: string | null
   attempt: number | null
-  /** ms */
+  /** in ms */
   at: number
 }
 
 export interface Log {
   rows: readonly Row[]
-  /** sequence numbers by cursor */
+  /** Sequence numbers by cursor. */
   at: ReadonlyMap<string, number>
-  /** cursor of a sequence number */
+  /** Cursors by sequence number. */
   cursor(sequence: number): string
 }
 
@@ -28,13 +28,13 @@ export interface Verdict {
   lost: number
   doubled: number
   outOfOrder: number
-  /** what is not in the log, not of its scope, or says something else */
+  /** Events that are not in the log, not of its scope, or have different content. */
   wrong: number
 }
 
 export const NONE: Verdict = { delivered: 0, lost: 0, doubled: 0, outOfOrder: 0, wrong: 0 }
 
-/** Throws when its numbers have a gap: then there is no truth. */
+/** Throws if the numbers have a gap, because then there is nothing to compare with. */
 export async function readLog(place: Place): Promise<Log> {
   const [workspace] = await place.rows<{ id: string }>('SELECT id::text FROM workspaces')
   const rows = await place.rows<Row>(
@@ -47,14 +47,14 @@ export async function readLog(place: Place): Promise<Log> {
   return { rows, at: new Map([0, ...rows.map(({ sequence }) => sequence)].map((n) => [cursor(n), n])), cursor }
 }
 
-/** Whether it has got the last event that it wants. */
+/** Whether it has received the last event of its scope. */
 export function isUpToDate({ rows, at }: Log, { scope, got, snapshot }: Subscriber): boolean {
   const has = at.get(got.at(-1)?.cursor ?? snapshot?.cursor ?? '') ?? -1
   for (let i = rows.length - 1; i >= 0; i--) if (wants(scope, rows[i]!)) return has >= rows[i]!.sequence
   return true
 }
 
-/** `until`: whether it followed to the end of the log; otherwise it is judged by what it got before it left. */
+/** `toTheEnd`: whether it followed to the end of the log. Otherwise it is judged by what it received before it left. */
 export function judge({ rows, at }: Log, { scope, got, snapshot, began }: Subscriber, toTheEnd: boolean): Verdict {
   const verdict = { ...NONE, delivered: got.length }
   const seen = new Set<number>()

@@ -1,17 +1,20 @@
-/** Clients that wait for the end of a revision (`?wait=60`), one after the other: each is to be told the status that it ended with. */
+/**
+ * Clients that wait for the end of a revision (`?wait=60`), in a loop: each must get the status that the revision
+ * ended with.
+ */
 import type { Place } from './place.ts'
 import type { Log } from './truth.ts'
 import { pause } from './waiting.ts'
 
-/** ms: so long is asked for, and then some */
+/** Time in ms that a call may wait, plus a margin. */
 const LONGEST = 70_000
 
 export interface Waiters {
-  /** Nothing is waited for any more but what already is. Resolves when that was answered, or with `signal`. */
+  /** Starts no new wait. Resolves when the open ones are answered, or with `signal`. */
   finish(signal: AbortSignal): Promise<void>
   /**
-   * How many were answered; how many of these with something else than what the log says of the revision's end; and how many
-   * were not, although it had ended for a while.
+   * Number of answers, of answers that differ from the log, and of waits without an answer although the revision ended
+   * a while ago.
    */
   judge(log: Log): { answered: number; wrong: number; forgotten: number; again: number }
 }
@@ -43,10 +46,10 @@ export function startWaiters(
     }
   }
 
-  /** With whichever server, as often as it takes. Null: it was given up. */
+  /** Uses any server, as often as needed. Null: the wait was given up. */
   async function ended({ id, deploymentId }: (typeof revisions)[number], first: number): Promise<string | null> {
     for (let turn = first; !leaving.signal.aborted; turn++) {
-      // past the proxy: on a connection that went silent nothing is ever answered, whoever is at fault
+      // bypasses the proxy: a silenced connection never answers, and that would not be the server's fault
       const { direct: url } = place.servers[turn % place.servers.length]!
       try {
         const response = await fetch(`${url}/v2/deployments/${deploymentId}/revisions/${id}?wait=60`, {
@@ -56,7 +59,7 @@ export function startWaiters(
         const body = await response.json()
         if (response.ok && TERMINAL.test(body.status)) return body.status
       } catch {
-        // its server is gone, or the connection is
+        // the server or the connection is gone
       }
       again++
       await pause(100)
@@ -83,6 +86,6 @@ export function startWaiters(
   }
 }
 
-/** ms in which an answer comes also on a busy machine */
+/** Time in ms for an answer, also on a busy machine. */
 const AWHILE = 5_000
 const TERMINAL = /^(DEPLOYED|SKIPPED|INTERRUPTED|\w+_FAILED)$/

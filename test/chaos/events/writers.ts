@@ -1,6 +1,6 @@
 /**
- * Everybody who moves revisions: callers who make them over REST, one for each of some deployments, with the listener that
- * works them off; and the movers, who keep up the pace.
+ * Everything that moves revisions: callers that create them over REST, with a listener that works on them, and the
+ * movers, which keep the pace.
  */
 import type { Calls } from './calls.ts'
 import { type Holder, startHolder } from './holder.ts'
@@ -10,14 +10,14 @@ import type { Random } from './random.ts'
 import { pause } from './waiting.ts'
 
 export interface Writers {
-  /** ids of the deployments that callers change, and of those that the movers do */
+  /** ids of the deployments that callers change, and of those that the movers change. */
   called: readonly string[]
   moved: readonly string[]
-  /** what callers have made, the newest last */
+  /** Revisions created by callers, the newest last. */
   revisions: readonly { id: string; deploymentId: string }[]
-  /** Begins. `ahead`: whether enough has been written for now. */
+  /** Starts. `ahead`: whether enough is written for now. */
   go(ahead: () => boolean): Promise<void>
-  /** Resolves when all that was begun is over. */
+  /** Resolves when all started work is over. */
   stop(): Promise<void>
 }
 
@@ -30,7 +30,7 @@ export async function prepareWriters(
   const listenerId = await calls.newListener('works')
   const { key } = await calls.newKey({ role: 'listener', listenerId })
   const called = await calls.newDeployments(callers, 'called', listenerId)
-  // nobody works for it, so what is its stays as it is left
+  // no worker serves this listener, so its deployments stay as the movers leave them
   const moved = await calls.newDeployments(movers, 'moved', await calls.newListener('absent'))
   for (const { id, revisionId } of moved)
     await calls.untilDone({ method: 'POST', path: `/v2/deployments/${id}/revisions/${revisionId}/interrupt` })

@@ -1,4 +1,7 @@
-/** `npm run chaos -- retries`: a thousand writes, each sent three times with its key while answers are lost and servers die. */
+/**
+ * `npm run chaos -- retries`: a thousand writes, each sent three times with its key while answers are lost and servers
+ * die.
+ */
 import { type StormReport, storm } from './storm.ts'
 
 const WRITES = Number(process.env.CHAOS_WRITES ?? 1000)

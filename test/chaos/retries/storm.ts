@@ -1,7 +1,7 @@
 /**
- * A retry storm: each write is sent by three clients with its one Idempotency-Key, over two servers. Answers are swallowed
- * and connections cut at random, servers are killed, and Postgres is restarted; each client goes on until it is answered. What
- * comes of it: one outcome of each write, and three answers that are alike.
+ * A retry storm: three clients send each write with one Idempotency-Key, over two servers, until they get an answer.
+ * Answers and connections are dropped at random, servers killed, Postgres restarted. Each write must have one outcome
+ * and three equal answers.
  */
 import { Calls } from '../events/calls.ts'
 import { KEY, openPlace, type Place, type Server } from '../events/place.ts'
@@ -12,30 +12,30 @@ import { left, newDeployment, type Write, writesTo } from './writes.ts'
 export interface StormOptions {
   seed: number
   writes: number
-  /** writes under way at once */
+  /** Number of concurrent writes. */
   atOnce: number
-  /** deployments that they are to */
+  /** Number of deployments that they change. */
   deployments: number
-  /** what breaks, evenly over the writes */
+  /** Faults, spread evenly over the writes. */
   faults: readonly ('kill -9 of a server' | 'Postgres restarted')[]
 }
 
 export interface StormReport {
   writes: number
-  /** how often each thing came of a request: an answer, and why there was none */
+  /** Number of results of requests by kind: an answer, or the cause of its absence. */
   requests: Record<string, number>
-  /** writes whose three answers are not one and the same */
+  /** Number of writes whose three answers differ. */
   unlike: string[]
-  /** marks that are there more than once */
+  /** Marks that exist more than once. */
   doubled: string[]
-  /** marks that are not there */
+  /** Marks that are missing. */
   missing: string[]
   seconds: number
 }
 
-/** ms; a server whose database is away answers later or never */
+/** Timeout in ms: a server without its database may never answer. */
 const LONGEST = 10_000
-/** of a hundred requests: answers that are swallowed, connections that are cut while the server works */
+/** Per hundred requests: answers that are dropped, and connections that are cut while the server works. */
 const SWALLOWED = 25
 const CUT = 10
 
@@ -100,7 +100,7 @@ class Storm {
     }
   }
 
-  /** Two at the same time and one afterwards; whether they are answered alike, with a success. */
+  /** Sends it twice concurrently and once afterwards; returns whether all got the same success. */
   async #sendThrice(write: Write): Promise<boolean> {
     const both = await Promise.all([this.#untilAnswered(write), this.#untilAnswered(write)])
     const answers = [...both, await this.#untilAnswered(write)].map((answer) => JSON.stringify(answer))
@@ -115,7 +115,7 @@ class Storm {
     }
   }
 
-  /** Null: nobody was told what came of it. */
+  /** Null: no client learned the outcome. */
   async #send({ key, method, path, body }: Write): Promise<Answer | null> {
     const fate = this.#random.below(100)
     const cut = fate >= SWALLOWED && fate < SWALLOWED + CUT ? this.#random.below(40) : LONGEST

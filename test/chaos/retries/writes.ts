@@ -1,4 +1,4 @@
-/** The writes of the retry storm: of every kind, each with a mark of its own, by which what it has done is counted afterwards. */
+/** The writes of the retry storm, of every kind. Each has a unique mark by which its effects are counted afterwards. */
 import { randomUUID } from 'node:crypto'
 import type { Place } from '../events/place.ts'
 
@@ -8,7 +8,7 @@ export interface Write {
   method: string
   path: string
   body: object
-  /** what there must be one of in the end: `<table>.<mark>` */
+  /** The mark that must exist exactly once at the end: `<table>.<mark>`. */
   leaves: string[]
 }
 
@@ -33,7 +33,7 @@ const TAG = `mutation ($input: SetDeploymentTagsInput!) { setDeploymentTags(inpu
 
 type Sent = Pick<Write, 'method' | 'path' | 'body' | 'leaves'>
 
-/** `id`: of a deployment that many of them are for. */
+/** `id`: a deployment that many of the writes change. */
 const KINDS: Record<string, (mark: string, id: string) => Sent> = {
   create: (mark) => ({ method: 'POST', path: '/v2/deployments', body: newDeployment(mark), leaves: [`names.${mark}`] }),
   'create (GraphQL)'(mark) {
@@ -69,7 +69,7 @@ const KINDS: Record<string, (mark: string, id: string) => Sent> = {
   }),
 }
 
-/** So many, to these deployments in turn. */
+/** Returns `count` writes, spread over these deployments. */
 export function writesTo(deployments: readonly string[], count: number): Write[] {
   const kinds = Object.entries(KINDS)
   return Array.from({ length: count }, (_, n) => {
@@ -78,7 +78,7 @@ export function writesTo(deployments: readonly string[], count: number): Write[]
   })
 }
 
-/** How often each mark was left. */
+/** Counts how often each mark exists. */
 export async function left(place: Place): Promise<Map<string, number>> {
   const rows = await place.rows<{ mark: string; times: number }>(`
     SELECT 'names.' || name AS mark, count(*)::int AS times FROM deployments GROUP BY 1

@@ -7,13 +7,13 @@ const FIELDS = {
   light: 'cursor revisionId to attempt',
   // several renderings of the same events
   other: 'cursor revisionId from to attempt message occurredAt',
-  // so long that a reader who stands still is noticed: 25 cursors are 2 KB
+  // so long that a paused reader is noticed: 25 cursors are 2 KB
   long: `cursor revisionId to attempt ${Array.from({ length: 25 }, (_, i) => `c${i}: cursor`).join(' ')}`,
 }
 
 export type Fields = keyof typeof FIELDS
 
-/** The document, and what a client makes of an event. */
+/** Returns the document, and the function that reads an event. */
 export function subscriptionOf(scope: Ask['scope'], fields: Fields): { query: string; field: string } {
   const field = scope.status ? 'revisionStatusChanged' : 'events'
   const selection = scope.status ? FIELDS[fields] : `${FIELDS[fields]} type`
@@ -43,13 +43,13 @@ export function graphqlSse(fields: Fields = 'light', pace?: (response: http.Inco
       at,
       pace,
       message({ event, id, data }) {
-        // an error is followed by it, too
+        // an error is also followed by `complete`
         if (event === 'complete') return failed ?? { how: 'complete' }
         const { data: result, errors } = JSON.parse(data)
         failed = endOf(errors)
         if (failed) return failed
         const { cursor } = result[field]
-        // both say the same; if they don't, it is of no cursor that there is
+        // both cursors must be equal; otherwise report a cursor that does not exist
         got({ cursor: cursor === id ? cursor : `${cursor}≠${id}`, says: says(result[field]) })
       },
     })

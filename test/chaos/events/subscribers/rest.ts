@@ -1,10 +1,10 @@
-/** Events over REST: as server-sent events, resumed with `Last-Event-ID`, and as JSON pages that a client asks for again and again. */
+/** Events over REST: as server-sent events resumed with `Last-Event-ID`, and as JSON pages in a polling loop. */
 import type http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readStream } from './sse.ts'
 import { CUT, type End, type Got, NO_ANSWER, type Scope, says, type Wire } from './wire.ts'
 
-/** ms between two looks at the end of the log */
+/** Pause in ms between two polls at the end of the log. */
 const NOTHING_NEW = 200
 
 export function restSse(pace?: (response: http.IncomingMessage) => void): Wire {
@@ -55,7 +55,7 @@ function pathOf({ deploymentId, revisionId }: Scope): string {
 
 // biome-ignore lint/suspicious/noExplicitAny: an event as REST presents it
 function eventOf({ cursor, type, revision_id, to, attempt }: any, id: string | null): Got {
-  // both say the same; if they don't, it is of no cursor that there is
+  // both cursors must be equal; otherwise report a cursor that does not exist
   return {
     cursor: cursor === id ? cursor : `${cursor}≠${id}`,
     says: says({ type, revisionId: revision_id, to, attempt }),

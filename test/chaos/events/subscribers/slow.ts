@@ -1,4 +1,4 @@
-/** A reader who stands still again and again, until so much has been written that its server should have had enough. */
+/** A reader that pauses repeatedly, each time until the server has had to buffer many events. */
 import type { EventEmitter } from 'node:events'
 
 /** A response, or a WebSocket. */
@@ -7,11 +7,11 @@ interface Pausable extends EventEmitter {
   resume(): void
 }
 
-/** ms that it reads between two pauses */
+/** Reading time in ms between two pauses. */
 const READS = 500
 const LOOK = 50
 
-/** `written`: events so far; `still`: how many are written while it stands still. */
+/** `written`: returns the number of events so far; `still`: events written during a pause. */
 export function slowly(written: () => number, still: number): (connection: Pausable) => void {
   return (connection) => {
     let timer = setTimeout(pause, READS)

@@ -1,13 +1,13 @@
-/** Server-sent events as a client of its own reads them, on a connection of its own, at the pace that it likes. */
+/** An independent client of server-sent events, on a separate connection, with a reading speed set by the caller. */
 import http from 'node:http'
 import { StringDecoder } from 'node:string_decoder'
 import { CUT, type End, NO_ANSWER } from './wire.ts'
 
 interface Message {
   event: string
-  /** the last one that was said */
+  /** The last received `id`. */
   id: string | null
-  /** empty: it only says where the stream is */
+  /** Empty for a message that only gives the position. */
   data: string
 }
 
@@ -17,16 +17,16 @@ export interface Request {
   headers: Record<string, string>
   body?: string
   signal: AbortSignal
-  /** Answers how the stream has ended, if this was its last message. */
+  /** Returns the end of the stream if this was its last message. */
   message(message: Message): End | undefined
   heard(): void
-  /** Called with the id of every event, also of one without data. */
+  /** Called with the id of every event, also without data. */
   at(id: string): void
-  /** Called with what was received once there is an answer: to stop reading for a while. */
+  /** Called with the response, to pause reading. */
   pace?(response: http.IncomingMessage): void
 }
 
-/** Resolves when the response has ended, however it did. */
+/** Resolves when the response has ended, in any way. */
 export function readStream(request: Request): Promise<End> {
   const { url, method, headers, body, signal } = request
   return new Promise((resolve) => {
@@ -53,7 +53,7 @@ export function readStream(request: Request): Promise<End> {
   })
 }
 
-/** An answer that is no stream. */
+/** An answer that is not a stream. */
 async function refusal(response: http.IncomingMessage): Promise<End> {
   let text = ''
   try {
@@ -66,7 +66,7 @@ async function refusal(response: http.IncomingMessage): Promise<End> {
   }
 }
 
-/** The parser of the standard (https://html.spec.whatwg.org/multipage/server-sent-events.html), without `retry`. */
+/** The standard's parser (https://html.spec.whatwg.org/multipage/server-sent-events.html), without `retry`. */
 function messages(on: (message: Message) => void): (chunk: Buffer) => void {
   const decoder = new StringDecoder('utf8')
   let rest = ''

@@ -1,40 +1,40 @@
 /**
- * A client as it should be: it keeps the cursor of what it got last, and goes on from there with another server whenever its
- * stream ends before its time, is refused, or goes silent. What it got it keeps in the order in which it came.
+ * An ideal client: it keeps its last cursor and continues there on another server when its stream ends early, is
+ * refused or falls silent. It records what it received, in order.
  */
 import { randomUUID } from 'node:crypto'
 import type { Place, Server } from '../place.ts'
 import { pause } from '../waiting.ts'
 import type { End, Got, Scope, Wire } from './wire.ts'
 
-/** ms without any sign of life while events are written, after which a client takes its stream for dead */
+/** Time in ms without a sign of life, while events are written, after which the client treats its stream as dead. */
 const SILENCE = 6000
-/** ms between two tries */
+/** Pause in ms between two attempts. */
 const AGAIN = 100
 
 /** One connection to one server. */
 export interface Stream {
   server: Server
-  /** something came */
+  /** Whether anything was received. */
   heard: boolean
-  /** its connection was made silent, and stays so: nothing comes any more, until its client has enough of that */
+  /** Whether its connection was silenced. It stays silent until the client gives up. */
   muted: boolean
   ended: Promise<End>
 }
 
 export interface SubscriberOptions {
-  /** what it is called in the report; those of one kind are told of together */
+  /** Name in the report; subscribers of one kind are reported together. */
   kind: string
   wire: Wire
   scope?: Scope
   key: string
-  /** cursor that it begins behind; null: with the present, and it is told where or what that is */
+  /** Cursor to begin after; null: begin with the present, and learn the position or state from the stream. */
   after: string | null
-  /** past the proxy, which would take what nobody reads: the server has to feel it */
+  /** Bypasses the proxy, which would buffer unread data instead of the server. */
   slow?: boolean
-  /** its connections are no streams, and end as they like */
+  /** Polls, so its connections may end at any time. */
   asks?: boolean
-  /** which server comes first */
+  /** Index of the server to try first. */
   first: number
 }
 
@@ -44,19 +44,19 @@ export class Subscriber {
   readonly scope: Scope
   readonly key: string
   readonly got: Got[] = []
-  /** the status that its first stream began with; null: it began behind a cursor */
+  /** The status that its first stream began with; null: it began after a cursor. */
   snapshot: Got | null = null
   began: string | null
   readonly slow: boolean
   readonly asks: boolean
-  /** how often its streams ended in each way */
+  /** Number of ends of its streams, by kind. */
   readonly ends: Record<string, number> = {}
-  /** the one that it has, or had last */
+  /** The current or last stream. */
   stream: Stream | null = null
   #after: string | null
   #leave = new AbortController()
   #closed = false
-  /** Resolves when it follows no more: it was closed, or its key is not good any more. */
+  /** Resolves when it stops: it was closed, or its key became invalid. */
   readonly done: Promise<void>
 
   constructor(place: Place, options: SubscriberOptions) {
@@ -71,12 +71,12 @@ export class Subscriber {
     this.done = this.#follow(place, wire, first)
   }
 
-  /** It knows where it is: the first thing that a stream begins with has come. */
+  /** Whether it knows its position: the first message of a stream has arrived. */
   get hasBegun(): boolean {
     return this.#after !== null
   }
 
-  /** Lets it go to another server, as if its connection were gone. */
+  /** Makes it use another server, as if its connection had broken. */
   leave(): void {
     this.#leave.abort()
   }
@@ -102,7 +102,7 @@ export class Subscriber {
   async #connect(server: Server, wire: Wire): Promise<End> {
     this.#leave = new AbortController()
     const { signal } = this.#leave
-    // one that stands still hears nothing, and that is its own doing
+    // a paused reader hears nothing by its own choice
     const silent = this.slow ? null : setTimeout(() => this.leave(), SILENCE)
     const ended = wire({
       url: this.slow ? server.direct : server.url,
@@ -131,7 +131,7 @@ export class Subscriber {
   }
 
   #isAt(cursor: string): void {
-    // before its first event, and without a snapshot: so this is where it begins
+    // before its first event and without a snapshot, so this is its starting position
     if (this.#after === null) this.began = cursor
     this.#after = cursor
   }

@@ -1,9 +1,9 @@
-/** GraphQL subscriptions over WebSocket, by the words of the protocol `graphql-transport-ws`. */
+/** GraphQL subscriptions over WebSocket, implemented from the protocol `graphql-transport-ws`. */
 import { WebSocket } from 'ws'
 import { endOf, subscriptionOf } from './graphql-sse.ts'
 import { CUT, type End, NO_ANSWER, says, type Wire } from './wire.ts'
 
-/** `pace`: called once it is subscribed, to stop reading for a while. */
+/** `pace`: called after subscribing, to pause reading. */
 export function webSocket(pace?: (socket: WebSocket) => void): Wire {
   return ({ url, key, scope, after, got, heard, signal }) => {
     const { query, field } = subscriptionOf(scope, pace ? 'long' : 'light')
@@ -18,7 +18,7 @@ export function webSocket(pace?: (socket: WebSocket) => void): Wire {
       end = CUT
       say({ type: 'connection_init', payload: { 'X-Api-Key': key } })
     })
-    // a sign of life, whatever it says
+    // any message is a sign of life
     socket.on('ping', heard)
     socket.on('message', (text) => {
       heard()

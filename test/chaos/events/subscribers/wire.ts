@@ -1,43 +1,43 @@
-/** A way in which events come to a client: what every transport of the API is to a subscriber. */
+/** A transport of events, as a subscriber uses it. */
 
-/** Whose events. Empty: the whole workspace's. */
+/** The events to follow. Empty: the whole workspace's. */
 export interface Scope {
   deploymentId?: string
   revisionId?: string
-  /** only changes of status */
+  /** Only status changes. */
   status?: true
 }
 
 export interface Got {
   cursor: string
-  /** what was said of it, to be compared with the log: `type revisionId to attempt`, the last three only of a change of status */
+  /** Content to compare with the log: `type revisionId to attempt`, the last three only for a status change. */
   says: string
 }
 
-/** How a stream was ended. */
+/** The end of a stream. */
 export interface End {
   /**
-   * `complete`; `cut`: without a word; `no answer`: it never began; `left`: by the client; otherwise the code of an error, or status and code of an
-   * answer that was no stream
+   * `complete`; `cut`: without a message; `no answer`: it never began; `left`: by the client; otherwise the code of an
+   * error, or status and code of an answer that was not a stream.
    */
   how: string
-  /** where to go on, if the server said so */
+  /** Cursor to continue from, if the server gave one. */
   cursor?: string
 }
 
 export interface Ask {
-  /** of a server, without a path */
+  /** Address of a server, without a path. */
   url: string
   key: string
   scope: Scope
-  /** null: from the present on */
+  /** null: begin with the present. */
   after: string | null
   got(event: Got): void
-  /** It has everything up to this cursor, if only because nothing of it is wanted. */
+  /** Reports that everything up to this cursor was received or filtered out. */
   at(cursor: string): void
-  /** Something came, if only a sign of life. */
+  /** Reports a sign of life. */
   heard(): void
-  /** Leaves the stream, without a word to the server. */
+  /** Leaves the stream without telling the server. */
   signal: AbortSignal
 }
 
