@@ -170,7 +170,7 @@ describe('a request over a session', () => {
     expect(await status({ ...site, cookie })).toBe(401)
     expect(await status({ ...site, 'x-session': half })).toBe(401)
     const cookieAlone = await app.rest('GET', '/v2/deployments', { key: null, headers: { cookie } })
-    expect(cookieAlone.body.detail).toMatch(/cookie alone is no credential.*X-Session header/)
+    expect(cookieAlone.body.detail).toMatch(/cookie alone is not a credential.*X-Session header/)
     expect(await status({ ...site, cookie, 'x-session': cookie.split('=')[1]! })).toBe(401)
     expect(await status({ ...site, cookie: `${cookie.split('=')[0]}=${half}`, 'x-session': half })).toBe(401)
     const other = await signIn(app, { api_key: app.keys.deployer })

@@ -1,4 +1,7 @@
-/** Request headers → RequestContext: who calls, in which workspace (docs/api-rules.md#who-is-calling). Both transports begin here. */
+/**
+ * Turns request headers into a RequestContext: caller and workspace (docs/api-rules.md#who-is-calling). REST and GraphQL
+ * start here.
+ */
 import type { IncomingHttpHeaders } from 'node:http'
 import { decodeProtectedHeader } from 'jose'
 import { ForbiddenError, UnauthenticatedError, ValidationError } from '../../domain/errors/errors.ts'
@@ -13,9 +16,9 @@ import { createJwtVerifier, type JwtOptions } from './jwt.ts'
 import { readSessionHash } from './session-halves.ts'
 
 /**
- * Throws or rejects with UnauthenticatedError (401), RATE_LIMITED (429), ForbiddenError (403), ValidationError (a bad
- * X-Tenant-Id), or UNAVAILABLE (the JWT's issuer). `requestScope`: the request that is to be counted; without one nothing is (it was
- * before). Who is known and need not wait for a turn, which is nearly everybody, is answered at once.
+ * Throws or rejects with UnauthenticatedError (401), RATE_LIMITED (429), ForbiddenError (403), ValidationError (malformed
+ * X-Tenant-Id), or UNAVAILABLE (the JWT's issuer). `requestScope`: the request to count; without it nothing is counted.
+ * Returns synchronously if the caller is cached and a slot is free, which is nearly always.
  */
 export type Authenticate = (
   headers: IncomingHttpHeaders,
@@ -23,18 +26,18 @@ export type Authenticate = (
   requestScope?: RequestScope,
 ) => RequestContext | Promise<RequestContext>
 
-/** The WWW-Authenticate header that goes with every 401 (RFC 9110, 11.6.1). */
+/** The WWW-Authenticate header of every 401 (RFC 9110, 11.6.1). */
 export const CHALLENGE = 'Bearer realm="pilothouse"'
 
 export interface AuthenticatorOptions {
-  /** null: JWTs are off */
+  /** null: JWTs are disabled */
   jwt: JwtOptions | null
-  /** default: a cache of its own, which nobody tells of revocations */
+  /** default: a new cache, which learns of no revocations */
   apiKeyCache?: CredentialCache
   sessionCache?: CredentialCache
-  /** of sessions; null: there are none here */
+  /** of the session cookie; null: sessions are disabled */
   cookieName?: string | null
-  /** default: everybody is admitted at any time */
+  /** default: no limits */
   admission?: Admission
 }
 
@@ -59,14 +62,14 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
   async function identify(credential: PresentedCredential, tenantId: string | null): Promise<Identity> {
     if (credential.kind === 'jwt') {
       if (!jwtVerifier)
-        throw new UnauthenticatedError('This server takes no JWTs: send an API key in the X-Api-Key header.')
+        throw new UnauthenticatedError('This server accepts no JWTs. Send an API key in the X-Api-Key header.')
       return jwtVerifier.find(credential.text, tenantId)
     }
     const isSession = credential.kind === 'session'
     const identity = await (isSession ? sessionCache : apiKeyCache).find(credential.hash, tenantId)
     if (identity) return identity
     throw new UnauthenticatedError(
-      isSession ? 'The session has ended: sign in again.' : 'The API key is unknown, expired or revoked.',
+      isSession ? 'The session has ended. Sign in again.' : 'The API key is unknown, expired or revoked.',
     )
   }
 
@@ -79,17 +82,17 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     if (requested.isMalformed)
       throw new ValidationError([{ loc: ['header', 'X-Tenant-Id'], msg: 'Must be a UUID.', type: 'uuid_parsing' }])
     const { actor, credential } = identity
-    // it is counted on for builds of all workspaces, so it can't be narrowed to one by a header
+    // it serves builds of all workspaces, so a header can't limit it to one
     if (requested.isThere && actor.role === 'builder' && actor.workspaceId === null)
       throw new ValidationError([
         {
           loc: ['header', 'X-Tenant-Id'],
-          msg: 'A builder with a key of the organization builds for all of its workspaces: name none, or use a key of that workspace.',
+          msg: 'A builder with a key of the organization builds for all of its workspaces. Remove the header, or use a key of that workspace.',
           type: 'value_error',
         },
       ])
     const workspace = selectWorkspace(identity, requested.isThere)
-    // the core comes last: what is added to such a large object afterwards costs much more than all of it
+    // spread the core last: adding properties to such a large object is slow
     return { actor, credential, workspace, requestId, yieldTurn, client: undefined, ...core }
   }
 
@@ -117,11 +120,11 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
   }
 }
 
-/** The workspace that was asked for. */
+/** The workspace that the request names. */
 interface RequestedTenant {
   isThere: boolean
   isMalformed: boolean
-  /** null: none, or it is malformed */
+  /** null: absent or malformed */
   tenantId: string | null
 }
 
@@ -134,7 +137,7 @@ function readTenant(headers: IncomingHttpHeaders): RequestedTenant {
   return { isThere: true, isMalformed: !named.success, tenantId: named.success ? named.data.toLowerCase() : null }
 }
 
-/** The workspace of the call. One of another organization and one that does not exist look alike to the caller. */
+/** The workspace of the call. A workspace of another organization and a missing one give the same error. */
 function selectWorkspace({ actor, workspace }: Identity, requested: boolean): Tenant {
   const own = actor.workspaceId
   if (workspace && (own === null || own === workspace.id)) return workspace
@@ -147,10 +150,10 @@ function selectWorkspace({ actor, workspace }: Identity, requested: boolean): Te
   throw new ForbiddenError('The credential is not valid for this workspace.')
 }
 
-/** What is shown, and its hash, by which keys are looked up and credentials that were good are remembered. */
+/** The request's credential. The hash is the key for look-ups and for the limits. */
 type PresentedCredential = { kind: 'key' | 'jwt' | 'session'; text: string; hash: string }
 
-/** Null: none but perhaps a session. X-Api-Key wins over Authorization. */
+/** Null: no API key or JWT; there may be a session. X-Api-Key takes precedence over Authorization. */
 function readCredential(headers: IncomingHttpHeaders): PresentedCredential | null {
   const key = headers['x-api-key']
   if (typeof key === 'string' && key !== '') return { kind: 'key', text: key, hash: hashKey(key) }
@@ -159,7 +162,7 @@ function readCredential(headers: IncomingHttpHeaders): PresentedCredential | nul
   return { kind: isJwt(bearer) ? 'jwt' : 'key', text: bearer, hash: hashKey(bearer) }
 }
 
-/** Whether it has a JWT's header; an operator's own key may well have dots in it. */
+/** Whether the text has a JWT header. An API key that an operator chose may contain dots, too. */
 function isJwt(text: string): boolean {
   if (text.split('.').length !== 3) return false
   try {

@@ -1,7 +1,7 @@
 /**
- * API key or session → who calls, and for which workspace: one statement for it, workspace and plan, then nothing for
- * some seconds. A revocation is known on its server at once and on every other one as soon as the NOTIFY is there;
- * should that get lost, the cache's time is the longest that a revoked key still works elsewhere.
+ * Looks up the caller and workspace of an API key or session in one statement, and caches the result for seconds. A
+ * revocation takes effect immediately on its server and by NOTIFY on others; a lost NOTIFY delays it by the cache's TTL at
+ * most.
  */
 
 import { identifyKey } from '../../domain/keys/identity.ts'
@@ -11,26 +11,32 @@ import type { Core, Tenant } from '../../domain/transaction/context.ts'
 import type { Credential } from '../../domain/transaction/credential.ts'
 import { type Found, LookupCache } from './lookup-cache.ts'
 
-/** Who calls, and the workspace that was asked for: null if there is none or it is not of the caller's organization. */
+/**
+ * The caller and the requested workspace. `workspace` is null if none was requested or it is not in the caller's
+ * organization.
+ */
 export interface Identity {
   actor: Actor
   credential: Credential
   workspace: Tenant | null
 }
 
-/** The credentials of one kind. */
+/** Credentials of one kind: API keys or sessions. */
 export interface CredentialCache {
-  /** Null: unknown, expired or revoked. `hash`: of its text, of a session's halves (`anyOfHalves`); `tenantId`: a UUID, or null if none was named. */
+  /**
+   * Null: unknown, expired or revoked. `hash`: of the key's text, or of a session's halves (`anyOfHalves`). `tenantId`: a
+   * UUID, or null if no workspace was requested.
+   */
   find(hash: string, tenantId: string | null): Promise<Identity | null>
-  /** Who it was found to be some seconds ago; null: it has to be looked up. */
+  /** The cached result; null: a look-up is needed. */
   peek(hash: string, tenantId: string | null): Identity | null
-  /** The key or session is revoked. */
+  /** Drops a revoked key or session. */
   forget(id: string): void
-  /** Revocations may have been missed: look everything up again. */
+  /** Drops everything, because revocations may have been missed. */
   forgetAll(): void
 }
 
-/** ms. The bound on how long a lost NOTIFY keeps a revoked key alive. */
+/** The longest time that a revoked key works elsewhere after a lost NOTIFY. */
 const CREDENTIAL_TTL_MS = 10_000
 const MAX_CREDENTIALS = 1_000
 

@@ -1,7 +1,6 @@
 /**
- * Ends streams and waits with the credential that opened them. Each key and each session is watched once, however many it has open: one
- * statement every 2 s asks about all of them, and a NOTIFY of a revocation ends them at once. While the database is away
- * nobody is ended, and it is tried on. A JWT is asked of nobody: it ends at its `exp`.
+ * Ends streams and waits when the credential that opened them ends. One statement every 2 s checks all keys and sessions,
+ * and a NOTIFY of a revocation ends them immediately. See README.md.
  */
 
 import { UnauthenticatedError } from '../../domain/errors/errors.ts'
@@ -10,28 +9,28 @@ import type { Caller, CredentialWatch } from '../../domain/transaction/credentia
 import type { Log } from '../../platform/log/log.ts'
 
 export interface WatchOptions {
-  /** within bounds of its own: an answer comes within seconds, or an error */
+  /** a bounded pool: it answers or fails within seconds */
   queries: Queries
   clock: () => Date
   log: Log
-  /** ms between two looks; default 2 s */
+  /** between two checks; default 2 s */
   intervalMs?: number
 }
 
 export interface ControlledCredentialWatch extends CredentialWatch {
-  /** The key or session is revoked: that is committed. A session ends with its key. */
+  /** Call it when a revocation is committed. Revoking a key ends its sessions, too. */
   revoked(id: string): void
-  /** Revocations may have been missed: looks at once. */
+  /** Checks immediately, because revocations may have been missed. */
   checkNow(): void
-  /** Nobody is told of anything any more. */
+  /** Stops watching without notifying anyone. */
   stop(): void
 }
 
 const CHECK_INTERVAL_MS = 2_000
-/** ms between the end of a look that took long and the next one */
+/** Minimum pause after a slow check. */
 const MIN_PAUSE_MS = 200
 
-/** One credential in one workspace with one set of rights, and who is to be told of its end. */
+/** One credential in one workspace with one set of rights, and the listeners to notify of its end. */
 interface Watched {
   caller: Caller
   listeners: Set<(error: UnauthenticatedError) => void>
@@ -59,7 +58,7 @@ export function createCredentialWatch({
       try {
         tell(new UnauthenticatedError(message))
       } catch (cause) {
-        log.error({ err: cause }, 'what a credential had open could not be ended')
+        log.error({ err: cause }, 'a stream or wait could not be ended after its credential ended')
       }
   }
 
@@ -92,23 +91,26 @@ export function createCredentialWatch({
   }
 
   async function endRevoked(): Promise<void> {
-    // those who come while it is asked are of the next look
-    const asked = [...keys]
-    if (asked.length === 0) return
-    const pairs = asked.map(([, { caller }]) => ({
+    // credentials added during the query wait for the next check
+    const watched = [...keys]
+    if (watched.length === 0) return
+    const pairs = watched.map(([, { caller }]) => ({
       credentialId: credentialId(caller),
       workspaceId: caller.workspace.id,
     }))
     const holding = await activeCredentials(queries, pairs).catch((error) => {
       if (!isDatabaseDown)
-        log.warn({ err: error }, 'nobody can tell now whether keys hold; what they have open goes on')
+        log.warn(
+          { err: error },
+          'the database did not answer, so credentials could not be checked; open streams continue',
+        )
       isDatabaseDown = true
       return null
     })
     if (!holding || stopped) return
     isDatabaseDown = false
     const rights = new Map(holding.map((one) => [`${one.credentialId} ${one.workspaceId}`, one.rights]))
-    for (const [name, one] of asked)
+    for (const [name, one] of watched)
       if (keys.get(name) === one && !hasSameRights(one.caller, rights))
         end(keys, name, isSession(one.caller) ? SESSION_ENDED : KEY_ENDED)
   }
@@ -121,7 +123,7 @@ export function createCredentialWatch({
       const name = watchKey(caller)
       const one = among.get(name) ?? { caller, listeners: new Set() }
       among.set(name, one)
-      // a function of its own: the same one may be given twice
+      // wrapped, because the same function may be registered twice
       const listener = (error: UnauthenticatedError) => onEnded(error)
       one.listeners.add(listener)
       schedule(intervalMs)
@@ -148,7 +150,7 @@ export function createCredentialWatch({
   }
 }
 
-/** Rights are part of it: a call may have been let in with others a moment ago. */
+/** Rights are part of the key: an earlier call may have been admitted with different rights. */
 function watchKey({ actor, workspace, credential }: Caller): string {
   const { organizationId, subject, role, secretsRead } = actor
   const ends = credential?.kind === 'jwt' ? credential.endsAt.getTime() : ''
@@ -157,11 +159,11 @@ function watchKey({ actor, workspace, credential }: Caller): string {
 }
 
 const KEY_ENDED = 'The API key has expired or was revoked, or its rights have changed.'
-const SESSION_ENDED = 'The session has ended, or its rights have changed: sign in again.'
+const SESSION_ENDED = 'The session has ended or its rights have changed. Sign in again.'
 
 const isSession = ({ credential }: Caller): boolean => credential?.kind === 'session'
 
-/** Of what is asked about. */
+/** The id that the check asks for. */
 const credentialId = ({ actor, credential }: Caller): string =>
   credential?.kind === 'session' ? credential.sessionId : actor.subject
 

@@ -1,4 +1,7 @@
-/** JWT → who calls: the signature against the issuer's published keys, then what the claims say (docs/api-rules.md#who-is-calling). */
+/**
+ * Turns a JWT into the caller: verifies the signature with the issuer's published keys, then reads the claims
+ * (docs/api-rules.md#who-is-calling).
+ */
 import { createRemoteJWKSet, errors, type JWTPayload, jwtVerify } from 'jose'
 import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts'
 import { findTenancy, type Tenancy } from '../../domain/keys/identity.ts'
@@ -8,13 +11,15 @@ import type { Core } from '../../domain/transaction/context.ts'
 import type { Identity } from './credential-cache.ts'
 import { type Found, LookupCache } from './lookup-cache.ts'
 
-/** Public-key signatures only: a shared secret could sign for anybody, and `none` for everybody. */
+/**
+ * Public-key signatures only. Everyone who knows a shared secret could sign for anyone, and `none` needs no secret at all.
+ */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** ms to wait for the issuer's keys. */
+/** Timeout for fetching the issuer's keys. */
 const JWKS_TIMEOUT_MS = 3_000
-/** Seconds that the issuer's clock may be off. */
+/** Tolerated clock difference to the issuer. */
 const CLOCK_TOLERANCE_SECONDS = 5
-/** ms for which organization and workspace of a token are kept. */
+/** How long a token's organization and workspace are cached. */
 const TENANT_TTL_MS = 10_000
 const MAX_TENANTS = 1_000
 
@@ -24,7 +29,7 @@ export interface JwtOptions {
   jwksUrl: string
 }
 
-/** `find` throws UnauthenticatedError for a token that is no good, UNAVAILABLE when the issuer's keys can't be had. */
+/** `find` throws UnauthenticatedError for an invalid token and UNAVAILABLE if the issuer's keys can't be fetched. */
 export function createJwtVerifier(core: Core, options: JwtOptions) {
   const keys = createRemoteJWKSet(new URL(options.jwksUrl), { timeoutDuration: JWKS_TIMEOUT_MS })
   const tenants = new LookupCache<Tenancy>({ ttlMs: TENANT_TTL_MS, maxEntries: MAX_TENANTS })
@@ -41,11 +46,11 @@ export function createJwtVerifier(core: Core, options: JwtOptions) {
       })
       return payload
     } catch (error) {
-      if (!isIssuerFailure(error)) throw new UnauthenticatedError('The token is not valid (any more).')
-      core.log.warn({ err: error, jwksUrl: options.jwksUrl }, 'the keys of JWT_JWKS_URL could not be read')
+      if (!isIssuerFailure(error)) throw new UnauthenticatedError('The token is invalid or has expired.')
+      core.log.warn({ err: error, jwksUrl: options.jwksUrl }, 'the keys at JWT_JWKS_URL could not be fetched')
       throw new DomainError(
         'UNAVAILABLE',
-        "The token can't be checked now: the issuer's keys can't be read. Try again later.",
+        "The issuer's keys can't be fetched, so the token can't be checked. Try again later.",
       )
     }
   }
@@ -55,15 +60,13 @@ export function createJwtVerifier(core: Core, options: JwtOptions) {
       const payload = await verify(token)
       const read = readPerson(payload)
       if ('wrong' in read)
-        throw new UnauthenticatedError(
-          `The token lacks these claims, or they are not what is expected: ${read.wrong.join(', ')}.`,
-        )
+        throw new UnauthenticatedError(`These claims of the token are missing or invalid: ${read.wrong.join(', ')}.`)
       const { subject, organizationId, workspaceId, role } = read.person
-      const asked = tenantId ?? workspaceId
-      const found = await tenants.get(`${organizationId} ${asked ?? ''}`, () =>
-        lookUpTenancy(core, organizationId, asked),
+      const requestedId = tenantId ?? workspaceId
+      const found = await tenants.get(`${organizationId} ${requestedId ?? ''}`, () =>
+        lookUpTenancy(core, organizationId, requestedId),
       )
-      if (!found) throw new UnauthenticatedError('The organization of the token does not exist here.')
+      if (!found) throw new UnauthenticatedError('The token’s organization does not exist on this server.')
       const actor: Actor = {
         kind: 'person',
         subject,
@@ -77,7 +80,7 @@ export function createJwtVerifier(core: Core, options: JwtOptions) {
       }
       return {
         actor,
-        // it is one of the claims that have to be there
+        // `exp` is a required claim
         credential: { kind: 'jwt', endsAt: new Date(payload.exp! * 1000) },
         workspace: found.tenantId === null ? null : { id: found.tenantId, organizationId, plan: found.plan },
       }
@@ -85,10 +88,10 @@ export function createJwtVerifier(core: Core, options: JwtOptions) {
   }
 }
 
-/** Whether it was the key server that failed, and not the token. */
+/** Whether fetching the keys failed, rather than the token. */
 function isIssuerFailure(error: unknown): boolean {
   if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return true
-  // jose's subclasses are about the token; its bare error and everything else come from fetching the keys
+  // jose's subclasses describe the token; its base error and all other errors come from fetching the keys
   return !(error instanceof errors.JOSEError) || error.constructor === errors.JOSEError
 }
 

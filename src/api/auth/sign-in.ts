@@ -1,6 +1,6 @@
 /**
- * Opens sessions, with an API key or a code, and counts that: a guess costs its address, and what is good the budget of its key. The
- * route is rest/sign-in.ts.
+ * Opens sessions with an API key or a code. A wrong guess counts against the address, a valid key against its own budget.
+ * rest/sign-in.ts has the route.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import { ForbiddenError, UnauthenticatedError } from '../../domain/errors/errors.ts'
@@ -15,25 +15,25 @@ import type { RequestScope } from '../limits/request-scope.ts'
 import type { CredentialCache, Identity } from './credential-cache.ts'
 import { cookieHeader, cookieNameOf, isSecure, readOwnCookies, rejectForeignPage } from './session-halves.ts'
 
-/** What a request has come with. */
+/** The parts of the request that sign-in needs. */
 interface SignInRequest {
   headers: IncomingHttpHeaders
-  /** as Fastify has it, which knows of trusted proxies */
+  /** from Fastify, which knows trusted proxies */
   host: string
   protocol: string
 }
 
 interface SignedIn extends OpenedSession {
-  /** Set-Cookie */
+  /** value of Set-Cookie */
   cookieHeader: string
 }
 
 export interface SignIn {
-  /** of this installation's sessions */
+  /** the session cookie's name on this installation */
   cookieName: string
   /**
-   * Throws ValidationError, UnauthenticatedError, ForbiddenError (a page of another origin, the key of a machine), RATE_LIMITED. `boundTo`:
-   * name of the cookie that codes may be bound to.
+   * Throws ValidationError, UnauthenticatedError, ForbiddenError (a page of another origin, or a machine's key),
+   * RATE_LIMITED.
    */
   open(raw: RawInput, request: SignInRequest, requestScope: RequestScope): Promise<SignedIn>
 }
@@ -46,7 +46,7 @@ export interface SignInOptions {
   installation: string
 }
 
-/** The cookie beside which a code of the organization's login works: it is set when they come back from there. */
+/** The cookie that binds a code of the organization's login to a browser. It is set when the user returns from the login. */
 export const bindingCookieOf = (cookieName: string): string => `${cookieName}_code`
 
 export function createSignIn({ core, apiKeyCache, admission, installation }: SignInOptions): SignIn {
@@ -76,7 +76,7 @@ export function createSignIn({ core, apiKeyCache, admission, installation }: Sig
     const { actor } = await keyOf(proof.text, requestScope)
     const { role, subject: keyId, organizationId, workspaceId } = actor
     if (!(RANKED_ROLES as readonly string[]).includes(role))
-      throw new ForbiddenError(`A key of the role ${role} is a machine’s: nobody can sign in with it.`)
+      throw new ForbiddenError(`A key of the role ${role} is for machines and can’t open a session.`)
     return openWithKey(core, { keyId, organizationId, workspaceId })
   }
 

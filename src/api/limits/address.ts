@@ -1,10 +1,10 @@
-/** By which key the limits count an address, and which addresses are our own proxies. */
+/** Turns a client address into the key that the limits count by, and recognizes the operator's own proxies. */
 import ipaddr from 'ipaddr.js'
 
-/** Of an IPv6 address the first 64 bits: the rest is its owner's to choose. */
+/** An IPv6 client usually owns a /64 network and chooses the other bits freely. */
 const OWNED_BITS = 64
 
-/** What the limits count by. An address that can't be read (a proxy may send anything) is one like any other such. */
+/** The key of an address. All unreadable addresses share one key, because a proxy may send anything. */
 export function addressKey(address: string | undefined): string {
   if (!address || !ipaddr.isValid(address)) return 'unknown'
   const parsed = ipaddr.process(address)
@@ -15,7 +15,7 @@ export function addressKey(address: string | undefined): string {
     .join(':')
 }
 
-/** Says of an address whether it is one of `entries` (addresses and ranges in CIDR notation). */
+/** Returns a function that tells whether an address matches one of `entries` (addresses or CIDR ranges). */
 export function matcher(entries: readonly string[]): (address: string | undefined) => boolean {
   const ranges = entries.map((entry) => {
     if (entry.includes('/')) return ipaddr.parseCIDR(entry)

@@ -1,6 +1,6 @@
 /**
- * Rate limits: each key has so many calls a second and so many at once, over all transports. A call whose key is not yet
- * known is counted by its address, before the key is looked up. In memory, for this server alone.
+ * Rate and concurrency limits per API key, over all transports, and a rate limit per address for unknown keys. State is in
+ * memory, for this server only. See README.md.
  */
 
 import { DomainError, UnauthenticatedError } from '../../domain/errors/errors.ts'
@@ -12,27 +12,27 @@ import type { RequestScope } from './request-scope.ts'
 import { type BucketState, TokenBuckets } from './token-buckets.ts'
 
 export interface AdmissionOptions {
-  /** calls a second of one key, and how many after a rest; 0 a second: no limit */
+  /** sustained calls per second and burst of one key; 0 per second disables the limit */
   key: { perSecond: number; burst: number }
-  /** look-ups of keys that are not known, of one address; 0 a second: no limit */
+  /** look-ups of unknown keys per address; 0 per second disables the limit */
   address: { perSecond: number; burst: number }
-  /** calls of one key that run at once; 0: no limit */
+  /** concurrent calls of one key; 0 disables the limit */
   maxConcurrent: number
-  /** whether keys compete for the CPU */
+  /** reports whether several keys compete for the CPU */
   load?: LoadMonitor
-  /** ms of a clock that never goes back */
+  /** monotonic clock, in ms */
   now?: () => number
 }
 
-/** Of keys that were found valid, which are not strangers any more. */
+/** Valid credentials that skip the address limit. */
 const MAX_KNOWN_CREDENTIALS = 10_000
-/** ms after which a call makes room for the next of its key: it waits for something, and not for the CPU. */
+/** After this time a call frees its slot for the next call of its key: it waits for I/O, not for the CPU. */
 const SLOT_TIMEOUT_MS = 250
-/** Calls that keep leases, of one key, that wait for their turn. */
+/** Queued calls of one key that keep leases. */
 const MAX_QUEUED_LEASE_CALLS = 10_000
-/** Strangers at one address whose budget is spent, and who say that they keep a lease. */
+/** Queued calls of one address that keep leases but exceed the address limit. */
 const MAX_QUEUED_ANONYMOUS_CALLS = 100
-/** ms for which a refusal is delayed while there is no time to spare, and the most that are at a time. */
+/** Delay of a 429 while the CPU is busy, and the number of 429s that may be delayed concurrently. */
 const REFUSAL_DELAY_MS = 100
 const MAX_DELAYED_REFUSALS = 1_000
 
@@ -43,32 +43,32 @@ export class Admission {
   readonly #leaseCallSlots: KeyedSemaphore
   readonly #anonymousSlots = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: MAX_QUEUED_ANONYMOUS_CALLS })
   readonly #load: LoadMonitor | undefined
-  /** refusals that are being delayed */
+  /** 429s that are currently delayed */
   #delayedRefusals = 0
-  /** hashes of keys that were valid when they were last shown, in the order in which they were first */
+  /** hashes of credentials that were valid when last used, oldest first */
   readonly #knownCredentials = new Set<string>()
 
-  constructor({ key, address, maxConcurrent: atOnce, load: pressure, now }: AdmissionOptions) {
+  constructor({ key, address, maxConcurrent, load, now }: AdmissionOptions) {
     this.#keyBuckets = key.perSecond > 0 ? new TokenBuckets({ ...key, now }) : null
-    this.#load = pressure
+    this.#load = load
     this.#addressBuckets = address.perSecond > 0 ? new TokenBuckets({ ...address, now }) : null
     this.#callSlots = new KeyedSemaphore({
-      maxConcurrent: atOnce,
+      maxConcurrent,
       maxQueued: Math.max(key.burst, 1),
       slotTimeoutMs: SLOT_TIMEOUT_MS,
-      load: pressure,
+      load,
     })
     this.#leaseCallSlots = new KeyedSemaphore({
-      maxConcurrent: atOnce,
+      maxConcurrent,
       maxQueued: MAX_QUEUED_LEASE_CALLS,
       slotTimeoutMs: SLOT_TIMEOUT_MS,
-      load: pressure,
+      load,
     })
   }
 
   /**
-   * Runs `find`, which throws UnauthenticatedError for a credential that is no good: that costs its address one of its
-   * look-ups. Throws RATE_LIMITED when there is none left, before anything was looked up. `hash`: of the credential.
+   * Runs `find`, which throws UnauthenticatedError for an invalid credential. Each failure costs the address one look-up.
+   * Throws RATE_LIMITED before the look-up when the address has none left. `hash`: the credential's hash.
    */
   async identify<T>(hash: string, requestScope: RequestScope, find: () => Promise<T>): Promise<T> {
     const done = this.#knownCredentials.has(hash)
@@ -89,7 +89,7 @@ export class Admission {
     }
   }
 
-  /** Counts one who has shown no key where none is asked for. Throws RATE_LIMITED. */
+  /** Charges the address for a request without a key. Throws RATE_LIMITED. */
   chargeAddress(requestScope: RequestScope): void {
     const state = this.#addressBuckets?.take(requestScope.address)
     if (!state) return
@@ -97,14 +97,14 @@ export class Admission {
     if (!state.admitted) throw addressBudgetSpent(state)
   }
 
-  /** Gives back what `charge` took: it was not in vain. */
+  /** Returns the token that `chargeAddress` took, after a successful request. */
   refundAddress(requestScope: RequestScope): void {
     this.#addressBuckets?.refund(requestScope.address)
   }
 
   /**
-   * Counts a call of somebody who is known, and waits until it is its turn, which mostly is at once; the turn is over with the
-   * answer, or when what is returned is called. Rejects with RATE_LIMITED; for calls that keep a lease at most UNAVAILABLE.
+   * Charges the key for a call and waits for a free slot, usually not at all. The slot is released when the response ends,
+   * or by the returned function. Rejects with RATE_LIMITED; a call that keeps a lease gets UNAVAILABLE at most.
    */
   admit(actor: Actor, requestScope: RequestScope): Release | Promise<Release> {
     const key = rateLimitKey(actor)
@@ -131,7 +131,7 @@ export class Admission {
     return release
   }
 
-  /** Before a refusal, while there is no time to spare: who comes again at once would have all of it for refusals. */
+  /** Delays a 429 while the CPU is busy. Otherwise a client that retries immediately would spend all CPU time on 429s. */
   async #delayRefusal(): Promise<void> {
     if (!this.#load?.isCpuBusy || this.#delayedRefusals >= MAX_DELAYED_REFUSALS) return
     this.#delayedRefusals++
@@ -152,7 +152,7 @@ export class Admission {
       await this.#delayRefusal()
       throw addressBudgetSpent(state)
     }
-    // it may be the key of a listener, so it is looked up all the same: one at a time
+    // it may be a listener's key, so it is looked up anyway, one at a time
     const release = await this.#anonymousSlots.acquire(requestScope.address, requestScope)
     if (!release) throw serverBusy()
     return { failed: release, succeeded: release }
@@ -165,10 +165,10 @@ export class Admission {
   }
 }
 
-/** Of callers: they are the same objects for as long as their keys are known. */
+/** Keys by actor. The credential cache returns the same actor object for each call. */
 const keys = new WeakMap<Actor, string>()
 
-/** One budget for a key, or for a person whose JWTs come and go. */
+/** The budget's key. A person has one budget across all their JWTs. */
 export function rateLimitKey(actor: Actor): string {
   let key = keys.get(actor)
   if (key === undefined) {
@@ -178,28 +178,32 @@ export function rateLimitKey(actor: Actor): string {
   return key
 }
 
-function keyBudgetSpent({ perSecond, burst, retryAfterSeconds: retryAfter }: BucketState): DomainError {
+function keyBudgetSpent({ perSecond, burst, retryAfterSeconds }: BucketState): DomainError {
   return new DomainError(
     'RATE_LIMITED',
-    `Too many requests with this key: at most ${perSecond} a second, and ${burst} at once after a rest. Try again later.`,
-    { retryAfterSeconds: retryAfter },
+    `This key exceeded its limit of ${perSecond} requests a second (bursts of up to ${burst}). Try again later.`,
+    { retryAfterSeconds },
   )
 }
 
-function addressBudgetSpent({ retryAfterSeconds: retryAfter }: BucketState): DomainError {
-  return new DomainError('RATE_LIMITED', 'Too many requests from this address without a valid key. Try again later.', {
-    retryAfterSeconds: retryAfter,
+function addressBudgetSpent({ retryAfterSeconds }: BucketState): DomainError {
+  return new DomainError('RATE_LIMITED', 'This address sent too many requests without a valid key. Try again later.', {
+    retryAfterSeconds,
   })
 }
 
 function tooManyConcurrent(): DomainError {
-  return new DomainError('RATE_LIMITED', 'Too many requests with this key at once. Wait for the answers of some.', {
-    retryAfterSeconds: 1,
-  })
+  return new DomainError(
+    'RATE_LIMITED',
+    'This key has too many concurrent requests. Wait until some of them are answered.',
+    {
+      retryAfterSeconds: 1,
+    },
+  )
 }
 
 function serverBusy(): DomainError {
-  return new DomainError('UNAVAILABLE', 'The server is too busy to take this call now. Try again.', {
+  return new DomainError('UNAVAILABLE', 'The server is too busy to accept this call now. Try again.', {
     retryAfterSeconds: 1,
   })
 }

@@ -1,6 +1,6 @@
 /**
- * Counts by address what is called without a key, where that costs something: pages, metrics, and calls whose credential
- * is another (a signature, a state). A call of the latter that was good costs nothing.
+ * Charges the address for requests to routes without a key that cost something: pages, metrics, and calls with another
+ * credential (a signature or an OAuth state).
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Admission } from './admission.ts'
@@ -9,14 +9,14 @@ import { createRequestScope } from './request-scope.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * the route takes no key; `unlessSuccessful`: it costs its address nothing when it is answered with 2xx; `forBrowsers`: it
-     * takes one, but shows a page to browsers without
+     * The route needs no key. `unlessSuccessful`: a 2xx answer costs the address nothing. `forBrowsers`: only a browser's
+     * request for the page is charged; other requests need a key.
      */
     keyless?: 'always' | 'unlessSuccessful' | 'forBrowsers'
   }
 }
 
-/** To be called before the routes are registered. */
+/** Call it before the routes are registered. */
 export function limitAnonymousRequests(fastify: FastifyInstance, admission: Admission): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     const { keyless } = request.routeOptions.config

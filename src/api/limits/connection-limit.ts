@@ -1,24 +1,24 @@
 /**
- * Bounds the connections of one address that have not shown a valid key, so that a client that only opens them, or sends
- * headers byte by byte, takes none from others. A proxy of ours is not counted: its connections are of many clients.
+ * Limits open connections per address that have not sent a valid key. A client that opens idle connections or sends headers
+ * byte by byte can't exhaust the server. Trusted proxies are exempt.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { addressKey } from './address.ts'
 
 export interface ConnectionLimit {
-  /** A valid key was shown on it. */
+  /** Call it when a request on this connection had a valid key. */
   markAuthenticated(socket: Socket): void
 }
 
 export interface ConnectionLimitOptions {
-  /** of strangers, of each address; 0: no limit */
+  /** unauthenticated connections per address; 0: no limit */
   maxPerAddress: number
-  /** whether an address is a proxy of ours */
+  /** whether the address belongs to a trusted proxy */
   isTrustedProxy(address: string | undefined): boolean
 }
 
-/** Of one address with a valid key: all the streams and waits of a workspace, and the calls of a burst. */
+/** Room for all streams and waits of a workspace plus a burst of calls. */
 const MAX_AUTHENTICATED_PER_ADDRESS = 16_384
 
 export function limitConnections(
@@ -27,14 +27,14 @@ export function limitConnections(
 ): ConnectionLimit {
   const anonymous = new Map<string, number>()
   const authenticated = new Map<string, number>()
-  /** a connection that is counted, and among whom */
+  /** counted connections, and the map that counts each of them */
   const counted = new WeakMap<Socket, { address: string; counts: Map<string, number> }>()
 
   server.on('connection', (socket: Socket) => {
     if (maxPerAddress === 0 || isTrustedProxy(socket.remoteAddress)) return
     const address = addressKey(socket.remoteAddress)
     if ((anonymous.get(address) ?? 0) >= maxPerAddress) {
-      // without an answer: for one it would have to wait for a request
+      // closed without an answer, which would have to wait for a request first
       socket.destroy()
       return
     }

@@ -1,57 +1,56 @@
 /**
- * Bounds the calls of each key that run at once (one, while keys compete for the CPU); the others wait in order. A call
- * that runs for long makes room for the next one and goes on: it waits for something (a lock, another server). While the
- * CPU is what is short none makes room, since more calls at once would only make all of them slower.
+ * A semaphore with a queue per key: limits the concurrent calls of each key. While keys compete for the CPU each key gets
+ * one slot. See README.md.
  */
 import type { LoadMonitor } from './load-shedding.ts'
 import type { RequestScope } from './request-scope.ts'
 
 export interface KeyedSemaphoreOptions {
-  /** at once, of each key; 0: no limit */
+  /** slots per key; 0: no limit */
   maxConcurrent: number
-  /** that wait, of each key */
+  /** queue length per key */
   maxQueued: number
-  /** ms that one waits at most; default: 10 s */
+  /** default: 10 s */
   queueTimeoutMs?: number
-  /** ms after which one inside does not count any more, unless the CPU is short; default: it counts until it leaves */
+  /** after this time a call frees its slot, unless the CPU is busy; default: never */
   slotTimeoutMs?: number
-  /** whether keys compete for the CPU; default: they never do */
+  /** default: keys never compete */
   load?: Pick<LoadMonitor, 'recordCall' | 'keysCompete'>
 }
 
-/** Call it when done; more than once does no harm. */
+/** Releases the slot. Further calls have no effect. */
 export type Release = () => void
 const NO_OP: Release = () => {}
 
 interface KeyState {
   active: number
-  /** in their order; each is called with whether it may come in */
+  /** queued calls in order; the argument tells whether the call got a slot */
   waiting: Set<(granted: boolean) => void>
 }
 
-/** One that has come in. */
+/** A slot that a call holds. */
 interface Slot {
   key: string
   state: KeyState
-  /** performance.now() of when its turn is over */
+  /** by performance.now() */
   expiresAt: number
-  /** how often it was let be for the CPU's sake */
+  /** how often its expiry was postponed because the CPU was busy */
   extensions: number
   released: boolean
 }
 
 const QUEUE_TIMEOUT_MS = 10_000
-/** ms that a timer may come before its time */
+/** Timers may fire this much early. */
 const TIMER_EARLY_MS = 1
-/** ms that a timer of a server with time to spare may be late */
+/** A later timer means that the event loop is busy. */
 const TIMER_LATE_MS = 20
-/** So often one that stays long is not let out for the CPU's sake. */
+/** After this many postponements a slot expires even on a busy CPU. */
 const MAX_EXTENSIONS = 20
 
 export class KeyedSemaphore {
   readonly #options: KeyedSemaphoreOptions
   readonly #states = new Map<string, KeyState>()
-  /** insiders by when their turns are over */
+  /** slots with a timeout, in order of expiry */
   readonly #expiring = new Set<Slot>()
   #timer: NodeJS.Timeout | null = null
 
@@ -59,16 +58,16 @@ export class KeyedSemaphore {
     this.#options = options
   }
 
-  /** Null: too many wait already, it took too long, or who is to come in has gone. */
+  /** Waits for a slot. Null: the queue is full, the wait timed out, or the caller is gone. */
   async acquire(key: string, caller?: AbortSignal | Pick<RequestScope, 'gone'>): Promise<Release | null> {
     return this.tryAcquire(key) ?? this.#acquireQueued(key, caller)
   }
 
-  /** Where there is room at once; null: there is none, then `enter` waits for it. */
+  /** Takes a free slot without waiting. Null: none is free. */
   tryAcquire(key: string): Release | null {
-    const { maxConcurrent: most, load: pressure } = this.#options
-    if (most === 0) return NO_OP
-    pressure?.recordCall(key)
+    const { maxConcurrent, load } = this.#options
+    if (maxConcurrent === 0) return NO_OP
+    load?.recordCall(key)
     let state = this.#states.get(key)
     if (!state) {
       state = { active: 0, waiting: new Set() }
@@ -80,18 +79,18 @@ export class KeyedSemaphore {
   }
 
   async #acquireQueued(key: string, caller?: AbortSignal | Pick<RequestScope, 'gone'>): Promise<Release | null> {
-    // there are some inside
+    // `tryAcquire` created the entry
     const state = this.#states.get(key)!
     if (state.waiting.size >= this.#options.maxQueued || !(await this.#enqueue(state, signalOf(caller)))) return null
     return this.#createSlot(key, state)
   }
 
-  /** At once, of each key, just now. */
+  /** Slots per key right now. */
   get #limit(): number {
     return this.#options.load?.keysCompete ? 1 : this.#options.maxConcurrent
   }
 
-  /** Resolves with whether a place was handed over. */
+  /** Resolves to whether a slot was handed over. */
   #enqueue(state: KeyState, signal: AbortSignal | undefined): Promise<boolean> {
     if (signal?.aborted) return Promise.resolve(false)
     return new Promise((resolve) => {
@@ -99,7 +98,7 @@ export class KeyedSemaphore {
         clearTimeout(timer)
         signal?.removeEventListener('abort', reject)
         state.waiting.delete(settle)
-        // by way of the event loop, so that other work gets its turn in between
+        // through the event loop, so other work runs in between
         if (granted && this.#options.load?.keysCompete) setImmediate(resolve, true)
         else resolve(granted)
       }
@@ -122,7 +121,7 @@ export class KeyedSemaphore {
     this.#expiring.delete(slot)
     const { key, state } = slot
     state.active--
-    // places are handed over, so that nobody who comes now takes them
+    // hand slots over directly, so a new call can't overtake the queue
     if (state.waiting.size > 0)
       for (const next of [...state.waiting].slice(0, Math.max(0, this.#limit - state.active))) {
         state.active++
@@ -131,7 +130,7 @@ export class KeyedSemaphore {
     if (state.active === 0) this.#states.delete(key)
   }
 
-  /** One timer for all: nearly everybody has left when a turn is over. */
+  /** One timer for all slots: nearly every call ends before its timeout. */
   #scheduleExpiry(slot: Slot, slotTimeoutMs: number): void {
     slot.expiresAt = performance.now() + slotTimeoutMs
     this.#expiring.add(slot)
@@ -153,14 +152,14 @@ export class KeyedSemaphore {
         continue
       }
       slot.extensions++
-      // the last ones now: the loop comes to them, and sets the timer for whoever is the first
+      // appended at the end: the loop reaches it and sets the timer for the earliest slot
       slot.expiresAt = performance.now() + slotTimeoutMs
       this.#expiring.add(slot)
     }
   }
 }
 
-/** Of a visit it is made when it is asked for: who need not wait has no use for it. */
+/** Reads the scope's signal only when the call must wait, because the scope creates it on first use. */
 function signalOf(caller: AbortSignal | Pick<RequestScope, 'gone'> | undefined): AbortSignal | undefined {
   return caller instanceof AbortSignal ? caller : caller?.gone
 }

@@ -1,25 +1,25 @@
 /**
- * Whether keys compete for the CPU: the event loop is busy, and calls of more than one key come. Then each key gets fewer
- * calls at once, so that one with few calls need not wait for one with many; a key that is alone has all there is.
+ * Detects when load must be shed: the event loop is busy and several keys send calls. Then each key gets fewer concurrent
+ * calls, so a key with many calls can't starve the others.
  */
 import { performance } from 'node:perf_hooks'
 
-/** Share of the time in which the event loop is busy, from which on there is none to spare. */
+/** Event loop utilization above which the CPU counts as busy. */
 const BUSY_UTILIZATION = 0.7
-/** ms over which that is measured */
+/** Length of one utilization sample. */
 const SAMPLE_INTERVAL_MS = 100
-/** ms after the last change of keys, for which they count as competing */
+/** Keys compete for this long after two different keys called one after the other. */
 const COMPETITION_MS = 1_000
 
 export class LoadMonitor {
   #lastKey: string | null = null
-  /** performance.now() of when two keys came one after the other */
+  /** performance.now() of the last call whose key differed from the call before it */
   #keySwitchedAt = Number.NEGATIVE_INFINITY
   #sampledAt = performance.now()
   #sample = performance.eventLoopUtilization()
   #isBusy = false
 
-  /** A request of this key has come. */
+  /** Call it for each request. */
   recordCall(key: string): void {
     if (this.#lastKey !== null && this.#lastKey !== key) this.#keySwitchedAt = performance.now()
     this.#lastKey = key
@@ -29,7 +29,7 @@ export class LoadMonitor {
     return this.isCpuBusy && performance.now() - this.#keySwitchedAt < COMPETITION_MS
   }
 
-  /** The event loop has no time to spare, for however many keys. */
+  /** Whether the event loop is busy, with one key or many. */
   get isCpuBusy(): boolean {
     const now = performance.now()
     if (now - this.#sampledAt >= SAMPLE_INTERVAL_MS) {

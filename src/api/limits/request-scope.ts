@@ -1,4 +1,4 @@
-/** One HTTP request, as the limits count it: its address and weight, the headers that report its limits, and when it is over. */
+/** One HTTP request as the limits see it: address, weight, rate limit headers, and its end. */
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addressKey } from './address.ts'
@@ -6,27 +6,27 @@ import type { ConnectionLimit } from './connection-limit.ts'
 import type { BucketState } from './token-buckets.ts'
 
 export interface RequestScope {
-  /** of the client, by which calls without a valid key are counted */
+  /** the client's address key; counts calls without a valid key */
   address: string
-  /** how many calls it counts as: one, and one more for each 16 KiB of its body */
+  /** calls that it counts as: one, plus one per 16 KiB of body */
   weight: number
-  /** calls that keep a lease or end it: they wait for their turn, and are never answered 429 */
+  /** the call keeps or ends a lease: it waits for a slot and never gets a 429 */
   keepsLease: boolean
-  /** aborts when the client is gone before it had its answer */
+  /** aborts when the client disconnects before its answer is complete */
   gone: AbortSignal
-  /** Reports what is left of a limit in the headers of the answer, whatever that will be. */
+  /** Reports a limit's state in the headers of the answer, for any status. */
   reportLimit(policy: string, state: BucketState): void
-  /** Calls back when the answer has been written, or the client is gone, or `over` is called. */
+  /** Calls back when the answer is written, the client disconnects, or `end` is called. */
   onEnd(done: () => void): void
-  /** The answer goes on as a stream: as a call it is over, and nothing of it is kept. */
+  /** The answer continues as a stream: the call ends, and its request and response are released. */
   end(): void
-  /** A valid key was shown: its connection is not a stranger's any more. */
+  /** The request had a valid key, so its connection no longer counts as unauthenticated. */
   markAuthenticated(): void
 }
 
 interface RequestScopeOptions {
   keepsLease?: boolean
-  /** of the server that the request came to */
+  /** the limit of the server that received the request */
   connectionLimit?: ConnectionLimit
 }
 
@@ -41,14 +41,14 @@ export function createRequestScope(
 class HttpRequestScope implements RequestScope {
   readonly weight: number
   readonly keepsLease: boolean
-  /** both null when it goes on as a stream, which must not keep them */
+  /** null once the answer is a stream, so that a long stream does not retain them */
   #request: FastifyRequest | null
   #response: ServerResponse | null
   readonly #connectionLimit: ConnectionLimit | undefined
   readonly #onClose = () => this.#handleClose()
-  /** made for who asks for it */
+  /** created on first use */
   #gone: AbortController | undefined
-  /** null: it is over */
+  /** null: the request has ended */
   #endCallbacks: (() => void)[] | null
 
   constructor(
@@ -78,13 +78,13 @@ class HttpRequestScope implements RequestScope {
   }
 
   reportLimit(policy: string, state: BucketState): void {
-    // past Fastify: GraphQL's answers are written without it
+    // on the raw response, because GraphQL's answers bypass Fastify
     this.#response?.setHeader('ratelimit-policy', formatPolicy(policy, state))
     this.#response?.setHeader('ratelimit', formatLimit(policy, state))
   }
 
   onEnd(done: () => void): void {
-    // who was gone while he waited for his turn must not keep it
+    // the client may have disconnected while it waited for a slot; release the slot now
     if (this.#endCallbacks) this.#endCallbacks.push(done)
     else done()
   }
@@ -112,11 +112,11 @@ class HttpRequestScope implements RequestScope {
   }
 }
 
-/** Bytes of a body that cost about as much as another call. */
+/** A body of this size costs about as much as another call. */
 const BYTES_PER_CALL = 16 * 1024
-/** Bytes of a body that are read at most: one that says it is larger is refused, and what was said of it costs nothing. */
+/** A longer body is rejected unread, so it must not cost more than this. */
 const MAX_BODY_BYTES = 1024 * 1024
-/** Calls that a body without Content-Length counts as. */
+/** Weight of a body without Content-Length, in calls. */
 const CHUNKED_BODY_WEIGHT = 8
 
 function weightOf(headers: IncomingHttpHeaders): number {
@@ -124,12 +124,12 @@ function weightOf(headers: IncomingHttpHeaders): number {
   return 1 + Math.floor(Math.min(Number(headers['content-length']) || 0, MAX_BODY_BYTES) / BYTES_PER_CALL)
 }
 
-/** `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers: the quota, and in how many seconds all of it comes back. */
+/** `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers: the quota, and the seconds until an empty bucket is full. */
 function formatPolicy(policy: string, { burst, perSecond }: BucketState): string {
   return `"${policy}";q=${burst};w=${Math.ceil(burst / perSecond)}`
 }
 
-/** `RateLimit` of the same draft: what is left of it, and in how many seconds all of it is back. */
+/** `RateLimit` of the same draft: the remaining calls, and the seconds until the bucket is full. */
 function formatLimit(policy: string, { remaining, fullInSeconds: fullIn }: BucketState): string {
   return `"${policy}";r=${remaining};t=${fullIn}`
 }

@@ -1,15 +1,14 @@
 /**
- * Streams are begun a few at a time, however many are asked for at once: beginning one costs a lot more than having one, and
- * between two of them everybody else is served.
+ * Limits how many streams open concurrently. Opening a stream costs much more than keeping it open, and other requests must
+ * be served in between.
  */
 import { DomainError } from '../../domain/errors/errors.ts'
 import { KeyedSemaphore } from './keyed-semaphore.ts'
 import type { RequestScope } from './request-scope.ts'
 
-/** At a time, on this server. Each waits for the database, so that one at a time would not use the CPU. */
+/** For this server. Opening waits for the database, so one at a time would leave the CPU idle. */
 const MAX_CONCURRENT = 8
 const MAX_QUEUED = 20_000
-/** ms */
 const QUEUE_TIMEOUT_MS = 30_000
 
 export class StreamOpenLimit {
@@ -19,11 +18,14 @@ export class StreamOpenLimit {
     queueTimeoutMs: QUEUE_TIMEOUT_MS,
   })
 
-  /** Waits until it is its turn, which is over when the requestScope is. Throws UNAVAILABLE. To be called when the client has sent all: nobody waits for him then. */
+  /**
+   * Waits for a slot, which the request's end releases. Throws UNAVAILABLE. Call it after the client has sent its whole
+   * request, so no slot is held while waiting for the client.
+   */
   async acquire(requestScope: RequestScope): Promise<void> {
     const release = await this.#semaphore.acquire('', requestScope)
     if (!release)
-      throw new DomainError('UNAVAILABLE', 'Too many streams are being opened on this server. Try again.', {
+      throw new DomainError('UNAVAILABLE', 'The server is opening too many streams now. Try again.', {
         retryAfterSeconds: 1,
       })
     requestScope.onEnd(release)

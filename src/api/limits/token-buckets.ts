@@ -1,39 +1,39 @@
 /**
- * Token buckets, one for each key: so many calls a second for ever, and a burst of more after a rest. Unlike a fixed
- * window, they never allow twice the limit around its edge, and the time of the next call is known exactly.
+ * Token buckets, one per key: a sustained rate plus a burst. Unlike a fixed window they never allow twice the limit around a
+ * window's edge, and the time of the next call is known exactly.
  */
 import { LRUCache } from 'lru-cache'
 
-/** Where a key stands after a call. */
+/** A bucket's state after a call. */
 export interface BucketState {
-  /** false: the call is one too many, and took nothing */
+  /** false: the call exceeds the limit and took no token */
   admitted: boolean
-  /** the most tokens that there may be */
+  /** the bucket's capacity */
   burst: number
   perSecond: number
-  /** calls that may come at once now */
+  /** calls that may follow immediately */
   remaining: number
-  /** whole seconds until the bucket is full again */
+  /** whole seconds */
   fullInSeconds: number
-  /** whole seconds until the next call may come; 0: now */
+  /** whole seconds; 0: the next call may come now */
   retryAfterSeconds: number
 }
 
 export interface TokenBucketsOptions {
-  /** tokens that come back each second */
+  /** tokens added per second */
   perSecond: number
-  /** tokens of a full bucket */
+  /** the bucket's capacity */
   burst: number
-  /** the most keys that are remembered: beyond it the one that was quiet longest is forgotten, as if its bucket were full */
+  /** the least recently used key is dropped above this number, as if its bucket were full */
   maxKeys?: number
-  /** ms of a clock that never goes back */
+  /** monotonic clock, in ms */
   now?: () => number
 }
 
 interface Bucket {
   tokens: number
-  /** when there were that many */
-  at: number
+  /** last refill, in ms */
+  updatedAt: number
 }
 
 export class TokenBuckets {
@@ -42,14 +42,14 @@ export class TokenBuckets {
   readonly #now: () => number
   readonly #buckets: LRUCache<string, Bucket>
 
-  constructor({ perSecond, burst, maxKeys: size = 10_000, now = () => performance.now() }: TokenBucketsOptions) {
+  constructor({ perSecond, burst, maxKeys = 10_000, now = () => performance.now() }: TokenBucketsOptions) {
     this.#perSecond = perSecond
     this.#burst = Math.max(burst, 1)
     this.#now = now
-    this.#buckets = new LRUCache({ max: size })
+    this.#buckets = new LRUCache({ max: maxKeys })
   }
 
-  /** Takes `weight` tokens if there is one; what is missing of them has to come back before the next call. */
+  /** Takes `weight` tokens if the bucket has at least one. The balance may go below zero, which delays the next call. */
   take(key: string, weight = 1): BucketState {
     const bucket = this.#refilled(key)
     const admitted = bucket.tokens >= 1
@@ -64,22 +64,22 @@ export class TokenBuckets {
     }
   }
 
-  /** Gives a token back that was taken in vain. */
+  /** Returns one token. */
   refund(key: string): void {
     const bucket = this.#refilled(key)
     bucket.tokens = Math.min(this.#burst, bucket.tokens + 1)
   }
 
-  /** The bucket of a key as it is now; from now on it is the one that was used last. */
+  /** Refills and returns the key's bucket, and marks it as the most recently used. */
   #refilled(key: string): Bucket {
     const now = this.#now()
     let bucket = this.#buckets.get(key)
     if (!bucket) {
-      bucket = { tokens: this.#burst, at: now }
+      bucket = { tokens: this.#burst, updatedAt: now }
       this.#buckets.set(key, bucket)
     }
-    bucket.tokens = Math.min(this.#burst, bucket.tokens + ((now - bucket.at) * this.#perSecond) / 1000)
-    bucket.at = now
+    bucket.tokens = Math.min(this.#burst, bucket.tokens + ((now - bucket.updatedAt) * this.#perSecond) / 1000)
+    bucket.updatedAt = now
     return bucket
   }
 }

@@ -1,11 +1,11 @@
-/** What is kept of answers, by how long ago it was last asked for: bounded in bytes, for all and for each who asks. */
+/** Least recently used cache entries, bounded in bytes in total and per owner. */
 import { LRUCache } from 'lru-cache'
 
-/** Bytes that an entry takes beside what it says of itself, about. */
+/** Approximate bookkeeping size of an entry. */
 const ENTRY_OVERHEAD_BYTES = 300
-/** One who asks may have so much of all, so that nobody drives out what others have asked for. */
+/** One owner gets 1/4 of the cache at most, so that it can't evict all entries of others. */
 const OWNER_FRACTION = 4
-/** No single entry may have more of all than this. */
+/** One entry gets 1/16 of the cache at most. */
 const ENTRY_FRACTION = 16
 
 interface Entry<V> {
@@ -16,7 +16,7 @@ interface Entry<V> {
 
 interface Owner {
   bytes: number
-  /** of their entries, least recently used first */
+  /** keys of the owner's entries, least recently used first */
   keys: Set<string>
 }
 
@@ -25,7 +25,7 @@ export class CacheEntries<V extends object> {
   readonly #owners = new Map<string, Owner>()
   readonly #entries: LRUCache<string, Entry<V>>
 
-  /** `bytes`: of all of them. */
+  /** `bytes`: size of the whole cache. */
   constructor(bytes: number) {
     this.#maxBytes = bytes
     this.#entries = new LRUCache({
@@ -49,7 +49,7 @@ export class CacheEntries<V extends object> {
     return entry.value
   }
 
-  /** `bytes`: what the value takes. One that is too large is not kept, nor what there was by that key. */
+  /** `bytes`: size of the value. Replaces the key's entry. A value that is too large is not cached. */
   set(key: string, owner: string, value: V, bytes: number): void {
     this.#entries.delete(key)
     const size = bytes + 2 * key.length + ENTRY_OVERHEAD_BYTES
@@ -59,7 +59,7 @@ export class CacheEntries<V extends object> {
       if (state!.bytes + size <= this.#maxBytes / OWNER_FRACTION) break
       this.#entries.delete(oldest)
     }
-    // with the last of its entries an owner is gone
+    // deleting an owner's last entry also deletes the owner
     state = this.#owners.get(owner)
     if (!state) {
       state = { bytes: 0, keys: new Set() }

@@ -1,7 +1,6 @@
 /**
- * Answers that are given again while nothing has changed (docs/decisions/0029-response-cache.md). An answer is kept when the same is
- * asked for a second time, with the version of the workspace that it was read at, or one that was read before it. Asked for again, a
- * look at the version tells whether it is still right; so nobody is ever shown what was so before a write that he knows of.
+ * Caches answers per version of their workspace (docs/decisions/0029-answers-reused.md). A version check precedes every
+ * reuse, so a caller never gets an answer from before a write that it knows of. See README.md.
  */
 
 import { isSameVersion, readShownVersion, withoutHeard } from '../../domain/cache-version/version.ts'
@@ -9,116 +8,118 @@ import { type Actor, seesValues } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import { CacheEntries } from './cache-entries.ts'
 
-/** An answer that was made just now. */
+/** An answer that was just read. */
 export interface FreshResponse<T> {
   value: T
-  /** What of it may be given again, and how much memory that takes. Called when it is kept. */
+  /** The reusable part and its size in memory. Called when the answer is cached. */
   toEntry(): { value: T; bytes: number }
-  /** that it was read at, in one snapshot; null: that is not known */
+  /** version of the snapshot that it was read from; null: unknown */
   version: string | null
-  /** it shows when a listener was last heard */
+  /** whether it contains the time of a listener's last call */
   showsLastSeen: boolean
-  /** from then on time alone may have changed it, by the database's clock; null: never */
+  /** when it may change without a write, by the database's clock; null: never */
   expiresAt: Date | null
 }
 
 interface CachedResponse {
-  /** null: it was asked for once, and nothing is kept */
+  /** null: requested once so far, nothing is cached */
   value: unknown
   version: string | null
-  holdsUntil: number | null
-  /** how far the clock was ahead of one that nobody sets, in ms */
-  clock: number
-  /** whether it brought its version along */
-  ownVersion: boolean
-  /** how often in a row it had changed when it was asked for again */
-  changed: number
+  expiresAt: number | null
+  /** offset of the context's clock to the monotonic clock, in ms */
+  clockOffset: number
+  /** whether the read also returned the version */
+  returnsVersion: boolean
+  /** consecutive requests that found a changed answer */
+  changedInARow: number
 }
 
-/** ms. When the clock was set in the meantime, what was derived from it does not count. */
+/** If the clock moved by more than this since the read, `expiresAt` is not reliable. */
 const MAX_CLOCK_SHIFT_MS = 1_000
-/** What had changed so often in a row is not looked after before it is read again, where reading it tells, too. */
+/** After this many changed answers in a row the version check is skipped when the read returns the version anyway. */
 const MAX_STALE_READS = 2
 
 export class ResponseCache {
   readonly #entries: CacheEntries<CachedResponse> | null
 
-  /** `bytes`: what may be kept; 0: nothing, then every answer is made anew. */
+  /** `bytes`: size of the cache; 0 disables it. */
   constructor(bytes: number) {
     this.#entries = bytes > 0 ? new CacheEntries(bytes) : null
   }
 
   /**
-   * What `make` answers to `call`, which says all that the answer depends on beside the caller and the rows. `fits`: whether what was
-   * kept is enough this time. What `make` throws is not kept.
+   * Returns the cached answer to `operation`, or else calls `read`. `operation` names everything that the answer depends on,
+   * apart from caller and rows. `isSufficient`: whether the cached value is enough for this request. Errors are not cached.
    */
   async getOrRead<T>(
     ctx: RequestContext,
     operation: string,
     read: () => Promise<FreshResponse<T>>,
-    isSufficient: (kept: T) => boolean = () => true,
+    isSufficient: (cached: T) => boolean = () => true,
   ): Promise<T> {
-    const kept = this.#entries
-    if (!kept) return (await read()).value
+    const entries = this.#entries
+    if (!entries) return (await read()).value
     const owner = ownerOf(ctx)
     const key = `${owner} ${operation}`
-    const known = kept.get(key)
+    const cached = entries.get(key)
     let seen: string | null = null
-    if (known && shouldCheckVersion(known)) {
+    if (cached && shouldCheckVersion(cached)) {
       seen = await readShownVersion(ctx, ctx.workspace.id)
       if (
-        known.version !== null &&
-        isSameVersion(known.version, seen) &&
-        isUnexpired(known, ctx) &&
-        isSufficient(known.value as T)
+        cached.version !== null &&
+        isSameVersion(cached.version, seen) &&
+        isUnexpired(cached, ctx) &&
+        isSufficient(cached.value as T)
       ) {
-        known.changed = 0
-        return known.value as T
+        cached.changedInARow = 0
+        return cached.value as T
       }
     }
-    const clock = clockOffset(ctx)
-    const { value, toEntry: keep, version: own, showsLastSeen: showsHeard, expiresAt: holdsUntil } = await read()
-    const at = own ?? seen
-    const version = at === null || showsHeard ? at : withoutHeard(at)
-    const given = known !== undefined && version !== null ? keep() : null
-    kept.set(
+    const offset = clockOffsetOf(ctx)
+    const { value, toEntry, version: readVersion, showsLastSeen, expiresAt } = await read()
+    const at = readVersion ?? seen
+    const version = at === null || showsLastSeen ? at : withoutHeard(at)
+    const entry = cached !== undefined && version !== null ? toEntry() : null
+    entries.set(
       key,
       owner,
       {
-        value: given?.value ?? null,
-        version: given && version,
-        holdsUntil: holdsUntil?.getTime() ?? null,
-        clock,
-        ownVersion: own !== null,
-        changed: !known || known.version === null || known.version === version ? 0 : known.changed + 1,
+        value: entry?.value ?? null,
+        version: entry && version,
+        expiresAt: expiresAt?.getTime() ?? null,
+        clockOffset: offset,
+        returnsVersion: readVersion !== null,
+        changedInARow: !cached || cached.version === null || cached.version === version ? 0 : cached.changedInARow + 1,
       },
-      given?.bytes ?? 0,
+      entry?.bytes ?? 0,
     )
     return value
   }
 }
 
-/** Where reading it anew tells the version, too, a look is for nothing if there is nothing to give again, or it has always changed. */
-function shouldCheckVersion({ ownVersion, version, changed }: CachedResponse): boolean {
-  return !ownVersion || (version !== null && changed < MAX_STALE_READS)
+/**
+ * A version check is useless if the read returns the version anyway and nothing is cached, or the answer changed each time.
+ */
+function shouldCheckVersion({ returnsVersion, version, changedInARow }: CachedResponse): boolean {
+  return !returnsVersion || (version !== null && changedInARow < MAX_STALE_READS)
 }
 
-/** Of callers: they are the same objects for as long as their keys are known. */
+/** Owners by actor. The credential cache returns the same actor object for each call. */
 const owners = new WeakMap<Actor, { workspace: RequestContext['workspace']; owner: string }>()
 
-/** Whose answers may differ though all else is the same: nobody is ever answered with what somebody else has asked for. */
+/** Identifies callers that may share an answer. A caller never gets an answer that was read for another one. */
 function ownerOf({ workspace, actor }: RequestContext): string {
-  const known = owners.get(actor)
-  if (known?.workspace === workspace) return known.owner
+  const cached = owners.get(actor)
+  if (cached?.workspace === workspace) return cached.owner
   const { kind, subject, role, listenerId, agentId } = actor
   const owner = `${workspace.id} ${workspace.plan} ${role} ${seesValues(actor)} ${kind} ${listenerId} ${agentId} ${JSON.stringify(subject)}`
   owners.set(actor, { workspace, owner })
   return owner
 }
 
-const clockOffset = ({ clock }: RequestContext): number => clock().getTime() - performance.now()
+const clockOffsetOf = ({ clock }: RequestContext): number => clock().getTime() - performance.now()
 
-function isUnexpired({ holdsUntil, clock }: CachedResponse, ctx: RequestContext): boolean {
-  if (Math.abs(clockOffset(ctx) - clock) > MAX_CLOCK_SHIFT_MS) return false
-  return holdsUntil === null || ctx.clock().getTime() < holdsUntil
+function isUnexpired({ expiresAt, clockOffset }: CachedResponse, ctx: RequestContext): boolean {
+  if (Math.abs(clockOffsetOf(ctx) - clockOffset) > MAX_CLOCK_SHIFT_MS) return false
+  return expiresAt === null || ctx.clock().getTime() < expiresAt
 }

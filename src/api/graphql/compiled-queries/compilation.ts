@@ -1,4 +1,4 @@
-/** What is asked of a document while it is planned: which fields are selected of an object, and with which arguments. */
+/** The document during compilation: selected fields of an object, fragments, conditions and arguments. */
 import {
   type ArgumentNode,
   type DirectiveNode,
@@ -17,31 +17,31 @@ import {
   visit,
 } from 'graphql'
 
-/** Thrown for what is not hot: the document runs on Pothos. */
+/** Thrown if a document can't be compiled. The resolvers execute it then. */
 export class NotCompilable extends Error {}
 
 export type Variables = Readonly<Record<string, unknown>>
 
-/** One field that is selected, by all the nodes that ask for it under one name. */
+/** A selected field, merged from all nodes with the same response key. */
 export interface SelectedField {
-  /** its name in the answer */
+  /** response key */
   key: string
   node: FieldNode
   name: string
   /** undefined: `__typename` */
   field: GraphQLField<unknown, unknown> | undefined
-  /** what is selected below it */
+  /** selections below the field */
   below: SelectionSetNode[]
 }
 
 export class Compilation {
   readonly schema: GraphQLSchema
-  /** whether it shows when a listener was last heard */
+  /** whether the time of a listener's last call is selected */
   showsLastSeen = false
   readonly #fragments = new Map<string, FragmentDefinitionNode>()
   readonly #conditions: Variables
 
-  /** `conditions`: the variables that `@skip` and `@include` depend on. */
+  /** `conditions`: values of the variables in `@skip` and `@include`. */
   constructor(schema: GraphQLSchema, document: DocumentNode, conditions: Variables) {
     this.schema = schema
     this.#conditions = conditions
@@ -49,7 +49,7 @@ export class Compilation {
       if (definition.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(definition.name.value, definition)
   }
 
-  /** The fields of an object in the order of the answer; fragments are taken in, `@skip` and `@include` obeyed. */
+  /** The selected fields of an object in response order, with fragments expanded and `@skip` and `@include` applied. */
   selectedFields(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): SelectedField[] {
     const found = new Map<string, FieldNode[]>()
     const visited = new Set<string>()
@@ -102,7 +102,7 @@ export class Compilation {
       const value = conditionOf(directive)?.value
       const is =
         value?.kind === Kind.VARIABLE ? this.#conditions[value.name.value] : value?.kind === Kind.BOOLEAN && value.value
-      // null is an error
+      // Pothos reports null as an error
       if (typeof is !== 'boolean') throw new NotCompilable()
       return is === (name === 'include')
     })
@@ -118,7 +118,7 @@ export function objectType({ field }: SelectedField): GraphQLObjectType {
   return named
 }
 
-/** The variables that decide what of a document is selected at all. */
+/** The variables in the document's `@skip` and `@include` directives. */
 export function conditionVariables(document: DocumentNode): string[] {
   const names = new Set<string>()
   visit(document, {
@@ -130,7 +130,7 @@ export function conditionVariables(document: DocumentNode): string[] {
   return [...names]
 }
 
-/** The arguments of a field, from a call's variables. Throws a GraphQLError for what is no good. */
+/** Returns a function from a call's variables to the field's arguments. It throws GraphQLError for invalid ones. */
 export function argumentReader<A>({ field, node }: SelectedField): (variables: Variables) => A {
   let varies = false
   visit(node, {

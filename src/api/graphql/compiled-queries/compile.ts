@@ -1,7 +1,6 @@
 /**
- * Hot reads: a query of which every field stands in the table (field-table.ts) is compiled once into statements that return just
- * what was asked for, and a writer that makes the text of the answer from their rows. A plan knows the good cases alone: for
- * whatever goes wrong it throws, and the caller lets Pothos answer. A test compares the two, byte by byte.
+ * Compiles a query whose fields are all in field-table.ts into SQL statements and a JSON writer. For every error the
+ * compiled query throws, and Pothos answers instead. See README.md.
  */
 import {
   type DocumentNode,
@@ -19,27 +18,27 @@ import { constantWriter, type Execution } from './value-writers.ts'
 export interface CompiledAnswer {
   /** JSON of `data` */
   data: string
-  /** what the answer was read at (domain/cache-version/version.ts); null: not known, then it is not kept */
+  /** version that the answer was read at (domain/cache-version/version.ts); null: unknown, so the answer is not cached */
   version: string | null
-  /** when the passing of time alone may change it; null: never */
+  /** when the answer may change without a write; null: never */
   expiresAt: Date | null
 }
 
 export interface CompiledQuery {
-  /** `variables`: coerced. Throws where Pothos has to answer. */
+  /** `variables`: coerced. Throws if Pothos must answer. */
   run(ctx: GraphQLContext, variables: Record<string, unknown>): Promise<CompiledAnswer>
 }
 
 interface Variant {
   write(execution: Execution): Promise<string>
-  /** whether it shows when a listener was last heard */
+  /** whether the answer contains the time of a listener's last call */
   showsLastSeen: boolean
 }
 
-/** Of so many variables `@skip` and `@include` may depend: each combination is a plan of its own. */
+/** Variables in `@skip` and `@include`: each combination of values is compiled separately. */
 const MAX_CONDITIONS = 4
 
-/** Null: something in it is not hot. The document has been validated. */
+/** Null: the query can't be compiled. The document must be validated. */
 export function compileQuery(
   schema: GraphQLSchema,
   document: DocumentNode,
@@ -72,7 +71,7 @@ async function runVariant(plan: Variant, ctx: GraphQLContext, variables: Variabl
   const execution: Execution = { ctx, variables, now: ctx.clock(), expiresAtMs: Number.POSITIVE_INFINITY, versions: [] }
   const data = await plan.write(execution)
   const [version = null, ...others] = execution.versions
-  // several statements may have seen several versions
+  // statements of one answer may have read different versions
   const isOne = version !== null && others.every((other) => other === version)
   return {
     data,

@@ -1,4 +1,4 @@
-/** Pages of rows. */
+/** Writers for connections: pages of rows. */
 import type { Slice, Window } from '../../../domain/paging/paging.ts'
 import type { Total } from '../../../domain/paging/total.ts'
 import type { Raw } from '../../../domain/query-engine/rows.ts'
@@ -6,20 +6,21 @@ import { pageInfoOf } from '../builder/connection.ts'
 import { type Compilation, NotCompilable, objectType, type SelectedField } from './compilation.ts'
 import { constantWriter, type Execution, objectWriter, valueWriter } from './value-writers.ts'
 
-/** One page. */
 interface Page {
   slice: Slice<Raw>
   window: Window
   cursorOf: (row: Raw) => string
-  /** of all pages, where `asksTotal` was called */
+  /** present if `onTotalSelected` was called */
   total?: Total | null
 }
 type Write = (page: Page, execution: Execution) => string
 
-/** How a node is written, where it is selected like this. */
+/** Returns the writer of a node for its selection. */
 type NodeWriter = (selected: SelectedField) => (row: Raw, execution: Execution) => string
 
-/** The JSON of a connection. `asksTotal`: called where its total is selected; throws where that is not hot. */
+/**
+ * Writer of a connection. `onTotalSelected` is called if the total is selected; it throws if the total can't be compiled.
+ */
 export function connectionWriter(
   compilation: Compilation,
   selected: SelectedField,

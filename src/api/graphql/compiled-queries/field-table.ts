@@ -1,5 +1,6 @@
 /**
- * The one place that says which fields are hot, and how each is read. What is not here (events, secrets …) makes the document run on Pothos.
+ * The only list of fields that can be compiled, and how each is read. A document with any other field (events, secrets, …)
+ * is executed by Pothos.
  */
 import { BY_THE_CLOCK, DERIVED } from '../../../domain/deployment-status/derived.ts'
 import { deploymentHolds, HOLDS_FIELDS, listenerHolds } from '../../../domain/deployment-status/expiry.ts'
@@ -7,35 +8,35 @@ import { LISTENER_DERIVED } from '../../../domain/listeners/status.ts'
 import type { Select } from '../../../domain/query-engine/rows.ts'
 import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
 
-/** From the row and what stands around it, in Prisma's shape. */
+/** Computed from the row and its relations in Prisma's shape. */
 export interface Derived {
   select: Select
   of(row: never, now: Date): unknown
-  /** of what changes with the clock: until when it holds (deployment-status/expiry.ts) */
+  /** expiry of a time-dependent value (deployment-status/expiry.ts) */
   holds?: { select: Select; of(row: never, now: Date): Date | null }
 }
 
 export type FieldSource =
-  /** a column of the row. `isHeard`: it moves whenever a listener calls (domain/cache-version/version.ts) */
+  /** a column of the row. `isHeard`: it changes with each call of a listener (domain/cache-version/version.ts) */
   | { column: string; isHeard?: true }
   | { derived: Derived }
-  /** the row that a relation leads to; null where there is none */
+  /** the row of a relation, or null */
   | { one: string }
-  /** an object of columns: of this row, or of the one that a relation leads to. Null where the column `unless` is */
+  /** an object made from columns of this row, or of the relation `of`. Null if the column `unless` is null */
   | { members: { of?: string; unless?: string } }
-  /** a list, or a page, of what belongs to it */
+  /** a list or page of related rows */
   | { list: 'revisions' | 'tags' | 'deployments' }
 
 interface CompiledType {
   fields: Readonly<Record<string, FieldSource>>
-  /** every other field is the column of its name */
+  /** every other field is the column of the same name */
   columns?: true
 }
 
 const columnField = (name: string): FieldSource => ({ column: name })
 const relationField = (relation: string): FieldSource => ({ one: relation })
 
-/** Of the fields' own names. */
+/** Fields that have the name of their column. */
 const columnFields = (...names: string[]) => Object.fromEntries(names.map((name) => [name, columnField(name)]))
 const derivedFields = (all: Record<string, Derived>, holds?: Derived['holds']) =>
   Object.fromEntries(Object.entries(all).map(([name, field]) => [name, { derived: { holds, ...field } }]))

@@ -1,4 +1,4 @@
-/** Objects that are rows: what is selected of one is looked up in the table, and read from the row. */
+/** Writers for objects that are rows: looks each selected field up in the field table and reads it from the row. */
 import type { GraphQLObjectType, SelectionSetNode } from 'graphql'
 import { tagsOf } from '../../../domain/deployments/hot.ts'
 import { deploymentCountOf, deploymentsOf } from '../../../domain/listeners/compiled-reads.ts'
@@ -13,10 +13,10 @@ import { connectionWriter } from './connection-writer.ts'
 import { COMPILED_TYPES, type Derived, type FieldSource } from './field-table.ts'
 import { columnWriter, constantWriter, type Execution, objectWriter, valueWriter, type Write } from './value-writers.ts'
 
-/** The row in Prisma's shape, for what is derived from it. */
+/** The row in Prisma's shape, for derived fields. */
 type View = Readonly<Record<string, unknown>>
 
-/** The JSON of an object of `type`, which is the row `part`. */
+/** Writer of an object of `type` from the row `part`. */
 export function rowWriter(
   compilation: Compilation,
   type: GraphQLObjectType,
@@ -45,7 +45,7 @@ export function rowWriter(
 const NO_VIEW: View = {}
 const derivedOf = (field: FieldSource | undefined) => (field && 'derived' in field ? field.derived : null)
 
-/** Reads what all of the derived fields need, and notes until when they hold. Null: there are none. */
+/** Reads the inputs of all derived fields and lowers the answer's expiry. Null: there are no derived fields. */
 function viewReader(part: Part, fields: readonly Derived[]): ((row: Raw, execution: Execution) => View) | null {
   if (fields.length === 0) return null
   const holds = [...new Set(fields.flatMap((field) => field.holds ?? []))]
@@ -108,7 +108,7 @@ function fieldWriter(
     : deploymentsWriter(compilation, selected, part)
 }
 
-/** Nodes that are the rows `part`. */
+/** Returns writers of nodes from the rows `part`. */
 export const nodeWriter = (compilation: Compilation, part: Part) => (selected: SelectedField) =>
   rowWriter(compilation, objectType(selected), part, selected.below)
 
@@ -152,13 +152,13 @@ function deploymentsWriter(compilation: Compilation, selected: SelectedField, pa
 
 interface NestedPage {
   list: { key: Key; rows: Rows }
-  /** Selects the total. */
+  /** Adds the count to the statement. */
   count(): Key
   window: (variables: Execution['variables']) => Window
   cursorOf: (row: Raw) => string
 }
 
-/** A page of what is below a row. */
+/** Writer of a page nested below a row. */
 function pageWriter(
   compilation: Compilation,
   selected: SelectedField,
@@ -171,7 +171,7 @@ function pageWriter(
   return (row, execution) => {
     const own = window(execution.variables)
     const total = counted === undefined ? null : exactly(row[counted] as number)
-    // reckoned by Pothos
+    // only Pothos estimates large totals
     if (total && total.count > EXACT_UP_TO) throw new NotCompilable()
     return write({ slice: cut(own, (row[key] ?? []) as Raw[]), window: own, cursorOf, total }, execution)
   }

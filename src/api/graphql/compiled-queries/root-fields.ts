@@ -1,4 +1,4 @@
-/** The hot fields of a query: each is one statement. */
+/** Root fields that can be compiled. Each runs one statement. */
 
 import { type DeploymentFilter, parseFilter } from '../../../domain/deployments/filter.ts'
 import { readOne, readWindow } from '../../../domain/deployments/hot.ts'
@@ -17,10 +17,10 @@ import { connectionWriter } from './connection-writer.ts'
 import { nodeWriter, rowWriter } from './object-writer.ts'
 import type { Execution } from './value-writers.ts'
 
-/** The JSON of one field. Throws whatever Pothos is to present. */
+/** Reads one root field as JSON. Throws errors that Pothos then presents. */
 export type RootReader = (execution: Execution) => Promise<string>
 
-/** More tables and lists in one statement take Postgres more to plan than they save. */
+/** With more joins Postgres spends more time on planning than one statement saves. */
 const MAX_JOINS = 12
 
 function plannedRead(rows: Rows): PlannedRead {
@@ -51,7 +51,7 @@ function deploymentsField(compilation: Compilation, selected: SelectedField): Ro
     const { filter: given, orderBy, ...window } = args(variables)
     const filter = given ? parseFilter(toSnake(given)) : NO_FILTER
     const order = orderBy ? { by: orderBy.field, direction: orderBy.direction } : NEWEST_FIRST
-    // which rows there are changes with time, too
+    // time alone may change which rows match these filters
     if (filter.status !== undefined || filter.serving !== undefined) execution.expiresAtMs = execution.now.getTime()
     const slice = await readWindow(ctx, { selection, variables }, window, filter, order, counts)
     execution.versions.push(versionOf(slice.rows))
@@ -60,7 +60,7 @@ function deploymentsField(compilation: Compilation, selected: SelectedField): Ro
   }
 }
 
-/** A list of `table` that is sorted by time of creation. */
+/** A list of `table`, newest first. */
 const listField =
   (table: TableName, read: typeof readTags) =>
   (compilation: Compilation, selected: SelectedField): RootReader => {

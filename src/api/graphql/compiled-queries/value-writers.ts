@@ -1,4 +1,4 @@
-/** How an answer becomes text: each field that is selected is a function from a row to its JSON. */
+/** Writers turn rows and values into JSON text. Each selected field becomes one function. */
 import {
   type GraphQLOutputType,
   isEnumType,
@@ -14,23 +14,23 @@ import type { ColumnType } from '../../../domain/sql/columns.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { type Compilation, NotCompilable, type Variables } from './compilation.ts'
 
-/** One answer while it is made. */
+/** State of one execution. */
 export interface Execution {
   ctx: GraphQLContext
   variables: Variables
   now: Date
-  /** ms since 1970: when the passing of time alone may change the answer */
+  /** ms since 1970 when time alone may change the answer */
   expiresAtMs: number
-  /** of the workspace, in the snapshots of the statements: those that had a row to tell it with */
+  /** workspace versions seen by the statements; null: a statement returned no row to read it from */
   versions: (string | null)[]
 }
 
-/** JSON of something that is found in a row. */
+/** Writes JSON from a row. */
 export type Write = (row: Raw, execution: Execution) => string
-/** JSON of a value that is there already. */
+/** Writes a value as JSON. */
 type WriteValue = (value: unknown, execution: Execution) => string
 
-/** An object, of its members' names and values. */
+/** Writer of an object from the writers of its members. */
 export function objectWriter<Args extends unknown[]>(
   members: readonly { key: string; write: (...args: Args) => string }[],
 ): (...args: Args) => string {
@@ -47,7 +47,7 @@ export const constantWriter = (value: unknown) => {
   return () => json
 }
 
-/** Where the schema says that there is always something, nothing is an error: Pothos tells it. */
+/** For a non-null type, null is an error that Pothos reports. */
 function orNull(type: GraphQLOutputType, write: WriteValue): WriteValue {
   if (!isNonNullType(type)) return (value, execution) => (value == null ? 'null' : write(value, execution))
   return (value, execution) => {
@@ -56,7 +56,7 @@ function orNull(type: GraphQLOutputType, write: WriteValue): WriteValue {
   }
 }
 
-/** A column that holds `kind`. */
+/** Writer of a column of type `kind`. */
 export function columnWriter(
   compilation: Compilation,
   type: GraphQLOutputType,
@@ -86,7 +86,7 @@ function scalarWriter(type: GraphQLOutputType, kind: ColumnType): WriteValue {
   throw new NotCompilable()
 }
 
-/** A value in the code's own form. Objects are read by the schema's resolvers, which here need nothing but the object. */
+/** Writer of a value in the domain's form. Resolvers of objects are called with the object alone. */
 export function valueWriter(compilation: Compilation, type: GraphQLOutputType, below: SelectionSetNode[]): WriteValue {
   if (isNonNullType(type)) return orNull(type, valueWriter(compilation, type.ofType, below))
   if (isListType(type)) {

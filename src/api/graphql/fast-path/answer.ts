@@ -1,4 +1,4 @@
-/** The answer to a query that is known: here meet what is asked and how it is read. */
+/** Executes a cached query: compiled, through the response cache, or by the resolvers. */
 import { type ExecutionResult, execute, type GraphQLSchema } from 'graphql'
 import type { Db } from '../../../domain/transaction/context.ts'
 import type { FreshResponse, ResponseCache } from '../../response-cache/response-cache.ts'
@@ -6,19 +6,19 @@ import type { GraphQLContext } from '../builder/context.ts'
 import type { CompiledQuery } from '../compiled-queries/compile.ts'
 import type { CachedQuery } from './document-cache.ts'
 
-/** What a query is asked with. */
+/** One call of a cached query. */
 export interface QueryCall {
   query: CachedQuery
-  /** as they were sent */
+  /** as sent by the client */
   sentVariables: Record<string, unknown>
-  /** as a plan takes them */
+  /** coerced, for compiled queries */
   variables: Record<string, unknown>
 }
 
 const queryIds = new WeakMap<CachedQuery, number>()
 let lastQueryId = 0
 
-/** Of a query, as long as it is learned: no other one ever has it. */
+/** A number that no other query ever gets, valid while the query is cached. */
 function queryId(query: CachedQuery): number {
   let number = queryIds.get(query)
   if (number === undefined) {
@@ -29,34 +29,31 @@ function queryId(query: CachedQuery): number {
   return number
 }
 
-/**
- * JSON of the answer to a query that has a plan; the one that was given before, while nothing has changed since. Throws where
- * the resolvers have to answer.
- */
+/** JSON of a compiled query's answer, reused while nothing changed. Throws if the resolvers must answer. */
 export function answerCompiled(
   responseCache: ResponseCache,
   ctx: GraphQLContext,
   plan: CompiledQuery,
-  { query, sentVariables: sent, variables }: QueryCall,
+  { query, sentVariables, variables }: QueryCall,
 ): Promise<string | Buffer> {
-  const make = async (): Promise<FreshResponse<string | Buffer>> => {
-    const { data, version, expiresAt: holdsUntil } = await plan.run(ctx, variables)
+  const read = async (): Promise<FreshResponse<string | Buffer>> => {
+    const { data, version, expiresAt } = await plan.run(ctx, variables)
     const text = `{"data":${data}}`
-    const keep = () => {
+    const toEntry = () => {
       const value = Buffer.from(text)
       return { value, bytes: value.length }
     }
-    // what is not shown the plan has left out of its version
-    return { value: text, toEntry: keep, version, showsLastSeen: true, expiresAt: holdsUntil }
+    // the compiled query already left the unused part out of its version
+    return { value: text, toEntry, version, showsLastSeen: true, expiresAt }
   }
-  return responseCache.getOrRead(ctx, `${queryId(query)} ${JSON.stringify(sent)}`, make)
+  return responseCache.getOrRead(ctx, `${queryId(query)} ${JSON.stringify(sentVariables)}`, read)
 }
 
-/** By the resolvers: what Yoga would get, too. */
+/** Executes by the resolvers, exactly as Yoga would. */
 export async function answerByResolvers(
   schema: GraphQLSchema,
   ctx: GraphQLContext,
-  { query, sentVariables: sent }: QueryCall,
+  { query, sentVariables }: QueryCall,
 ): Promise<ExecutionResult> {
   const { document, operation } = query
   return execute({
@@ -64,19 +61,22 @@ export async function answerByResolvers(
     document,
     operationName: operation.name?.value,
     contextValue: ctx,
-    variableValues: sent,
+    variableValues: sentVariables,
   })
 }
 
-/** The same context, and whatever it asks of the database fails at once with this error. So the resolvers present it as their own. */
+/**
+ * A copy of the context whose database calls all fail immediately with this error. After a database failure the resolvers
+ * can present the error without another wait.
+ */
 export function withoutDatabase(ctx: GraphQLContext, error: unknown): GraphQLContext {
   const fail = () => {
     const failed = Promise.reject(error)
-    // what asks for several things at once may look at the first failure alone
+    // a caller of several promises may handle only the first failure
     failed.catch(() => {})
     return failed
   }
-  // a client, its models and their methods, and templates: all that is called fails
-  const away: unknown = new Proxy(() => {}, { get: () => away, apply: fail })
-  return { ...ctx, db: away as Db, query: fail, transact: fail }
+  // stands for the client, its models, their methods and template tags: every call fails
+  const unavailable: unknown = new Proxy(() => {}, { get: () => unavailable, apply: fail })
+  return { ...ctx, db: unavailable as Db, query: fail, transact: fail }
 }

@@ -1,7 +1,6 @@
 /**
- * What is known of requests that Yoga has answered. Yoga alone decides what a request of GraphQL is: whether its document
- * can be read, is within the limits and valid, and in which type it is answered. What it has executed with success is remembered
- * by its exact text, and the next request with the same text need not be asked about again (fast-path.ts).
+ * Remembers documents that Yoga executed successfully, by their exact text, and the content types it answered with.
+ * fast-path.ts answers the same document without Yoga. See README.md.
  */
 import {
   type DocumentNode,
@@ -15,22 +14,22 @@ import { type CompiledQuery, compileQuery } from '../compiled-queries/compile.ts
 import { SegmentedLru } from './segmented-lru.ts'
 
 const DOCUMENTS = { maxEntries: 500, maxTotalLength: 512 * 1024, maxKeyLength: 32 * 1024 }
-/** Values of Accept. */
+/** Bounds for values of `Accept`. */
 const CONTENT_TYPES = { maxEntries: 80, maxTotalLength: 16_000, maxKeyLength: 200 }
 
-/** A query that can be answered past Yoga. */
+/** A query that the fast path can answer. */
 export interface CachedQuery {
   document: DocumentNode
-  /** how many operations its document has */
+  /** number of operations in its document */
   operationCount: number
   operation: OperationDefinitionNode
-  /** null: the resolvers have to answer */
+  /** null: only the resolvers can answer it */
   compiled: CompiledQuery | null
 }
 
 interface CachedDocument {
   document: DocumentNode
-  /** those that were executed; null: not planned before somebody asks again */
+  /** executed operations; null: compiled when requested again */
   queries: Map<OperationDefinitionNode, CachedQuery | null>
 }
 
@@ -43,27 +42,27 @@ export class DocumentCache {
     this.#schema = schema
   }
 
-  /** An operation was executed without an error. */
+  /** Call it when an operation was executed without errors. */
   recordExecuted(text: string, document: DocumentNode, operationName: string | null): void {
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== OperationTypeNode.QUERY) return
     const known = this.#documents.peek(text)
-    // it is another document where Yoga had forgotten the first one, and has read it anew
+    // Yoga may have dropped the document from its own cache and parsed it again
     if (known?.document !== document) this.#documents.set(text, { document, queries: new Map([[operation, null]]) })
     else if (!known.queries.has(operation)) known.queries.set(operation, null)
   }
 
-  /** Such an operation was answered in this type, for this header (empty: there was none). */
+  /** Records the content type negotiated for an `Accept` header (`''` when the header is absent). */
   recordContentType(accept: string, type: string): void {
     this.#contentTypes.set(accept, { type })
   }
 
-  /** The type of the answer for this header; undefined: Yoga has to decide. */
+  /** The content type for an `Accept` header; undefined: Yoga must decide. */
   contentTypeFor(accept: string): string | undefined {
     return this.#contentTypes.get(accept)?.type
   }
 
-  /** Null: Yoga has to answer it. */
+  /** Finds an executed operation. Null: Yoga must answer. */
   find(text: string, operationName: string | null): CachedQuery | null {
     const known = this.#documents.get(text)
     const operation = known && getOperationAST(known.document, operationName)

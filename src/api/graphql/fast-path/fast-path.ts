@@ -1,7 +1,6 @@
 /**
- * The short way of a query that is known (document-cache.ts): authenticated, counted, its variables read, costed, then its plan, and
- * the answer as JSON. All else goes to Yoga, with its body as it came: other media types and methods, mutations, what has a header or a
- * member that is rare, what is wrong, and what a plan can't answer. So whatever is odd or an error is answered by Yoga alone.
+ * Answers queries that Yoga executed before (document-cache.ts) without Yoga: authentication, rate limit, variables and cost
+ * stay the same. Everything unusual or wrong goes to Yoga with its body unread. See README.md.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ExecutionResult, type GraphQLSchema, getVariableValues } from 'graphql'
@@ -18,10 +17,10 @@ import type { CachedQuery, DocumentCache } from './document-cache.ts'
 import { HEAVY_COST, HEAVY_DOCUMENT_LENGTH, type HeavyQuerySemaphore } from './heavy-query-semaphore.ts'
 import { parseRequestBody, readRequestBody } from './request-body.ts'
 
-/** Bytes of a body. Longer ones are rare, and have large values in them. */
+/** Longer bodies are rare and contain large values. */
 const MAX_BODY_BYTES = 64 * 1024
 const JSON_TYPE = /^application\/json(?:; ?charset=(?:utf-8|UTF-8))?$/
-/** With one of them it is no ordinary request. */
+/** A request with one of these headers goes to Yoga. */
 const EXCLUDED_HEADERS = [
   'idempotency-key',
   'if-match',
@@ -42,16 +41,16 @@ export interface FastPathOptions {
   responseCache: ResponseCache
 }
 
-/** What the entry tells Yoga of a request that it has begun. */
+/** Results that Yoga takes over when the fast path gives up. */
 export interface Handover {
-  /** the caller, or why there is none: it is asked and counted only once */
+  /** the caller or the authentication error, so the request is counted once */
   caller?: Promise<RequestContext>
-  /** with errors, which Yoga presents */
+  /** a result with errors, which Yoga presents */
   result?: ExecutionResult
 }
 
 export interface FastPath {
-  /** Whether it was answered, or needs no answer any more. If not, Yoga has to answer it, with what is in `begun`. */
+  /** True if the request was answered or its client is gone. Otherwise Yoga must answer, with `handover`. */
   tryAnswer(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -60,16 +59,15 @@ export interface FastPath {
   ): Promise<boolean>
 }
 
-/** What is asked, and of which query. */
+/** A request matched to its cached query. */
 interface MatchedRequest {
   query: CachedQuery
-  /** of its document */
   documentText: string
-  /** the variables, as they were sent */
+  /** as sent by the client */
   sentVariables: Record<string, unknown>
 }
 
-/** The request, as resolvers know it. */
+/** The part of a request that resolvers use. */
 class Request {
   readonly #requestScope: RequestScope
   constructor(requestScope: RequestScope) {
@@ -88,7 +86,7 @@ export function createFastPath({
   heavyQueries,
   responseCache,
 }: FastPathOptions): FastPath {
-  /** JSON of the answer; null: Yoga has to answer. */
+  /** JSON of the answer; null: Yoga must answer. */
   async function read(
     caller: RequestContext,
     requestScope: RequestScope,
@@ -110,7 +108,7 @@ export function createFastPath({
       try {
         return await answerCompiled(responseCache, ctx, plan, { query, sentVariables: sent, variables: coerced })
       } catch (error) {
-        // the resolvers say what is wrong, or have the answer; but what has kept somebody waiting in vain is not asked again
+        // the resolvers answer or report the error; after a database failure they don't wait for the database again
         if (databaseFailure(error) !== null) ctx = withoutDatabase(ctx, error)
       }
     const result = await answerByResolvers(schema, ctx, { query, sentVariables: sent, variables: coerced })
@@ -135,14 +133,14 @@ export function createFastPath({
       const body = parseRequestBody(bytes)
       const query = body && documentCache.find(body.query, body.operationName)
       const known = query && { query, documentText: body.query, sentVariables: body.variables }
-      // who is refused a turn is told so by Yoga
+      // Yoga presents the error of a full queue
       const text = known && (await read(caller, requestScope, known, handover).catch(() => null))
       if (text === null) {
         raw.unshift(bytes)
         return false
       }
       heavyQueries.release(requestScope)
-      // it has been read, and ends now
+      // lets the request end after its body was read
       raw.resume()
       if (response.destroyed || response.writableEnded) return true
       response.writeHead(200, { 'content-type': type, 'content-length': Buffer.byteLength(text) })
@@ -152,7 +150,7 @@ export function createFastPath({
   }
 }
 
-/** Of an ordinary request in JSON; 0: it is another one. */
+/** The length of an ordinary JSON request's body; 0: the request goes to Yoga. */
 function bodyLength({ raw: { method, url, headers } }: FastifyRequest): number {
   if (method !== 'POST' || url !== '/graphql' || !JSON_TYPE.test(headers['content-type'] ?? '')) return 0
   for (const name of EXCLUDED_HEADERS) if (headers[name] !== undefined) return 0

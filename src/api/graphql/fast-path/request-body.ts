@@ -1,13 +1,13 @@
-/** The body of a request of GraphQL, where it is an ordinary one. */
+/** Reads and parses the body of an ordinary GraphQL request. The bytes can be given back to the stream for Yoga. */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 
 /**
- * The whole body, of which it is known how many bytes it has (more than 0). `request.unshift()` gives it back, if nothing else was
- * read of it. Null: the client is gone, or was too slow (server/http.ts).
+ * Reads a body of `length` bytes (more than 0). `request.unshift()` gives it back if nothing else was read. Null: the client
+ * disconnected or was too slow (server/http.ts).
  */
 export function readRequestBody(request: IncomingMessage, length: number): Buffer | null | Promise<Buffer | null> {
-  // exactly so much: a stream that was asked for more ends, and takes nothing back then
+  // reads exactly `length`: a stream that is read past its end accepts no unshift
   const body: Buffer | null = request.read(length)
   return body ?? (request.destroyed ? null : arrival(request, length))
 }
@@ -33,9 +33,9 @@ export interface GraphQLRequestBody {
   variables: Record<string, unknown>
 }
 
-/** Null: whatever else it may be. */
+/** Null: the body is not an ordinary request; Yoga must judge it. */
 export function parseRequestBody(body: Buffer): GraphQLRequestBody | null {
-  // what stands for bytes that are no text is decided elsewhere
+  // Yoga decides how to decode invalid UTF-8
   if (!isUtf8(body)) return null
   let parsed: unknown
   try {

@@ -1,37 +1,37 @@
 /**
- * What is known by a text that callers send, the most recent of it. In two parts: what was asked for again, and what came once; so
- * texts that are new each time, however many come, displace only each other.
+ * Segmented LRU cache by client-sent text: new keys enter a probation segment; keys requested again move to the protected
+ * one. One-time texts evict only each other.
  */
 import { LRUCache } from 'lru-cache'
 
 interface Bounds {
   maxEntries: number
-  /** characters of all texts together */
+  /** characters of all keys together */
   maxTotalLength: number
-  /** of a single one; a longer one is not remembered */
+  /** longer keys are not cached */
   maxKeyLength: number
 }
 
-/** The part of the bounds that is for what came once. */
+/** Share of the bounds for keys that were requested once. */
 const PROBATION_SHARE = 1 / 4
 
 export class SegmentedLru<T extends object> {
   readonly #protected: LRUCache<string, T>
   readonly #probation: LRUCache<string, T>
 
-  constructor({ maxEntries: most, maxTotalLength: text, maxKeyLength: longest }: Bounds) {
+  constructor({ maxEntries, maxTotalLength, maxKeyLength }: Bounds) {
     const part = (share: number) =>
       new LRUCache<string, T>({
-        max: Math.ceil(most * share),
-        maxSize: Math.ceil(text * share),
-        maxEntrySize: longest,
+        max: Math.ceil(maxEntries * share),
+        maxSize: Math.ceil(maxTotalLength * share),
+        maxEntrySize: maxKeyLength,
         sizeCalculation: (_value, text) => Math.max(text.length, 1),
       })
     this.#protected = part(1 - PROBATION_SHARE)
     this.#probation = part(PROBATION_SHARE)
   }
 
-  /** Somebody asks for it again. */
+  /** Returns the value and moves its key to the protected segment. */
   get(text: string): T | undefined {
     const known = this.#protected.get(text)
     if (known) return known
@@ -43,7 +43,7 @@ export class SegmentedLru<T extends object> {
     return once
   }
 
-  /** What is known of it, whoever has asked. */
+  /** Returns the value without counting as a request. */
   peek(text: string): T | undefined {
     return this.#protected.peek(text) ?? this.#probation.peek(text)
   }

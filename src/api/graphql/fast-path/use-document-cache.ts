@@ -1,6 +1,6 @@
 /**
- * Yoga plugin: tells what Yoga has executed with success, and in which type it answered that. What was executed on the short way and
- * has errors is not executed again: Yoga presents it.
+ * Yoga plugin: records successfully executed documents and negotiated content types. A result that the fast path already
+ * has, with errors, is not executed again.
  */
 import type { ExecutionResult } from 'graphql'
 import { isAsyncIterable, type Plugin } from 'graphql-yoga'
@@ -11,7 +11,7 @@ interface Params {
   params?: { query?: string | null; operationName?: string | null }
 }
 
-/** What is answered past Yoga, too. */
+/** Content types that the fast path may send. */
 const CONTENT_TYPES: Record<string, string> = {
   'application/json; charset=utf-8': 'application/json; charset=utf-8',
   'application/graphql-response+json; charset=utf-8': 'application/graphql-response+json; charset=utf-8',

@@ -35,7 +35,7 @@ const OF_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
   413: { detail: 'The body is larger than 1 MiB.', code: 'PAYLOAD_TOO_LARGE' },
   415: { detail: 'The body must be application/json.', code: 'UNSUPPORTED_MEDIA_TYPE' },
   429: {
-    detail: 'Too many requests with this key: at most 500 a second, and 2000 at once after a rest. Try again later.',
+    detail: 'This key exceeded its limit of 500 requests a second (bursts of up to 2000). Try again later.',
     code: 'RATE_LIMITED',
   },
   500: { detail: 'Internal error', code: 'INTERNAL' },
