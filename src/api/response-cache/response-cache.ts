@@ -1,5 +1,5 @@
 /**
- * Caches answers per version of their workspace (docs/decisions/0029-answers-reused.md). A version check precedes every
+ * Caches answers per version of their workspace (docs/decisions/0029-response-cache.md). A version check precedes every
  * reuse, so a caller never gets an answer from before a write that it knows of. See README.md.
  */
 
