@@ -1,7 +1,7 @@
 /**
- * `npm run bench:listener`: a real server on an embedded Postgres, one real listener process, and the stand-in of a
- * cluster. 200 deployments at once until all of them serve; then more, until one listener holds 1,000, and what that
- * costs while nothing changes. Prints one line for each figure; judges nothing.
+ * `npm run bench:listener`: a real server on an embedded Postgres, a real listener process and the cluster stand-in.
+ * Deploys 200 concurrently until all serve, then more up to 1,000, and measures the cost at rest. Prints figures without
+ * judging.
  */
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
@@ -20,7 +20,7 @@ const QUIET_SECONDS = 30
 const key = `cpk_bench_${randomBytes(16).toString('hex')}`
 const dataDir = path.join(os.tmpdir(), `pilothouse-bench-${randomBytes(4).toString('hex')}`)
 
-/** Calls of the listener to the control plane, by route, since they were last asked for. */
+/** Returns the listener's calls to the control plane by route since the last read. */
 let calls: Record<string, number> = {}
 function takeCalls(): string {
   const taken = Object.entries(calls)
@@ -77,7 +77,7 @@ async function create(count: number): Promise<void> {
   }
 }
 
-/** Resolves when so many serve; throws if one has failed. */
+/** Resolves when `count` deployments serve; throws if one has failed. */
 async function serving(count: number): Promise<void> {
   for (;;) {
     const [row] = await app.core.db.$queryRaw<{ served: number; failed: string | null }[]>`
@@ -111,7 +111,7 @@ try {
     await create(Math.min(AT_ONCE, HELD - held))
     await serving(Math.min(HELD, held + AT_ONCE))
   }
-  // what follows a deploy at once is over
+  // waits until the work after the deploys has ended
   await new Promise((resolve) => setTimeout(resolve, 15_000))
   cluster.standIn?.requests.reset()
   takeCalls()

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: the server beside its peers, on an embedded Postgres of its own. Names of cases run those alone;
- * `--help` lists them. Prints medians, with the least and the most in brackets; judges nothing.
+ * `npm run bench`: compares the server with its peers on a separate embedded Postgres. Names select cases; `--help`
+ * lists them. Prints medians with minimum and maximum, without judging.
  */
 import { parseArgs } from 'node:util'
 import type { Case } from './cases/case.ts'
@@ -16,7 +16,7 @@ import { writeTables } from './measure/document.ts'
 import { asText, type Table } from './measure/report.ts'
 import { openPlace, type Place } from './place/place.ts'
 
-/** Growth before writes: those make more of what is read. */
+/** Growth runs before writes, because writes add rows that it reads. */
 const USUAL: Case[] = [
   startUpCase,
   ...graphqlCases,
@@ -27,7 +27,7 @@ const USUAL: Case[] = [
   ceilingsCase,
   ...streamCases,
 ]
-/** What depends on how much there is. */
+/** Cases that depend on the amount of data. */
 const LARGE: Case[] = [graphqlCases[0]!, growthCase]
 
 const { values: options, positionals } = parseArgs({
@@ -42,7 +42,7 @@ const { values: options, positionals } = parseArgs({
   },
 })
 const say = (line: string) => process.stdout.write(`${line}\n`)
-// not once: whoever ends a group of processes tells this one twice
+// not `once`: ending a process group signals this process twice
 process.on('SIGTERM', () => process.exit(143))
 process.on('SIGINT', () => process.exit(130))
 
@@ -51,7 +51,7 @@ if (options.help) {
   say(`npm run bench -- [--large] [--against stock,hand-written] [--rounds 5] [--seconds 1.2] [--write docs/performance.md] [case …]
 
 --large    100,000 deployments instead of 10,000; by itself: ${LARGE.map(({ id }) => id).join(', ')}
---against  only these beside ours; "none": ours alone
+--against  compares only with these; "none": with no contender
 --rounds   how often each is measured, and --seconds for how long each time
 --write    puts the tables into that document, too
 
@@ -82,7 +82,7 @@ async function run(cases: readonly Case[]): Promise<void> {
     opened ??= openPlace(options.large ? 100_000 : 10_000, say)
     return opened
   }
-  // what has servers of its own has the machine to itself
+  // cases with separate servers need the whole machine
   const close = async () => {
     const place = await opened
     opened = null

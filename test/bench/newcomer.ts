@@ -1,6 +1,6 @@
 /**
- * `npm run bench:newcomer`: what somebody waits for who follows the README, from `git clone` to the first revision that
- * is DEPLOYED. Installs from npm's cache where that has the packages. Prints seconds, judges nothing.
+ * `npm run bench:newcomer`: the waiting time of a newcomer who follows the README, from `git clone` to the first
+ * DEPLOYED revision. Installs from npm's cache if it has the packages. Prints seconds without judging.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ import { say } from './others/support.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const README = readFileSync(path.join(ROOT, 'README.md'), 'utf8')
-/** Up to the block that waits for DEPLOYED. */
+/** The README's blocks up to the one that waits for DEPLOYED. */
 const BLOCKS = [...README.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block!)
 const SCRIPT = BLOCKS.slice(0, BLOCKS.findIndex((block) => block.startsWith('watch')) + 1).join('\n')
 
@@ -24,7 +24,7 @@ const port = await freePort()
 const began = performance.now()
 let last = began
 
-/** The seconds since the mark before. */
+/** Seconds since the previous mark. */
 function mark(what: string): void {
   say(what, `${((performance.now() - last) / 1000).toFixed(1)} s`)
   last = performance.now()

@@ -24,7 +24,7 @@ const SETTINGS = { APP_PORTS: '21600-21649' }
 /** How often a server is ended and started again. */
 const TIMES = Number(process.env.CHAOS_TIMES ?? 5)
 /** Duration of a database outage, in ms. */
-const AWAY = Number(process.env.CHAOS_AWAY_SECONDS ?? 60) * 1000
+const AWAY_MS = Number(process.env.CHAOS_AWAY_SECONDS ?? 60) * 1000
 
 export const agentScenarios: readonly Scenario[] = [
   ['restart', () => at({}, restarts)],
@@ -126,11 +126,11 @@ async function embeddedPostgres(place: SteadyPlace): Promise<boolean> {
   const report = await inUse(agent, async () => {
     const pid = place.postmaster()
     process.kill(pid, 'SIGSTOP')
-    await pause(AWAY)
+    await pause(AWAY_MS)
     process.kill(pid, 'SIGCONT')
     await taken(place, agent, server)
   })
-  return well(`the embedded Postgres stands still for ${AWAY / 1000} s`, report) && right
+  return well(`the embedded Postgres stands still for ${AWAY_MS / 1000} s`, report) && right
 }
 
 async function databaseAway(place: SteadyPlace, databaseUrl: string): Promise<boolean> {
@@ -140,18 +140,18 @@ async function databaseAway(place: SteadyPlace, databaseUrl: string): Promise<bo
     const agent = await place.deploy('one')
     const away = await inUse(agent, async () => {
       proxy.away(true)
-      await pause(AWAY)
+      await pause(AWAY_MS)
       proxy.away(false)
       await taken(place, agent, server)
     })
     const silent = await inUse(agent, async () => {
       proxy.goSilent()
-      await pause(AWAY)
+      await pause(AWAY_MS)
       proxy.heal()
       await taken(place, agent, server)
     })
-    const right = well(`a database that is away for ${AWAY / 1000} s`, away)
-    return well(`a database that is silent for ${AWAY / 1000} s`, silent) && right
+    const right = well(`a database that is away for ${AWAY_MS / 1000} s`, away)
+    return well(`a database that is silent for ${AWAY_MS / 1000} s`, silent) && right
   } finally {
     proxy.close()
   }
@@ -194,7 +194,7 @@ async function switches(place: SteadyPlace): Promise<boolean> {
       await place.reaches(agent.id, await place.update(agent.id, greeting), 'DEPLOYED')
       await client.meets((answer) => answer.greeting === greeting)
       // wait longer than the switch takes, so the old streams continue after it
-      await pause(AWAY)
+      await pause(AWAY_MS)
     })
     right = well('a new revision, and its streams for a minute after it', report, 2) && right
   }

@@ -1,12 +1,12 @@
-/** What a case is. */
+/** The interface of a bench case. */
 import type { How } from '../measure/compare.ts'
 import type { Table } from '../measure/report.ts'
 import type { Place } from '../place/place.ts'
 
 export interface Case {
-  /** by which it is asked for */
+  /** The name on the command line. */
   id: string
   what: string
-  /** `open`: where there are data, our server and the others; opened when it is first asked for */
+  /** `open`: returns data, our server and the contenders; they start on first use. */
   run(open: () => Promise<Place>, how: How): Promise<Table>
 }

@@ -1,6 +1,6 @@
 /**
- * What one Postgres and one server bear, for docs/scaling.md: events appended to one log and to several, leases kept, lines
- * of logs taken. Steps, subscribers and waits have cases of their own.
+ * Ceilings of one Postgres and one server, for docs/scaling.md: events appended to one and to several logs, leases
+ * renewed, log lines stored. Steps, subscribers and waits are separate cases.
  */
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
@@ -10,23 +10,23 @@ import type { Place } from '../place/place.ts'
 import type { Case } from './case.ts'
 
 const SECONDS = 4
-/** connections that append, of as many servers as it takes */
+/** Connections that append, as from several servers. */
 const APPENDERS = 16
-/** events of one transaction, as a PATCH has them */
+/** Events per transaction, as in a PATCH. */
 const EVENTS = 3
 const LOGS = 8
 const WORKERS = 4
-/** of one call */
+/** Lines per call. */
 const LINES = 500
 
 interface Rate {
   perSecond: number
-  /** ms of CPU for 1,000 */
+  /** CPU time in ms per 1,000. */
   server: number | null
   postgres: number | null
 }
 
-/** What `once` answers is how many of them it has done; `loops` go on side by side. */
+/** `once` returns how many it has done; `loops` of them run concurrently. */
 async function rate(place: Place, loops: number, once: (loop: number) => Promise<number>): Promise<Rate> {
   const cpu = () => [cpuOf(place.server.pid), cpuOf(place.postgres.pid)]
   const [server, postgres] = cpu()
@@ -46,14 +46,14 @@ async function rate(place: Place, loops: number, once: (loop: number) => Promise
   return { perSecond: done / seconds, server: per(after[0]!, server!), postgres: per(after[1]!, postgres!) }
 }
 
-/** As src/domain/outbox/append.ts does it: the counter's row is locked until the commit, which is on the disk then. */
+/** As in src/domain/outbox/append.ts: the counter's row is locked until the commit is on disk. */
 const append = (source: string) => `WITH counter AS (
     UPDATE event_counters SET sequence = sequence + ${EVENTS} WHERE workspace_id = $1 RETURNING sequence
   ), notified AS MATERIALIZED (SELECT pg_notify('pilothouse_bench', $1::text) FROM counter)
   INSERT INTO events (workspace_id, sequence, type, deployment_id, actor_kind)
   SELECT $1, counter.sequence - ${EVENTS} + n, 'deployment.updated', $2, 'system' FROM ${source}, generate_series(1, ${EVENTS}) n`
 const NOTIFYING = append('notified, counter')
-/** What would be left if wake-ups went another way: Postgres leaves out what nothing refers to. */
+/** Measures a future without NOTIFY: Postgres leaves out a CTE that nothing refers to. */
 const SILENT = append('counter')
 
 async function appending(place: Place, logs: number, text = NOTIFYING): Promise<Rate> {

@@ -1,4 +1,4 @@
-/** Hot reads over GraphQL, the same document for all servers as far as their schemas allow. */
+/** Reads over GraphQL, with the same document for all servers as far as their schemas allow. */
 
 import type { Asked } from '../load/orders.ts'
 import { type Comparison, compare } from '../measure/compare.ts'
@@ -28,7 +28,7 @@ const post = (query: string, variables: object): Asked => ({
   body: JSON.stringify({ query, variables }),
 })
 
-/** Cursors of the newest `count` deployments, as that server gives them. */
+/** Returns the cursors of the newest `count` deployments from that server. */
 export async function cursorsOf(
   { seeded }: Place,
   url: string,
@@ -53,7 +53,7 @@ export async function cursorsOf(
   return cursors
 }
 
-/** In an order that looks random and is the same each time. */
+/** Returns the values in a fixed pseudo-random order. */
 export function shuffled<T>(values: readonly T[]): T[] {
   const step = 7_919
   return values.map((_value, at) => values[(at * step) % values.length]!)
@@ -82,12 +82,12 @@ function page(id: string, first: number, repeated: boolean): Comparison {
       stock: alike,
       'hand-written': handWritten,
     },
-    // nobody's answers of the round before are good any more
+    // invalidates the cached answers of the previous round
     between: somethingChanges,
   }
 }
 
-/** Every workspace that is in use has writes. */
+/** Writes to each workspace, as in real use. */
 export async function somethingChanges({ call, seeded }: Place): Promise<void> {
   await call('PATCH', `/v2/deployments/${seeded.rows.at(-1)!.id}`, {
     source_revision_config: { image_uri: `registry.example.com/acme/agent:${Date.now()}` },
@@ -118,7 +118,7 @@ export const comparing = (what: string, comparison: Comparison): Case => ({
 })
 
 const list20 = page('list20', 20, false)
-/** The load after which memory is looked at. */
+/** The load after which memory is measured. */
 export const PAGE_REQUESTS = list20.requests.pilothouse!
 
 export const graphqlCases: Case[] = [

@@ -1,4 +1,4 @@
-/** What becomes slower with the number of deployments, or must not: each beside the list near its beginning. */
+/** Operations whose time may depend on the number of deployments, each compared with the list near its beginning. */
 import type { Asked } from '../load/orders.ts'
 import { type Entrant, race } from '../measure/compare.ts'
 import { slownessTable } from '../measure/report.ts'
@@ -13,12 +13,12 @@ const LIST = `query List($filter: DeploymentFilter, $after: String) { deployment
 const COUNT = `query Count($filter: DeploymentFilter, $after: String) { deployments(first: 1, filter: $filter, after: $after) {
   totalCount totalCountIsEstimate } }`
 
-/** So far down, of all. */
-const DEEP = 0.9
-/** of a round: not so many, there are many */
-const SECONDS = 0.6
+/** Depth of a deep page, as a share of all deployments. */
+const DEEP_SHARE = 0.9
+/** Duration of a round in s; short, because there are many entrants. */
+const ROUND_SECONDS = 0.6
 
-/** One in a thousand has it, unless it says otherwise. */
+/** Each filter matches one deployment in a thousand unless its name says otherwise. */
 const filtersOf = ({ seeded: { rows, listenerIds, tagIds } }: Place): [name: string, filters: object[]][] => [
   ['name search, rare', Array.from({ length: 100 }, (_, n) => ({ nameContains: `quasar-${n}` }))],
   ['name search, one in eight', [{ nameContains: 'support' }]],
@@ -43,14 +43,14 @@ export const growthCase: Case = {
   async run(open, how) {
     const place = await open()
     const { server, seeded } = place
-    const deep = Math.floor(seeded.deployments * DEEP)
+    const deep = Math.floor(seeded.deployments * DEEP_SHARE)
     const cursors = await cursorsOf(place, server.url, deep + 1_000, CURSORS, {})
     const near = shuffled(cursors.slice(0, 1_000))
     const post = (query: string, variables: object): Asked => ({
       path: '/graphql',
       body: JSON.stringify({ query, variables }),
     })
-    // each with another cursor: no request is like the one before
+    // each with another cursor, so that all requests differ
     const filtered = (query: string, filters: readonly object[]) =>
       near.map((after, at) => post(query, { filter: filters[at % filters.length], after }))
     const unfiltered = (query: string, after: readonly string[]) => after.map((one) => post(query, { after: one }))
@@ -68,6 +68,8 @@ export const growthCase: Case = {
     ]
     const { url, pid } = server
     const all = entrants.map(([name, requests]): Entrant => ({ name, url, pid, requests }))
-    return slownessTable(await race(place, all, { ...how, seconds: Math.min(how.seconds, SECONDS) }, somethingChanges))
+    return slownessTable(
+      await race(place, all, { ...how, seconds: Math.min(how.seconds, ROUND_SECONDS) }, somethingChanges),
+    )
   },
 }

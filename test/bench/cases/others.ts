@@ -1,4 +1,4 @@
-/** Cases with servers of their own. */
+/** Cases that start separate servers. */
 
 import type { How } from '../measure/compare.ts'
 import { agentAttacks } from '../others/agents.ts'
@@ -22,11 +22,11 @@ const telling = (id: string, what: string, work: (how: How) => Promise<void>): C
 })
 
 export const streamCases: Case[] = [
-  telling('streams', 'Status over SSE to thousands of subscribers, beside a stock graphql-yoga', streams),
+  telling('streams', 'Status over SSE to thousands of subscribers, compared with a stock graphql-yoga', streams),
   telling('waits', 'A thousand calls that wait for one revision', waits),
 ]
 
-/** Only when they are asked for: what they tell is compared with nobody. */
+/** Cases without a contender; they run only when named. */
 export const otherCases: Case[] = [
   telling('writers', 'A hundred PATCHes of one deployment at once', writers),
   telling('uploads', 'The largest upload', uploads),

@@ -1,4 +1,4 @@
-/** Hot reads over REST. */
+/** Reads over REST. */
 import type { Asked } from '../load/orders.ts'
 import type { Comparison } from '../measure/compare.ts'
 import type { Place } from '../place/place.ts'
@@ -13,7 +13,7 @@ const both = (requests: (place: Place, url: string) => Asked[] | Promise<Asked[]
 const pollPaths = ({ seeded }: Place) =>
   shuffled(seeded.rows).map(({ id, revisionId }) => `/v2/deployments/${id}/revisions/${revisionId}`)
 
-/** Pipelines that poll: so many revisions, each again and again with the tag of its last answer. */
+/** Number of revisions that pipelines poll, each with the tag of its last answer. */
 const POLLED = 500
 
 async function unchanged(place: Place, url: string): Promise<Asked[]> {

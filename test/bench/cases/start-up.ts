@@ -1,4 +1,6 @@
-/** From the start of the process to its first answer, on a database that is there; and its memory, at rest and after load. */
+/**
+ * Time and memory from the start of the process to its first answer, on an existing database, at rest and after load.
+ */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { spread } from '../measure/compare.ts'
@@ -10,7 +12,7 @@ import type { Case } from './case.ts'
 import { PAGE_REQUESTS } from './graphql.ts'
 
 const STARTS = 5
-const RESTS_FOR = 5_000
+const REST_MS = 5_000
 const LOAD_SECONDS = 10
 
 async function firstAnswer(place: Place): Promise<{ server: Server; ms: number; cpu: number | null }> {
@@ -28,7 +30,7 @@ async function memory(place: Place): Promise<{ rest: number | null; after: numbe
   const { server } = await firstAnswer(place)
   const id = `memory-${randomBytes(4).toString('hex')}`
   try {
-    await delay(RESTS_FOR)
+    await delay(REST_MS)
     const rest = memoryOf(server.pid)
     const requests = await PAGE_REQUESTS(place, server.url)
     place.generator.prepare(id, { url: server.url, keys: place.seeded.keys, requests, status: 200 })
@@ -58,7 +60,7 @@ export const startUpCase: Case = {
       rows: [
         ['npm start to the first answer, ms', said(spread(starts.map(({ ms }) => ms)))],
         ['CPU until then, ms', said(spread(starts.map(({ cpu }) => cpu)))],
-        [`memory at rest, ${RESTS_FOR / 1000} s after it`, mb(rest)],
+        [`memory at rest, ${REST_MS / 1000} s after it`, mb(rest)],
         [`memory after ${LOAD_SECONDS} s of lists of 20`, mb(after)],
       ],
     }

@@ -1,6 +1,6 @@
 /**
- * Claim-to-complete: four workers of a listener over HTTP claim deployments that have a step to take, and complete each
- * step as soon as they have it. Nothing else is done in a step.
+ * Claim to complete: four workers of a listener claim deployments with an open step over HTTP, and complete each step
+ * immediately. The steps do no work.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { spread } from '../measure/compare.ts'
@@ -12,8 +12,8 @@ import type { Case } from './case.ts'
 const WORKERS = 4
 const CLAIMS = 20
 const ROUNDS = 4
-/** of one worker at once, as a worker has many deployments in hand */
-const AT_ONCE = 4
+/** Claims that one worker holds concurrently. */
+const CLAIMS_PER_WORKER = 4
 
 interface Claim {
   claim_id: string
@@ -63,7 +63,7 @@ async function round(place: Place, at: number) {
       const one = async () => {
         for (let claim = queue.pop(); claim; claim = queue.pop()) await complete(claim)
       }
-      await Promise.all(Array.from({ length: AT_ONCE }, one))
+      await Promise.all(Array.from({ length: CLAIMS_PER_WORKER }, one))
     }
   }
   const before = { server: cpuOf(place.server.pid), postgres: cpuOf(place.postgres.pid) }

@@ -7,7 +7,7 @@ import type { Seeded } from '../place/seed.ts'
 import type { Case } from './case.ts'
 import { comparing, shuffled } from './graphql.ts'
 
-/** more than a run sends: a name is taken once */
+/** More than a run sends, because each name can be used once. */
 const CREATED = 20_000
 
 const create = ({ seeded }: Place): Asked[] => {
@@ -29,7 +29,7 @@ const create = ({ seeded }: Place): Asked[] => {
 
 type Rows = Seeded['rows']
 
-/** Deployments of its own for each, so that none changes what another has just written. */
+/** A separate deployment for each request, so that no request changes what another has just written. */
 const apart = (requests: (rows: Rows) => Asked[]): Comparison['requests'] => ({
   pilothouse: ({ seeded }) => requests(shuffled(seeded.rows.filter((_row, at) => at % 2 === 0))),
   'hand-written': ({ seeded }) => requests(shuffled(seeded.rows.filter((_row, at) => at % 2 === 1))),
@@ -42,7 +42,10 @@ const patch = (rows: Rows): Asked[] =>
     body: JSON.stringify({ source_revision_config: { image_uri: `registry.example.com/acme/agent:new-${n}` } }),
   }))
 
-/** Of the newest revision of each, then of the one before, and again of the newest: each time the other has been superseded. */
+/**
+ * Redeploys the newest revision of each, then the previous one, then the newest again: each time the other has been
+ * superseded.
+ */
 const redeploy = (rows: Rows): Asked[] =>
   (['revisionId', 'revisionBeforeId'] as const).flatMap((which) =>
     rows.map((row) => ({

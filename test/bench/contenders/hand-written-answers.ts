@@ -1,4 +1,4 @@
-/** The schemas of the hand-written routes' answers, from which Fastify makes what writes them. */
+/** Response schemas of the hand-written routes, from which Fastify compiles serialisers. */
 const text = { type: ['string', 'null'] } as const
 const time = { type: ['string', 'null'], format: 'date-time' } as const
 const int = { type: 'integer' } as const

@@ -1,4 +1,4 @@
-/** The statements of the hand-written routes, each prepared once on every connection. */
+/** Statements of the hand-written routes, prepared once per connection. */
 const deployment = (
   d: string,
 ) => `SELECT d.id, d.workspace_id AS tenant_id, d.name, d.source, d.integration_id, d.repo_url, d.deployment_type,

@@ -1,6 +1,6 @@
 /**
- * What a good engineer would write for these routes alone: Fastify with a schema of each answer, and prepared statements
- * with `pg`. Its answers are the ones of our REST API, or have the fields that the GraphQL documents ask for.
+ * What a good engineer would write for only these routes: Fastify with response schemas, and prepared statements over
+ * `pg`. Its answers equal those of our REST API, or have the fields of the GraphQL documents.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import Fastify, { type FastifyRequest } from 'fastify'
@@ -10,7 +10,7 @@ import { statements as sql } from './hand-written-statements.ts'
 
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10 })
 const app = Fastify()
-/** key → its workspace */
+/** Workspace ids by key. */
 const known = new Map<string, Promise<string>>()
 
 async function workspaceOf({ headers }: FastifyRequest): Promise<string> {

@@ -1,4 +1,7 @@
-/** PostGraphile 5 with its Amber preset, as its documentation begins. Its queries name the workspace by a condition. */
+/**
+ * PostGraphile 5 with its Amber preset, as its documentation recommends. Queries select the workspace with a
+ * condition.
+ */
 import { createServer } from 'node:http'
 import { postgraphile } from 'postgraphile'
 import { makePgService } from 'postgraphile/adaptors/pg'
@@ -13,7 +16,7 @@ const pgService = makePgService({
 const service = postgraphile({
   extends: [PostGraphileAmberPreset],
   pgServices: [pgService],
-  // it would offer no order and no condition by columns whose indexes are partial, as ours are
+  // it offers no order and no condition by columns with partial indexes, which ours have
   disablePlugins: ['PgIndexBehaviorsPlugin'],
   grafserv: { graphqlPath: '/graphql', graphiql: false, watch: false },
 }).createServ(grafserv)

@@ -1,6 +1,6 @@
 /**
- * graphql-yoga with Pothos and Prisma, as their documentation puts them together: a prismaObject for each model, a
- * prismaConnection for each list; one key look-up for each request, and the workspace in each query.
+ * graphql-yoga with Pothos and Prisma, as their documentation combines them: a prismaObject per model, a
+ * prismaConnection per list, one key look-up per request, and the workspace in each query.
  */
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'

@@ -1,10 +1,10 @@
-/** The load generator: keeps each of its connections busy with one request at a time, and measures how long each takes. */
+/** The load generator: keeps one request in flight on each connection and measures its duration. */
 import { Client } from 'undici'
 import type { Load, LoadOrder, Ran } from './orders.ts'
 
 const loads = new Map<string, { load: Load; next: number }>()
-/** answers of a run that are looked into; more would cost the CPU that is measured */
-const LOOKED_INTO = 5
+/** Number of answers per run whose content is checked; more would use the measured CPU. */
+const CHECKED_ANSWERS = 5
 
 function send(client: Client, load: Load, at: number, look: boolean): Promise<string | null> {
   const { method, path, headers, body } = load.requests[at % load.requests.length]!
@@ -47,7 +47,7 @@ async function run(order: Extract<LoadOrder, { do: 'run' }>): Promise<Ran> {
       const client = new Client(place.load.url, { pipelining: 1 })
       for (let from = performance.now(); from < until && begun < most && wrong === null; ) {
         begun++
-        wrong = (await send(client, place.load, place.next++, begun <= LOOKED_INTO)) ?? wrong
+        wrong = (await send(client, place.load, place.next++, begun <= CHECKED_ANSWERS)) ?? wrong
         const now = performance.now()
         took.push(now - from)
         from = now

@@ -1,4 +1,4 @@
-/** The load generator as the bench uses it. */
+/** Starts the load generator and sends it orders. */
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { type Program, start } from '../place/processes.ts'
@@ -21,7 +21,7 @@ export class Generator {
     this.#tell({ do: 'forget', id })
   }
 
-  /** Throws with an answer that was not the right one. */
+  /** Throws with the first wrong answer. */
   async run(id: string, how: { connections: number; seconds?: number; count?: number }): Promise<Ran> {
     this.#tell({ do: 'run', id, ...how })
     const [ran] = (await once(this.#program.child, 'message')) as [Ran]

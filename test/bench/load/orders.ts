@@ -1,6 +1,6 @@
-/** What the bench and its load generator, a process of its own, say to each other. */
+/** Messages between the bench and its load generator, which is a separate process. */
 
-/** One request; what all of a load have in common stands there. */
+/** One request; members common to all requests are in the load. */
 export interface Asked {
   method?: string
   path: string
@@ -10,26 +10,26 @@ export interface Asked {
 
 export interface Load {
   url: string
-  /** given to the requests in turn, as `x-api-key` */
+  /** Sent in turn as `x-api-key`. */
   keys: string[]
-  /** sent one after the other, from the beginning when they are through */
+  /** Sent one after the other, in a cycle. */
   requests: Asked[]
-  /** the only right status */
+  /** The expected status. */
   status: number
 }
 
 export type LoadOrder =
   | { do: 'load'; id: string; load: Load }
-  /** `count` requests, or as many as there are in `seconds`; goes on where the last run of it has ended */
+  /** Sends `count` requests, or as many as fit into `seconds`; continues where the previous run ended. */
   | { do: 'run'; id: string; connections: number; seconds?: number; count?: number }
   | { do: 'forget'; id: string }
 
 export interface Ran {
   requests: number
   seconds: number
-  /** ms */
+  /** Durations in ms. */
   p50: number
   p99: number
-  /** an answer that was not the right one */
+  /** The first wrong answer. */
   wrong: string | null
 }

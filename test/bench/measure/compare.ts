@@ -1,6 +1,6 @@
 /**
- * Loads side by side: each is warmed up, then they are measured in rounds, one after the other within each, so that what else
- * the machine does in the meantime is shared by all. Ratios are of one round; what is said is the median.
+ * Compares loads: each is warmed up, then all are measured in rounds, one after the other within a round, so that
+ * other load on the machine affects all alike. Ratios are computed per round; the median is reported.
  */
 import type { Asked } from '../load/orders.ts'
 import { CONTENDERS, type ContenderName, type Place } from '../place/place.ts'
@@ -10,15 +10,15 @@ type Who = 'pilothouse' | ContenderName
 
 export interface How {
   rounds: number
-  /** of a server in a round; it is warmed up for as long */
+  /** Duration of one server's turn in a round, and of its warm-up. */
   seconds: number
-  /** who is measured */
+  /** Filter of entrants by name. */
   only(who: Who): boolean
 }
-/** that send one request after the other */
+/** Connections; each sends one request after the other. */
 const CONNECTIONS = 16
-/** requests by which statements are counted */
-const COUNTED = 200
+/** Number of requests for counting statements. */
+const COUNTED_REQUESTS = 200
 
 export interface Spread {
   median: number
@@ -29,33 +29,36 @@ export interface Spread {
 export interface Result {
   name: string
   perSecond: Spread
-  /** ms */
+  /** in ms */
   p50: Spread
   p99: Spread
-  /** ms of CPU for 1,000 requests; null where the system does not tell */
+  /** CPU time in ms per 1,000 requests; null if the system doesn't report it. */
   cpu: Spread | null
   postgresCpu: Spread | null
-  /** of one request, BEGIN and COMMIT among them */
+  /** Statements per request, including BEGIN and COMMIT. */
   statements: number
-  /** MB, after the last round */
+  /** MB after the last round. */
   memory: number | null
-  /** requests/s of the first one to those of it */
+  /** Ratio of the first entrant's requests per second to this one's. */
   ratio: Spread
-  /** CPU of it and Postgres to that of the first one and Postgres: the same without the noise of a busy machine */
+  /**
+   * Ratio of the CPU time of this entrant and Postgres to that of the first and Postgres: the same comparison without
+   * the noise of a busy machine.
+   */
   ratioByCpu: Spread | null
 }
 
 export interface Comparison {
   id: string
-  /** the requests of each; asked before the rounds, in the order in which they are measured */
+  /** Returns the requests of each entrant; called before the rounds, in the order of measuring. */
   requests: Partial<Record<Who, (place: Place, url: string) => Asked[] | Promise<Asked[]>>>
-  /** the right one; default 200 */
+  /** The expected status; default 200. */
   status?: number
-  /** done before each round */
+  /** Runs before each round. */
   between?: (place: Place, round: number) => Promise<void>
 }
 
-/** One load of one server. */
+/** One load on one server. */
 export interface Entrant {
   name: string
   url: string
@@ -72,7 +75,7 @@ interface Lap {
   postgresCpu: number | null
 }
 
-/** Ours and those that it is compared with. */
+/** Our server and its contenders. */
 export async function compare(place: Place, comparison: Comparison, how: How): Promise<Result[]> {
   const { requests, status, between } = comparison
   const entrants: Entrant[] = []
@@ -84,7 +87,7 @@ export async function compare(place: Place, comparison: Comparison, how: How): P
   return race(place, entrants, how, between)
 }
 
-/** In the order of `entrants`, the first of which the others are compared with. */
+/** `entrants`: the others are compared with the first. */
 export async function race(
   place: Place,
   entrants: readonly Entrant[],
@@ -100,7 +103,7 @@ export async function race(
   for (let round = 0; round < rounds; round++) {
     await between?.(place, round)
     for (let at = 0; at < entrants.length; at++) {
-      // who comes first differs
+      // rotates the order of the entrants
       const which = (at + round) % entrants.length
       laps[which]!.push(await lap(place, entrants[which]!, seconds))
     }
@@ -108,7 +111,7 @@ export async function race(
   const results: Result[] = []
   for (const [at, { name, pid }] of entrants.entries()) {
     const statements = await postgres.statements(async () => {
-      await generator.run(name, { connections: CONNECTIONS, count: COUNTED })
+      await generator.run(name, { connections: CONNECTIONS, count: COUNTED_REQUESTS })
     })
     const of = (figure: (lap: Lap, first: Lap) => number | null) =>
       spread(laps[at]!.map((one, round) => figure(one, laps[0]![round]!)))
@@ -119,7 +122,7 @@ export async function race(
       p99: of(({ p99 }) => p99)!,
       cpu: of(({ cpu }) => cpu),
       postgresCpu: of(({ postgresCpu }) => postgresCpu),
-      statements: statements / COUNTED,
+      statements: statements / COUNTED_REQUESTS,
       memory: memoryOf(pid),
       ratio: of((one, first) => first.perSecond / one.perSecond)!,
       ratioByCpu: of((one, first) => dividedBy(cpuInAll(one), cpuInAll(first))),
@@ -148,7 +151,7 @@ async function lap(place: Place, { name, pid }: Entrant, seconds: number): Promi
 const cpuInAll = ({ cpu, postgresCpu }: Lap) => (cpu === null || postgresCpu === null ? null : cpu + postgresCpu)
 const dividedBy = (one: number | null, other: number | null) => (one === null || !other ? null : one / other)
 
-/** Null if one of them is. */
+/** Null if one of them is null. */
 export function spread(values: readonly (number | null)[]): Spread | null {
   const sorted = values.filter((value) => value !== null).sort((a, b) => a - b)
   if (sorted.length < values.length || sorted.length === 0) return null

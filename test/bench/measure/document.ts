@@ -1,10 +1,10 @@
-/** Puts tables into a document, between the marks of their kind, with the machine that they were measured on. */
+/** Writes tables into a document, between the marks of their kind, with a line about the machine. */
 import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import { asMarkdown, type Table } from './report.ts'
 
-/** `mark`: the document has `<!-- mark -->` and `<!-- /mark -->`; what is between them is replaced. */
+/** `mark`: the document has `<!-- mark -->` and `<!-- /mark -->`; the text between them is replaced. */
 export async function writeTables(
   file: string,
   mark: string,

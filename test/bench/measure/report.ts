@@ -1,4 +1,4 @@
-/** How figures are said: lines for a terminal, tables of Markdown for a document. */
+/** Formats figures as lines for a terminal and as Markdown tables. */
 import type { Result, Spread } from './compare.ts'
 
 export interface Table {
@@ -6,24 +6,24 @@ export interface Table {
   rows: string[][]
 }
 
-/** 3 digits that matter. */
+/** Three significant digits. */
 export function figure(value: number): string {
   if (value >= 100) return Math.round(value).toLocaleString('en-US')
   return value >= 10 ? value.toFixed(1) : value.toFixed(2)
 }
-/** The median, with the least and the most. */
+/** The median with minimum and maximum. */
 export const said = (spread: Spread | null) =>
   spread ? `${figure(spread.median)} (${figure(spread.min)}–${figure(spread.max)})` : '–'
 const medianOf = (spread: Spread | null) => (spread ? figure(spread.median) : '–')
 
-/** One server beside others. */
+/** A table of one server and its contenders. */
 export const comparisonTable = (results: readonly Result[]): Table => {
   const { head, rows } = rated('ours to it', results)
   const memory = results.map(({ memory }) => (memory === null ? '–' : memory.toFixed(0)))
   return { head: [...head, 'memory MB'], rows: rows.map((row, at) => [...row, memory[at]!]) }
 }
 
-/** Requests of one server, as ratios to the first of them. */
+/** A table of one server's requests, as ratios to the first. */
 export const slownessTable = (results: readonly Result[]): Table => rated('times as slow as the first', results)
 
 const rated = (asRatio: string, results: readonly Result[]): Table => ({

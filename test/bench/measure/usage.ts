@@ -1,13 +1,13 @@
-/** What processes have used, as Linux counts it; elsewhere null, and the figure is left out. */
+/** Resources used by processes, as Linux counts them; null on other systems, which leaves the figure out. */
 import fs from 'node:fs'
 
 const TICKS_PER_SECOND = 100
 
 interface Stat {
   parent: number
-  /** ms of CPU, own */
+  /** CPU time in ms of the process itself. */
   own: number
-  /** ms of CPU of its children that have ended */
+  /** CPU time in ms of its ended children. */
   children: number
 }
 
@@ -38,7 +38,7 @@ function withDescendants(root: number): number[] {
 
 const onLinux = process.platform === 'linux'
 
-/** ms of CPU of a process and all that it has started, also of what has ended. Null where the system does not say. */
+/** CPU time in ms of a process and all its descendants, including ended ones. Null if the system doesn't report it. */
 export function cpuOf(pid: number): number | null {
   if (!onLinux) return null
   return withDescendants(pid).reduce((sum, one) => {
@@ -47,7 +47,7 @@ export function cpuOf(pid: number): number | null {
   }, 0)
 }
 
-/** Resident memory of a process and all that it has started, in MB of 10⁶ bytes. */
+/** Resident memory in MB (10⁶ bytes) of a process and all its descendants. */
 export function memoryOf(pid: number): number | null {
   if (!onLinux) return null
   const kb = withDescendants(pid).reduce((sum, one) => {

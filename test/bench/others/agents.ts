@@ -1,8 +1,7 @@
 /**
- * `npm run bench`, its part on agents that attack the machine they run on: a fork bomb, 256 MB over its memory bound, 1 GB
- * over its file bound, 50,000 lines a second. What others notice: p99 of a client of the API may be twice that of an idle
- * server (or 50 ms, whichever is more), Postgres may grow by 5 MB, and the reason is in the health of the deployment.
- * Without control groups (an ordinary user, macOS) only a watch holds the agents.
+ * Agents that attack their machine: a fork bomb, 256 MB above the memory limit, 1 GB above the file limit, 50,000
+ * lines a second. p99 of an API client may double or reach 50 ms, Postgres may grow by 5 MB, and health must give the
+ * reason. Without control groups (an ordinary user, macOS) only polling limits the agents.
  */
 import { randomUUID } from 'node:crypto'
 import { readdir, stat } from 'node:fs/promises'
@@ -17,7 +16,7 @@ import { caller, say } from './support.ts'
 const MEMORY_MB = 200
 const FILE_MB = 100
 
-/** What an agent does once somebody asks it for /attack: JavaScript on one line. */
+/** What an agent does after a request for /attack: JavaScript on one line. */
 const ATTACKS: Record<string, { does: string; reason: string | null }> = {
   'a fork bomb': {
     does: `require('child_process').spawn('/bin/sh', ['-c', 'b() { b | b & b; }; b'], { stdio: 'ignore' })`,
@@ -53,7 +52,7 @@ async function until<T>(what: string, ms: number, look: () => Promise<T | null>)
   throw new Error(`${what}: not in ${ms / 1000} s`)
 }
 
-/** All that is in the tables and indexes of the embedded Postgres. */
+/** Bytes of all tables and indexes of the embedded Postgres. */
 async function databaseBytes(dataDir: string): Promise<number> {
   const base = path.join(dataDir, 'postgres/base')
   let bytes = 0
@@ -127,7 +126,7 @@ export async function agentAttacks(): Promise<void> {
       if (told) say('  its health says', await told)
       grown += (await databaseBytes(folder.path)) - before
       await call('DELETE', `/v2/deployments/${deployment.id}`)
-      // its database is not to be missed in the next figure
+      // its database must not be counted in the next figure
       await until(`${name} is gone`, 60_000, () =>
         call('GET', `/v2/deployments/${deployment.id}`).then(
           () => null,
@@ -145,5 +144,5 @@ export async function agentAttacks(): Promise<void> {
   }
 }
 
-// by itself: `node --import tsx test/bench/agents.ts`
+// runs on its own: `node --import tsx test/bench/agents.ts`
 if (process.argv[1] === fileURLToPath(import.meta.url)) await agentAttacks()

@@ -1,6 +1,6 @@
 /**
- * The attacks of the bench, each from a process of its own (attacker.ts), on a server of its own on this machine. All are
- * bounded in number and end with their process.
+ * The attacks of the bench. Each runs in a separate process (attacker.ts) against a separate server on this machine,
+ * is limited in number and ends with its process.
  */
 import http from 'node:http'
 import net from 'node:net'
@@ -8,14 +8,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 export interface Target {
   url: string
-  /** of the attacker: a viewer's; for claims a listener's, for uploads a deployer's */
+  /** The attacker's key: a viewer's; a listener's for claims, a deployer's for uploads. */
   key: string
   listenerId: string
-  /** that takes uploads */
+  /** A deployment that accepts uploads. */
   deploymentId: string
 }
 
-/** Counts answers by status; `closed`: the connection was. */
+/** Counts answers by status; `closed`: the connection was closed. */
 export type Tally = Record<string, number>
 
 type Attack = (target: Target, tally: Tally) => Promise<void>
@@ -49,7 +49,7 @@ function call(
   })
 }
 
-/** So many at once, again and again, for ever. */
+/** Runs `count` calls concurrently, forever. */
 async function workers(count: number, work: (i: number) => Promise<void>): Promise<void> {
   let i = 0
   await Promise.all(
@@ -59,7 +59,7 @@ async function workers(count: number, work: (i: number) => Promise<void>): Promi
   )
 }
 
-/** Some 3 to 12 KB, no two the same, so that none is in a cache. */
+/** Bodies of 3 to 12 KB, all different, so that no cache has them. */
 function document(i: number): string {
   const shapes = [
     (n: number) => `{ ${'viewer { role } '.repeat(n)} }`,

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- creates`: 20 deployments that are created at the same moment on the process runtime, with an empty folder
- * in /tmp and with BENCH_FILES (1,000,000) files in it. With the files it may take 1.2 times as long.
+ * `npm run bench -- creates`: 20 concurrent creates on the process runtime, with an empty folder in /tmp and with
+ * BENCH_FILES (1,000,000) files in it. With the files they may take 1.2 times as long.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ const FILES = Number(process.env.BENCH_FILES ?? 1_000_000)
 const FILES_PER_FOLDER = 10_000
 const CREATES = 20
 const ROUNDS = 3
-const MOST_RATIO = 1.2
+const MAX_RATIO = 1.2
 
 type Call = ReturnType<typeof caller>
 
@@ -36,7 +36,7 @@ export async function createsBesideManyFiles(): Promise<void> {
     await fill(others)
     const beside = await median(call)
     say(`the same with ${FILES.toLocaleString('en-US')} files in ${os.tmpdir()}`, beside.toFixed(0))
-    say(`ratio (at most ${MOST_RATIO})`, (beside / without).toFixed(2))
+    say(`ratio (at most ${MAX_RATIO})`, (beside / without).toFixed(2))
   } finally {
     server.child.kill('SIGTERM')
     await server.ended
@@ -51,7 +51,7 @@ async function median(call: Call): Promise<number> {
   return took.sort((a, b) => a - b)[Math.floor(ROUNDS / 2)]!
 }
 
-/** ms until all of them are provisioned. They are deleted afterwards, so that the next round's accounts are used ones. */
+/** Time in ms until all are provisioned. They are deleted afterwards, so the next round reuses their accounts. */
 async function round(call: Call): Promise<number> {
   const began = performance.now()
   const made = await Promise.all(

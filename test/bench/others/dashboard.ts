@@ -1,6 +1,6 @@
 /**
- * The dashboard's list of 10,000 deployments in a browser, while 50 of them move all the time: what a tab does while somebody
- * scrolls and types, and what is left of its memory after minutes. The browser is test/browser's, a program of its own.
+ * The dashboard's list of 10,000 deployments in a browser, while 50 of them keep rolling out: the work of a tab during
+ * scrolling and typing, and its memory after minutes. Uses the browser of test/browser.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { text } from 'node:stream/consumers'
@@ -10,14 +10,17 @@ import { cpuOf } from '../measure/usage.ts'
 import type { Place } from '../place/place.ts'
 import { ROOT } from '../place/server.ts'
 
-const MOVING = 50
-/** a rollout of one of them begins each so many ms */
-const EVERY = 200
-/** ms from one word of all listeners to the next: of a listener that was not heard from for 90 s every deployment says so */
-const HEARD = 30_000
+const MOVING_DEPLOYMENTS = 50
+/** Interval in ms between new rollouts. */
+const ROLLOUT_INTERVAL_MS = 200
+/**
+ * Interval in ms between heartbeats of all listeners; after 90 s of silence every deployment of a listener would
+ * change.
+ */
+const HEARTBEAT_INTERVAL_MS = 30_000
 const SECONDS = Number(process.env.BENCH_DASHBOARD_SECONDS ?? 180)
 
-/** What test/browser/bench.ts prints. */
+/** The output of test/browser/bench.ts. */
 interface Figures {
   firstRow: number
   longest: { clock: number; cpu: number }
@@ -28,7 +31,7 @@ interface Figures {
   wrong: string[]
 }
 
-/** Throws when the browser can't be installed, or doesn't get to the list. */
+/** Throws if the browser can't be installed, or doesn't reach the list. */
 export async function dashboard(place: Place): Promise<Table> {
   const installed = spawnSync('npm', ['ci', '--prefix', 'test/browser', '--silent'], { cwd: ROOT, stdio: 'inherit' })
   if (installed.status !== 0) throw new Error('test/browser could not be installed')
@@ -52,7 +55,7 @@ export async function dashboard(place: Place): Promise<Table> {
       ['longest task while scrolling and typing, by the clock', `${longest.clock.toFixed(1)} ms`],
       ['  by CPU', `${longest.cpu.toFixed(1)} ms`],
       ['tasks over 50 ms', String(over50)],
-      [`rollouts meanwhile, of ${MOVING} deployments`, String(rollouts)],
+      [`rollouts meanwhile, of ${MOVING_DEPLOYMENTS} deployments`, String(rollouts)],
       [`changes of the page in the ${SECONDS} s after`, String(changes)],
       [`heap after garbage collection, each ${every} s, MB`, looks.map(({ heap }) => heap.toFixed(1)).join(' ')],
       ['nodes of the document, least and most', `${Math.min(...nodes)}, ${Math.max(...nodes)}`],
@@ -76,8 +79,8 @@ async function inBrowser(place: Place): Promise<Figures> {
 }
 
 /**
- * Rolls new revisions of the same deployments of one cluster out, one after the other, and does their steps. All other clusters
- * are heard from, so that nothing else moves.
+ * Rolls out new revisions of the same deployments of one cluster, one after the other, and performs their steps. All
+ * other clusters send heartbeats, so nothing else changes.
  */
 async function mover(place: Place): Promise<{ end(): Promise<number> }> {
   const id = place.seeded.listenerIds[0]!
@@ -87,10 +90,10 @@ async function mover(place: Place): Promise<{ end(): Promise<number> }> {
     variables: { input: { name: 'dashboard', role: 'listener', listenerId: id } },
   })
   const { key } = made.data.createApiKey
-  // the newest, which the list begins with
+  // the newest, which the list shows first
   const { data } = await place.call<{ data: { deployments: { nodes: { id: string }[] } } }>('POST', '/graphql', {
     query: 'query($id: ID!, $first: Int!) { deployments(first: $first, filter: { listenerId: $id }) { nodes { id } } }',
-    variables: { id, first: MOVING },
+    variables: { id, first: MOVING_DEPLOYMENTS },
   })
   const moving = data.deployments.nodes.map((node) => node.id)
   let over = false
@@ -109,14 +112,14 @@ async function mover(place: Place): Promise<{ end(): Promise<number> }> {
   }
   const patches = (async () => {
     for (let heard = Number.NEGATIVE_INFINITY; !over; rollouts++) {
-      if (performance.now() - heard > HEARD) {
+      if (performance.now() - heard > HEARTBEAT_INTERVAL_MS) {
         await hear()
         heard = performance.now()
       }
       await place.call('PATCH', `/v2/deployments/${moving[rollouts % moving.length]}`, {
         source_revision_config: { image_uri: `registry.example.com/acme/agent:${rollouts}` },
       })
-      await delay(EVERY)
+      await delay(ROLLOUT_INTERVAL_MS)
     }
   })()
   const steps = (async () => {
@@ -131,7 +134,7 @@ async function mover(place: Place): Promise<{ end(): Promise<number> }> {
     }
   })()
   const ended = Promise.all([patches, steps])
-  // whoever waits for the end hears of it
+  // wakes the waiting calls
   ended.catch(() => {})
   return {
     async end() {

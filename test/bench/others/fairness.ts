@@ -1,7 +1,7 @@
 /**
- * `npm run bench`, last part: what somebody else notices while one key, or one without a key, attacks. Server, attacker
- * and client are processes of their own; p99 of the client under attack may be three times that of an idle server, or
- * 100 ms, whichever is more. Says so of each attack; judges with its last line.
+ * `npm run bench`, last part: the effect on a healthy client while one key, or a client without a key, attacks.
+ * Server, attacker and client are separate processes. p99 under attack may be three times that of an idle server, or
+ * 100 ms if that is more. The last line judges.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,16 +12,19 @@ import { startServer, temporaryFolder } from '../../support/process.ts'
 import { ATTACKS, type Tally, type Target } from './attacks.ts'
 import { caller, say } from './support.ts'
 
-/** of each attack, before and while it is measured */
-const LEAD = 3_000
-const MEASURED = 8_000
-/** ms between two requests of the client */
-const APART = 50
+/** Time in ms of each attack before and during the measurement. */
+const LEAD_MS = 3_000
+const MEASURED_MS = 8_000
+/** Interval in ms between two requests of the client. */
+const REQUEST_INTERVAL_MS = 50
 
 const agent = new http.Agent({ keepAlive: true })
 const LISTS = JSON.stringify({ query: '{ deployments(first: 20) { nodes { id name latestRevision { status } } } }' })
 
-/** One request of the healthy client: in turn REST, GraphQL, and one alone. Answers ms; throws unless it was good. */
+/**
+ * One request of the healthy client: REST, GraphQL and a single deployment in turn. Returns its time in ms; throws on
+ * any other status than 200.
+ */
 function ask(url: string, key: string, id: string, i: number): Promise<number> {
   const began = performance.now()
   const graphql = i % 3 === 1
@@ -39,17 +42,19 @@ function ask(url: string, key: string, id: string, i: number): Promise<number> {
   })
 }
 
-/** A request each 50 ms, however long the others take, so that a standstill is seen by all that come meanwhile. */
+/**
+ * One request every 50 ms, even while others are open, so that a standstill delays all requests that arrive during it.
+ */
 export async function measure(url: string, key: string, id: string): Promise<{ p50: number; p99: number }> {
   const asked: Promise<number>[] = []
-  for (const until = performance.now() + MEASURED; performance.now() < until; await delay(APART))
+  for (const until = performance.now() + MEASURED_MS; performance.now() < until; await delay(REQUEST_INTERVAL_MS))
     asked.push(ask(url, key, id, asked.length))
   const took = (await Promise.all(asked)).sort((a, b) => a - b)
   const at = (share: number) => took[Math.floor(share * (took.length - 1))]!
   return { p50: at(0.5), p99: at(0.99) }
 }
 
-/** Attacks while `work` runs; says how the attacker was answered. */
+/** Attacks while `work` runs; returns the attacker's answers. */
 async function under<T>(name: string, target: Target, work: () => Promise<T>): Promise<{ result: T; tally: Tally }> {
   const attacker: ChildProcess = fork(
     fileURLToPath(new URL('attacker.ts', import.meta.url)),
@@ -63,7 +68,7 @@ async function under<T>(name: string, target: Target, work: () => Promise<T>): P
   const ended = once(attacker, 'exit')
   try {
     await once(attacker, 'message')
-    await delay(LEAD)
+    await delay(LEAD_MS)
     return { result: await work(), tally }
   } finally {
     attacker.kill('SIGKILL')
@@ -101,7 +106,7 @@ export async function fairness(): Promise<void> {
     await measure(url, healthy, id)
     const idle = await measure(url, healthy, id)
     const most = Math.max(3 * idle.p99, 100)
-    say('a healthy client, nobody else', shown(idle))
+    say('a healthy client alone', shown(idle))
     let late = 0
     for (const name of Object.keys(ATTACKS)) {
       const role = name.includes('waits') ? 'listener' : name.includes('upload') ? 'deployer' : 'viewer'
@@ -123,5 +128,5 @@ export async function fairness(): Promise<void> {
 
 export const shown = ({ p50, p99 }: { p50: number; p99: number }) => `p50 ${p50.toFixed(1)}  p99 ${p99.toFixed(1)}`
 
-// by itself: `node --import tsx test/bench/fairness.ts`
+// runs on its own: `node --import tsx test/bench/fairness.ts`
 if (process.argv[1] === fileURLToPath(import.meta.url)) await fairness()

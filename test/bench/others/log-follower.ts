@@ -1,11 +1,11 @@
-/** A client of test/bench/logs.ts, in a process of its own: follows a log and says what came, as one line of JSON. */
+/** A client of logs.ts in a separate process: follows a log and prints its findings as one line of JSON. */
 import http from 'node:http'
 
 export interface Followed {
   lines: number
-  /** lines that were not the next ones */
+  /** Number of lines out of order. */
   outOfOrder: number
-  /** ms from a line's insert to its arrival: median, p99 and the longest */
+  /** Time in ms from the insert of a line to its arrival: median, p99 and maximum. */
   lag: [number, number, number]
   ms: number
 }

@@ -1,6 +1,6 @@
 /**
- * A log that is followed while lines are inserted as fast as ten thousand a second, and one of as many lines that are there
- * already: whether all of them arrive, in order, how late, and what it costs in memory and for others.
+ * Follows a log while ten thousand lines a second are inserted, and a log with as many stored lines: whether all lines
+ * arrive in order, their delay, memory, and the effect on other clients.
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -14,9 +14,9 @@ import { withApp } from './own-app.ts'
 import { caller, say } from './support.ts'
 
 const LINES = Number(process.env.BENCH_LOG_LINES ?? 100_000)
-const PER_SECOND = 10_000
-/** lines of one call */
-const BATCH = 250
+const LINES_PER_SECOND = 10_000
+/** Lines per call. */
+const LINES_PER_CALL = 250
 const FOLLOWER = fileURLToPath(new URL('./log-follower.ts', import.meta.url))
 const mib = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`
 
@@ -55,25 +55,25 @@ async function measure(app: App, key: string): Promise<void> {
     `${LINES} stored lines at a follower, ms`,
     `${stored.ms}  ${stored.lines} lines, ${stored.outOfOrder} out of order`,
   )
-  say('  meanwhile a GET of another client, p50, p99', await others.stop())
+  say('  a GET of another client in that time, p50, p99', await others.stop())
   say('  memory of the server (RSS) before, at most', `${mib(before)}  ${mib(again.stop().peak)}`)
 }
 
 const sayFollowed = ({ lines, outOfOrder, lag: [p50, p99, most] }: Followed) =>
   `${lines}  ${outOfOrder}  ${p50}  ${p99}  ${most}`
 
-/** In calls of BATCH, each at its time: who is late does not wait for the next one. */
+/** Inserts in calls of BATCH lines, each at its time; a late call doesn't delay the next. */
 async function insert({ core }: App, revisionId: string): Promise<void> {
   const began = performance.now()
-  for (let from = 0; from < LINES; from += BATCH) {
-    const early = (from / PER_SECOND) * 1000 - (performance.now() - began)
+  for (let from = 0; from < LINES; from += LINES_PER_CALL) {
+    const early = (from / LINES_PER_SECOND) * 1000 - (performance.now() - began)
     if (early > 0) await sleep(early)
     const now = new Date()
     const message = (n: number) => `${from + n} ${now.getTime()} ${'a line as agents print them '.repeat(3)}`
     const line = { revisionId, attempt: 1, type: 'deploy' as const, level: 'info' as const, time: now }
     await writeLog(
       core,
-      Array.from({ length: BATCH }, (_, n) => ({ ...line, message: message(n) })),
+      Array.from({ length: LINES_PER_CALL }, (_, n) => ({ ...line, message: message(n) })),
     )
   }
 }
@@ -105,7 +105,7 @@ function watchMemory(): { stop(): { before: number; peak: number } } {
   }
 }
 
-/** Calls again and again until it is stopped; then says how long they took. */
+/** Calls repeatedly until stopped; returns the durations. */
 function watchOthers(call: () => Promise<unknown>): { stop(): Promise<string> } {
   const took: number[] = []
   let stopped = false

@@ -1,4 +1,7 @@
-/** What a hundred small deployments on one machine cost beside the agents themselves: memory, and the CPU at rest. Linux. */
+/**
+ * The cost of a hundred small deployments on one machine in addition to the agents themselves: memory, and CPU at
+ * rest. Linux only.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Limit } from '../../../src/platform/async/limit.ts'
 import { steadyPlace } from '../../support/steady/place.ts'
@@ -6,7 +9,7 @@ import { cpuOf, pssOf, supervisorsOf } from '../../support/steady/supervisors.ts
 import { say } from './support.ts'
 
 const AGENTS = Number(process.env.BENCH_AGENTS ?? 100)
-const AT_REST_MS = 60_000
+const REST_MS = 60_000
 
 export async function manyAgents(): Promise<void> {
   const place = await steadyPlace({ settings: { APP_PORTS: '3100-3999' } })
@@ -28,17 +31,17 @@ export async function manyAgents(): Promise<void> {
     const ofSupervisors = supervisors.flatMap(({ keeper, network }) => [keeper, network])
     const mb = (pids: number[]) => Math.round(pids.reduce((sum, pid) => sum + pssOf(pid), 0) / 1e6)
     say('their supervisors: memory (sum of Pss)', `${mb(ofSupervisors)} MB`)
-    say('the server beside them: memory (Pss)', `${mb([server])} MB`)
+    say('the server in addition: memory (Pss)', `${mb([server])} MB`)
 
-    // what the start of the last ones needed is over
-    await sleep(AT_REST_MS / 2)
+    // waits until the work of the last starts has ended
+    await sleep(REST_MS / 2)
     const cpu = (pids: number[]) => pids.reduce((sum, pid) => sum + cpuOf(pid), 0)
     const before = { supervisors: cpu(ofSupervisors), server: cpu([server]) }
     const since = performance.now()
-    await sleep(AT_REST_MS)
+    await sleep(REST_MS)
     const share = (ms: number) => `${((ms / (performance.now() - since)) * 100).toFixed(1)} % of a core`
     say('their supervisors: CPU at rest', share(cpu(ofSupervisors) - before.supervisors))
-    say('the server beside them: CPU at rest', share(cpu([server]) - before.server))
+    say('the server in addition: CPU at rest', share(cpu([server]) - before.server))
   } finally {
     await place.close()
   }

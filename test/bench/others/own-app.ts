@@ -1,4 +1,4 @@
-/** A server in the process of the bench, with an embedded Postgres of its own: for cases that look into it. */
+/** A server inside the bench process, with a separate embedded Postgres, for cases that inspect it. */
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import os from 'node:os'

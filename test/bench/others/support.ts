@@ -1,4 +1,4 @@
-/** What the benches share: calls to the server that is measured, and how a figure is said. */
+/** Helpers of the cases: calls to the measured server, and output of figures. */
 import type { Table } from '../measure/report.ts'
 
 let lines: string[][] | null = null
@@ -8,7 +8,7 @@ export function say(what: string, figure: string): void {
   else process.stdout.write(`${what.padEnd(62)} ${figure}\n`)
 }
 
-/** What is said while `work` runs. */
+/** Collects the output while `work` runs. */
 export async function heard(work: () => Promise<void>): Promise<Table> {
   const rows: string[][] = []
   lines = rows
@@ -20,7 +20,7 @@ export async function heard(work: () => Promise<void>): Promise<Table> {
   return { head: ['', 'ms, unless it says otherwise'], rows }
 }
 
-/** Calls with some keys in turn. Throws with the answer when it is an error. `url`: asked at each call. */
+/** Calls with several keys in turn. Throws with the answer if it is an error. `url` is read at each call. */
 export function caller(url: () => string, ...keys: string[]) {
   let calls = 0
   // biome-ignore lint/suspicious/noExplicitAny: bodies as the API presents them
@@ -36,7 +36,7 @@ export function caller(url: () => string, ...keys: string[]) {
   }
 }
 
-/** Runs `work` again and again; says median and 95th percentile. */
+/** Runs `work` repeatedly; returns median and 95th percentile. */
 export async function time(what: string, times: number, work: (i: number) => Promise<unknown>): Promise<void> {
   for (let i = 0; i < 5; i++) await work(i)
   const took: number[] = []

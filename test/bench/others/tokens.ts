@@ -1,4 +1,4 @@
-/** What it costs an agent to get an access token, among thousands of them; and what 100 that ask for an expired one wait. */
+/** The cost of an agent's access token among thousands, and the waiting time of 100 callers of an expired one. */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +10,7 @@ import { withApp } from './own-app.ts'
 import { caller, say, time } from './support.ts'
 
 const TOKENS = 10_000
-const AGENTS_AT_ONCE = 100
+const CONCURRENT_AGENTS = 100
 const AGENT = 'agent-1'
 
 export const accessTokens = (): Promise<void> => withApp(measure, { OUTBOUND_ALLOW: '127.0.0.1' })
@@ -26,22 +26,22 @@ async function measure(app: App): Promise<void> {
   try {
     const ask = await seed(app, `http://127.0.0.1:${(provider.address() as AddressInfo).port}`)
     await time(`REST: an agent gets its access token, ${TOKENS} tokens in all`, 200, ask)
-    const all = () => Promise.all(Array.from({ length: AGENTS_AT_ONCE }, ask))
+    const all = () => Promise.all(Array.from({ length: CONCURRENT_AGENTS }, ask))
     let began = performance.now()
     await all()
-    say(`${AGENTS_AT_ONCE} agents ask at once, all of them`, `${Math.round(performance.now() - began)}`)
+    say(`${CONCURRENT_AGENTS} agents ask at once, all of them`, `${Math.round(performance.now() - began)}`)
     await app.core.db.$executeRaw`
       UPDATE oauth_tokens SET expires_at = now() FROM agent_connections c WHERE c.token_id = oauth_tokens.id AND c.agent_id = ${AGENT}`
     began = performance.now()
     await all()
     const took = Math.round(performance.now() - began)
-    say(`${AGENTS_AT_ONCE} agents ask for one that has expired, all of them`, `${took}, refreshes: ${refreshes}`)
+    say(`${CONCURRENT_AGENTS} agents ask for one that has expired, all of them`, `${took}, refreshes: ${refreshes}`)
   } finally {
     provider.close()
   }
 }
 
-/** Rows written directly. Answers an agent's call. */
+/** Inserts the rows directly. Returns the agent's call. */
 async function seed({ core, publicUrl }: App, url: string): Promise<() => Promise<unknown>> {
   const { id: workspaceId, organizationId } = await core.db.workspace.findFirstOrThrow()
   const { id: oauthProviderId } = await core.db.oAuthProvider.create({

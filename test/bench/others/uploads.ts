@@ -1,4 +1,4 @@
-/** The largest upload there may be, over HTTP; the client's memory is in what is said. */
+/** The largest allowed upload over HTTP; the memory figure includes the client. */
 import { once } from 'node:events'
 import http from 'node:http'
 import { pipeline } from 'node:stream/promises'

@@ -1,6 +1,6 @@
 /**
- * A thousand calls that wait for one revision (`?wait=60`), on a server of its own with the settings that everybody has: what
- * they cost while nothing happens, and how long it takes until the last of them is answered.
+ * A thousand calls that wait for one revision (`?wait=60`), on a separate server with default settings: their cost
+ * while nothing happens, and the time until the last one is answered.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import http from 'node:http'
@@ -12,10 +12,10 @@ import { caller, say } from './support.ts'
 
 const WAITS = 1_000
 const IDLE_SECONDS = 10
-const SETTLING = 3_000
-const LONGEST_OPENING = 30_000
-/** ms until one that was sent away asks again */
-const AGAIN = 1_000
+const SETTLING_MS = 3_000
+const OPENING_TIMEOUT_MS = 30_000
+/** Pause in ms before a refused call tries again. */
+const RETRY_PAUSE_MS = 1_000
 
 export async function waits(): Promise<void> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-bench-'))
@@ -39,10 +39,10 @@ async function measure(url: string, key: string): Promise<void> {
   })
   const revision = `/v2/deployments/${id}/revisions/${latest_revision_id}`
   const before = await cpuWhileIdle(url)
-  // connections of their own, as those of a thousand pipelines
+  // separate connections, as of a thousand pipelines
   const agent = new http.Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY })
   const opening = performance.now()
-  // on a busy machine some have to come again: they are of one key
+  // on a busy machine some calls must retry, because they share one key
   const waiting = Array.from({ length: WAITS }, () => answered(`${url}${revision}?wait=60`, key, agent, opening))
   let early: string | null = null
   for (const one of waiting)
@@ -55,8 +55,8 @@ async function measure(url: string, key: string): Promise<void> {
       },
     )
   while ((await metric(url, 'pilothouse_waits{of="people"}')) < WAITS) {
-    // longer, and the first of them would be over before the change
-    if (performance.now() - opening > LONGEST_OPENING)
+    // a longer pause would let the first calls time out before the change
+    if (performance.now() - opening > OPENING_TIMEOUT_MS)
       throw new Error('this machine is too busy for the bench of waits')
     if (early !== null) throw new Error(`a wait was over before the change: ${early}`)
     await pause(50)
@@ -77,9 +77,9 @@ async function measure(url: string, key: string): Promise<void> {
   if (wrong > 0) say(`${WAITS} waits: answered wrong`, String(wrong))
 }
 
-/** Percent of one core, with one decimal. */
+/** Per cent of one core, with one decimal. */
 async function cpuWhileIdle(url: string): Promise<number> {
-  await pause(SETTLING)
+  await pause(SETTLING_MS)
   const [began, before] = [performance.now(), await metric(url, 'process_cpu_seconds_total')]
   await pause(IDLE_SECONDS * 1000)
   const used = (await metric(url, 'process_cpu_seconds_total')) - before
@@ -98,13 +98,16 @@ interface Answer {
   at: number
 }
 
-/** The answer, and when all of it was there. Who is sent away for now comes again, until the opening is over. */
+/**
+ * Returns the answer and the time when it was complete. A call that is refused for now retries until the opening has
+ * ended.
+ */
 async function answered(url: string, key: string, agent: http.Agent, opening: number): Promise<Answer> {
   for (;;) {
     const answer = await ask(url, key, agent)
     const sentAway = answer.status === 429 || answer.status === 503
-    if (!sentAway || performance.now() - opening > LONGEST_OPENING) return answer
-    await pause(AGAIN)
+    if (!sentAway || performance.now() - opening > OPENING_TIMEOUT_MS) return answer
+    await pause(RETRY_PAUSE_MS)
   }
 }
 

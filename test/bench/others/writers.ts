@@ -1,4 +1,4 @@
-/** Many who write to one deployment at once stand in line: how long all of them take. */
+/** Many concurrent writers of one deployment queue up: the time until all are done. */
 import { withApp } from './own-app.ts'
 import { caller, say, time } from './support.ts'
 

@@ -1,4 +1,4 @@
-/** The servers that ours is compared with, each in a process of its own on the same database; what they need is installed on first use. */
+/** Starts the contenders, each in a separate process on the same database; installs their packages on first use. */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -16,7 +16,7 @@ const COMMANDS = {
 } as const
 export type ContenderName = keyof typeof COMMANDS
 
-/** PostGraphile 5 needs it. */
+/** The minimum Node version of PostGraphile 5. */
 const NODE_22 = Number(process.versions.node.split('.')[0]) >= 22
 export const CONTENDERS = (Object.keys(COMMANDS) as ContenderName[]).filter(
   (name) => name !== 'postgraphile' || NODE_22,
@@ -38,7 +38,7 @@ export async function startContender(name: ContenderName, folder: string, databa
   return { ...program, url }
 }
 
-/** As the lock file has them, unless they are there. */
+/** Installs the versions of the lock file, unless they are present. */
 function install(): void {
   const lock = path.join(FOLDER, 'package-lock.json')
   const mark = path.join(FOLDER, 'node_modules/.installed')

@@ -1,4 +1,4 @@
-/** Everything that cases measure on: started when it is first asked for, ended with the bench. */
+/** Everything that cases measure on: started on first use, ended with the bench. */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -14,12 +14,12 @@ import { dataDirOf, type Server, startServer } from './server.ts'
 export interface Place {
   folder: string
   postgres: BenchPostgres
-  /** ours */
+  /** Our server. */
   server: Server
   seeded: Seeded
   generator: Generator
   contender(name: ContenderName): Promise<Contender>
-  /** Sends as an admin; throws with an answer that is an error. */
+  /** Sends a request as an admin; throws on an error. */
   call<T>(method: string, target: string, body?: unknown): Promise<T>
   close(): Promise<void>
 }
@@ -28,9 +28,9 @@ export { CONTENDERS, type ContenderName }
 
 export async function openPlace(deployments: number, say: (line: string) => void): Promise<Place> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-bench-'))
-  // Postgres has an account of its own, if we are root
+  // Postgres runs under a separate account if we are root
   fs.chmodSync(folder, 0o755)
-  // a bench that is ended in the middle: what it has started ends first, and we wait for nobody any more
+  // if the bench is interrupted, its children end first, and no wait remains
   const removeLater = () => {
     if (process.env.BENCH_KEEP) return
     spawn('sh', ['-c', 'sleep 2; rm -rf "$0"', folder], { detached: true, stdio: 'ignore' }).unref()

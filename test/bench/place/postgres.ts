@@ -1,4 +1,4 @@
-/** The Postgres of the bench: the one that a server without DATABASE_URL has, counting statements when it is asked to. */
+/** The bench's Postgres: the embedded one, with statement counting on request. */
 import fs from 'node:fs'
 import path from 'node:path'
 import pg from 'pg'
@@ -7,10 +7,13 @@ import { overTcp } from '../../support/database.ts'
 
 export interface BenchPostgres {
   url: string
-  /** of the process that all others of it come from */
+  /** The pid of the postmaster. */
   pid: number
   pool: pg.Pool
-  /** How many statements `work` has sent, BEGIN and COMMIT among them: by whomever, so nobody else may be at work. */
+  /**
+   * The number of statements sent during `work`, including BEGIN and COMMIT. Counts all clients, so no other work may
+   * run.
+   */
   statements(work: () => Promise<void>): Promise<number>
   stop(): Promise<void>
 }
@@ -27,13 +30,13 @@ export async function startPostgres(folder: string): Promise<BenchPostgres> {
   const track = async (what: 'none' | 'top') => {
     await pool.query(`ALTER SYSTEM SET pg_stat_statements.track = '${what}'`)
     await pool.query('SELECT pg_reload_conf()')
-    // a session reads it before its next statement, if the signal has come
+    // a session reads the setting before its next statement, after the signal has arrived
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  // then it costs nothing that could be measured
+  // counting is off, so it costs nothing measurable
   await track('none')
   const pid = Number(fs.readFileSync(path.join(rows[0]!.folder, 'postmaster.pid'), 'utf8').split('\n')[0])
-  // a bench that is ended in the middle leaves nothing behind; SIGQUIT: at once
+  // an interrupted bench leaves nothing behind; SIGQUIT ends it immediately
   const quit = () => process.kill(pid, 'SIGQUIT')
   process.once('exit', quit)
   return {

@@ -1,4 +1,4 @@
-/** Programs that the bench starts: what they print goes to a file, and what they cost is read from /proc. */
+/** Programs that the bench starts: their output goes to a file, their cost is read from /proc. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -8,16 +8,16 @@ export interface Program {
   name: string
   pid: number
   child: ChildProcess
-  /** SIGTERM, and waits for its end; after a minute SIGKILL */
+  /** Sends SIGTERM and waits for the end; sends SIGKILL after a minute. */
   end(): Promise<void>
 }
 
-const LATE = 60_000
+const STOP_TIMEOUT_MS = 60_000
 
-/** `PATH` of what the bench starts: its `node` is the one that runs the bench. */
+/** `PATH` of the bench's programs: its `node` is the one that runs the bench. */
 export const PATH = `${path.dirname(process.execPath)}${path.delimiter}${process.env.PATH}`
 
-/** Starts it with its output in `<folder>/<name>.log`. */
+/** Starts a program with its output in `<folder>/<name>.log`. */
 export function start(
   name: string,
   folder: string,
@@ -33,7 +33,7 @@ export function start(
   })
   fs.closeSync(out)
   const ended = once(child, 'exit')
-  // a bench that fails leaves nothing behind
+  // a failed bench leaves nothing behind
   const kill = () => child.kill('SIGTERM')
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))
@@ -43,14 +43,17 @@ export function start(
     child,
     async end() {
       child.kill('SIGTERM')
-      const late = setTimeout(() => child.kill('SIGKILL'), LATE)
+      const late = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
       await ended
       clearTimeout(late)
     },
   }
 }
 
-/** Polls `url` until it answers with a status below 300. Throws with the end of what the program printed when that ends. */
+/**
+ * Polls `url` until it answers with a status below 300. Throws with the end of the program's output if the program
+ * ends.
+ */
 export async function untilReady(program: Program, url: string, folder: string): Promise<void> {
   while (program.child.exitCode === null && program.child.signalCode === null) {
     const ready = await fetch(url).then(

@@ -1,6 +1,6 @@
 /**
- * What is measured on: rows written by SQL, past the triggers and foreign keys, since how they are made is not measured
- * here. The data are the same in every run but for the ids.
+ * The measured data: rows written by SQL, bypassing triggers and foreign keys, because creating them isn't measured
+ * here. Every run has the same data except for ids.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type pg from 'pg'
@@ -9,23 +9,23 @@ import { encrypt, type KeyRing } from '../../../src/domain/crypto/keyring.ts'
 const REVISIONS = 12
 const EVENTS = 60
 const LISTENERS = 20
-/** So many as clients of a busy installation would have: each has a limit of its own. */
+/** As many as the clients of a busy installation, because each key has a separate limit. */
 const KEYS = 100
-/** Of each listener whose deployments have steps to take. */
+/** Deployments with an open step, per listener. */
 const STEPS_DEPLOYMENTS = 300
-/** Listeners that work is made for, one for each round. */
+/** Listeners with open steps, one per round. */
 const STEP_LISTENERS = 6
 
 export interface Seeded {
   workspaceId: string
   deployments: number
-  /** texts of keys of the role admin */
+  /** Keys of the role admin. */
   keys: string[]
-  /** newest first, with all that requests name: of deployments that no step is made for */
+  /** Newest first, with all ids that requests need; without the deployments that have steps. */
   rows: { id: string; name: string; revisionId: string; revisionBeforeId: string; createdAt: string }[]
   listenerIds: string[]
   tagIds: string[]
-  /** listeners with a key of theirs, and deployments that wait for nothing */
+  /** Listeners with a key each, and deployments without open steps. */
   stepListeners: { id: string; key: string; deploymentIds: string[] }[]
 }
 
@@ -104,7 +104,7 @@ interface Wanted {
   keyring: KeyRing
 }
 
-/** Number 1 is the newest. One in a thousand is `quasar` by name, of an old image, tagged `team-0`. */
+/** Number 1 is the newest. One in a thousand is named `quasar`, has an old image and the tag `team-0`. */
 async function addDeployments(client: pg.PoolClient, wanted: Wanted): Promise<void> {
   const { workspaceId, deployments, listenerIds, stepListenerIds, tagIds, keyring } = wanted
   await client.query(
@@ -151,7 +151,7 @@ async function addDeployments(client: pg.PoolClient, wanted: Wanted): Promise<vo
   )
 }
 
-/** Without a secret in them, and yet sealed as the server does it. */
+/** An empty secret set, encrypted like the server's. */
 async function addSecretSets(client: pg.PoolClient, keyring: KeyRing): Promise<void> {
   const { rows } = await client.query<{ id: string; secrets: string }>('SELECT id, secrets FROM made')
   for (let from = 0; from < rows.length; from += 10_000) {
@@ -172,7 +172,7 @@ async function addSecretSets(client: pg.PoolClient, keyring: KeyRing): Promise<v
   }
 }
 
-/** Five for each revision, in the order of time. */
+/** Five for each revision, in order of time. */
 async function addEvents(client: pg.PoolClient, workspaceId: string, deployments: number): Promise<void> {
   const { rows: indexes } = await client.query<{ name: string; definition: string }>(
     `SELECT indexname AS name, indexdef AS definition FROM pg_indexes

@@ -1,4 +1,4 @@
-/** Our server, in a process of its own, exactly as `npm start` runs it: with the settings that everybody has. */
+/** Our server in a separate process, exactly as `npm start` runs it, with default settings. */
 import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -12,11 +12,11 @@ export const dataDirOf = (folder: string): string => path.join(folder, 'data')
 
 export interface Server extends Program {
   url: string
-  /** the first admin key */
+  /** The first admin key. */
   key: string
 }
 
-/** Starts it on `database`; null: with its own Postgres in `folder`. Resolves as soon as it is ready. */
+/** Starts it on `database`; null: with an embedded Postgres in `folder`. Resolves as soon as it is ready. */
 export async function startServer(
   folder: string,
   database: string | null,

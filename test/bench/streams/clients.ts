@@ -1,6 +1,6 @@
 /**
- * A process with thousands of clients over SSE. They only count: what a client does with an event is none of the server's
- * business, and this process shares two cores with it.
+ * A process with thousands of clients over SSE. They only count events, because this process shares two cores with the
+ * server.
  */
 import net from 'node:net'
 import { type ClientOrder, type ClientReport, now, SUBSCRIPTION } from './protocol.ts'
@@ -9,7 +9,7 @@ const MARK = Buffer.from('"message":"')
 const SPACE = 32
 const QUOTE = 34
 const NEWLINE = 10
-/** All read into it, one after the other: what this process costs is taken from the cores of the server. */
+/** One buffer for all reads, which saves CPU for the server. */
 const BUFFER = Buffer.alloc(65_536)
 
 const latencies: number[] = []
@@ -17,16 +17,16 @@ let deliveries = 0
 let lost = 0
 let doubled = 0
 let disordered = 0
-/** all shall have heard up to here */
+/** The event number that all clients must reach. */
 let awaited = 0
 let satisfied = 0
 const clients: Client[] = []
 
 class Client {
-  /** number of the last event; null: it has had none yet */
+  /** Number of the last event; null: none yet. */
   newest: number | null = null
   open = false
-  /** what a chunk ended in the middle of */
+  /** The incomplete end of a chunk. */
   #rest: Buffer | null = null
 
   read(chunk: Buffer): void {
@@ -47,7 +47,7 @@ class Client {
       )
       from = bytes.indexOf(MARK, end)
     }
-    // a mark may have been cut in two, but not by an end of a line
+    // a mark may be split between chunks, but never at a line end
     if (bytes.at(-1) !== NEWLINE) this.#rest = Buffer.from(bytes.subarray(-MARK.length))
   }
 

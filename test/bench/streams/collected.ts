@@ -1,6 +1,6 @@
 /**
- * Memory of a process of Node without what it would throw away: asked through its inspector, which SIGUSR1 opens in a process
- * that knows nothing of it.
+ * Memory of a Node process after garbage collection, read through its inspector, which SIGUSR1 opens in an unprepared
+ * process.
  */
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -8,16 +8,16 @@ import path from 'node:path'
 import { WebSocket } from 'ws'
 import { type Program, pause } from '../place/processes.ts'
 
-/** Of the process: so the inspector takes a port that is free. It changes nothing else. */
+/** Environment in which the inspector chooses a free port. Nothing else changes. */
 export const INSPECTABLE = { NODE_OPTIONS: '--inspect-port=127.0.0.1:0' }
 
-/** bytes */
+/** in bytes */
 export interface Memory {
   rss: number
   heap: number
 }
 
-const SETTLING = 300
+const SETTLING_MS = 300
 const USED = '(({ rss, heapUsed, external }) => ({ rss, heap: heapUsed + external }))(process.memoryUsage())'
 const LISTENING = /Debugger listening on (ws:\S+)/g
 
@@ -34,10 +34,10 @@ export async function collected(program: Program, folder: string): Promise<Memor
       if (id === sent) return result
     }
   }
-  // what was held by what the first one freed
+  // frees objects that were held by those of the first collection
   for (let i = 0; i < 2; i++) {
     await ask('HeapProfiler.collectGarbage')
-    await pause(SETTLING)
+    await pause(SETTLING_MS)
   }
   const { result } = await ask('Runtime.evaluate', { expression: USED, returnByValue: true })
   inspector.close()

@@ -1,6 +1,6 @@
 /**
- * Fan-out: thousands of subscribers over SSE to one workspace, beside a stock graphql-yoga with as many, on the same machine;
- * servers, clients and Postgres are processes of their own, and measured in rounds. `BENCH_STREAMS`: how many there are (5,000).
+ * Fan-out: thousands of subscribers over SSE to one workspace (`BENCH_STREAMS`, 5,000), compared with a stock
+ * graphql-yoga with as many. Servers, clients and Postgres are separate processes, measured in rounds.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
@@ -14,17 +14,17 @@ import { Clients, type Heard, now } from './protocol.ts'
 import { ours, type Streaming, stock } from './servers.ts'
 
 const SUBSCRIBERS = Number(process.env.BENCH_STREAMS ?? 5_000)
-/** as fast as they are written */
-const BURST = 20
-/** one at a time */
-const SINGLE = 20
-const SINGLE_APART = 500
-/** streams that are open before memory is measured: what is loaded with the first ones is no subscriber's */
-const FIRST = 50
-/** streams that are being opened while somebody else calls */
-const OPENED = 2 * SUBSCRIBERS
-/** ms between two calls of somebody else */
-const APART = 50
+/** Events written as fast as possible. */
+const BURST_EVENTS = 20
+/** Events written one at a time. */
+const SINGLE_EVENTS = 20
+const SINGLE_INTERVAL_MS = 500
+/** Streams opened before memory is measured, because the first ones load code that belongs to no subscriber. */
+const WARM_UP_STREAMS = 50
+/** Streams opened while another client calls. */
+const OPENED_STREAMS = 2 * SUBSCRIBERS
+/** Interval in ms between two calls of the other client. */
+const CALL_INTERVAL_MS = 50
 
 export async function streams(how: How): Promise<void> {
   await inFolder(async (folder) => {
@@ -50,7 +50,7 @@ async function inFolder(work: (folder: string) => Promise<void>): Promise<void> 
 
 interface Published extends Heard {
   perSecond: number
-  /** µs of each delivery */
+  /** CPU time in µs per delivery. */
   cpu: number | null
 }
 
@@ -65,14 +65,14 @@ class Side {
   static async open(server: Streaming, folder: string): Promise<Side> {
     const side = new Side(server, new Clients(folder))
     const memory = () => collected(server.program, folder)
-    await side.#clients.open(server, FIRST, FIRST)
+    await side.#clients.open(server, WARM_UP_STREAMS, WARM_UP_STREAMS)
     await side.publish(5, 0)
     const before = await memory()
-    const { ms } = await side.#clients.open(server, SUBSCRIBERS - FIRST, 100)
+    const { ms } = await side.#clients.open(server, SUBSCRIBERS - WARM_UP_STREAMS, 100)
     side.say(`ms until ${SUBSCRIBERS} streams are open`, ms.toFixed(0))
     const after = await memory()
     const each = (what: 'rss' | 'heap') =>
-      `${((after[what] - before[what]) / (SUBSCRIBERS - FIRST) / 1024).toFixed(1)} KiB`
+      `${((after[what] - before[what]) / (SUBSCRIBERS - WARM_UP_STREAMS) / 1024).toFixed(1)} KiB`
     side.say('memory of a subscriber, of the process and of its heap', `${each('rss')}  ${each('heap')}`)
     await side.publish(10, 0)
     return side
@@ -87,7 +87,7 @@ class Side {
     say(`${this.#server.name}: ${what}`, figure)
   }
 
-  /** So many events, `apart` ms from begin to begin. */
+  /** Publishes events at an interval of `apart` ms. */
   async publish(count: number, apart: number): Promise<Published> {
     const cpu = this.#server.cpu()
     const began = now()
@@ -126,8 +126,8 @@ class Side {
 
 async function inRounds(sides: readonly Side[], rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) {
-    for (const side of sides) side.bursts.push(await side.publish(BURST, 0))
-    for (const side of sides) side.singles.push(await side.publish(SINGLE, SINGLE_APART))
+    for (const side of sides) side.bursts.push(await side.publish(BURST_EVENTS, 0))
+    for (const side of sides) side.singles.push(await side.publish(SINGLE_EVENTS, SINGLE_INTERVAL_MS))
   }
   for (const side of sides) side.tell()
   const [own, other] = sides
@@ -136,7 +136,7 @@ async function inRounds(sides: readonly Side[], rounds: number): Promise<void> {
   say('deliveries per second, ours to stock', `${said(spread(ratios))} times`)
 }
 
-/** What a caller with another key notices while streams are being opened. */
+/** The delay of a caller with another key while streams are being opened. */
 async function opening(folder: string): Promise<void> {
   const server = await ours(folder)
   const clients = new Clients(folder)
@@ -148,20 +148,20 @@ async function opening(folder: string): Promise<void> {
       await call('POST', '/graphql', { query: '{ deployments(first: 20) { nodes { id name } } }' })
       return performance.now() - began
     }
-    // several at once, too: connections to the database are made for them
+    // several concurrent calls, so that database connections exist
     for (let i = 0; i < 5; i++) await Promise.all(Array.from({ length: 20 }, ask))
-    await clients.open(server, FIRST, FIRST)
+    await clients.open(server, WARM_UP_STREAMS, WARM_UP_STREAMS)
     let open = false
-    const opened = clients.open(server, OPENED - FIRST, 200).finally(() => {
+    const opened = clients.open(server, OPENED_STREAMS - WARM_UP_STREAMS, 200).finally(() => {
       open = true
     })
     const asked: Promise<number>[] = []
-    for (; !open; await delay(APART)) asked.push(ask())
+    for (; !open; await delay(CALL_INTERVAL_MS)) asked.push(ask())
     const { refused, ms } = await opened
     const took = (await Promise.all(asked)).sort((a, b) => a - b)
     const at = (share: number) => took[Math.floor(share * (took.length - 1))]!.toFixed(0)
     say(
-      `another client while ${OPENED} streams are being opened`,
+      `another client while ${OPENED_STREAMS} streams are being opened`,
       `p50 ${at(0.5)}  p99 ${at(0.99)}  (${(ms / 1000).toFixed(0)} s, ${refused} refused at first)`,
     )
   } finally {

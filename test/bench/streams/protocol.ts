@@ -1,19 +1,22 @@
-/** What the bench of streams and its processes say to each other. */
+/** Messages between the bench of streams and its processes. */
 import { once } from 'node:events'
 import { type Program, start } from '../place/processes.ts'
 import { ROOT } from '../place/server.ts'
 
-/** Both servers have it: fields that a dashboard would want. */
+/** Fields that a dashboard would select; both servers have them. */
 export const SUBSCRIPTION = 'subscription { revisionStatusChanged { cursor revisionId from to message occurredAt } }'
 
-/** To the clients. `await`: until all have heard the event of this number; before it is published. */
+/**
+ * Messages to the clients. `await` (sent before the event is published): report when all have received the event of
+ * this number.
+ */
 export type ClientOrder =
   | { do: 'open'; url: string; keys: string[]; count: number; atOnce: number }
   | { do: 'await'; newest: number }
 
 export interface Heard {
   deliveries: number
-  /** ms, from before the event was written */
+  /** Time in ms since before the event was written. */
   p50: number
   p99: number
   lost: number
@@ -25,7 +28,7 @@ export type ClientReport = { opened: number; refused: number } | { heard: Heard 
 /** Milliseconds of a clock that all processes of this machine share. */
 export const now = (): number => performance.timeOrigin + performance.now()
 
-/** Clients: a process of their own. */
+/** A separate process with the clients. */
 export class Clients {
   readonly #program: Program
 
@@ -34,7 +37,7 @@ export class Clients {
     this.#program = start('clients', folder, [process.execPath, '--import', 'tsx', file], { cwd: ROOT, ipc: true })
   }
 
-  /** Answers ms until all are open, and how often one was refused before. */
+  /** Returns the time in ms until all are open, and the number of refusals. */
   async open(to: { url: string; keys: string[] }, count: number, atOnce: number) {
     const began = performance.now()
     const { opened, refused } = await this.#ask<{ opened: number; refused: number }>({
@@ -47,7 +50,7 @@ export class Clients {
     return { ms: performance.now() - began, opened, refused }
   }
 
-  /** To be asked before the first of them is published. */
+  /** Must be called before the first of the events is published. */
   async heard(newest: number): Promise<Heard> {
     return (await this.#ask<{ heard: Heard }>({ do: 'await', newest })).heard
   }

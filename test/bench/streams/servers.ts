@@ -1,4 +1,4 @@
-/** The two servers whose streams are compared, on one Postgres: ours as `npm start` runs it, and a stock graphql-yoga. */
+/** The two compared servers on one Postgres: ours as `npm start` runs it, and a stock graphql-yoga. */
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -18,12 +18,12 @@ export interface Streaming {
   keys: string[]
   /** Resolves when it is written. */
   publish(message: string): Promise<void>
-  /** ms of CPU so far, of the server and what it works with */
+  /** CPU time in ms so far, of the server and its helpers. */
   cpu(): number | null
   end(): Promise<void>
 }
 
-/** Clients with keys of their own; none may have all streams of its workspace. */
+/** Clients with separate keys, because no key may have all streams of its workspace. */
 const KEYS = 25
 
 export async function ours(folder: string): Promise<Streaming> {
@@ -47,7 +47,7 @@ export async function ours(folder: string): Promise<Streaming> {
     url: server.url,
     keys,
     async publish(message) {
-      // as every transaction of a server does that has something to tell: it notifies when it is committed
+      // notifies after the commit, as every transaction of a server does
       await appendEvents(
         async (statement, values) => (await postgres.pool.query({ ...statement, values: [...values] })).rows,
         [{ ...event, message }],

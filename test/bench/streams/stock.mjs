@@ -1,4 +1,4 @@
-/** What ours is compared with: graphql-yoga as it comes, with its own `createPubSub`, one event for all. */
+/** The contender: graphql-yoga with its own `createPubSub`, one event for all. */
 import { createServer } from 'node:http'
 import { createPubSub, createSchema, createYoga } from 'graphql-yoga'
 
@@ -13,7 +13,7 @@ const resolvers = {
   },
 }
 const yoga = createYoga({ schema: createSchema({ typeDefs, resolvers }), logging: false })
-// it warns of listeners of its own
+// it warns about the number of listeners on its emitter
 process.removeAllListeners('warning')
 process.once('disconnect', () => process.exit())
 process.on('message', ({ publish }) => {
@@ -25,7 +25,7 @@ process.on('message', ({ publish }) => {
     message: publish,
     occurredAt: new Date().toISOString(),
   })
-  // a commit takes its time, too
+  // a commit takes time, too
   setTimeout(() => process.send({}), 2)
 })
 createServer((request, response) => void yoga(request, response)).listen(Number(process.env.PORT), '127.0.0.1')

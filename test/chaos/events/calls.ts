@@ -10,7 +10,7 @@ export interface Call {
 }
 
 /** Timeout in ms: a server that was paused, or lost its database, during the call may never answer. */
-const LONGEST = 10_000
+const CALL_TIMEOUT_MS = 10_000
 
 export class Calls {
   readonly #place: Place
@@ -42,7 +42,7 @@ export class Calls {
         method,
         headers: { 'x-api-key': KEY, 'content-type': 'application/json' },
         body: body && JSON.stringify(body),
-        signal: AbortSignal.timeout(LONGEST),
+        signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
       })
       const answer = await response.json()
       if (response.ok && !answer.errors) return answer

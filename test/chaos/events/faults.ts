@@ -17,7 +17,7 @@ export interface Struck {
 }
 
 /** Time in ms that a stopping server has to end. */
-const STOPS_WITHIN = 10_000
+const STOP_TIMEOUT_MS = 10_000
 
 const oneThatRuns = ({ place, random }: Struck): Server =>
   random.one(place.servers.filter(({ state }) => state === 'up'))
@@ -57,7 +57,7 @@ export const FAULTS = {
     for (const { kind, how } of without)
       struck.wrong(`${kind}: a stream of a server that was asked to stop ended without a cursor: ${how}`)
     if (code !== 0) struck.wrong(`a server that was asked to stop ended with ${code}`)
-    if (ms > STOPS_WITHIN) struck.wrong(`a server that was asked to stop took ${Math.round(ms)} ms`)
+    if (ms > STOP_TIMEOUT_MS) struck.wrong(`a server that was asked to stop took ${Math.round(ms)} ms`)
     await start(struck, server)
   },
   async 'a server paused past its lease'(struck) {

@@ -11,11 +11,11 @@ import type { Random } from './random.ts'
 import { pause } from './waiting.ts'
 
 /** in s */
-const LEASE = 5
+const LEASE_SECONDS = 5
 /** Timeout in ms: a paused server does not answer. */
-const LONGEST = 2000
+const CALL_TIMEOUT_MS = 2000
 /** One deploy in this many fails. */
-const FAILS = 10
+const ONE_FAILURE_IN = 10
 
 export interface Holder {
   stop(): Promise<void>
@@ -28,7 +28,7 @@ export function startHolder(place: Place, of: { listenerId: string; key: string 
       url: server.direct,
       apiKey: of.key,
       listenerId: of.listenerId,
-      callMs: LONGEST,
+      callMs: CALL_TIMEOUT_MS,
       log: pino({ level: 'silent' }),
     }),
   }))
@@ -44,7 +44,10 @@ export function startHolder(place: Place, of: { listenerId: string; key: string 
     const working = new Set<Promise<void>>()
     while (!signal.aborted) {
       try {
-        const claims = await plane().claim({ holder: 'chaos', max: 100, leaseSeconds: LEASE, waitSeconds: 1 }, signal)
+        const claims = await plane().claim(
+          { holder: 'chaos', max: 100, leaseSeconds: LEASE_SECONDS, waitSeconds: 1 },
+          signal,
+        )
         for (const claim of claims) {
           const done: Promise<void> = work(claim).finally(() => working.delete(done))
           working.add(done)
@@ -67,7 +70,7 @@ export function startHolder(place: Place, of: { listenerId: string; key: string 
           ;({ step, generation } = (await plane().complete(report)).assignment)
         } else {
           const claims = [{ claimId, token, generation }]
-          const [answer] = await plane().heartbeat({ leaseSeconds: LEASE, waitSeconds: 1, claims }, signal)
+          const [answer] = await plane().heartbeat({ leaseSeconds: LEASE_SECONDS, waitSeconds: 1, claims }, signal)
           if (answer!.lost) return
           if (answer!.assignment) ({ step, generation } = answer!.assignment)
         }
@@ -92,7 +95,7 @@ export function startHolder(place: Place, of: { listenerId: string; key: string 
 }
 
 function outcome({ kind }: Step, random: Random) {
-  if (kind === 'DEPLOY' && random.below(FAILS) === 0)
+  if (kind === 'DEPLOY' && random.below(ONE_FAILURE_IN) === 0)
     return { outcome: 'failed' as const, reason: 'DEPLOY_FAILED' as const, message: 'It was to fail.' }
   return { outcome: 'succeeded' as const, ...(kind === 'DEPLOY' && { imageVersion: '1.0.0' }) }
 }

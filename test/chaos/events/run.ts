@@ -40,10 +40,10 @@ export interface Plan {
 }
 
 /** Time in ms without deliveries after which none will come, and the limit after the last event. */
-const STILL = 15_000
-const LATEST = 40_000
+const QUIET_MS = 15_000
+const LATEST_DELIVERY_MS = 40_000
 /** Time in ms for outstanding answers after enough was written. */
-const WAITERS_HAVE = 20_000
+const WAITERS_TIMEOUT_MS = 20_000
 
 export async function run(plan: Plan): Promise<Report> {
   const began = performance.now()
@@ -118,7 +118,7 @@ async function runAt(place: Place, plan: Plan, late: () => boolean): Promise<Rep
   const took = await revoke(calls, revoked.id, population.revoked)
   if (took > plan.revokedWithin) wrong.push(`a key that was revoked had streams for ${Math.round(took)} ms`)
   await untilTrue(over)
-  await waiters.finish(AbortSignal.timeout(WAITERS_HAVE))
+  await waiters.finish(AbortSignal.timeout(WAITERS_TIMEOUT_MS))
   counting = false
   await Promise.all([counted, writers.stop(), builds.stop()])
 
@@ -148,7 +148,7 @@ async function untilDelivered({ all, revoked }: Population, log: Log): Promise<v
   await untilTrue(() => {
     if (count() > delivered) [delivered, since] = [count(), performance.now()]
     const now = performance.now()
-    if (now - since > STILL || now - began > LATEST) return true
+    if (now - since > QUIET_MS || now - began > LATEST_DELIVERY_MS) return true
     return all.every((one) => revoked.includes(one) || isUpToDate(log, one))
   }, 100)
 }

@@ -7,7 +7,7 @@ import type { Log } from './truth.ts'
 import { pause } from './waiting.ts'
 
 /** Time in ms that a call may wait, plus a margin. */
-const LONGEST = 70_000
+const WAIT_TIMEOUT_MS = 70_000
 
 export interface Waiters {
   /** Starts no new wait. Resolves when the open ones are answered, or with `signal`. */
@@ -54,7 +54,7 @@ export function startWaiters(
       try {
         const response = await fetch(`${url}/v2/deployments/${deploymentId}/revisions/${id}?wait=60`, {
           headers: { 'x-api-key': key },
-          signal: AbortSignal.any([leaving.signal, AbortSignal.timeout(LONGEST)]),
+          signal: AbortSignal.any([leaving.signal, AbortSignal.timeout(WAIT_TIMEOUT_MS)]),
         })
         const body = await response.json()
         if (response.ok && TERMINAL.test(body.status)) return body.status
@@ -79,7 +79,7 @@ export function startWaiters(
       const wrong = answers.filter(({ revisionId, status }) => last.get(revisionId)?.to !== status).length
       const forgotten = unanswered.filter(({ id, givenUp }) => {
         const end = last.get(id)
-        return end && TERMINAL.test(end.to!) && end.at < givenUp - AWHILE
+        return end && TERMINAL.test(end.to!) && end.at < givenUp - ANSWER_TIMEOUT_MS
       }).length
       return { answered: answers.length, wrong, forgotten, again }
     },
@@ -87,5 +87,5 @@ export function startWaiters(
 }
 
 /** Time in ms for an answer, also on a busy machine. */
-const AWHILE = 5_000
+const ANSWER_TIMEOUT_MS = 5_000
 const TERMINAL = /^(DEPLOYED|SKIPPED|INTERRUPTED|\w+_FAILED)$/

@@ -34,10 +34,10 @@ export interface StormReport {
 }
 
 /** Timeout in ms: a server without its database may never answer. */
-const LONGEST = 10_000
+const CALL_TIMEOUT_MS = 10_000
 /** Per hundred requests: answers that are dropped, and connections that are cut while the server works. */
-const SWALLOWED = 25
-const CUT = 10
+const DROPPED_ANSWERS_PERCENT = 25
+const CUT_CONNECTIONS_PERCENT = 10
 
 interface Answer {
   status: number
@@ -118,7 +118,10 @@ class Storm {
   /** Null: no client learned the outcome. */
   async #send({ key, method, path, body }: Write): Promise<Answer | null> {
     const fate = this.#random.below(100)
-    const cut = fate >= SWALLOWED && fate < SWALLOWED + CUT ? this.#random.below(40) : LONGEST
+    const cut =
+      fate >= DROPPED_ANSWERS_PERCENT && fate < DROPPED_ANSWERS_PERCENT + CUT_CONNECTIONS_PERCENT
+        ? this.#random.below(40)
+        : CALL_TIMEOUT_MS
     const up = this.#place.servers.filter(({ state }) => state === 'up')
     try {
       const response = await fetch(this.#random.one(up).direct + path, {
@@ -130,12 +133,12 @@ class Storm {
       const text = await response.text()
       const { status, headers } = response
       const said = `${status} ${/"code":"([A-Z_]+)"/.exec(text)?.[1] ?? (headers.get('idempotency-replayed') ? 'repeated' : 'done')}`
-      if (fate < SWALLOWED) return this.#none(`${said}, swallowed`)
+      if (fate < DROPPED_ANSWERS_PERCENT) return this.#none(`${said}, swallowed`)
       if (status >= 500 || /IDEMPOTENCY_IN_FLIGHT|UNAVAILABLE|OUTCOME_UNKNOWN/.test(said)) return this.#none(said)
       this.#count(said)
       return { status, text, revision: headers.get('x-revision-id'), etag: headers.get('etag') }
     } catch {
-      return this.#none(cut < LONGEST ? 'cut' : 'server away')
+      return this.#none(cut < CALL_TIMEOUT_MS ? 'cut' : 'server away')
     }
   }
 

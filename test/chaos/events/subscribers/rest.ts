@@ -5,7 +5,7 @@ import { readStream } from './sse.ts'
 import { CUT, type End, type Got, NO_ANSWER, type Scope, says, type Wire } from './wire.ts'
 
 /** Pause in ms between two polls at the end of the log. */
-const NOTHING_NEW = 200
+const POLL_INTERVAL_MS = 200
 
 export function restSse(pace?: (response: http.IncomingMessage) => void): Wire {
   return ({ url, key, scope, after, got, at, heard, signal }) =>
@@ -40,7 +40,7 @@ export const restPages: Wire = async ({ url, key, scope, after, got, at, heard, 
       for (const event of body.resources) got(eventOf(event, event.cursor))
       cursor = body.next_cursor
       at(cursor!)
-      if (body.resources.length === 0) await sleep(NOTHING_NEW, undefined, { signal })
+      if (body.resources.length === 0) await sleep(POLL_INTERVAL_MS, undefined, { signal })
     }
   } catch {
     return answered ? CUT : NO_ANSWER

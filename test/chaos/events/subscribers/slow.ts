@@ -8,13 +8,13 @@ interface Pausable extends EventEmitter {
 }
 
 /** Reading time in ms between two pauses. */
-const READS = 500
-const LOOK = 50
+const READING_MS = 500
+const POLL_INTERVAL_MS = 50
 
 /** `written`: returns the number of events so far; `still`: events written during a pause. */
 export function slowly(written: () => number, still: number): (connection: Pausable) => void {
   return (connection) => {
-    let timer = setTimeout(pause, READS)
+    let timer = setTimeout(pause, READING_MS)
     connection.once('close', () => clearTimeout(timer))
 
     function pause(): void {
@@ -24,8 +24,8 @@ export function slowly(written: () => number, still: number): (connection: Pausa
         if (written() < until) return
         clearInterval(timer)
         connection.resume()
-        timer = setTimeout(pause, READS)
-      }, LOOK)
+        timer = setTimeout(pause, READING_MS)
+      }, POLL_INTERVAL_MS)
     }
   }
 }

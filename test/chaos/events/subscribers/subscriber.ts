@@ -8,9 +8,9 @@ import { pause } from '../waiting.ts'
 import type { End, Got, Scope, Wire } from './wire.ts'
 
 /** Time in ms without a sign of life, while events are written, after which the client treats its stream as dead. */
-const SILENCE = 6000
+const SILENCE_TIMEOUT_MS = 6000
 /** Pause in ms between two attempts. */
-const AGAIN = 100
+const RETRY_PAUSE_MS = 100
 
 /** One connection to one server. */
 export interface Stream {
@@ -95,7 +95,7 @@ export class Subscriber {
       this.#count(end)
       if (end.cursor) this.#after = end.cursor
       if (end.how.startsWith('401 ')) return
-      await pause(AGAIN)
+      await pause(RETRY_PAUSE_MS)
     }
   }
 
@@ -103,7 +103,7 @@ export class Subscriber {
     this.#leave = new AbortController()
     const { signal } = this.#leave
     // a paused reader hears nothing by its own choice
-    const silent = this.slow ? null : setTimeout(() => this.leave(), SILENCE)
+    const silent = this.slow ? null : setTimeout(() => this.leave(), SILENCE_TIMEOUT_MS)
     const ended = wire({
       url: this.slow ? server.direct : server.url,
       key: this.key,
