@@ -2,14 +2,15 @@
  * From a tree and its plan to what an engine builds: the Dockerfile that the tree brings, or one of ours, and the secrets
  * that its commands get. Nothing of the tree may have run before.
  */
+import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import type { RevisionWork } from '../../domain/protocol/protocol.ts'
 import type { BuildPlan, DockerfilePlan } from '../build/plan/build-plan.ts'
 import type { ImageSource } from './builder.ts'
 import { ENVIRONMENT_SECRET, OURS, SETTINGS_SECRET } from './dockerfile/command.ts'
 import { type BaseImages, renderDockerfile } from './dockerfile/dockerfile.ts'
-import { readable } from './readable.ts'
 
 /** `tree`: absolute. `folder`: for the Dockerfile, the server's alone. */
 export async function imageSource(
@@ -21,7 +22,7 @@ export async function imageSource(
   { base, packageIndexes }: { base: BaseImages; packageIndexes: Record<string, string> },
 ): Promise<ImageSource> {
   if (plan.kind === 'dockerfile') return dockerfileSource(plan, tree, revision, packageIndexes)
-  await readable(tree)
+  await makeReadable(tree)
   const dockerfile = path.join(folder, 'Dockerfile')
   fs.writeFileSync(dockerfile, renderDockerfile(plan, base, deploymentId), { mode: 0o600 })
   const settings = { name: SETTINGS_SECRET, value: exports(settingsOf(packageIndexes)) }
@@ -36,13 +37,18 @@ export async function dockerfileSource(
   revision: Pick<RevisionWork, 'secrets'>,
   packageIndexes: Record<string, string>,
 ): Promise<ImageSource> {
-  await readable(tree)
+  await makeReadable(tree)
   return {
     dockerfile: path.join(tree, dockerfile),
     context: path.join(tree, context),
     whole: false,
     secrets: [...revision.secrets.filter(({ name }) => !name.startsWith(OURS)), inOne(revision, packageIndexes)],
   }
+}
+
+/** Lets every account read the files, whatever the server's umask is: an image may run as any user. Skips symlinks. */
+async function makeReadable(tree: string): Promise<void> {
+  await promisify(execFile)('chmod', ['-R', 'u+rwX,go=rX', '--', tree])
 }
 
 type Variable = RevisionWork['secrets'][number]

@@ -9,7 +9,6 @@ import type { InstallStep, NodePlan, PythonPlan, Start } from '../../build/plan/
 import { StepFailure } from '../../output/failure.ts'
 import { at, command, quoted, ROOT, SERVER, shared, USER, VENV } from './command.ts'
 import { copy, line, run } from './instructions.ts'
-import { serverPackages } from './supplied.ts'
 
 /** Image references; `{version}` in them is the version that the source asks for, or ours. */
 export interface BaseImages {
@@ -51,6 +50,20 @@ function baseImage({ kind, version, graphConfig }: NodePlan | PythonPlan, images
 
 const needsServer = (plan: NodePlan | PythonPlan): boolean =>
   plan.supplied !== null || (plan.kind === 'python' && plan.manager === 'uv')
+
+/** Layers with the agent server of a plan without its own. They come before the tree's files, so deployments share them. */
+function serverPackages(plan: NodePlan | PythonPlan): string[] {
+  if (!plan.supplied) return []
+  const packages = plan.supplied.packages.map(quoted).join(' ')
+  if (plan.kind === 'node') return [shared(`cd ${SERVER}; npm install --prefix ${SERVER} ${packages}`)]
+  return [
+    shared(`python3 -m venv ${SERVER}/venv; ${SERVER}/venv/bin/pip install ${packages}`),
+    // PYTHONPATH of the server names the tree's packages by this link, for any version of Python
+    shared(
+      `ln -s "$(${VENV}/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" ${VENV}/packages`,
+    ),
+  ]
+}
 
 /** Copies what each step needs, then runs it; the whole tree by the end, at the latest. */
 function installed({ install, manager }: NodePlan | PythonPlan): string[] {

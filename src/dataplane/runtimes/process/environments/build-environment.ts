@@ -15,8 +15,32 @@ import type { AppLayout } from '../processes/layout.ts'
 import { agentServer, agentServerFolder } from './agent-servers.ts'
 import { FOLLOW_SOURCE } from './editable-installs.ts'
 import { findPython, type Python } from './python.ts'
-import { SHARE_SERVER } from './server-in-environment.ts'
 import { newEnvironment, sealEnvironment, variablesOf } from './virtual-environment.ts'
+
+/**
+ * Adds an agent server's packages and programs to a deployment's virtual environment, after its own: the server runs with the
+ * deployment's Python, and the deployment's version of a package wins. For `python -I -c` with the environment's Python; the
+ * argument is the server's environment.
+ */
+const SHARE_SERVER = `
+import os, sys, sysconfig
+server = sys.argv[1]
+site = sysconfig.get_path("purelib")
+theirs = os.path.join(server, os.path.relpath(site, sys.prefix))
+with open(os.path.join(site, "zz_agent_server.pth"), "w") as out:
+    out.write("import site; site.addsitedir(%r)\\n" % theirs)
+programs = os.path.join(server, "bin")
+for name in sorted(os.listdir(programs)):
+    target = os.path.join(sys.prefix, "bin", name)
+    if os.path.lexists(target) or not os.path.isfile(os.path.join(programs, name)):
+        continue
+    with open(os.path.join(programs, name), "rb") as script:
+        text = script.read(65536)
+    if text.startswith(b"#!") and server.encode() in text:
+        with open(target, "wb") as out:
+            out.write(text.replace(server.encode(), sys.prefix.encode()))
+        os.chmod(target, 0o755)
+`
 
 interface Around {
   host: Host
