@@ -1,7 +1,7 @@
 /** Credentials for the repository of a deployment: a token of its integration that lives for an hour at most. */
 
 import type { GitCredentials } from '../dataplane/build/source-access.ts'
-import { StepFailure } from '../dataplane/output/failure.ts'
+import { StepFailure } from '../dataplane/output/step-failure.ts'
 import { ProviderUnavailableError } from '../domain/ports/git-provider.ts'
 import { recordRepositoryId } from '../domain/repositories/deployment.ts'
 import type { Core } from '../domain/transaction/context.ts'

@@ -2,7 +2,7 @@
 
 import type { Readable } from 'node:stream'
 import type { ImageCredentials, SourceAccess } from '../dataplane/build/source-access.ts'
-import { StepFailure } from '../dataplane/output/failure.ts'
+import { StepFailure } from '../dataplane/output/step-failure.ts'
 import type { BuildSources, Unavailable } from '../domain/ports/build-sources.ts'
 import { coversRepository, repositoryOf } from '../domain/ports/registry.ts'
 import { ObjectChangedError } from '../domain/ports/tarball-storage.ts'

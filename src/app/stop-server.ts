@@ -1,7 +1,7 @@
 /** Ends what runs of a DATA_DIR on this machine, without its database: its servers, and the agents that outlive them. */
 import path from 'node:path'
 import { livingWorkers } from '../dataplane/runtimes/process/machine/worker-registry.ts'
-import { startOf } from '../dataplane/runtimes/process/processes/started.ts'
+import { startOf } from '../dataplane/runtimes/process/processes/process-identity.ts'
 import { type Ended, endAgents } from '../dataplane/runtimes/process/supervisor-client/end-agents.ts'
 import { sleep } from '../platform/async/retry.ts'
 

@@ -4,7 +4,7 @@
  */
 import type { SourceAccess } from '../dataplane/build/source-access.ts'
 import type { ImageStore } from '../dataplane/builder/image-store.ts'
-import { StepFailure } from '../dataplane/output/failure.ts'
+import { StepFailure } from '../dataplane/output/step-failure.ts'
 import type { LeasedClaim } from '../dataplane/runtimes/runtime.ts'
 import { type BuilderAccess, builderAccessAnswer } from '../domain/protocol/builders.ts'
 import { knownReason } from '../domain/values/reasons.ts'

@@ -3,7 +3,7 @@
  * which is over with the report of it. What a builder is not told (what runs, and how) is empty.
  */
 import type { Logger } from 'pino'
-import { storable } from '../dataplane/output/text.ts'
+import { storable } from '../dataplane/output/terminal-text.ts'
 import { toWire } from '../domain/parsing/codec.ts'
 import {
   type BuilderClaim,

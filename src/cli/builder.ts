@@ -2,7 +2,7 @@
 import { explain } from '../app/exit-message.ts'
 import { Lifetime, say } from '../app/lifetime.ts'
 import { createLogger } from '../app/logger.ts'
-import { type Builder, startBuilder } from '../builder/run.ts'
+import { type Builder, startBuilder } from '../builder/start-builder.ts'
 import { readBuilderSettings } from '../platform/config/builder-settings.ts'
 import { logDestination } from '../platform/log/destination.ts'
 import { type Command, readOptions } from './terminal/command.ts'

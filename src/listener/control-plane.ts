@@ -5,7 +5,7 @@
  */
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import { storable } from '../dataplane/output/text.ts'
+import { storable } from '../dataplane/output/terminal-text.ts'
 import { toWire, wireObject } from '../domain/parsing/codec.ts'
 import { assignment, claim as claimMessage, completeAnswer } from '../domain/protocol/answers.ts'
 import type { ControlPlane, HeartbeatItem } from '../domain/protocol/protocol.ts'

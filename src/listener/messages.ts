@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino'
 import { z } from 'zod'
-import { storable } from '../dataplane/output/text.ts'
+import { storable } from '../dataplane/output/terminal-text.ts'
 import type { HeartbeatItem, LogEntry } from '../domain/protocol/protocol.ts'
 import { MOST_ITEMS } from '../domain/protocol/requests.ts'
 import { backoff, retry } from '../platform/async/retry.ts'

@@ -8,7 +8,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec'
 import { build, type PluginBuild } from 'esbuild'
-import { bundle, SUPERVISOR } from '../dataplane/runtimes/process/machine/bundle.ts'
+import { bundle, SUPERVISOR } from '../dataplane/runtimes/process/machine/supervisor-bundle.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
 import { buildDashboard, dashboardSources } from './dashboard.ts'
 

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimOf, memoryLog, never } from '../dataplane/support.ts'
 import { standInEngine } from '../support/engine/engine.ts'
-import { type BuilderPlace, openBuilderPlace } from './place.ts'
+import { type BuilderPlace, openBuilderPlace } from './image-builder.ts'
 
 const DIGEST = `sha256:${'5'.repeat(64)}`
 /** Has buildx where its plugin is found, which is in the folder of its settings, and works where these name its daemon. */

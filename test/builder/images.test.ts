@@ -11,8 +11,8 @@ import { HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
 import type { Engine } from '../../src/dataplane/runtimes/process/engine/engine.ts'
 import { claimOf, memoryLog, never } from '../dataplane/support.ts'
 import { BASE, testEngine } from '../support/engine/engine.ts'
-import { type BuilderPlace, NOTHING, openBuilderPlace } from './place.ts'
-import { whenCancelled, whenKilled } from './stages.ts'
+import { type BuilderPlace, NOTHING, openBuilderPlace } from './image-builder.ts'
+import { whenCancelled, whenKilled } from './interrupted-builds.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 

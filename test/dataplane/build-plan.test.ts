@@ -7,7 +7,7 @@ import { type BuildPlan, buildPlan } from '../../src/dataplane/build/plan/build-
 import { describePlan, describeStep } from '../../src/dataplane/build/plan/describe-plan.ts'
 import { type PlanOptions, planBuild } from '../../src/dataplane/build/plan/plan-build.ts'
 import { type SourceTree, sourceTree } from '../../src/dataplane/build/plan/source-tree.ts'
-import { StepFailure } from '../../src/dataplane/output/failure.ts'
+import { StepFailure } from '../../src/dataplane/output/step-failure.ts'
 
 type Files = Record<string, string | object>
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { LONGEST, readLines, showing } from '../../src/dataplane/output/lines.ts'
 import { createMask, HIDES_NOTHING, MASK } from '../../src/dataplane/output/mask.ts'
 import { styleAfter } from '../../src/dataplane/output/sgr.ts'
-import { clean } from '../../src/dataplane/output/text.ts'
+import { clean } from '../../src/dataplane/output/terminal-text.ts'
 import { inColours, LINE_STYLES, MOST_STYLES } from '../../src/domain/protocol/line-styles.ts'
 
 const ESC = '\u001b'

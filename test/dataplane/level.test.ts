@@ -1,6 +1,6 @@
 /** The level of what programs print: told by the line itself, or `info`. */
 import { expect, test } from 'vitest'
-import { levelOf } from '../../src/dataplane/output/level.ts'
+import { levelOf } from '../../src/dataplane/output/log-level.ts'
 
 test.each([
   ['{"level":50,"time":1,"msg":"pino"}', 'error'],

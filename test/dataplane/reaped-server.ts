@@ -3,7 +3,7 @@
 
 import { readLines } from '../../src/dataplane/output/lines.ts'
 import { HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
-import { startGroup } from '../../src/dataplane/runtimes/process/processes/group.ts'
+import { startGroup } from '../../src/dataplane/runtimes/process/processes/process-group.ts'
 import { Reaper } from '../../src/dataplane/runtimes/process/processes/reaper.ts'
 
 const [command, ...args] = process.argv.slice(2)

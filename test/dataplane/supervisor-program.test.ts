@@ -7,7 +7,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { bundle } from '../../src/dataplane/runtimes/process/machine/bundle.ts'
+import { bundle } from '../../src/dataplane/runtimes/process/machine/supervisor-bundle.ts'
 import { supervisorProgram } from '../../src/dataplane/runtimes/process/machine/supervisor-program.ts'
 
 let dataDir: string

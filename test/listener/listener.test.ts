@@ -138,7 +138,7 @@ test('an interrupted deploy is stopped and reported, and the next one begins', a
 test('a deploy that fails says why', async () => {
   const one = await start()
   one.runtime.deploying = async () => {
-    const { StepFailure } = await import('../../src/dataplane/output/failure.ts')
+    const { StepFailure } = await import('../../src/dataplane/output/step-failure.ts')
     throw new StepFailure('IMAGE_PULL_FAILED', 'The image can’t be pulled.')
   }
   const made = await deployment()

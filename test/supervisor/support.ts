@@ -7,7 +7,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { bundle, SUPERVISOR } from '../../src/dataplane/runtimes/process/machine/bundle.ts'
+import { bundle, SUPERVISOR } from '../../src/dataplane/runtimes/process/machine/supervisor-bundle.ts'
 import type {
   AgentPlan,
   Answer,

@@ -4,15 +4,15 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { BuildCause } from '../output/cause.ts'
-import { StepFailure } from '../output/failure.ts'
+import { BuildCause } from '../output/failure-cause.ts'
 import { Tail } from '../output/lines.ts'
 import { NO_SPACE, SAYS_NO_SPACE } from '../output/no-space.ts'
+import { StepFailure } from '../output/step-failure.ts'
+import { bringSource, type SourceRequest } from './load-source.ts'
 import type { BuildPlan, DockerfilePlan, NodePlan, PythonPlan } from './plan/build-plan.ts'
 import { describeStep, withoutPasswords } from './plan/describe-plan.ts'
 import type { SuppliedServers } from './plan/plan-build.ts'
 import { planSource, warnOfHealthPath } from './plan-source.ts'
-import { bringSource, type SourceRequest } from './source.ts'
 
 export interface BuildRequest extends SourceRequest {
   has: (program: string) => boolean

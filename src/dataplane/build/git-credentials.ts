@@ -3,7 +3,7 @@
  * so that the password is in no argument, URL, environment or log.
  */
 import fs from 'node:fs'
-import { StepFailure } from '../output/failure.ts'
+import { StepFailure } from '../output/step-failure.ts'
 import type { Remote } from './repository.ts'
 import type { Credentials } from './source-access.ts'
 

@@ -2,13 +2,13 @@
  * Runs git with a configuration of ours alone: no hooks, no prompts, no protocol but the one that is needed.
  */
 import fs from 'node:fs'
-import { StepFailure } from '../output/failure.ts'
 import { Tail } from '../output/lines.ts'
 import { noSpace, SAYS_NO_SPACE } from '../output/no-space.ts'
+import { StepFailure } from '../output/step-failure.ts'
 import { storeCredentials } from './git-credentials.ts'
-import { httpConfig, type Route, sshOptions } from './outbound.ts'
+import { httpConfig, type Route, sshOptions } from './git-route.ts'
 import type { Remote } from './repository.ts'
-import type { GitAccount, RunCommand } from './run.ts'
+import type { GitAccount, RunCommand } from './run-command.ts'
 import type { Credentials } from './source-access.ts'
 
 export interface Git {

@@ -2,7 +2,7 @@
 
 import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
 import { HEALTH_PATH_SECRET, healthPathOf } from '../../domain/values/health-path.ts'
-import { StepFailure } from '../output/failure.ts'
+import { StepFailure } from '../output/step-failure.ts'
 import type { BuildPlan } from './plan/build-plan.ts'
 import { planBuild, type SuppliedServers } from './plan/plan-build.ts'
 import { sourceTree } from './plan/source-tree.ts'

@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { parseRepoUrl } from '../../domain/values/repository-url.ts'
-import { StepFailure } from '../output/failure.ts'
+import { StepFailure } from '../output/step-failure.ts'
 
 export interface Remote {
   /** what git is given */

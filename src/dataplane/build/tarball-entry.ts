@@ -2,7 +2,7 @@
  * What an entry of a tarball may be. Names come from strangers: checked before anything is done with them, and
  * shown only in a form that can't play tricks on who reads it.
  */
-import { StepFailure } from '../output/failure.ts'
+import { StepFailure } from '../output/step-failure.ts'
 
 /** entries, counting the folders that are only part of a name */
 export const MAX_ENTRIES = 100_000

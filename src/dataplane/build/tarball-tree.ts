@@ -5,7 +5,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { StepFailure } from '../output/failure.ts'
+import { StepFailure } from '../output/step-failure.ts'
 import { linkTarget, MAX_ENTRIES, partsOf, refuse } from './tarball-entry.ts'
 
 /** as many links as Linux follows for one name */

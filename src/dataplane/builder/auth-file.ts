@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { dockerFolder, linkDockerFolder, readSettings } from '../runtimes/process/engine/docker-folder.ts'
+import { dockerFolder, linkDockerFolder, readSettings } from '../runtimes/process/engine/docker-config.ts'
 import type { Engine } from '../runtimes/process/engine/engine.ts'
 import type { ImageRepository } from './image-store.ts'
 

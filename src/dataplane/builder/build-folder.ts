@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { type Account, canReach, reachableFolderFor } from '../../platform/postgres/embedded/account.ts'
-import { startOf } from '../runtimes/process/processes/started.ts'
+import { startOf } from '../runtimes/process/processes/process-identity.ts'
 
 const short = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
 /** process numbers mean something only within one container */

@@ -1,7 +1,7 @@
 /** Ends a build before it fills a disk: the engine has no bound of its own for what a build writes. */
 import fs from 'node:fs'
 import { Scope } from '../../platform/async/time-limit.ts'
-import { StepFailure } from '../output/failure.ts'
+import { StepFailure } from '../output/step-failure.ts'
 
 /** ms between two looks */
 const LOOK_MS = 1000

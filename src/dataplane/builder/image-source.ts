@@ -8,9 +8,9 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { RevisionWork } from '../../domain/protocol/protocol.ts'
 import type { BuildPlan, DockerfilePlan } from '../build/plan/build-plan.ts'
-import type { ImageSource } from './builder.ts'
 import { ENVIRONMENT_SECRET, OURS, SETTINGS_SECRET } from './dockerfile/command.ts'
 import { type BaseImages, renderDockerfile } from './dockerfile/dockerfile.ts'
+import type { ImageSource } from './image-builder.ts'
 
 /** `tree`: absolute. `folder`: for the Dockerfile, the server's alone. */
 export async function imageSource(

@@ -7,7 +7,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { MASK, type Mask, type Masked } from './mask.ts'
 import type { Span } from './mask-scan.ts'
 import { besideMasks, written } from './styles.ts'
-import { lastState, visible } from './text.ts'
+import { lastState, visible } from './terminal-text.ts'
 
 /** characters */
 export const LONGEST = 8192

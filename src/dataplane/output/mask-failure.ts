@@ -4,8 +4,8 @@
 
 import type { LogType } from '../../domain/protocol/protocol.ts'
 import type { RevisionLog } from '../runtimes/runtime.ts'
-import { StepFailure } from './failure.ts'
 import { type Mask, unhidden } from './mask.ts'
+import { StepFailure } from './step-failure.ts'
 
 /** longest message of a failure, in characters */
 const LONGEST = 2000

@@ -1,7 +1,7 @@
 /**
  * The forms in which programs print a value: as it is, line by line, JSON-escaped, URL-encoded, in base64. Pure.
  */
-import { clean } from './text.ts'
+import { clean } from './terminal-text.ts'
 
 /** Shorter values are words that output is full of (`1`, `on`, `dev`): hiding them would hide nothing and garble all. */
 export const SHORTEST = 4

@@ -1,5 +1,5 @@
 /** A full disk, by whatever it shows: a code of the system, or what programs print, which have no code for it. */
-import { StepFailure } from './failure.ts'
+import { StepFailure } from './step-failure.ts'
 
 /** The one place for what git, npm, container engines and others print when they can't write any more. */
 export const SAYS_NO_SPACE = /\bENOSPC\b|\bEDQUOT\b|no space left on device|disk quota exceeded/i

@@ -4,7 +4,7 @@
  */
 import { MOST_STYLES } from '../../domain/protocol/line-styles.ts'
 import type { Span } from './mask-scan.ts'
-import type { Styles } from './text.ts'
+import type { Styles } from './terminal-text.ts'
 
 /** Of the text in which each of the ranges (in order, apart from each other) has become a mask of so many characters. */
 export function besideMasks(styles: Styles, hidden: readonly Span[], mask: number): Styles {

@@ -4,8 +4,8 @@
 import type { Logger } from 'pino'
 import type { CompleteRequest } from '../../domain/protocol/protocol.ts'
 import { backoff, retry, sleep } from '../../platform/async/retry.ts'
-import { StepFailure } from '../output/failure.ts'
 import { isNoSpace, noSpace } from '../output/no-space.ts'
+import { StepFailure } from '../output/step-failure.ts'
 import type {
   LeasedClaim,
   OnCommit,

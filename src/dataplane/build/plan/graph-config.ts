@@ -4,7 +4,7 @@
  */
 import path from 'node:path'
 import { HEALTH_PATH_RULE, isHealthPath } from '../../../domain/values/health-path.ts'
-import { StepFailure } from '../../output/failure.ts'
+import { StepFailure } from '../../output/step-failure.ts'
 import { isObject, PYTHON_FILES, readJson, type SourceTree, webOf } from './source-tree.ts'
 
 export interface GraphConfig {

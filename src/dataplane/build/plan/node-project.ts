@@ -2,7 +2,7 @@
  * What a tree says as a Node package: what installs it, read off its lock file, and what starts it.
  */
 import path from 'node:path'
-import { StepFailure } from '../../output/failure.ts'
+import { StepFailure } from '../../output/step-failure.ts'
 import type { InstallStep, NodePlan, Start } from './build-plan.ts'
 import { readJson, type SourceTree, table, within } from './source-tree.ts'
 

@@ -2,7 +2,7 @@
  * From a source tree to what will be done with it. Pure: it reads the view of the tree that it is given and nothing else, so
  * that the same tree, options and settings give the same plan everywhere.
  */
-import { StepFailure } from '../../output/failure.ts'
+import { StepFailure } from '../../output/step-failure.ts'
 import type { BuildPlan, DockerfilePlan, NodePlan, PythonPlan, Start } from './build-plan.ts'
 import { type GraphConfig, readGraphConfig } from './graph-config.ts'
 import { type NodeProject, nodeProject } from './node-project.ts'

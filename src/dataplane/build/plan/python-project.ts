@@ -3,7 +3,7 @@
  * which programs of its own it brings.
  */
 import path from 'node:path'
-import { StepFailure } from '../../output/failure.ts'
+import { StepFailure } from '../../output/step-failure.ts'
 import type { InstallStep, PythonPlan, Start } from './build-plan.ts'
 import { noSuchFolder, notADependency } from './node-project.ts'
 import { PYTHON_FILES, readToml, type SourceTree, table, webOf, within } from './source-tree.ts'

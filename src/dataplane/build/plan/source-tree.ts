@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { parse } from 'smol-toml'
-import { StepFailure } from '../../output/failure.ts'
+import { StepFailure } from '../../output/step-failure.ts'
 
 /** of a file whose text is read, in bytes */
 const LARGEST = 1024 * 1024

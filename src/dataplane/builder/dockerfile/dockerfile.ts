@@ -6,7 +6,7 @@
  * they make is the deployment's own: only layers that no secret of one has any part in are shared.
  */
 import type { InstallStep, NodePlan, PythonPlan, Start } from '../../build/plan/build-plan.ts'
-import { StepFailure } from '../../output/failure.ts'
+import { StepFailure } from '../../output/step-failure.ts'
 import { at, command, quoted, ROOT, SERVER, shared, USER, VENV } from './command.ts'
 import { copy, line, run } from './instructions.ts'
 

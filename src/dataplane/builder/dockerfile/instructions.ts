@@ -1,5 +1,5 @@
 /** Instructions of a Dockerfile, each on a line of its own whatever is in it. */
-import { StepFailure } from '../../output/failure.ts'
+import { StepFailure } from '../../output/step-failure.ts'
 
 /** Throws StepFailure for a word with a line break, which these instructions have no way to write. */
 export function line(instruction: string, ...words: string[]): string {

@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino'
 import { createNotifier } from '../../../platform/async/notifier.ts'
-import { StepFailure } from '../../output/failure.ts'
+import { StepFailure } from '../../output/step-failure.ts'
 import type { ImageBuilds } from '../image-builds.ts'
 import type { LeasedClaim, OnProgress, Runtime } from '../runtime.ts'
 import { StepCalls } from '../step-calls.ts'

@@ -3,7 +3,7 @@
  * Secrets that it refers to are there.
  */
 import type { RevisionWork, Step } from '../../../../domain/protocol/protocol.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import { imageOf, localImageId } from '../../artifact.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { LiveObject } from '../objects/types.ts'

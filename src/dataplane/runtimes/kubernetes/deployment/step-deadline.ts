@@ -4,7 +4,7 @@
  */
 import { backoff, retry } from '../../../../platform/async/retry.ts'
 import { limited } from '../../../../platform/async/time-limit.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import type { OnProgress, TimedStep } from '../../runtime.ts'
 import { ApiRefused, Unreachable } from '../api-server/errors.ts'
 import { reasonOfRefusal } from '../api-server/messages.ts'

@@ -6,7 +6,7 @@
 import type { V1Pod } from '@kubernetes/client-node'
 import type { Notifier } from '../../../../platform/async/notifier.ts'
 import { backoff } from '../../../../platform/async/retry.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import { ApiRefused, Unreachable } from '../api-server/errors.ts'
 import type { Cluster, Fence } from '../cluster/cluster.ts'
 import { componentOf } from '../objects/labels.ts'

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import { componentOf } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'

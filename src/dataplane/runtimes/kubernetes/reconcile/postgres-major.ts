@@ -3,7 +3,7 @@
  * when POSTGRES_IMAGE is of another major. The version is recorded as an annotation of the volume claim.
  */
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import { ANNOTATION_POSTGRES } from '../objects/names.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
 

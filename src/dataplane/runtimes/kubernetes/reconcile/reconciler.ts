@@ -6,7 +6,7 @@
 import type { Logger } from 'pino'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { backoff } from '../../../../platform/async/retry.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import { ApiRefused, Contended, LeaseOverError, NotNowError, StaleError, Unreachable } from '../api-server/errors.ts'
 import { reasonOfRefusal } from '../api-server/messages.ts'
 import type { Cluster, Fence } from '../cluster/cluster.ts'

@@ -3,7 +3,7 @@
  * (mounts by path). Null removes; any other list is replaced.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import type { RenderOptions } from '../objects/types.ts'
 import type { PodMetadata } from './metadata.ts'
 

@@ -4,7 +4,7 @@
  * default is for the namespace to allow.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import type { PodSecurity } from '../objects/types.ts'
 import { plain } from './plain.ts'
 

@@ -3,7 +3,7 @@
  * is set although it is the default: so it is ours, and is repaired when somebody changes it (`kubectl rollout pause`).
  */
 import { healthPathOf } from '../../../../domain/values/health-path.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import { imageOf } from '../../artifact.ts'
 import { AGENT_CONTAINER, AGENT_PORT, selectorOf } from '../objects/names.ts'
 import type { Application, Manifest, Owner, RenderOptions } from '../objects/types.ts'

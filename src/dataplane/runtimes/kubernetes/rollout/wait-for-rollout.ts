@@ -3,8 +3,8 @@
  */
 import type { Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import type { Notifier } from '../../../../platform/async/notifier.ts'
-import { StepFailure } from '../../../output/failure.ts'
 import type { Mask } from '../../../output/mask.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import type { OnProgress } from '../../runtime.ts'
 import { GracePeriods } from './grace-periods.ts'
 import { withLastOutput } from './last-output.ts'

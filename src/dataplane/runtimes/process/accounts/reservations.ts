@@ -1,14 +1,14 @@
 /**
  * Which deployment has which user ids, for all installations of a machine: a file for each id in a folder of root's. The
- * file of an id whose deployment is gone stays until a look has found nothing of it (left-behind.ts).
+ * file of an id whose deployment is gone stays until a look has found nothing of it (freed-id-cleanup.ts).
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import { processesByUser } from '../processes/proc.ts'
 import { locked } from './machine-lock.ts'
-import type { UidRange } from './range.ts'
+import type { UidRange } from './uid-range.ts'
 
 const FOLDER = '/var/lib/pilothouse/uids'
 

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { limited } from '../../../../platform/async/time-limit.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import type { AppLayout } from '../processes/layout.ts'
 import { type Engine, type EngineOptions, engineFinder, type FindEngine, linesOf } from './engine.ts'
 

@@ -3,10 +3,10 @@
  * image is to be run, never at the start of the server, and asked again after a minute.
  */
 import { limited } from '../../../../platform/async/time-limit.ts'
-import { StepFailure } from '../../../output/failure.ts'
 import type { OnLine } from '../../../output/lines.ts'
 import { HIDES_NOTHING, type Mask } from '../../../output/mask.ts'
-import { type Exit, runGroup } from '../processes/group.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
+import { type Exit, runGroup } from '../processes/process-group.ts'
 import type { Reaper } from '../processes/reaper.ts'
 
 export type EngineName = 'podman' | 'docker'

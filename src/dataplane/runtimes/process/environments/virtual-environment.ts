@@ -8,8 +8,8 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { AppLayout } from '../processes/layout.ts'
-import { removeAll } from '../processes/remove.ts'
-import { sealTree, unlinkFromStores } from '../processes/seal.ts'
+import { sealTree, unlinkFromStores } from '../processes/seal-tree.ts'
+import { removeAll } from '../processes/untrusted-trees.ts'
 
 const exec = promisify(execFile)
 

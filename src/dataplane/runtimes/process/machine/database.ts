@@ -6,9 +6,9 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import pg from 'pg'
 import { writeWhole } from '../../../../platform/files/whole-file.ts'
-import type { Admin } from './admin.ts'
+import type { Admin } from './database-admin.ts'
 
-/** connections that one deployment may use until its own bound is set (database-bounds.ts) */
+/** connections that one deployment may use until its own bound is set (database-limits.ts) */
 const CONNECTION_LIMIT = 10
 
 /** `app_` and the id's hexadecimal digits: needs no quoting, and is the same after any crash. */

@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 
 export interface PortRange {
   folder: string

@@ -44,6 +44,6 @@ export async function supervisorProgram(dataDir: string, source = ''): Promise<S
 
 async function textOf(source: string): Promise<string> {
   if (source === '' && fs.existsSync(BUILT)) return fs.readFileSync(BUILT, 'utf8')
-  const { bundle, SUPERVISOR } = await import('./bundle.ts')
+  const { bundle, SUPERVISOR } = await import('./supervisor-bundle.ts')
   return bundle(source || SUPERVISOR).text
 }

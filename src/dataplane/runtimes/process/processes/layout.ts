@@ -13,7 +13,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { type Account, canReach, reachableFolderFor } from '../../../../platform/postgres/embedded/account.ts'
 import { type Confinement, makePublicFolders, ownFolder } from './confinement.ts'
-import { giveAll } from './remove.ts'
+import { giveAll } from './untrusted-trees.ts'
 
 export interface Layout {
   /** what builds and agents have to get at; elsewhere than DATA_DIR when that is closed for their account */

@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { endGroup, type GroupId } from './group-end.ts'
+import { endGroup, type GroupId } from './end-group.ts'
 
 const MAIN = fileURLToPath(new URL('./reaper-main.mjs', import.meta.url))
 

@@ -10,7 +10,7 @@ import os from 'node:os'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import { isNoSpace } from '../../../output/no-space.ts'
 import { signalProcesses } from './process-tags.mjs'
-import { giveAll, removeAll } from './remove.ts'
+import { giveAll, removeAll } from './untrusted-trees.ts'
 
 /** `$1` from, `$2` to: absolute, in folders that are root's alone; `$3` the account. `.pnpm` is where pnpm has all packages. */
 const LINKED = `set -e

@@ -6,14 +6,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { ArtifactManifest } from '../../../build/build.ts'
-import { StepFailure } from '../../../output/failure.ts'
 import { isNoSpace, noSpace } from '../../../output/no-space.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import { parseArtifact } from '../../artifact.ts'
 import { environmentOf } from '../environments/virtual-environment.ts'
 import type { AppLayout } from '../processes/layout.ts'
-import { removeAll } from '../processes/remove.ts'
-import { sealTree, unlinkFromStores } from '../processes/seal.ts'
-import { makeSpare } from '../processes/spare.ts'
+import { sealTree, unlinkFromStores } from '../processes/seal-tree.ts'
+import { makeSpare } from '../processes/spare-copy.ts'
+import { removeAll } from '../processes/untrusted-trees.ts'
 
 export interface Artifact extends ArtifactManifest {
   /** absolute path of what was built */

@@ -1,6 +1,6 @@
 /** What an agent may use: its deployment's resource_spec, and the settings for what that does not say. */
 import type { EffectiveSpec, Health, Progress } from '../../../../domain/protocol/protocol.ts'
-import type { Bounds } from '../processes/bounds.ts'
+import type { Bounds } from '../processes/resource-limits.ts'
 
 /** The spec wins where it says something. Pure. */
 export function boundsOf(

@@ -6,7 +6,7 @@ import net from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { timely } from '../../../../platform/async/time-limit.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import type { Answer, Hello, Request, Said, State, Welcome } from '../supervisor/protocol.ts'
 
 /** A request without what the connection adds to it. */

@@ -3,7 +3,7 @@
  * only what every supervisor understands (`hello`, `end`).
  */
 import fs from 'node:fs'
-import { removeAll } from '../processes/remove.ts'
+import { removeAll } from '../processes/untrusted-trees.ts'
 import { PROTOCOL } from '../supervisor/protocol.ts'
 import { Connection, StaleToken, SupervisorAway } from './connection.ts'
 import { type About, knownSupervisors, readSecret, type SupervisorFiles } from './supervisor-files.ts'

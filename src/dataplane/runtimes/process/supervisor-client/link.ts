@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import { sleep } from '../../../../platform/async/retry.ts'
 import type { LeasedClaim } from '../../runtime.ts'
-import { prepareFolders } from '../machine/context.ts'
+import { prepareFolders } from '../machine/app-context.ts'
 import type { Host } from '../machine/machine.ts'
 import { type AgentPlan, PROTOCOL, type SupervisorConfig } from '../supervisor/protocol.ts'
 import { Connection, type Heard, StaleToken, SupervisorAway, SupervisorSilent } from './connection.ts'

@@ -7,7 +7,7 @@ import { DEFAULT_HEALTH_PATH, healthPathOf } from '../../../../domain/values/hea
 import { imageOf, namesImage } from '../../artifact.ts'
 import type { RevisionLog } from '../../runtime.ts'
 import { openEnvironment } from '../environments/virtual-environment.ts'
-import { prepareContext } from '../machine/context.ts'
+import { prepareContext } from '../machine/app-context.ts'
 import type { Host } from '../machine/machine.ts'
 import type { AgentPlan, BuiltProgram } from '../supervisor/protocol.ts'
 import { readArtifact } from './artifacts.ts'

@@ -1,14 +1,15 @@
 /**
  * Pulls an image onto this machine; when that fails, its own message says why.
  */
-import { StepFailure } from '../../../output/failure.ts'
+
 import { type OnLine, Tail } from '../../../output/lines.ts'
 import { createMask } from '../../../output/mask.ts'
 import { SAYS_NO_SPACE } from '../../../output/no-space.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import type { RevisionLog } from '../../runtime.ts'
-import { withCredentials } from '../engine/credentials.ts'
 import { type Engine, linesOf } from '../engine/engine.ts'
-import type { Reference } from '../engine/reference.ts'
+import type { Reference } from '../engine/image-reference.ts'
+import { withCredentials } from '../engine/pull-credentials.ts'
 import type { Host } from '../machine/machine.ts'
 
 export interface Image {

@@ -1,7 +1,7 @@
 /** The health of a deployment, from what its supervisor says or why nothing can be said. */
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
-import { StepFailure } from '../../../output/failure.ts'
-import type { Turn } from '../machine/start-turns.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
+import type { Turn } from '../machine/start-queue.ts'
 import { type Connection, SupervisorAway } from './connection.ts'
 
 const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }

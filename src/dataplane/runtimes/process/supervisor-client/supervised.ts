@@ -4,11 +4,11 @@
  */
 import fs from 'node:fs'
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtime.ts'
 import type { Host } from '../machine/machine.ts'
 import { reservePort } from '../machine/ports.ts'
-import type { Turn } from '../machine/start-turns.ts'
+import type { Turn } from '../machine/start-queue.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './connection.ts'
 import { isForeign, Link, understands } from './link.ts'

@@ -11,7 +11,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { readOrMake, writeWhole } from '../../../../platform/files/whole-file.ts'
-import { startOf } from '../processes/started.ts'
+import { startOf } from '../processes/process-identity.ts'
 
 export interface SupervisorFiles {
   /** absolute */

@@ -8,8 +8,8 @@
  */
 import type { Health, Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
-import type { Bounds } from '../processes/bounds.ts'
 import type { Confinement } from '../processes/confinement.ts'
+import type { Bounds } from '../processes/resource-limits.ts'
 
 /** A server speaks this one and the one before. 2: plans have a `healthPath`. */
 export const PROTOCOL = 2

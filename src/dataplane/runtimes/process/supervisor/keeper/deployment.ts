@@ -4,7 +4,7 @@
  */
 import type { Health, Progress } from '../../../../../domain/protocol/protocol.ts'
 import { limited, within } from '../../../../../platform/async/time-limit.ts'
-import { StepFailure } from '../../../../output/failure.ts'
+import { StepFailure } from '../../../../output/step-failure.ts'
 import { KeptAgent } from '../agent/kept-agent.ts'
 import type { Surroundings } from '../agent/start.ts'
 import type { AgentPlan, State } from '../protocol.ts'

@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import { writeWhole } from '../../../../../platform/files/whole-file.ts'
-import { startOf } from '../../processes/started.ts'
+import { startOf } from '../../processes/process-identity.ts'
 
 /** ms: who has the lock then keeps it; until then it may be one that is just ending */
 const TAKE_MS = 2000

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
-import type { Bounds } from '../../processes/bounds.ts'
+import type { Bounds } from '../../processes/resource-limits.ts'
 import { ControlGroup } from './control-group.ts'
 import { type Exceeded, fileTooLarge, outOfHeap, tooManyProcesses } from './exceeded.ts'
 import { FolderWatch } from './folders.ts'

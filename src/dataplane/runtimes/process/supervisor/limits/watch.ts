@@ -4,8 +4,8 @@
  * is dear, less often.
  */
 
-import type { Bounds } from '../../processes/bounds.ts'
 import { signalProcesses } from '../../processes/process-tags.mjs'
+import type { Bounds } from '../../processes/resource-limits.ts'
 import type { ControlGroup, Counts } from './control-group.ts'
 import {
   type Exceeded,

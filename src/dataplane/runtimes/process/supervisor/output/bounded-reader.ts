@@ -7,7 +7,7 @@
 import type { Readable } from 'node:stream'
 import { LONGEST, type Shown, showing } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
-import { lastState } from '../../../../output/text.ts'
+import { lastState } from '../../../../output/terminal-text.ts'
 import type { Budget } from './budget.ts'
 import { RawTail } from './raw-tail.ts'
 

@@ -4,10 +4,10 @@
  */
 import type { Readable } from 'node:stream'
 import type { LogLevel } from '../../../../../domain/protocol/protocol.ts'
-import { levelOf } from '../../../../output/level.ts'
 import type { OnLine } from '../../../../output/lines.ts'
+import { levelOf } from '../../../../output/log-level.ts'
 import type { Mask } from '../../../../output/mask.ts'
-import { storable } from '../../../../output/text.ts'
+import { storable } from '../../../../output/terminal-text.ts'
 import type { OutputSettings } from '../protocol.ts'
 import { readWithin } from './bounded-reader.ts'
 import { Budget } from './budget.ts'

@@ -10,10 +10,10 @@ import type { ImageStore } from '../../src/dataplane/builder/image-store.ts'
 import type { LeasedClaim, RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
 import { claimOf, memoryLog, never } from '../dataplane/support.ts'
 import { BASE } from '../support/engine/engine.ts'
-import { holdRequests } from './holding.ts'
-import { type BuilderPlace, NOTHING } from './place.ts'
+import { type BuilderPlace, NOTHING } from './image-builder.ts'
+import { holdRequests } from './stalling-proxy.ts'
 
-const PROGRAM = fileURLToPath(new URL('./to-be-killed.ts', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('./killable-builder.ts', import.meta.url))
 
 interface Stage {
   name: string

@@ -4,7 +4,7 @@ import { createSourceBuilder } from '../../src/dataplane/builder/source-builder.
 import type { ImageBuilds } from '../../src/dataplane/runtimes/image-builds.ts'
 import type { LeasedClaim, RevisionLog, RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
 import { NO_SOURCES, never } from '../dataplane/support.ts'
-import type { BuilderSettings } from './place.ts'
+import type { BuilderSettings } from './image-builder.ts'
 
 interface Message {
   /** first: once */

@@ -1,5 +1,5 @@
 /** Image references: what people write, made into what every engine understands alike. */
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 
 export interface Reference {
   /** with its registry, always */

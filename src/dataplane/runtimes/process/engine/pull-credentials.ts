@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Credentials } from '../../../build/source-access.ts'
-import { dockerFolder, linkDockerFolder, readSettings } from './docker-folder.ts'
+import { dockerFolder, linkDockerFolder, readSettings } from './docker-config.ts'
 import type { Engine } from './engine.ts'
 
 /** docker's own registry is known by an older name to docker, by its present one to podman */

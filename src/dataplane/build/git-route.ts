@@ -5,7 +5,7 @@
 import dns from 'node:dns'
 import { isIP } from 'node:net'
 import { addressAllowed, hostOf, type OutboundRules } from '../../platform/http/outbound-address.ts'
-import { StepFailure } from '../output/failure.ts'
+import { StepFailure } from '../output/step-failure.ts'
 import type { Remote } from './repository.ts'
 
 /** The addresses that a fetch may connect to. */

@@ -6,8 +6,8 @@
  * One that keeps growing by that can't be connected to any more, which nothing of the agent's can take back.
  */
 import type { EffectiveSpec, Progress } from '../../../../domain/protocol/protocol.ts'
-import type { Admin, Query } from './admin.ts'
 import { databaseName } from './database.ts'
+import type { Admin, Query } from './database-admin.ts'
 
 export interface DatabaseSettings {
   /** of one deployment at most; null: as many as its db_max_connections */

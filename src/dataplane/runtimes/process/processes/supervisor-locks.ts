@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { placeCluster } from '../../../../platform/postgres/embedded/account.ts'
 import { shutDownUnused } from '../../../../platform/postgres/embedded/postmaster.ts'
-import { startOf } from './started.ts'
+import { startOf } from './process-identity.ts'
 
 /** Whether any of them lives. */
 export function keeperLives(dataDir: string): boolean {

@@ -4,7 +4,7 @@
  * one longer than engines read a line, is copied by `--env NAME` from the environment of the engine's client,
  * which only its own account can read.
  */
-import { StepFailure } from '../../../output/failure.ts'
+import { StepFailure } from '../../../output/step-failure.ts'
 
 /** engines stop at lines of 64 KiB */
 const LONGEST_LINE = 60_000

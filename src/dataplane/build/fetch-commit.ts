@@ -1,7 +1,7 @@
 /**
  * Fetches one commit of a repository and writes its files into a folder.
  */
-import { StepFailure } from '../output/failure.ts'
+import { StepFailure } from '../output/step-failure.ts'
 import type { Git } from './git.ts'
 import type { Remote } from './repository.ts'
 

@@ -5,8 +5,8 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { type Account, canReach } from '../../../../platform/postgres/embedded/account.ts'
-import { type UidRange, type UidRangeSetting, uidRange } from './range.ts'
 import { openReservations } from './reservations.ts'
+import { type UidRange, type UidRangeSetting, uidRange } from './uid-range.ts'
 
 export interface AccountChoice {
   /** of which each deployment gets accounts of its own; null: all share one */

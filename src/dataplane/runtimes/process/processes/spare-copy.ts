@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { removeAll } from './remove.ts'
 import { type CopyOptions, copyTree } from './tree-copy.ts'
+import { removeAll } from './untrusted-trees.ts'
 
 /** older ones are of somebody who was killed */
 const DRAFT_MS = 3_600_000

@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
-import { giveAll, removeAll } from './remove.ts'
+import { giveAll, removeAll } from './untrusted-trees.ts'
 
 const exec = promisify(execFile)
 
