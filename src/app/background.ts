@@ -178,7 +178,7 @@ async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promi
   // its client takes a second to load, which no other server has to wait for
   const { createPlace } = await import('../listener/place.ts')
   const images = createSourceBuilder({
-    wanted: config.BUILDER,
+    engine: config.BUILDER,
     env: engineEnvironment(),
     dataDir: config.DATA_DIR,
     gitDirectory: config.GIT_DIRECTORY,
@@ -190,7 +190,7 @@ async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promi
     servers: agentServers(config),
     packageIndexes: packageIndexes(config),
     base: { node: config.NODE_BASE_IMAGE, python: config.PYTHON_BASE_IMAGE },
-    atATime: config.MAX_BUILDS ?? Math.max(2, os.availableParallelism()),
+    maxBuilds: config.MAX_BUILDS ?? Math.max(2, os.availableParallelism()),
     warn: (about, message) => log.warn(about, message),
   })
   const { registry } = core
@@ -232,16 +232,16 @@ async function processRuntime(
       port: config.PORT,
       appPorts: config.APP_PORTS,
       appUser: config.APP_USER,
-      bounds: {
+      defaultLimits: {
         memoryMb: config.APP_MEMORY_MB,
         cpus: config.APP_CPUS,
         processes: config.APP_PIDS,
         fileMb: config.APP_FILE_MB,
         diskMb: config.APP_DISK_MB,
       },
-      databaseBounds: { connections: config.APP_DATABASE_CONNECTIONS, megabytes: config.APP_DATABASE_MB },
+      databaseLimits: { maxConnections: config.APP_DATABASE_CONNECTIONS, maxMb: config.APP_DATABASE_MB },
       uidRange: config.APP_UID_RANGE,
-      note: (line) => log.warn(line),
+      warn: (line) => log.warn(line),
       sources: createSourceAccess(core),
       agentServers: agentServers(config),
       packageIndexes: packageIndexes(config),
@@ -252,7 +252,7 @@ async function processRuntime(
         store: createImageStore(core, config.BUILD_DEADLINE_MINUTES * 60),
         freeDiskMb: config.BUILD_FREE_DISK_MB,
       },
-      ...(config.MAX_BUILDS ? { buildsAtOnce: config.MAX_BUILDS } : {}),
+      ...(config.MAX_BUILDS ? { maxBuilds: config.MAX_BUILDS } : {}),
       output,
       supervisors: {
         installation,

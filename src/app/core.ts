@@ -5,7 +5,7 @@ import { createLazyLogin } from '../adapters/oauth/create-login.ts'
 import { createOAuthClient } from '../adapters/oauth/create-oauth-client.ts'
 import { createRegistry } from '../adapters/registry/create-registry.ts'
 import { createStorage } from '../adapters/storage/create-storage.ts'
-import { keeperLives } from '../dataplane/runtimes/process/processes/supervisor-locks.ts'
+import { supervisorLives } from '../dataplane/runtimes/process/processes/supervisor-locks.ts'
 import { createWorkspaceQueue, createWriteQueue } from '../domain/concurrency/write-queue.ts'
 import type { Core, DomainSettings } from '../domain/transaction/context.ts'
 import { createGather } from '../platform/async/batcher.ts'
@@ -128,7 +128,7 @@ export function publicUrlOf(config: Config, bound: { host: string; port: number 
 async function startOwnPostgres(config: Config, log: Logger): Promise<Embedded> {
   try {
     // agents have their databases in it
-    const needed = () => keeperLives(config.DATA_DIR)
+    const needed = () => supervisorLives(config.DATA_DIR)
     return await startEmbedded({ dataDir: config.DATA_DIR, needed, log })
   } catch (cause) {
     throw cantBeUsed(config, cause)

@@ -1,7 +1,7 @@
 /** Ends what runs of a DATA_DIR on this machine, without its database: its servers, and the agents that outlive them. */
 import path from 'node:path'
 import { livingWorkers } from '../dataplane/runtimes/process/machine/worker-registry.ts'
-import { startOf } from '../dataplane/runtimes/process/processes/process-identity.ts'
+import { processIdentity } from '../dataplane/runtimes/process/processes/process-identity.ts'
 import { type Ended, endAgents } from '../dataplane/runtimes/process/supervisor-client/end-agents.ts'
 import { sleep } from '../platform/async/retry.ts'
 
@@ -22,7 +22,7 @@ export async function stopServers(dataDir: string): Promise<StoppedServer[]> {
   const pids = [...new Set(livingWorkers(workers))]
   for (const pid of pids) process.kill(pid, 'SIGTERM')
   const until = performance.now() + STOP_MS
-  const lives = (pid: number) => startOf(pid) !== null
+  const lives = (pid: number) => processIdentity(pid) !== null
   while (pids.some(lives) && performance.now() < until) await sleep(100)
   return pids.map((pid) => ({ pid, ended: !lives(pid) }))
 }

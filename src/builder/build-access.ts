@@ -14,7 +14,7 @@ import { read } from '../listener/messages.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
 
 /** ms that it may take beyond other calls: a git provider may be slow */
-const PROVIDER_MS = 30_000
+const PROVIDER_TIMEOUT_MS = 30_000
 
 interface Build {
   claim: LeasedClaim
@@ -26,7 +26,7 @@ export interface BuildAccess {
   sources: SourceAccess
   store: ImageStore
   /** Does `work`, during which the others can be asked for this deployment and revision. */
-  during<T>(claim: LeasedClaim, revisionId: string, work: () => Promise<T>): Promise<T>
+  withClaim<T>(claim: LeasedClaim, revisionId: string, work: () => Promise<T>): Promise<T>
 }
 
 /** A control plane that is away is asked again for as long as the build may go on. */
@@ -38,9 +38,9 @@ export function createBuildAccess({ call, download }: Pick<Caller, 'call' | 'dow
   async function accessOf(deploymentId: string, signal: AbortSignal): Promise<BuilderAccess> {
     const build = builds.get(deploymentId)
     if (!build) throw new Error('Nothing of this deployment is being built')
-    build.access ??= patiently(signal, () => {
+    build.access ??= retryWhileUnreachable(signal, () => {
       const { claimId, token } = build.claim
-      return call(`claims/${claimId}/access`, { token }, { waitMs: PROVIDER_MS, signal })
+      return call(`claims/${claimId}/access`, { token }, { waitMs: PROVIDER_TIMEOUT_MS, signal })
     }).then((answer) => read(builderAccessAnswer, answer))
     const access = await build.access
     if (access.failure)
@@ -49,7 +49,7 @@ export function createBuildAccess({ call, download }: Pick<Caller, 'call' | 'dow
   }
 
   return {
-    async during(claim, revisionId, work) {
+    async withClaim(claim, revisionId, work) {
       const { id } = claim.deployment
       builds.set(id, { claim, revisionId, access: null })
       try {
@@ -65,7 +65,7 @@ export function createBuildAccess({ call, download }: Pick<Caller, 'call' | 'dow
         const build = [...builds.values()].find((one) => one.revisionId === revisionId)
         if (!build) throw new Error('Nothing of this revision is being built')
         const { claimId, token } = build.claim
-        return patiently(signal, () =>
+        return retryWhileUnreachable(signal, () =>
           download(
             `claims/${claimId}/tarball?token=${token}`,
             signal,
@@ -90,7 +90,7 @@ export function createBuildAccess({ call, download }: Pick<Caller, 'call' | 'dow
   }
 }
 
-const patiently = <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> =>
+const retryWhileUnreachable = <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> =>
   retry(work, {
     signal,
     when: (error) => error instanceof ControlPlaneUnreachable,

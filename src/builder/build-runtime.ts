@@ -5,14 +5,15 @@ import type { BuildAccess } from './build-access.ts'
 
 export function createBuildRuntime(images: ImageBuilds, access: BuildAccess): Runtime {
   return {
-    build: (claim, step, ...more) => access.during(claim, step.revision.id, () => images.build(claim, step, ...more)),
+    build: (claim, step, ...more) =>
+      access.withClaim(claim, step.revision.id, () => images.build(claim, step, ...more)),
     destroy: images.destroy,
     async close() {
       images.close()
     },
-    provision: notHere,
-    deploy: notHere,
-    teardown: notHere,
+    provision: unsupportedStep,
+    deploy: unsupportedStep,
+    teardown: unsupportedStep,
     // nothing serves here, and nobody else is on this machine
     ensure() {},
     async prune() {},
@@ -23,6 +24,6 @@ export function createBuildRuntime(images: ImageBuilds, access: BuildAccess): Ru
   }
 }
 
-async function notHere(): Promise<never> {
+async function unsupportedStep(): Promise<never> {
   throw new Error('A builder was given a step other than BUILD')
 }

@@ -32,9 +32,9 @@ import {
 } from '../listener/messages.ts'
 
 /** claims in one heartbeat */
-const HEARTBEAT_BATCH = 100
+const MAX_HEARTBEAT_CLAIMS = 100
 /** s; a heartbeat in several requests has to come back for what is new in each */
-const SHORT_WAIT = 1
+const SHORT_WAIT_S = 1
 
 const BUILDER: Worker = {
   path: '/v2/builders',
@@ -62,15 +62,15 @@ export function builderControlPlane({ log, ...address }: Address & { log: Logger
       const waitSeconds = wholeSeconds(request.waitSeconds)
       const body = toWire(builderClaimRequest, { ...request, waitSeconds })
       const answer = await call('claims', body, { waitMs: waitSeconds * 1000, signal })
-      return readClaims(builderClaim, answer, log).map(asClaim)
+      return readClaims(builderClaim, answer, log).map(toClaim)
     },
 
     async heartbeat({ leaseSeconds, waitSeconds, claims }, signal) {
       const parts = batches(
         claims.map(({ claimId, token, progress }) => ({ claimId, token, progress: storableProgress(progress) })),
-        HEARTBEAT_BATCH,
+        MAX_HEARTBEAT_CLAIMS,
       )
-      const wait = Math.min(wholeSeconds(waitSeconds), parts.length > 1 ? SHORT_WAIT : Number.POSITIVE_INFINITY)
+      const wait = Math.min(wholeSeconds(waitSeconds), parts.length > 1 ? SHORT_WAIT_S : Number.POSITIVE_INFINITY)
       const answers = await Promise.all(
         parts.map(async (part) => {
           const body = toWire(builderHeartbeatRequest, { leaseSeconds, waitSeconds: wait, claims: part })
@@ -91,7 +91,11 @@ export function builderControlPlane({ log, ...address }: Address & { log: Logger
       const own = toWire(builderCompleteRequest, { ...report, message })
       const instead = toWire(builderCompleteRequest, { ...REFUSED, token })
       const { answer, taken } = await sendReport(call, log, { claimId, stepId }, own, instead)
-      return { recorded: taken && read(builderCompleteAnswer, answer).recorded, assignment: NOTHING, over: true }
+      return {
+        recorded: taken && read(builderCompleteAnswer, answer).recorded,
+        assignment: EMPTY_ASSIGNMENT,
+        over: true,
+      }
     },
 
     release: (claim) => sendRelease(call, claim),
@@ -103,9 +107,9 @@ export function builderControlPlane({ log, ...address }: Address & { log: Logger
   }
 }
 
-const NOTHING: Assignment = { generation: 0, run: null, step: null, stop: false, keepArtifacts: [] }
+const EMPTY_ASSIGNMENT: Assignment = { generation: 0, run: null, step: null, stop: false, keepArtifacts: [] }
 
-function asClaim({
+function toClaim({
   claimId,
   token,
   leaseSeconds,
@@ -118,7 +122,7 @@ function asClaim({
   // nothing of a build depends on what its deployment runs with
   const placed = { spec: {} as Step['spec'], secretReferences: [], customUrl: null }
   return {
-    ...NOTHING,
+    ...EMPTY_ASSIGNMENT,
     claimId,
     token,
     leaseSeconds,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { sleep } from '../platform/async/retry.ts'
 
 /** ms until it is looked at again */
-const AGAIN_MS = 5000
+const CHECK_INTERVAL_MS = 5000
 
 export interface Readiness {
   /** Why it can't, for people; null: it can. */
@@ -25,7 +25,7 @@ export function watchReadiness(look: (signal: AbortSignal) => Promise<string | n
       if (found !== problem && found !== null) log.error({ reason: found }, 'Nothing can be built here')
       if (found !== problem && found === null) log.info('Images can be built here')
       problem = found
-      await sleep(AGAIN_MS, stopping.signal)
+      await sleep(CHECK_INTERVAL_MS, stopping.signal)
     }
   }
 

@@ -24,7 +24,7 @@ import { builderControlPlane } from './control-plane.ts'
 import { watchReadiness } from './readiness.ts'
 
 /** ms until it is asked again whether something can be built here */
-const UNREADY_MS = 500
+const UNREADY_WAIT_MS = 500
 
 export interface Builder {
   /** of its health */
@@ -52,7 +52,7 @@ export async function startBuilder(
   const access = createBuildAccess(plane.caller)
   const atATime = settings.MAX_BUILDS ?? Math.max(2, os.availableParallelism())
   const images = createSourceBuilder({
-    wanted: settings.BUILDER,
+    engine: settings.BUILDER,
     env: engineEnvironment(environment),
     dataDir: settings.DATA_DIR,
     gitDirectory: settings.GIT_DIRECTORY ?? path.join(settings.DATA_DIR, 'git'),
@@ -67,7 +67,7 @@ export async function startBuilder(
     },
     packageIndexes: packageIndexes(settings),
     base: { node: settings.NODE_BASE_IMAGE, python: settings.PYTHON_BASE_IMAGE },
-    atATime,
+    maxBuilds: atATime,
     warn: (about, message) => log.warn(about, message),
   })
   const runtime = createBuildRuntime(images, access)
@@ -93,7 +93,7 @@ export async function startBuilder(
       ...watched,
       async claim(request, signal) {
         if (readiness.problem() === null) return watched.claim(request, signal)
-        await sleep(UNREADY_MS, signal)
+        await sleep(UNREADY_WAIT_MS, signal)
         return []
       },
     },

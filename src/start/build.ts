@@ -8,7 +8,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec'
 import { build, type PluginBuild } from 'esbuild'
-import { bundle, SUPERVISOR } from '../dataplane/runtimes/process/machine/supervisor-bundle.ts'
+import { bundleProgram, SUPERVISOR_ENTRY } from '../dataplane/runtimes/process/machine/supervisor-bundle.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
 import { buildDashboard, dashboardSources } from './dashboard.ts'
 
@@ -89,7 +89,7 @@ async function compile(folder: string): Promise<string[]> {
     if (name.endsWith('.map')) keepOurs(path.join(folder, name))
     else finish(path.join(folder, name))
   }
-  const supervisor = bundle(SUPERVISOR)
+  const supervisor = bundleProgram(SUPERVISOR_ENTRY)
   fs.writeFileSync(path.join(folder, 'supervisor.mjs'), supervisor.text)
   const files = new Set([
     ...Object.keys(metafile.inputs),

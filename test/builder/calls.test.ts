@@ -28,7 +28,7 @@ afterEach(async () => {
 
 const held = claimOf()
 const revisionId = randomUUID()
-const during = <T>(work: () => Promise<T>) => access.during(held, revisionId, work)
+const during = <T>(work: () => Promise<T>) => access.withClaim(held, revisionId, work)
 const repository = { name: 'registry.test/w/d', insecure: false, username: 'token', password: 'canary' }
 const granted = { repository, git: null, tarball: true, failure: null }
 const revision = {

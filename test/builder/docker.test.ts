@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claimOf, memoryLog, never } from '../dataplane/support.ts'
 import { standInEngine } from '../support/engine/engine.ts'
-import { type BuilderPlace, openBuilderPlace } from './image-builder.ts'
+import { type ImageBuilderFixture, openImageBuilder } from './image-builder.ts'
 
 const DIGEST = `sha256:${'5'.repeat(64)}`
 /** Has buildx where its plugin is found, which is in the folder of its settings, and works where these name its daemon. */
@@ -25,17 +25,17 @@ case $2 in
 esac
 `
 
-let place: BuilderPlace
+let place: ImageBuilderFixture
 let home: string
 beforeAll(async () => {
-  place = await openBuilderPlace(async (folder) => standInEngine(folder))
+  place = await openImageBuilder(async (folder) => standInEngine(folder))
   home = path.join(place.root, 'home')
   fs.mkdirSync(path.join(home, 'bin'), { recursive: true })
   fs.writeFileSync(path.join(home, 'bin/docker'), DOCKER, { mode: 0o755 })
 })
 afterAll(() => place?.close())
 
-const builds = () => place.open({ wanted: 'docker', env: { PATH: `${home}/bin:/usr/bin:/bin`, HOME: home } })
+const builds = () => place.open({ engine: 'docker', env: { PATH: `${home}/bin:/usr/bin:/bin`, HOME: home } })
 const step = () => place.step({ Dockerfile: 'FROM scratch\n' })
 
 test('where docker lacks buildx, a build fails at once and names what to install', async () => {

@@ -12,7 +12,7 @@ import { BASE, type TestEngine } from '../support/engine/engine.ts'
 import { gitRevision } from '../support/revision-work.ts'
 import { openRegistry, type PushRegistry } from './registry.ts'
 
-export interface BuilderPlace {
+export interface ImageBuilderFixture {
   root: string
   engine: TestEngine
   registry: PushRegistry
@@ -24,17 +24,19 @@ export interface BuilderPlace {
   /** A BUILD step of a new repository with these files. */
   step(files: Record<string, string>, revision?: object): RevisionStep
   /** What builds have left; `dataDir`: of another server. */
-  left(dataDir?: string): typeof NOTHING
+  leftovers(dataDir?: string): typeof NO_LEFTOVERS
   close(): void
 }
 
 export type BuilderSettings = Omit<SourceBuilderOptions, 'store' | 'sources' | 'warn'>
 
-export const NOTHING = { folders: [] as string[], containers: [] as string[], processes: [] as string[] }
+export const NO_LEFTOVERS = { folders: [] as string[], containers: [] as string[], processes: [] as string[] }
 
 const GRAPHS = { 'graph.json': '{"graphs": {"agent": "./agent.js:graph"}}' }
 
-export async function openBuilderPlace(openEngine: (folder: string) => Promise<TestEngine>): Promise<BuilderPlace> {
+export async function openImageBuilder(
+  openEngine: (folder: string) => Promise<TestEngine>,
+): Promise<ImageBuilderFixture> {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-images-')))
   fs.mkdirSync(path.join(root, 'engine'))
   const engine = await openEngine(path.join(root, 'engine'))
@@ -42,7 +44,7 @@ export async function openBuilderPlace(openEngine: (folder: string) => Promise<T
   const opened: ImageBuilds[] = []
   const sleep = `sleep 4713.${process.pid}${Date.now()}`
   const settings: BuilderSettings = {
-    wanted: engine.name,
+    engine: engine.name,
     env: engine.env,
     dataDir: path.join(root, 'data'),
     outboundAllow: ['127.0.0.1'],
@@ -51,9 +53,9 @@ export async function openBuilderPlace(openEngine: (folder: string) => Promise<T
     servers: { node: null, python: null },
     packageIndexes: {},
     base: { node: BASE, python: BASE },
-    atATime: 5,
+    maxBuilds: 5,
     // here an engine that is slow because the machine is busy is not to be given up
-    pruneMs: 240_000,
+    pruneTimeoutMs: 240_000,
   }
   return {
     ...{ root, engine, registry, settings, sleep },
@@ -68,7 +70,7 @@ export async function openBuilderPlace(openEngine: (folder: string) => Promise<T
       return builds
     },
     step: (files, revision) => stepOfRepository(root, { ...GRAPHS, ...files }, revision),
-    left(dataDir = settings.dataDir) {
+    leftovers(dataDir = settings.dataDir) {
       const folders = fs.readdirSync(path.join(dataDir, 'images/builds'))
       return {
         folders,

@@ -7,18 +7,18 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { makeBuildFolder } from '../../src/dataplane/builder/build-folder.ts'
 import { removeImages } from '../../src/dataplane/builder/local-images.ts'
 import type { SourceBuilderOptions } from '../../src/dataplane/builder/source-builder.ts'
-import { HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
+import { EMPTY_MASK } from '../../src/dataplane/output/mask.ts'
 import type { Engine } from '../../src/dataplane/runtimes/process/engine/engine.ts'
 import { claimOf, memoryLog, never } from '../dataplane/support.ts'
 import { BASE, testEngine } from '../support/engine/engine.ts'
-import { type BuilderPlace, NOTHING, openBuilderPlace } from './image-builder.ts'
+import { type ImageBuilderFixture, NO_LEFTOVERS, openImageBuilder } from './image-builder.ts'
 import { whenCancelled, whenKilled } from './interrupted-builds.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
-let place: BuilderPlace
+let place: ImageBuilderFixture
 beforeAll(async () => {
-  place = await openBuilderPlace(testEngine)
+  place = await openImageBuilder(testEngine)
 })
 afterAll(() => place?.close())
 
@@ -44,7 +44,7 @@ test('a repository with a Dockerfile becomes an image in the registry, known by 
   expect(log.lines[0]).toContain('Build plan: an image from "Dockerfile"')
   expect(log.lines[1]).toMatch(/Fetching/)
   expect(log.lines.join('\n')).not.toContain(canary)
-  expect(place.left()).toEqual(NOTHING)
+  expect(place.leftovers()).toEqual(NO_LEFTOVERS)
 })
 
 test('a Node repository becomes one by a Dockerfile of ours', async () => {
@@ -105,13 +105,13 @@ test('an image that a build is still writing is not taken for one that a killed 
   let write: (() => void) | null = halfWrite(image)
   const run: Engine['run'] = async (args, onLine) => {
     const { status, stdout, stderr } = spawnSync(name, args, { env, encoding: 'utf8' })
-    for (const line of `${stdout}${stderr}`.split('\n')) onLine(HIDES_NOTHING(line), line, null)
+    for (const line of `${stdout}${stderr}`.split('\n')) onLine(EMPTY_MASK(line), line, null)
     // when it was seen for the first time
     write?.()
     write = null
     return { code: status, signal: null }
   }
-  const engine = { name, env, storage: '', limits: { cpu: true, memory: true, processes: true }, run }
+  const engine = { name, env, storage: '', supports: { cpu: true, memory: true, processes: true }, run }
   await removeImages(engine, id, { ids: [image], digests: [] }, never)
   expect(imagesOf(id)[0]).toContain(image)
 })
@@ -125,13 +125,13 @@ test('a build that fails begins its message with what was wrong, then has what t
       /^The image could not be built: building at STEP "RUN .* exit 3": .*exit status 3\.\n(.|\n)*broken on purpose/,
     ),
   })
-  expect(place.left()).toEqual(NOTHING)
+  expect(place.leftovers()).toEqual(NO_LEFTOVERS)
 })
 
 test('without an engine, or without a registry, a build fails at once and names the setting', async () => {
   const step = build({ Dockerfile: `FROM ${BASE}\n` })
   const fails = (changes: Partial<SourceBuilderOptions>) => open(changes).build(claimOf(), step, memoryLog(), never)
-  await expect(fails({ wanted: 'none' })).rejects.toMatchObject({
+  await expect(fails({ engine: 'none' })).rejects.toMatchObject({
     reason: 'NO_BUILDER',
     message: expect.stringMatching(/BUILDER.*run a builder/),
     // what a builder elsewhere pushes to the registry can be run
@@ -145,7 +145,7 @@ test('without an engine, or without a registry, a build fails at once and names 
     message: expect.stringMatching(/^REGISTRY_URL/),
     elsewhere: false,
   })
-  await expect(fails({ store, wanted: 'none' })).rejects.toMatchObject({ reason: 'NO_BUILDER', elsewhere: false })
+  await expect(fails({ store, engine: 'none' })).rejects.toMatchObject({ reason: 'NO_BUILDER', elsewhere: false })
 })
 
 test('secrets that a killed server has left are gone with the next start, also where no engine works any more', async () => {
@@ -156,7 +156,7 @@ test('secrets that a killed server has left are gone with the next start, also w
   const abandoned = path.join(path.dirname(own), `${machine}.4999999.0.${randomUUID()}`)
   fs.renameSync(own, abandoned)
   fs.mkdirSync(path.join(abandoned, 'secrets'))
-  open({ dataDir, wanted: 'none', warn: () => undefined })
+  open({ dataDir, engine: 'none', warn: () => undefined })
   await expect.poll(() => fs.readdirSync(abandoned), { timeout: 60_000 }).toEqual(['tmp'])
 })
 
@@ -168,7 +168,7 @@ test('a registry that is slow to remove images keeps no step waiting: the rest i
     prune: (_id: string, _keep: string[], signal: AbortSignal) =>
       new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(ends.push(signal.reason)))),
   }
-  const builds = open({ store, pruneMs: 100 })
+  const builds = open({ store, pruneTimeoutMs: 100 })
   const { artifact } = await builds.build(claim, build({ Dockerfile: `FROM ${BASE}\n` }), memoryLog(), never)
   await expect(builds.prune(claim.deployment.id, [artifact])).rejects.toBeDefined()
   expect(ends).toMatchObject([{ name: 'TimeoutError' }])

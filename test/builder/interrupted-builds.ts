@@ -10,8 +10,8 @@ import type { ImageStore } from '../../src/dataplane/builder/image-store.ts'
 import type { LeasedClaim, RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
 import { claimOf, memoryLog, never } from '../dataplane/support.ts'
 import { BASE } from '../support/engine/engine.ts'
-import { type BuilderPlace, NOTHING } from './image-builder.ts'
-import { holdRequests } from './stalling-proxy.ts'
+import { type ImageBuilderFixture, NO_LEFTOVERS } from './image-builder.ts'
+import { startStallingProxy } from './stalling-proxy.ts'
 
 const PROGRAM = fileURLToPath(new URL('./killable-builder.ts', import.meta.url))
 
@@ -24,12 +24,12 @@ interface Stage {
 }
 
 /** One build for each stage, and where they push to. */
-async function openStages(place: BuilderPlace) {
+async function openStages(place: ImageBuilderFixture) {
   const fetch = /^GET \/nowhere\.git\//
   const pull = /^\w+ \/v2\/nowhere\//
   // of whichever build: none is to get that far
   const push = /^PUT \/v2\/workspace\/[^/]+\/manifests\/build-/
-  const held = await holdRequests(place.registry.host, [fetch, pull, push])
+  const held = await startStallingProxy(place.registry.host, [fetch, pull, push])
   const dockerfile = (text: string) => place.step({ Dockerfile: text })
   const printed = (line: RegExp) => (seen: (line: RegExp) => Promise<unknown>) => seen(line)
   const stage = (name: string, step: RevisionStep, reached: Stage['reached']): Stage => {
@@ -38,12 +38,12 @@ async function openStages(place: BuilderPlace) {
   }
   const elsewhere = place.step({}, { repoUrl: `http://${held.host}/nowhere.git` })
   const stages = [
-    stage('fetch', elsewhere, () => held.held(fetch)),
-    stage('pull of the base image', dockerfile(`FROM ${held.host}/nowhere/base:1\n`), () => held.held(pull)),
+    stage('fetch', elsewhere, () => held.stalled(fetch)),
+    stage('pull of the base image', dockerfile(`FROM ${held.host}/nowhere/base:1\n`), () => held.stalled(pull)),
     stage('RUN', dockerfile(`FROM ${BASE}\nRUN echo under way; ${place.sleep}\n`), printed(/^under way/)),
     // what takes a moment to read
     stage('commit', dockerfile(`FROM ${BASE}\nRUN truncate -s 30M large\n`), printed(/^COMMIT /)),
-    stage('push', dockerfile(`FROM ${BASE}\nRUN echo pushed > told\n`), () => held.held(push)),
+    stage('push', dockerfile(`FROM ${BASE}\nRUN echo pushed > told\n`), () => held.stalled(push)),
   ]
   const { store } = place.registry
   const behind: ImageStore = {
@@ -56,11 +56,11 @@ async function openStages(place: BuilderPlace) {
   return { stages, store: behind, host: held.host, close: held.close }
 }
 
-async function expectNoTags(place: BuilderPlace, stages: Stage[]): Promise<void> {
+async function expectNoTags(place: ImageBuilderFixture, stages: Stage[]): Promise<void> {
   for (const { name, claim } of stages) expect(await place.registry.tags(claim.deployment.id), name).toEqual({})
 }
 
-export async function whenCancelled(place: BuilderPlace): Promise<void> {
+export async function whenCancelled(place: ImageBuilderFixture): Promise<void> {
   const { stages, store, close } = await openStages(place)
   const builds = place.open({ store })
   await Promise.all(
@@ -74,7 +74,7 @@ export async function whenCancelled(place: BuilderPlace): Promise<void> {
       await ended
     }),
   )
-  expect(place.left()).toEqual(NOTHING)
+  expect(place.leftovers()).toEqual(NO_LEFTOVERS)
   await expectNoTags(place, stages)
   // layers that were done stay for the next build, as long as the deployment is there
   for (const { claim } of stages) await builds.remove(claim.deployment.id)
@@ -83,7 +83,7 @@ export async function whenCancelled(place: BuilderPlace): Promise<void> {
 }
 
 /** All of one server, whose builds are as far as they get; the commit begins last, as it does not wait. */
-export async function whenKilled(place: BuilderPlace): Promise<void> {
+export async function whenKilled(place: ImageBuilderFixture): Promise<void> {
   const { stages, host, close } = await openStages(place)
   const dataDir = fs.mkdtempSync(path.join(place.root, 'killed-'))
   const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM], {
@@ -106,14 +106,14 @@ export async function whenKilled(place: BuilderPlace): Promise<void> {
           return Promise.race([reached(printed), failed])
         }),
       )
-    expect(place.left(dataDir).processes.length).toBeGreaterThan(3)
+    expect(place.leftovers(dataDir).processes.length).toBeGreaterThan(3)
   } finally {
     child.kill('SIGKILL')
     await exited
   }
-  await expect.poll(() => place.left(dataDir).processes, { timeout: 60_000 }).toEqual([])
+  await expect.poll(() => place.leftovers(dataDir).processes, { timeout: 60_000 }).toEqual([])
   const next = place.open({ dataDir })
-  await expect.poll(() => place.left(dataDir), { timeout: 60_000 }).toEqual(NOTHING)
+  await expect.poll(() => place.leftovers(dataDir), { timeout: 60_000 }).toEqual(NO_LEFTOVERS)
   await expectNoTags(place, stages)
   // what was to be built is built, and is all that is there
   const { claim, step } = stages.at(-1)!

@@ -3,16 +3,16 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream'
 
-export interface Holding {
+export interface StallingProxy {
   /** `127.0.0.1:port` */
   host: string
   /** Resolves when a request like this is held: `GET /path`. */
-  held(request: RegExp): Promise<void>
+  stalled(request: RegExp): Promise<void>
   close(): void
 }
 
 /** `target`: host and port of the registry. What matches one of `hold` is never answered. */
-export async function holdRequests(target: string, hold: RegExp[]): Promise<Holding> {
+export async function startStallingProxy(target: string, hold: RegExp[]): Promise<StallingProxy> {
   const requests: string[] = []
   const looks = new Set<() => void>()
   const server = http.createServer((request, response) => {
@@ -34,7 +34,7 @@ export async function holdRequests(target: string, hold: RegExp[]): Promise<Hold
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    held: (pattern) =>
+    stalled: (pattern) =>
       new Promise((resolve) => {
         const look = () => {
           if (!requests.some((line) => pattern.test(line))) return

@@ -8,7 +8,7 @@ import path from 'node:path'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { run } from '../../src/cli/run.ts'
-import { createAdmin } from '../../src/dataplane/runtimes/process/machine/database-admin.ts'
+import { createDatabaseAdmin } from '../../src/dataplane/runtimes/process/machine/database-admin.ts'
 import { connectDatabase } from '../../src/platform/postgres/client.ts'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { findPostmaster, lastPort } from '../../src/platform/postgres/embedded/postmaster.ts'
@@ -174,7 +174,7 @@ describe('a program that took the port of a Postgres without a socket is told ne
     await expect(database.pool.query(secret)).rejects.toThrow(refused)
     await database.close()
     await expect(
-      createAdmin(server.url).run(new AbortController().signal, async (query) => void (await query(secret))),
+      createDatabaseAdmin(server.url).run(new AbortController().signal, async (query) => void (await query(secret))),
     ).rejects.toThrow(refused)
     expect(greetings).toBe(3)
     expect(heard).toBe('')

@@ -34,7 +34,7 @@ interface Installation {
   accounts: Accounts
   dataDir: string
   /** The deployment's folder is there. */
-  open(deploymentId: string): ReturnType<Accounts['of']>
+  open(deploymentId: string): ReturnType<Accounts['forDeployment']>
 }
 
 /** `isPrivate`: its deployments have public folders of their own. */
@@ -50,7 +50,7 @@ function installation(range: [number, number], isPrivate = false): Installation 
     dataDir,
     async open(deploymentId) {
       fs.mkdirSync(layout.app(deploymentId).root, { recursive: true })
-      const its = await accounts.of(deploymentId)
+      const its = await accounts.forDeployment(deploymentId)
       await ensureFolders(layout.app(deploymentId), its.code)
       return its
     },
@@ -79,7 +79,7 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
 
   test('with APP_UID_RANGE=off all share one account, and one line says so', () => {
     const lines: string[] = []
-    const choice = chooseAccounts({ dataDir: root, uidRange: 'off', note: (line) => lines.push(line) })
+    const choice = chooseAccounts({ dataDir: root, uidRange: 'off', warn: (line) => lines.push(line) })
     expect(choice.range).toBeNull()
     expect(lines).toEqual([expect.stringMatching(/^All deployments share one account .*: APP_UID_RANGE is off$/)])
   })
@@ -132,7 +132,7 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     const step = new AbortController()
     const id = randomUUID()
     fs.mkdirSync(path.join(next.dataDir, 'apps', id))
-    const waiting = next.accounts.of(id, step.signal)
+    const waiting = next.accounts.forDeployment(id, step.signal)
     step.abort(new Error('the step is over'))
     await expect(waiting).rejects.toThrow('the step is over')
   })

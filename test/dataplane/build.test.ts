@@ -7,8 +7,8 @@ import net, { type AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { bringSource } from '../../src/dataplane/build/load-source.ts'
-import { HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
+import { loadSource } from '../../src/dataplane/build/load-source.ts'
+import { EMPTY_MASK } from '../../src/dataplane/output/mask.ts'
 import { StepFailure } from '../../src/dataplane/output/step-failure.ts'
 import { parseArtifact } from '../../src/dataplane/runtimes/artifact.ts'
 import { planFirst } from '../../src/dataplane/runtimes/plan-first.ts'
@@ -22,15 +22,15 @@ import {
   memoryLog,
   NO_SOURCES,
   never,
-  openPlace,
-  type Place,
+  openTestMachine,
   revisionOf,
   stepOf,
+  type TestMachine,
 } from './support.ts'
 
-let place: Place
+let place: TestMachine
 beforeAll(async () => {
-  place = await openPlace()
+  place = await openTestMachine()
 })
 afterAll(() => place.close())
 
@@ -182,8 +182,8 @@ async function strangeHost(onConnection: (first: string) => void) {
 test('git connects to private addresses that OUTBOUND_ALLOW names, and to no others', async () => {
   let connections = 0
   const host = await strangeHost(() => connections++)
-  const allowing = await openPlace({ outboundAllow: ['127.0.0.0/8'] })
-  const fetchedBy = ({ runtime }: Place, repoUrl: string) =>
+  const allowing = await openTestMachine({ outboundAllow: ['127.0.0.0/8'] })
+  const fetchedBy = ({ runtime }: TestMachine, repoUrl: string) =>
     runtime.build(claimOf(), stepOf('BUILD', revisionOf(place.repository(), { repoUrl })), memoryLog(), never)
   try {
     for (const name of ['127.0.0.1', 'localhost'])
@@ -204,7 +204,7 @@ test('git connects to private addresses that OUTBOUND_ALLOW names, and to no oth
 test('git and ssh connect to the address that was checked, whatever the name leads to next', async () => {
   const heard: string[] = []
   const host = await strangeHost((first) => heard.push(first))
-  const allowing = await openPlace({ outboundAllow: ['127.0.0.1'] })
+  const allowing = await openTestMachine({ outboundAllow: ['127.0.0.1'] })
   // nobody else can look this name up
   const lookUp = vi.spyOn(dns.promises, 'lookup').mockResolvedValue([{ address: '127.0.0.1', family: 4 }] as never)
   try {
@@ -236,7 +236,7 @@ test.skipIf(needsRoot('git with an account'))(
         }
       })
     })
-    const allowing = await openPlace({ outboundAllow: ['127.0.0.1'] })
+    const allowing = await openTestMachine({ outboundAllow: ['127.0.0.1'] })
     const claim = claimOf()
     try {
       const repoUrl = `http://127.0.0.1:${host.port}/x.git`
@@ -431,7 +431,7 @@ test('a build log names the files that Git LFS has elsewhere, and the submodules
 test('a build whose git folder can’t be removed fails, and does not end the server', async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-build-'))
   const revision = revisionOf(place.repository())
-  const bring = bringSource(
+  const bring = loadSource(
     {
       revision,
       folder,
@@ -449,7 +449,7 @@ test('a build whose git folder can’t be removed fails, and does not end the se
           fs.writeFileSync(folder, '')
         }
         const { status, stdout } = spawnSync(command, args, { env, encoding: 'utf8' })
-        for (const line of stdout.split('\n')) onLine(HIDES_NOTHING(line), line, null)
+        for (const line of stdout.split('\n')) onLine(EMPTY_MASK(line), line, null)
         return { code: status, signal: null }
       },
       log: () => undefined,
@@ -466,7 +466,7 @@ test('a build whose git folder can’t be removed fails, and does not end the se
 
 test('a build that hears nothing can be destroyed, and makes room for the next one', async () => {
   const most = Math.max(2, os.availableParallelism())
-  const deaf = await openPlace({ sources: { ...NO_SOURCES, gitCredentials: () => new Promise(() => undefined) } })
+  const deaf = await openTestMachine({ sources: { ...NO_SOURCES, gitCredentials: () => new Promise(() => undefined) } })
   const steps = Array.from({ length: most }, () => stepOf('BUILD', revisionOf(place.repository())))
   const abort = new AbortController()
   const builds = steps.map((step) => deaf.runtime.build(claimOf(), step, memoryLog(), abort.signal))

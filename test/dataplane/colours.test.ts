@@ -3,10 +3,10 @@ import { Readable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LONGEST, readLines, showing } from '../../src/dataplane/output/lines.ts'
-import { createMask, HIDES_NOTHING, MASK } from '../../src/dataplane/output/mask.ts'
+import { createLineRenderer, MAX_LINE_CHARACTERS, readLines } from '../../src/dataplane/output/lines.ts'
+import { createMask, EMPTY_MASK, MASK } from '../../src/dataplane/output/mask.ts'
 import { styleAfter } from '../../src/dataplane/output/sgr.ts'
-import { clean } from '../../src/dataplane/output/terminal-text.ts'
+import { plainText } from '../../src/dataplane/output/terminal-text.ts'
 import { inColours, LINE_STYLES, MOST_STYLES } from '../../src/domain/protocol/line-styles.ts'
 
 const ESC = '\u001b'
@@ -80,11 +80,11 @@ test('whatever is printed, a line has no control characters, and in its colours 
   )
   fc.assert(
     fc.property(fc.array(fc.array(piece, { maxLength: 30 }), { maxLength: 4 }), (lines) => {
-      const show = showing(HIDES_NOTHING)
+      const show = createLineRenderer(EMPTY_MASK)
       for (const pieces of lines) {
         const { text, styles } = show(pieces.join(''))
         expect(text).not.toMatch(/(?!\t)\p{Cc}/u)
-        expect(clean(pieces.join(''))).toBe(text)
+        expect(plainText(pieces.join(''))).toBe(text)
         if (styles === null) continue
         expect(styles).toMatch(LINE_STYLES)
         const shown = inColours(text, styles)!
@@ -118,8 +118,8 @@ test('a line has so many styles, and is as it is behind them', async () => {
   expect(text.length).toBe(2000)
   expect(styles!.length).toBeLessThanOrEqual(MOST_STYLES)
   expect(styles).toMatch(/:$/)
-  const [long] = await printed(`${'y'.repeat(LONGEST)}${code(31)}z`)
-  expect(long).toEqual(['y'.repeat(LONGEST), null])
+  const [long] = await printed(`${'y'.repeat(MAX_LINE_CHARACTERS)}${code(31)}z`)
+  expect(long).toEqual(['y'.repeat(MAX_LINE_CHARACTERS), null])
 })
 
 /** no character of these is in the secrets below, nor the other way round */

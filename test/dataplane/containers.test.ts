@@ -24,10 +24,10 @@ import {
   memoryLog,
   NO_SOURCES,
   never,
-  openPlace,
-  type Place,
+  openTestMachine,
   runOf,
   stepOf,
+  type TestMachine,
 } from './support.ts'
 
 // an engine that is busy takes its time for each command
@@ -36,8 +36,8 @@ vi.setConfig({ testTimeout: 240_000 })
 const SERVER = fileURLToPath(new URL('./container-server.ts', import.meta.url))
 let folder: string
 let engine: TestEngine
-let place: Place
-const places: Place[] = []
+let place: TestMachine
+const places: TestMachine[] = []
 
 beforeAll(async () => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-engine-'))
@@ -50,8 +50,8 @@ afterAll(async () => {
   fs.rmSync(folder, { recursive: true, force: true })
 })
 
-async function open(changes: Partial<ProcessRuntimeOptions> = {}): Promise<Place> {
-  const opened = await openPlace({ containerEngine: engine.name, engineEnvironment: engine.env, ...changes })
+async function open(changes: Partial<ProcessRuntimeOptions> = {}): Promise<TestMachine> {
+  const opened = await openTestMachine({ containerEngine: engine.name, engineEnvironment: engine.env, ...changes })
   places.push(opened)
   return opened
 }
@@ -67,7 +67,7 @@ async function deploy(claim: LeasedClaim, revision: RevisionWork, log = memoryLo
 const teardown = (claim: LeasedClaim, { runtime } = place) => runtime.teardown(claim, stepOf('TEARDOWN', null), never)
 const text = async (url: string) => (await fetch(url)).text()
 const mine = (claim: LeasedClaim) => engine.containers(`pilothouse.deployment=${claim.deployment.id}`)
-const notes = ({ options }: Place, claim: LeasedClaim) => {
+const notes = ({ options }: TestMachine, claim: LeasedClaim) => {
   const folder = path.join(options.dataDir, 'apps', claim.deployment.id, 'containers')
   return fs.existsSync(folder) ? fs.readdirSync(folder) : []
 }

@@ -6,8 +6,11 @@ import path from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDatabase, databaseUri, dropDatabase } from '../../src/dataplane/runtimes/process/machine/database.ts'
-import { type Admin, createAdmin } from '../../src/dataplane/runtimes/process/machine/database-admin.ts'
-import { DatabaseBounds, type DatabaseSettings } from '../../src/dataplane/runtimes/process/machine/database-limits.ts'
+import { createDatabaseAdmin, type DatabaseAdmin } from '../../src/dataplane/runtimes/process/machine/database-admin.ts'
+import {
+  type DatabaseLimitSettings,
+  DatabaseLimits,
+} from '../../src/dataplane/runtimes/process/machine/database-limits.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { never } from './support.ts'
 
@@ -18,7 +21,7 @@ let database: TestDatabase
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-database-bounds-'))
 const made: string[] = []
 const open: { close(): unknown }[] = []
-const admin = () => createAdmin(database.url)
+const admin = () => createDatabaseAdmin(database.url)
 
 beforeAll(async () => {
   database = await testDatabase()
@@ -47,8 +50,8 @@ async function connected(connectionString: string): Promise<pg.Client> {
   return client
 }
 
-function bounds(settings: Partial<DatabaseSettings>): DatabaseBounds {
-  const made = new DatabaseBounds(admin(), { connections: 10, megabytes: null, ...settings }, NEVER_MS)
+function bounds(settings: Partial<DatabaseLimitSettings>): DatabaseLimits {
+  const made = new DatabaseLimits(admin(), { maxConnections: 10, maxMb: null, ...settings }, NEVER_MS)
   open.push(made)
   return made
 }
@@ -67,10 +70,10 @@ const refused = (work: Promise<unknown>) =>
 
 test('an agent has as many connections as its spec says, and no more than the setting', async () => {
   const [small, large] = [await deployment(), await deployment()]
-  const its = bounds({ connections: 3 })
-  its.keep(small.id, { db_max_connections: 2 })
-  its.keep(large.id, { db_max_connections: 100 })
-  await its.look()
+  const its = bounds({ maxConnections: 3 })
+  its.watch(small.id, { db_max_connections: 2 })
+  its.watch(large.id, { db_max_connections: 100 })
+  await its.check()
   for (const [{ connect }, most] of [
     [small, 2],
     [large, 3],
@@ -80,20 +83,20 @@ test('an agent has as many connections as its spec says, and no more than the se
     expect(await refused(connect())).toBe('53300')
   }
   // a spec that was changed counts from the next look on
-  its.keep(small.id, { db_max_connections: 3 })
-  await its.look()
+  its.watch(small.id, { db_max_connections: 3 })
+  await its.check()
   await small.connect()
 })
 
 test('a database that is too large can only be read, its health says why, and it can be written again when it is smaller', async () => {
   const { id, connect } = await deployment()
-  const its = bounds({ megabytes: 20 })
-  its.keep(id, { db_max_connections: 100 })
+  const its = bounds({ maxMb: 20 })
+  its.watch(id, { db_max_connections: 100 })
   const before = await connect()
   const ended = new Promise((resolve) => before.once('end', resolve))
   await before.query('CREATE TABLE data (text text)')
   await fill(before, 16)
-  await its.look()
+  await its.check()
   expect(its.problem(id)).toMatchObject({ reason: 'DATABASE_LIMIT', message: expect.stringContaining('20 MB') })
   await ended
   const client = await connect()
@@ -101,46 +104,46 @@ test('a database that is too large can only be read, its health says why, and it
   expect((await client.query('SELECT count(*)::int AS n FROM data')).rows).toEqual([{ n: 16_000 }])
   await client.query('SET default_transaction_read_only = off')
   await client.query('TRUNCATE data')
-  await its.look()
+  await its.check()
   expect(its.problem(id)).toBeNull()
   await fill(await connect(), 1)
 })
 
 test('an agent that goes on writing to a database that can only be read can’t connect to it any more', async () => {
   const { id, connect } = await deployment()
-  const its = bounds({ megabytes: 20 })
-  its.keep(id, { db_max_connections: 100 })
+  const its = bounds({ maxMb: 20 })
+  its.watch(id, { db_max_connections: 100 })
   const first = await connect()
   await first.query('CREATE TABLE data (text text)')
   await fill(first, 16)
-  await its.look()
+  await its.check()
   const client = await connect()
   const own = (await client.query('SELECT current_user AS name')).rows[0].name
   await client.query('SET default_transaction_read_only = off')
   // it may set that for good, too: the next look sets it again
   await client.query(`ALTER ROLE ${own} IN DATABASE ${own} SET default_transaction_read_only = off`)
   await fill(client, 1)
-  await its.look()
+  await its.check()
   const again = await connect()
   expect(await refused(fill(again, 1))).toBe('25006')
   await again.query('SET default_transaction_read_only = off')
   await fill(again, 16)
-  await its.look()
+  await its.check()
   expect(its.problem(id)?.message).toContain('nobody can connect')
   expect(await refused(connect())).toBe('28000') // invalid_authorization_specification
   // the operator raises the bound
-  const raised = bounds({ megabytes: 1000 })
-  raised.keep(id, { db_max_connections: 100 })
-  await raised.look()
+  const raised = bounds({ maxMb: 1000 })
+  raised.watch(id, { db_max_connections: 100 })
+  await raised.check()
   expect(raised.problem(id)).toBeNull()
   await fill(await connect(), 1)
 })
 
 test('a session has no more temporary files than its bound', async () => {
   const { id, connect } = await deployment()
-  const its = bounds({ megabytes: 30 })
-  its.keep(id, { db_max_connections: 100 })
-  await its.look()
+  const its = bounds({ maxMb: 30 })
+  its.watch(id, { db_max_connections: 100 })
+  await its.check()
   const client = await connect()
   const sort = client.query(
     `SET work_mem = '64kB'; SELECT count(*) FROM (SELECT md5(n::text) AS m FROM generate_series(1, 1500000) n ORDER BY m) s`,
@@ -153,7 +156,7 @@ test('what is as it should be is not set again', async () => {
   const { id } = await deployment()
   const said: string[] = []
   const own = admin()
-  const heard: Admin = {
+  const heard: DatabaseAdmin = {
     ...own,
     run: (signal, work) =>
       own.run(signal, (query) =>
@@ -163,12 +166,12 @@ test('what is as it should be is not set again', async () => {
         }),
       ),
   }
-  const its = new DatabaseBounds(heard, { connections: 5, megabytes: 100 }, NEVER_MS)
+  const its = new DatabaseLimits(heard, { maxConnections: 5, maxMb: 100 }, NEVER_MS)
   open.push(its)
-  its.keep(id, { db_max_connections: 100 })
-  await its.look()
+  its.watch(id, { db_max_connections: 100 })
+  await its.check()
   expect(said.filter((sql) => sql.startsWith('ALTER'))).toHaveLength(2)
   said.length = 0
-  await its.look()
+  await its.check()
   expect(said).toHaveLength(1)
 })

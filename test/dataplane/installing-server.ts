@@ -3,11 +3,11 @@
 // logs is in another one.
 import fs from 'node:fs'
 import path from 'node:path'
-import { agentServer } from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
+import { ensureAgentServer } from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'
 
 const [agentServers, how] = process.argv.slice(2) as [string, string]
-const name = await agentServer({
-  host: { layout: { agentServers }, accounts: { shared: null }, searchPath: process.env.PATH ?? '' },
+const name = await ensureAgentServer({
+  machine: { layout: { agentServers }, accounts: { shared: null }, searchPath: process.env.PATH ?? '' },
   packages: ['acme@1'],
   python: null,
   env: {},

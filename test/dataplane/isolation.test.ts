@@ -6,7 +6,7 @@ import path from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { needsRoot } from '../support/root.ts'
-import { alive, claimOf, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
+import { alive, claimOf, memoryLog, never, openTestMachine, revisionOf, stepOf, type TestMachine } from './support.ts'
 
 /** Runs what it is asked to, and answers with what came of it. */
 const OBEDIENT = `
@@ -35,7 +35,7 @@ interface Deployed {
   env: Record<string, string>
 }
 
-let place: Place
+let place: TestMachine
 
 async function deployed(): Promise<Deployed> {
   const claim = claimOf()
@@ -70,7 +70,7 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
   }
 
   beforeAll(async () => {
-    place = await openPlace({ port: SERVER_PORT })
+    place = await openTestMachine({ port: SERVER_PORT })
     one = await deployed()
     other = await deployed()
   })

@@ -5,14 +5,17 @@ import fs from 'node:fs'
 import { rm } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
-import { startOf } from '../../src/dataplane/runtimes/process/processes/process-identity.ts'
-import { keeperLives, lastKeeperLeft } from '../../src/dataplane/runtimes/process/processes/supervisor-locks.ts'
+import { processIdentity } from '../../src/dataplane/runtimes/process/processes/process-identity.ts'
+import {
+  shutDownPostgresIfUnused,
+  supervisorLives,
+} from '../../src/dataplane/runtimes/process/processes/supervisor-locks.ts'
 import { startEmbedded } from '../../src/platform/postgres/embedded/embedded.ts'
 import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.ts'
 import { NOT_DURABLE, newDataDir } from '../support/data-dir.ts'
 
 const dataDir = newDataDir()
-const needed = () => keeperLives(dataDir)
+const needed = () => supervisorLives(dataDir)
 const start = () => startEmbedded({ dataDir, settings: NOT_DURABLE, needed })
 const running = () => findPostmaster(path.join(dataDir, 'postgres')) !== undefined
 afterAll(() => rm(dataDir, { recursive: true, force: true }))
@@ -24,7 +27,7 @@ async function keeper(name: string) {
   await once(child, 'spawn')
   const folder = path.join(dataDir, 'run', name)
   fs.mkdirSync(folder, { recursive: true })
-  fs.writeFileSync(path.join(folder, 'lock'), `${child.pid} ${startOf(child.pid!)}\n`)
+  fs.writeFileSync(path.join(folder, 'lock'), `${child.pid} ${processIdentity(child.pid!)}\n`)
   return {
     /** Without its last word, as when it is killed. */
     async dies() {
@@ -33,7 +36,7 @@ async function keeper(name: string) {
     },
     async leaves() {
       fs.rmSync(path.join(folder, 'lock'))
-      await lastKeeperLeft(dataDir)
+      await shutDownPostgresIfUnused(dataDir)
     },
   }
 }
@@ -60,7 +63,7 @@ test('it leaves a Postgres that a server uses, which then ends it', async () => 
 })
 
 test('without a Postgres of ours there is nothing to end', async () => {
-  await lastKeeperLeft(dataDir)
-  await lastKeeperLeft(path.join(dataDir, 'gone'))
-  expect(keeperLives(path.join(dataDir, 'gone'))).toBe(false)
+  await shutDownPostgresIfUnused(dataDir)
+  await shutDownPostgresIfUnused(path.join(dataDir, 'gone'))
+  expect(supervisorLives(path.join(dataDir, 'gone'))).toBe(false)
 })

@@ -6,7 +6,17 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
-import { alive, claimOf, eventually, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
+import {
+  alive,
+  claimOf,
+  eventually,
+  memoryLog,
+  never,
+  openTestMachine,
+  revisionOf,
+  stepOf,
+  type TestMachine,
+} from './support.ts'
 
 /** Starts a process in a session of its own, which ignores the first signal; prints its number. */
 const LEAVE = `
@@ -23,11 +33,11 @@ import http from 'node:http'
 http.createServer((_, answer) => answer.end('ok')).listen(process.env.PORT, '127.0.0.1')
 `
 
-let place: Place
+let place: TestMachine
 /** processes that are none of ours */
 const others: ChildProcess[] = []
 beforeAll(async () => {
-  place = await openPlace()
+  place = await openTestMachine()
 })
 afterEach(() => {
   for (const other of others.splice(0)) other.kill('SIGKILL')

@@ -6,7 +6,10 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { signalProcesses } from '../../src/dataplane/runtimes/process/processes/process-tags.mjs'
-import { type Bounds, NO_BOUNDS as NONE } from '../../src/dataplane/runtimes/process/processes/resource-limits.ts'
+import {
+  NO_LIMITS as NONE,
+  type ResourceLimits,
+} from '../../src/dataplane/runtimes/process/processes/resource-limits.ts'
 import { ControlGroup } from '../../src/dataplane/runtimes/process/supervisor/limits/control-group.ts'
 import { findControllers } from '../../src/dataplane/runtimes/process/supervisor/limits/controllers.ts'
 import {
@@ -58,7 +61,7 @@ interface Started {
 
 /** Starts a program as the keeper does: nothing of it runs before it has entered. */
 async function start(
-  bounds: Partial<Bounds>,
+  bounds: Partial<ResourceLimits>,
   command: string[],
   how: Partial<LimitsOptions> & { shell?: string } = {},
 ): Promise<Started> {

@@ -6,12 +6,12 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startWorker, type Worker, type WorkerOptions } from '../../src/dataplane/worker/worker.ts'
 import type { Claim, ClaimRequest, ControlPlane, HeartbeatRequest } from '../../src/domain/protocol/protocol.ts'
 import { sleep } from '../../src/platform/async/retry.ts'
-import { claimOf, eventually, openPlace, type Place } from './support.ts'
+import { claimOf, eventually, openTestMachine, type TestMachine } from './support.ts'
 
-let place: Place
+let place: TestMachine
 let worker: Worker | null = null
 beforeAll(async () => {
-  place = await openPlace()
+  place = await openTestMachine()
 })
 afterEach(async () => {
   await worker?.stop()

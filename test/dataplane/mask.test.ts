@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LONGEST, readLines, Tail } from '../../src/dataplane/output/lines.ts'
-import { createMask, MASK, unhidden } from '../../src/dataplane/output/mask.ts'
+import { MAX_LINE_CHARACTERS, OutputTail, readLines } from '../../src/dataplane/output/lines.ts'
+import { createMask, MASK, shortSecretsWarning } from '../../src/dataplane/output/mask.ts'
 import { formsOf } from '../../src/dataplane/output/mask-forms.ts'
 
 /** no character of these is in any form of the secrets below */
@@ -13,7 +13,7 @@ const around = (maxLength: number) =>
 const secret = fc
   .array(fc.constantFrom(...'abcdefghijklmnopqrstuvwxyzABCXYZ0189+/="\\&?%-_~!*\n\''), { minLength: 4, maxLength: 60 })
   .map((characters) => characters.join(''))
-  .filter((value) => unhidden([{ name: 'IT', value }]) === null)
+  .filter((value) => shortSecretsWarning([{ name: 'IT', value }]) === null)
 
 const telling = (form: string) => Math.max(4, Math.min(8, Math.ceil(form.length / 2)))
 
@@ -42,11 +42,11 @@ async function printed(text: string, values: string[], size: number): Promise<st
 test('a secret that stands where the last lines of a failure are cut is not told in part', async () => {
   const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
   for (const at of [0, 250, 261, 280, 296, 299, 300]) {
-    const tail = new Tail()
+    const tail = new OutputTail()
     await readLines(Readable.from([`${'·'.repeat(at)}${value} and more`]), createMask([value]), (line) =>
       tail.add(line),
     )
-    expect(leaks(value, [tail.under('It failed')])).toEqual([])
+    expect(leaks(value, [tail.appendTo('It failed')])).toEqual([])
   }
 })
 
@@ -55,7 +55,7 @@ test('wherever a secret stands, however it arrives, and whatever is cut, nothing
     fc.asyncProperty(
       fc.uniqueArray(secret, { minLength: 1, maxLength: 3 }),
       fc.nat(9),
-      fc.constantFrom(0, 290, LONGEST - 70, LONGEST - 10, LONGEST),
+      fc.constantFrom(0, 290, MAX_LINE_CHARACTERS - 70, MAX_LINE_CHARACTERS - 10, MAX_LINE_CHARACTERS),
       around(70),
       around(20),
       fc.integer({ min: 1, max: 5000 }),
@@ -68,11 +68,11 @@ test('wherever a secret stands, however it arrives, and whatever is cut, nothing
         // a value in base64 that the line before ends with has a part in one more character
         expect(shown.at(-1)).toMatch(/ast$/)
         expect(leaks(values[0]!, shown)).toEqual([])
-        const tail = new Tail()
+        const tail = new OutputTail()
         const mask = createMask(values)
         tail.add(mask(line))
         tail.add(mask.cut(line.slice(far + before.length + 1 + (pick % 5))))
-        expect(leaks(values[0]!, [tail.under('It failed')])).toEqual([])
+        expect(leaks(values[0]!, [tail.appendTo('It failed')])).toEqual([])
       },
     ),
     { numRuns: 300 },
@@ -163,8 +163,8 @@ test('what was cut by others hides the end of a secret that it begins with, and 
 
 test('values too short to be hidden are named, never shown', () => {
   const secrets = ['on', '', 'abc ', 'long enough'].map((value, n) => ({ name: `S${n}`, value }))
-  expect(unhidden(secrets)).toBe("Values with fewer than 4 characters can't be hidden in logs: S0, S2")
-  expect(unhidden(secrets.slice(3))).toBeNull()
+  expect(shortSecretsWarning(secrets)).toBe("Values with fewer than 4 characters can't be hidden in logs: S0, S2")
+  expect(shortSecretsWarning(secrets.slice(3))).toBeNull()
 })
 
 test('a line made to be costly is hidden rather than looked at for ever', () => {

@@ -10,7 +10,7 @@ import { createFolderStorage } from '../../src/adapters/storage/folder.ts'
 import { startWorker } from '../../src/dataplane/worker/worker.ts'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { scriptedControlPlane } from './control-plane.ts'
-import { claimOf, memoryLog, never, openPlace, type Place, revisionOf, stepOf } from './support.ts'
+import { claimOf, memoryLog, never, openTestMachine, revisionOf, stepOf, type TestMachine } from './support.ts'
 
 const SIZE = 3 * 1024 * 1024
 const disk = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-small-disk-'))
@@ -25,9 +25,9 @@ const mounted = (() => {
   }
 })()
 
-let place: Place
+let place: TestMachine
 beforeAll(async () => {
-  place = await openPlace(mounted ? { dataDir: path.join(disk, 'data') } : {})
+  place = await openTestMachine(mounted ? { dataDir: path.join(disk, 'data') } : {})
 })
 afterAll(async () => {
   await place.close()

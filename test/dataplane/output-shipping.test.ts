@@ -4,7 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createMask, HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
+import { createMask, EMPTY_MASK } from '../../src/dataplane/output/mask.ts'
 import { OutputShipper, type ShipperOptions } from '../../src/dataplane/runtimes/process/output/shipper.ts'
 import { createOutput } from '../../src/dataplane/runtimes/process/supervisor/output/output.ts'
 import { readLogs } from '../../src/domain/logs/read.ts'
@@ -50,7 +50,7 @@ function shipper(options: Partial<ShipperOptions> = {}): OutputShipper {
 const held = (by: Claim) => ({ ...by, leaseValid: () => true })
 
 /** A supervisor whose agent prints these lines. */
-async function print(lines: readonly string[], mask = HIDES_NOTHING, options = settings) {
+async function print(lines: readonly string[], mask = EMPTY_MASK, options = settings) {
   const output = createOutput(folder, options, () => undefined)
   const stream = new PassThrough()
   const read = output.read(stream, { revisionId, attempt: 1, mask })
@@ -121,12 +121,12 @@ test('two servers at once, one of which has lost the deployment: each line is th
 
 test('of what was rotated away meanwhile it is said how many lines that were', async () => {
   const small = { fileBytes: 10_000, files: 3, linesPerSecond: 100_000 }
-  await print(['first'], HIDES_NOTHING, small)
+  await print(['first'], EMPTY_MASK, small)
   const own = shipper()
   own.held(held(claim), folder)
   await shipped(['first'])
   await own.close()
-  for (let part = 0; part < 10; part++) await print(numbers(part * 100, part * 100 + 100), HIDES_NOTHING, small)
+  for (let part = 0; part < 10; part++) await print(numbers(part * 100, part * 100 + 100), EMPTY_MASK, small)
   shipper().held(held(claim), folder)
   await expect.poll(async () => (await log()).at(-1), { timeout: 20_000 }).toBe('999')
   let next = 0

@@ -6,11 +6,11 @@ import os from 'node:os'
 import path from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createMask, HIDES_NOTHING, MASK } from '../../src/dataplane/output/mask.ts'
+import { createMask, EMPTY_MASK, MASK } from '../../src/dataplane/output/mask.ts'
 import { filesIn, type OutputLine, parseLine } from '../../src/dataplane/runtimes/process/supervisor/output/line.ts'
 import { createOutput } from '../../src/dataplane/runtimes/process/supervisor/output/output.ts'
 
-const of = { revisionId: '0190b8f2-0000-7000-8000-000000000001', attempt: 1, mask: HIDES_NOTHING }
+const of = { revisionId: '0190b8f2-0000-7000-8000-000000000001', attempt: 1, mask: EMPTY_MASK }
 const settings = { fileBytes: 1_000_000, files: 4, linesPerSecond: 200 }
 
 let folder: string
@@ -39,7 +39,7 @@ function printed(...chunks: (string | Buffer)[]): Readable {
 }
 
 /** Runs a program of Node's and keeps what it prints; with the lines that it was given. */
-async function run(program: string, options = settings, mask = HIDES_NOTHING) {
+async function run(program: string, options = settings, mask = EMPTY_MASK) {
   const output = createOutput(folder, options, () => undefined)
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'pipe'] })
   const heard: string[] = []

@@ -10,9 +10,9 @@ import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
-import { eventually, NO_SOURCES, openPlace, type Place } from './support.ts'
+import { eventually, NO_SOURCES, openTestMachine, type TestMachine } from './support.ts'
 
-let place: Place
+let place: TestMachine
 let domain: TestDomain
 let worker: Worker
 let ctx: RequestContext
@@ -25,7 +25,7 @@ beforeAll(async () => {
     if (error) throw error
     return null
   }
-  place = await openPlace({ adminUrl: domain.url, sources: { ...NO_SOURCES, gitCredentials } })
+  place = await openTestMachine({ adminUrl: domain.url, sources: { ...NO_SOURCES, gitCredentials } })
   const controlPlane = localControlPlane(domain.core)
   worker = await startWorker({ controlPlane, runtime: place.runtime, leaseSeconds: 15, log: pino({ level: 'silent' }) })
   ctx = await domain.tenant()

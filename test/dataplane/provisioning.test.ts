@@ -8,7 +8,11 @@ import path from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createDatabase, dropDatabase } from '../../src/dataplane/runtimes/process/machine/database.ts'
-import { type AdminLimits, createAdmin, LOCK } from '../../src/dataplane/runtimes/process/machine/database-admin.ts'
+import {
+  createDatabaseAdmin,
+  type DatabaseAdminTimeouts,
+  PROVISIONING_LOCK_ID,
+} from '../../src/dataplane/runtimes/process/machine/database-admin.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { startProxy, type TcpProxy } from '../support/kubernetes/proxy.ts'
 import { eventually, never } from './support.ts'
@@ -38,7 +42,7 @@ beforeAll(async () => {
 })
 beforeEach(() => proxy.heal())
 afterAll(async () => {
-  const admin = createAdmin(database.url)
+  const admin = createDatabaseAdmin(database.url)
   for (const id of made) await dropDatabase(admin, id, never)
   await watcher.end()
   await proxy.close()
@@ -46,15 +50,15 @@ afterAll(async () => {
   fs.rmSync(folder, { recursive: true })
 })
 
-const limits: AdminLimits = { connect: 5000, turn: 10_000, statement: 10_000, silence: 300 }
+const limits: DatabaseAdminTimeouts = { connectMs: 5000, lockMs: 10_000, statementMs: 10_000, idleMs: 300 }
 
 /** Has the turn until `work` is done. */
 async function withTurn(work: () => Promise<void>): Promise<void> {
-  await watcher.query('SELECT pg_advisory_lock($1)', [LOCK])
+  await watcher.query('SELECT pg_advisory_lock($1)', [PROVISIONING_LOCK_ID])
   try {
     await work()
   } finally {
-    await watcher.query('SELECT pg_advisory_unlock($1)', [LOCK])
+    await watcher.query('SELECT pg_advisory_unlock($1)', [PROVISIONING_LOCK_ID])
   }
 }
 
@@ -70,19 +74,24 @@ test('a server whose connection went silent while it had the turn stops nobody e
   const abort = new AbortController()
   let silent: Promise<unknown> = Promise.resolve()
   await withTurn(async () => {
-    silent = createDatabase(createAdmin(through, limits), newId(), file(), abort.signal).catch((error) => error)
+    silent = createDatabase(createDatabaseAdmin(through, limits), newId(), file(), abort.signal).catch((error) => error)
     expect(await eventually(somebodyWaits)).toBe(true)
     proxy.freeze()
   })
   // Postgres has given the turn to the one that does not hear it
-  await createDatabase(createAdmin(database.url, limits), newId(), file(), never)
+  await createDatabase(createDatabaseAdmin(database.url, limits), newId(), file(), never)
   abort.abort(new Error('enough'))
   expect(await silent).toEqual(new Error('enough'))
 })
 
 test('who waits for a turn that never comes is told so', async () => {
   await withTurn(async () => {
-    const created = createDatabase(createAdmin(database.url, { ...limits, turn: 200 }), newId(), file(), never)
+    const created = createDatabase(
+      createDatabaseAdmin(database.url, { ...limits, lockMs: 200 }),
+      newId(),
+      file(),
+      never,
+    )
     await expect(created).rejects.toMatchObject({ code: '55P03' })
   })
 })
@@ -94,7 +103,7 @@ test('a step that is stopped while it connects does not wait for Postgres', asyn
   url.host = `127.0.0.1:${(mute.address() as AddressInfo).port}`
   const abort = new AbortController()
   const accepted = once(mute, 'connection')
-  const created = createDatabase(createAdmin(url.href), newId(), file(), abort.signal)
+  const created = createDatabase(createDatabaseAdmin(url.href), newId(), file(), abort.signal)
   await accepted
   abort.abort(new Error('enough'))
   await expect(created).rejects.toThrow('enough')
@@ -104,7 +113,7 @@ test('a step that is stopped while it connects does not wait for Postgres', asyn
 test('a step that is stopped while it waits for its turn does not wait for Postgres', async () => {
   const abort = new AbortController()
   await withTurn(async () => {
-    const created = createDatabase(createAdmin(through), newId(), file(), abort.signal)
+    const created = createDatabase(createDatabaseAdmin(through), newId(), file(), abort.signal)
     expect(await eventually(somebodyWaits)).toBe(true)
     proxy.freeze()
     abort.abort(new Error('enough'))

@@ -2,7 +2,7 @@
 // default: a shell with a child.
 
 import { readLines } from '../../src/dataplane/output/lines.ts'
-import { HIDES_NOTHING } from '../../src/dataplane/output/mask.ts'
+import { EMPTY_MASK } from '../../src/dataplane/output/mask.ts'
 import { startGroup } from '../../src/dataplane/runtimes/process/processes/process-group.ts'
 import { Reaper } from '../../src/dataplane/runtimes/process/processes/reaper.ts'
 
@@ -20,7 +20,7 @@ await startGroup(
     account: null,
     tagged: true,
   },
-  (stream) => readLines(stream, HIDES_NOTHING, (line) => console.log(line)),
+  (stream) => readLines(stream, EMPTY_MASK, (line) => console.log(line)),
 )
 let reaperPid: number | undefined
 setInterval(() => {

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { unlinkFromStores } from '../../src/dataplane/runtimes/process/processes/seal-tree.ts'
+import { breakHardLinks } from '../../src/dataplane/runtimes/process/processes/seal-tree.ts'
 import { makeRunFolder } from '../../src/dataplane/runtimes/process/supervisor/agent/run-folder.ts'
 import type { BuiltProgram } from '../../src/dataplane/runtimes/process/supervisor/protocol.ts'
 import { needsRoot } from '../support/root.ts'
@@ -99,7 +99,7 @@ test('files that a package manager shares with its store become the artifact’s
   fs.linkSync(path.join(program.tree, 'node_modules/left-pad/index.js'), store)
   // as that of a build, which its account passes through
   for (const folder of ['.', '..']) fs.chmodSync(path.join(program.tree, '..', folder), 0o711)
-  await unlinkFromStores(program.tree, account)
+  await breakHardLinks(program.tree, account)
   const run = await makeRunFolder(program, account, never)
   expect(fs.statSync(store)).toMatchObject({ nlink: 1, uid: account?.uid ?? process.getuid?.() })
   expect(fs.readFileSync(path.join(run.root, 'node_modules/left-pad/index.js'), 'utf8')).toBe('pads')

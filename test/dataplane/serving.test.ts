@@ -18,11 +18,11 @@ import {
   type Files,
   memoryLog,
   never,
-  openPlace,
-  type Place,
+  openTestMachine,
   revisionOf,
   runOf,
   stepOf,
+  type TestMachine,
 } from './support.ts'
 
 /** Answers with its text and pid, slowly on /slow; echoes what comes over an upgraded connection; ends on /crash. */
@@ -43,9 +43,9 @@ http.createServer((req, res) => {
 }).listen(process.env.PORT, '127.0.0.1', () => console.log('up'))
 `
 
-let place: Place
+let place: TestMachine
 beforeAll(async () => {
-  place = await openPlace()
+  place = await openTestMachine()
 })
 afterEach(() => place.restart())
 afterAll(() => place.close())
@@ -400,7 +400,7 @@ test.skipIf(process.getuid?.() !== 0)(
   'agents run also when DATA_DIR is in a home directory that is closed to them',
   async () => {
     const closed = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-closed-'))
-    const home = await openPlace({ dataDir: path.join(closed, 'data') })
+    const home = await openTestMachine({ dataDir: path.join(closed, 'data') })
     const claim = newClaim()
     const repository = home.repository({ 'server.mjs': SERVER })
     const revision = revisionOf(repository)

@@ -6,14 +6,24 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
 import type { Candidate, LeasedClaim, Runtime } from '../../src/dataplane/runtimes/runtime.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
-import { claimOf, eventually, memoryLog, never, openPlace, type Place, revisionOf, runOf, stepOf } from './support.ts'
+import {
+  claimOf,
+  eventually,
+  memoryLog,
+  never,
+  openTestMachine,
+  revisionOf,
+  runOf,
+  stepOf,
+  type TestMachine,
+} from './support.ts'
 
 const SERVER = `import fs from 'node:fs'
 import http from 'node:http'
 const greeting = fs.readFileSync('greeting.txt', 'utf8').trim()
 http.createServer((q, s) => s.end(greeting)).listen(process.env.PORT, '127.0.0.1')`
 
-let place: Place
+let place: TestMachine
 /** of a server that has gone on without its claim, and of the one that has the newer one */
 let stale: Runtime
 let holder: Runtime
@@ -29,7 +39,7 @@ let asking: Promise<void>
 let over = false
 
 beforeAll(async () => {
-  place = await openPlace()
+  place = await openTestMachine()
   const claim = claimOf()
   for (const greeting of ['one', 'two', 'three', 'four']) {
     const repository = place.repository({ 'greeting.txt': greeting, 'server.mjs': SERVER })

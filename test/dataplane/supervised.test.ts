@@ -18,19 +18,19 @@ import {
   killSupervisor,
   memoryLog,
   never,
-  openPlace,
-  type Place,
+  openTestMachine,
   revisionOf,
   runOf,
   stepOf,
+  type TestMachine,
 } from './support.ts'
 
 const SERVER = `import http from 'node:http'
 http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')`
 
-let place: Place
+let place: TestMachine
 beforeAll(async () => {
-  place = await openPlace()
+  place = await openTestMachine()
 })
 afterAll(() => place.close())
 
@@ -40,7 +40,7 @@ async function built(claim: LeasedClaim): Promise<RevisionWork> {
   return { ...revision, artifact }
 }
 
-async function deploy(claim: LeasedClaim, revision: RevisionWork, { runtime }: Pick<Place, 'runtime'> = place) {
+async function deploy(claim: LeasedClaim, revision: RevisionWork, { runtime }: Pick<TestMachine, 'runtime'> = place) {
   const candidate = await runtime.deploy(claim, stepOf('DEPLOY', revision), memoryLog(), never)
   await candidate.commit(async () => true)
   return candidate.url
@@ -60,7 +60,7 @@ test('a supervisor that is killed is started again at once, with its agent', asy
 })
 
 test('after a restart of the machine a few agents start at a time, the one that served last first, and the others say so', async () => {
-  const own = await openPlace({ startsAtOnce: 1 })
+  const own = await openTestMachine({ maxStarts: 1 })
   try {
     const gate = path.join(own.options.dataDir, 'gate')
     const slow = `import fs from 'node:fs'\nwhile (fs.existsSync('${gate}')) await new Promise((go) => setTimeout(go, 20))\n${SERVER}`

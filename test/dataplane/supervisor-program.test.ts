@@ -7,7 +7,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { bundle } from '../../src/dataplane/runtimes/process/machine/supervisor-bundle.ts'
+import { bundleProgram } from '../../src/dataplane/runtimes/process/machine/supervisor-bundle.ts'
 import { supervisorProgram } from '../../src/dataplane/runtimes/process/machine/supervisor-program.ts'
 
 let dataDir: string
@@ -58,8 +58,8 @@ test('servers of one version start the same program, and another version another
 test('what can’t be put into the file is found out before it runs', () => {
   const file = path.join(dataDir, 'source.ts')
   fs.writeFileSync(file, `import 'not-installed'`)
-  expect(() => bundle(file)).toThrow('not-installed')
+  expect(() => bundleProgram(file)).toThrow('not-installed')
   // Node has no require in such a file
   fs.writeFileSync(file, `require('node:fs')`)
-  expect(() => bundle(file)).toThrow('node:fs')
+  expect(() => bundleProgram(file)).toThrow('node:fs')
 })

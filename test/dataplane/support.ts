@@ -30,7 +30,7 @@ export const NO_SOURCES: SourceAccess = {
 
 const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
 
-export interface Place {
+export interface TestMachine {
   options: ProcessRuntimeOptions
   runtime: ProcessRuntime
   /** As if the machine was started anew: no agent runs, and nobody holds anything. */
@@ -51,7 +51,7 @@ export interface Repository {
   push(files: Files, options?: { tag?: string; branch?: string }): string
 }
 
-export async function openPlace(changes: Partial<ProcessRuntimeOptions> = {}): Promise<Place> {
+export async function openTestMachine(changes: Partial<ProcessRuntimeOptions> = {}): Promise<TestMachine> {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-dataplane-')))
   fs.chmodSync(root, 0o755)
   const database = await testDatabase()
@@ -81,7 +81,7 @@ export async function openPlace(changes: Partial<ProcessRuntimeOptions> = {}): P
     await opened.runtime.close({ endAgents: true })
     await endAgents(options.dataDir, 0)
   }
-  const opened: Place = {
+  const opened: TestMachine = {
     options,
     runtime: open(),
     async restart() {
@@ -245,7 +245,7 @@ export function memoryLog(): RevisionLog & { lines: string[]; seen(pattern: RegE
 }
 
 /** Kills the supervisor of a deployment, which leaves what it has started. */
-export async function killSupervisor({ options }: Place, { deployment }: LeasedClaim): Promise<void> {
+export async function killSupervisor({ options }: TestMachine, { deployment }: LeasedClaim): Promise<void> {
   const { lock } = supervisorFiles(options.dataDir, deployment.id)
   const pid = Number.parseInt(fs.readFileSync(lock, 'utf8'), 10)
   process.kill(pid, 'SIGKILL')

@@ -6,16 +6,16 @@ import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
-import { eventually, openPlace, type Place } from './support.ts'
+import { eventually, openTestMachine, type TestMachine } from './support.ts'
 
-let place: Place
+let place: TestMachine
 let domain: TestDomain
 let ctx: RequestContext
 const servers: ChildProcess[] = []
 beforeAll(async () => {
   domain = await testDomain()
   domain.core.keyring = new KeyRing([['test', Buffer.alloc(32, 1)]])
-  place = await openPlace({ adminUrl: domain.url })
+  place = await openTestMachine({ adminUrl: domain.url })
   ctx = await domain.tenant()
 })
 afterEach(() => {

@@ -9,14 +9,14 @@ import { StepFailure } from '../../src/dataplane/output/step-failure.ts'
 import { parseArtifact } from '../../src/dataplane/runtimes/artifact.ts'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 import { type TarEntry, tarball, tarballOf } from '../support/tarball.ts'
-import { claimOf, memoryLog, NO_SOURCES, never, openPlace, type Place, stepOf } from './support.ts'
+import { claimOf, memoryLog, NO_SOURCES, never, openTestMachine, stepOf, type TestMachine } from './support.ts'
 
 const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
 const uploads = new Map<string, Buffer>()
 
-let place: Place
+let place: TestMachine
 beforeAll(async () => {
-  place = await openPlace({
+  place = await openTestMachine({
     sources: {
       ...NO_SOURCES,
       async tarball(revisionId) {

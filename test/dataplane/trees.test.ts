@@ -8,7 +8,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseArtifact } from '../../src/dataplane/runtimes/artifact.ts'
 import type { Candidate, LeasedClaim } from '../../src/dataplane/runtimes/runtime.ts'
 import type { BuildPlanReport, RevisionWork } from '../../src/domain/protocol/protocol.ts'
-import { claimOf, memoryLog, never, openPlace, type Place, type Repository, revisionOf, stepOf } from './support.ts'
+import {
+  claimOf,
+  memoryLog,
+  never,
+  openTestMachine,
+  type Repository,
+  revisionOf,
+  stepOf,
+  type TestMachine,
+} from './support.ts'
 
 const PATH = '/usr/local/bin:/usr/bin:/bin'
 const hasPython = spawnSync('python3', ['-c', 'import venv, ensurepip'], { env: { PATH } }).status === 0
@@ -70,7 +79,7 @@ const GRAPHS = { graphs: { agent: './agent.py:graph' } }
 /** of the demo's agent, which is of Node */
 const NO_NODE = { 'package.json': null, 'package-lock.json': null, 'server.js': null }
 
-let place: Place
+let place: TestMachine
 /** of wheels that tests install */
 let wheels: string
 beforeAll(async () => {
@@ -80,7 +89,7 @@ beforeAll(async () => {
   wheels = path.join(dataDir, 'wheels')
   fs.mkdirSync(wheels, { mode: 0o755 })
   const server = hasPython ? wheel('acme_server', '1.0', SERVER, 'acme = acme_server:main') : 'none'
-  place = await openPlace({
+  place = await openTestMachine({
     dataDir,
     agentServers: {
       node: { packages: [nodeServer()], command: 'exec acme-node "$GRAPH_CONFIG"' },

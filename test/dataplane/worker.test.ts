@@ -6,12 +6,12 @@ import pino from 'pino'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startWorker, type Worker } from '../../src/dataplane/worker/worker.ts'
 import { type ScriptedControlPlane, scriptedControlPlane } from './control-plane.ts'
-import { alive, eventually, openPlace, type Place, revisionOf, runOf, stepOf } from './support.ts'
+import { alive, eventually, openTestMachine, revisionOf, runOf, stepOf, type TestMachine } from './support.ts'
 
-let place: Place
+let place: TestMachine
 let worker: Worker | null = null
 beforeAll(async () => {
-  place = await openPlace()
+  place = await openTestMachine()
 })
 afterEach(async () => {
   await worker?.stop()

@@ -9,7 +9,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Builder, isKnown, startBuilder, WITHIN } from '../builder/builder-process.ts'
-import { type BuilderPlace, openBuilderPlace } from '../builder/image-builder.ts'
+import { type ImageBuilderFixture, openImageBuilder } from '../builder/image-builder.ts'
 import { whenCancelled, whenKilled } from '../builder/interrupted-builds.ts'
 import { newKey } from '../support/app.ts'
 import { dockerRegistryIsInstalled } from '../support/engine/docker-registry.ts'
@@ -49,9 +49,9 @@ describe.skipIf(lacking)('on a real podman', () => {
   })
 
   describe('builds that end early', () => {
-    let place: BuilderPlace
+    let place: ImageBuilderFixture
     beforeAll(async () => {
-      place = await openBuilderPlace(async () => ({ ...engine, close: () => undefined }))
+      place = await openImageBuilder(async () => ({ ...engine, close: () => undefined }))
     })
     afterAll(() => place?.close())
 

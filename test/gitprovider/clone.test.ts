@@ -17,11 +17,11 @@ import {
   memoryLog,
   NO_SOURCES,
   never,
-  openPlace,
-  type Place,
+  openTestMachine,
   type Repository,
   revisionOf,
   stepOf,
+  type TestMachine,
 } from '../dataplane/support.ts'
 import { type TestDomain, testDomain } from '../support/domain.ts'
 import {
@@ -36,7 +36,7 @@ const FILES = agentFiles()
 
 let provider: FakeGitProvider
 let domain: TestDomain
-let place: Place
+let place: TestMachine
 let ctx: RequestContext
 let repository: FakeRepository
 let installation: FakeInstallation
@@ -59,7 +59,7 @@ beforeAll(async () => {
       return credentials
     },
   }
-  place = await openPlace({ sources })
+  place = await openTestMachine({ sources })
   ctx = await domain.tenant()
   repository = await provider.repository('acme/agent')
   head = await provider.push(repository, 'main', FILES)
@@ -258,7 +258,7 @@ test('a redirect is not followed, and the failure says so', async () => {
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const gitCredentials = async () => ({ username: 'x-access-token', password: 'canary-of-the-redirect' })
-  const other = await openPlace({ sources: { ...NO_SOURCES, gitCredentials } })
+  const other = await openTestMachine({ sources: { ...NO_SOURCES, gitCredentials } })
   try {
     const revision = revisionOf({ url: `http://127.0.0.1:${port}/acme/agent.git` } as Repository)
     const built = other.runtime.build(claimOf(), stepOf('BUILD', revision), memoryLog(), never)

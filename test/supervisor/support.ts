@@ -7,7 +7,7 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { bundle, SUPERVISOR } from '../../src/dataplane/runtimes/process/machine/supervisor-bundle.ts'
+import { bundleProgram, SUPERVISOR_ENTRY } from '../../src/dataplane/runtimes/process/machine/supervisor-bundle.ts'
 import type {
   AgentPlan,
   Answer,
@@ -59,7 +59,7 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
     drainSeconds: 20,
     ...changes,
   }
-  program ??= bundle(SUPERVISOR).text
+  program ??= bundleProgram(SUPERVISOR_ENTRY).text
   const file = path.join(root, 'supervisor.mjs')
   fs.writeFileSync(file, program)
   const children: ChildProcess[] = []

@@ -8,7 +8,7 @@ import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { databaseName } from '../../dataplane/runtimes/process/machine/database.ts'
-import { keeperLives } from '../../dataplane/runtimes/process/processes/supervisor-locks.ts'
+import { supervisorLives } from '../../dataplane/runtimes/process/processes/supervisor-locks.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { saveDumps } from '../../platform/postgres/dumps.ts'
 import { copyCluster } from '../../platform/postgres/embedded/base-backup.ts'
@@ -61,7 +61,7 @@ async function saveDatabases(
   env: ProgramEnvironment,
 ): Promise<void> {
   // agents whose server is stopped at the moment need it, too
-  const needed = () => keeperLives(config.DATA_DIR)
+  const needed = () => supervisorLives(config.DATA_DIR)
   const embedded = config.DATABASE_URL ? null : await startEmbedded({ dataDir: config.DATA_DIR, needed })
   const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL ?? embedded!.url
   try {

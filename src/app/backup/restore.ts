@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { createDatabase, databaseName } from '../../dataplane/runtimes/process/machine/database.ts'
-import { createAdmin } from '../../dataplane/runtimes/process/machine/database-admin.ts'
+import { createDatabaseAdmin } from '../../dataplane/runtimes/process/machine/database-admin.ts'
 import { deleteAllSessions } from '../../domain/sessions/remove.ts'
 import type { Config } from '../../platform/config/config.ts'
 import { bringDumpsBack, namesOfDumps, obstacle } from '../../platform/postgres/dumps.ts'
@@ -42,7 +42,7 @@ export async function restore({ config, backup, filesOnly, env }: RestoreOptions
   try {
     const url = ownUrl ?? embedded!.url
     if (dumps) await bringDatabasesBack(config, url, dumps, env)
-    if (!filesOnly) await createAdmin(url).run(new AbortController().signal, deleteAllSessions)
+    if (!filesOnly) await createDatabaseAdmin(url).run(new AbortController().signal, deleteAllSessions)
   } finally {
     await embedded?.stop()
   }
@@ -91,7 +91,7 @@ async function makeRoom(config: Config): Promise<void> {
 /** Databases, roles and passwords as they were. */
 async function bringDatabasesBack(config: Config, url: string, dumps: string, env: ProgramEnvironment): Promise<void> {
   const layout = layoutOf(config)
-  const admin = createAdmin(url)
+  const admin = createDatabaseAdmin(url)
   const ids = new Map((await readdir(layout.apps)).map((id) => [databaseName(id), id]))
   const create = async (name: string) => {
     const id = ids.get(name)

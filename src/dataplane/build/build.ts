@@ -4,33 +4,33 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { BuildCause } from '../output/failure-cause.ts'
-import { Tail } from '../output/lines.ts'
-import { NO_SPACE, SAYS_NO_SPACE } from '../output/no-space.ts'
+import { FailureCause } from '../output/failure-cause.ts'
+import { OutputTail } from '../output/lines.ts'
+import { NO_SPACE_MESSAGE, NO_SPACE_OUTPUT } from '../output/no-space.ts'
 import { StepFailure } from '../output/step-failure.ts'
-import { bringSource, type SourceRequest } from './load-source.ts'
+import { loadSource, type SourceRequest } from './load-source.ts'
 import type { BuildPlan, DockerfilePlan, NodePlan, PythonPlan } from './plan/build-plan.ts'
-import { describeStep, withoutPasswords } from './plan/describe-plan.ts'
+import { describeStep, hidePasswords } from './plan/describe-plan.ts'
 import type { SuppliedServers } from './plan/plan-build.ts'
-import { planSource, warnOfHealthPath } from './plan-source.ts'
+import { planSource, warnOfUnusedHealthPath } from './plan-source.ts'
 
 export interface BuildRequest extends SourceRequest {
-  has: (program: string) => boolean
+  hasProgram: (program: string) => boolean
   /** environment of install and build command */
   env: Record<string, string>
   /** gives a folder with all that is in it to the account of the build */
-  own: (folder: string) => Promise<void>
+  chownToBuild: (folder: string) => Promise<void>
   /** called with the plan before any of it is carried out */
   onPlan: (plan: BuildPlan) => void
   /** for graphs that bring no server */
   servers: SuppliedServers
   /** Makes what the steps of a plan run in. Throws StepFailure. */
-  prepare: (plan: NodePlan | PythonPlan) => Promise<Prepared>
+  prepare: (plan: NodePlan | PythonPlan) => Promise<PreparedEnvironment>
   /** makes an image of a tree that brings a Dockerfile; returns the artifact */
-  image: (plan: DockerfilePlan, tree: string) => Promise<string>
+  buildImage: (plan: DockerfilePlan, tree: string) => Promise<string>
 }
 
-export interface Prepared {
+export interface PreparedEnvironment {
   /** what the commands have in their environment beside `env` */
   env: Record<string, string>
   /** the agent server that was supplied; null: none was asked for */
@@ -54,29 +54,29 @@ export interface ArtifactManifest {
 }
 
 /** npm, pip and uv say first what is wrong, and then how they are used, at length; lines of nothing else are between them. */
-const SAYS_WHAT = /^(npm (error|ERR!) +\S|ERROR: |error: )/
+const ERROR_LINE = /^(npm (error|ERR!) +\S|ERROR: |error: )/
 
 /** Returns the artifact of an image, if that is what was made; null: it is in the folder. Throws StepFailure with what to do about it. */
 export async function buildSource(request: BuildRequest): Promise<string | null> {
   const { revision, folder, run, log } = request
   const tree = path.join(folder, 'tree')
-  const hint = await bringSource(request, tree)
+  const hint = await loadSource(request, tree)
 
   // all that is read from the tree is read before any of its own code has run
   const plan = planSource(tree, revision, request.servers, hint, log)
   request.onPlan(plan)
   if (plan.kind === 'dockerfile') {
-    warnOfHealthPath(plan, revision, log)
-    return request.image(plan, tree)
+    warnOfUnusedHealthPath(plan, revision, log)
+    return request.buildImage(plan, tree)
   }
   const { kind, start, install } = plan
-  const steps = install.map((step) => ({ ...step, command: withManager(step.command, request.has) }))
+  const steps = install.map((step) => ({ ...step, command: withManager(step.command, request.hasProgram) }))
   const { env, agentServer } = await request.prepare(plan)
   const built = { ...request, env: { ...request.env, ...env } }
-  await request.own(tree)
+  await request.chownToBuild(tree)
 
   for (const step of steps)
-    await execute(built, 'Install', withoutPasswords(describeStep(step)), step.command, path.join(tree, step.folder))
+    await execute(built, 'Install', hidePasswords(describeStep(step)), step.command, path.join(tree, step.folder))
   if (plan.kind === 'node' && plan.build)
     await execute(
       built,
@@ -106,14 +106,14 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
     cwd: string,
   ): Promise<void> {
     log(`$ ${shown}`)
-    const tail = new Tail(10, SAYS_WHAT)
-    const cause = new BuildCause()
+    const tail = new OutputTail(10, ERROR_LINE)
+    const cause = new FailureCause()
     const [program, ...args] = command
     let full = false
     const exit = await run({ command: program!, args, cwd, env: of.env }, (shown, line) => {
       tail.add(shown)
       cause.add(shown)
-      full ||= SAYS_NO_SPACE.test(line)
+      full ||= NO_SPACE_OUTPUT.test(line)
     })
     if (exit.code === 0) return
     const how = exit.signal ? `was ended by ${exit.signal}` : `failed with exit code ${exit.code}`
@@ -121,11 +121,11 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
     if (full)
       throw new StepFailure(
         'NO_SPACE',
-        tail.under(`${NO_SPACE}, or where ${what} command "${shown}" writes: free some.`),
+        tail.appendTo(`${NO_SPACE_MESSAGE}, or where ${what} command "${shown}" writes: free some.`),
       )
     throw new StepFailure(
       what === 'Install' ? 'INSTALL_FAILED' : 'BUILD_COMMAND_FAILED',
-      cause.before(tail.under(`${what} command "${shown}" ${how}: the build log has its output.`)),
+      cause.prependTo(tail.appendTo(`${what} command "${shown}" ${how}: the build log has its output.`)),
     )
   }
 }

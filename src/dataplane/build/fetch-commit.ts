@@ -6,18 +6,18 @@ import type { Git } from './git.ts'
 import type { Remote } from './repository.ts'
 
 /** What a commit says of itself, for people: the first line of its message, and the name of its author. Absent: git could not tell. */
-interface CommitSays {
+interface CommitInfo {
   message?: string
   author?: string
 }
-export type OnCommit = (commit: string, says?: CommitSays) => void
+export type OnCommit = (commit: string, says?: CommitInfo) => void
 
 /** What is longer is cut, in characters. */
-const LONGEST = 1000
+const MAX_INFO_CHARACTERS = 1000
 
 const LOCAL_REF = 'refs/pilothouse/source'
 
-export interface Source {
+export interface CommitSource {
   remote: Remote
   /** full name, see fullRef() */
   ref: string
@@ -29,9 +29,9 @@ export interface Source {
  * `onCommit` gets the exact commit before its files are written: should that fail, it is still this one. `folder` is
  * the empty repository that `git` works on, `tree` the empty folder for the files.
  */
-export async function fetchSource(
+export async function checkOutCommit(
   git: Git,
-  source: Source,
+  source: CommitSource,
   folder: string,
   tree: string,
   onCommit: OnCommit,
@@ -39,16 +39,16 @@ export async function fetchSource(
   git.makeFolder(folder, 0o700)
   await git.run(['init', '--quiet', '--bare', '--template=', '--', folder])
   const commit = await fetchCommit(git, source)
-  onCommit(commit, await wordsOf(git, commit))
+  onCommit(commit, await readCommitInfo(git, commit))
   git.makeFolder(tree, 0o711)
   await git.run([`--work-tree=${tree}`, 'checkout', '--quiet', '--force', '--detach', commit])
 }
 
 /** For people, so that it fails no build: what git can't tell is absent. */
-async function wordsOf(git: Git, commit: string): Promise<CommitSays> {
+async function readCommitInfo(git: Git, commit: string): Promise<CommitInfo> {
   try {
     const lines = (await git.run(['log', '-1', '--no-show-signature', '--format=a%an%nm%s', commit])).split('\n')
-    const after = (mark: string) => lines.find((line) => line.startsWith(mark))?.slice(1, 1 + LONGEST)
+    const after = (mark: string) => lines.find((line) => line.startsWith(mark))?.slice(1, 1 + MAX_INFO_CHARACTERS)
     const [author, message] = [after('a'), after('m')]
     return { ...(author ? { author } : {}), ...(message ? { message } : {}) }
   } catch (error) {
@@ -57,7 +57,7 @@ async function wordsOf(git: Git, commit: string): Promise<CommitSays> {
   }
 }
 
-async function fetchCommit(git: Git, { remote, ref, commit }: Source): Promise<string> {
+async function fetchCommit(git: Git, { remote, ref, commit }: CommitSource): Promise<string> {
   const fetch = (what: string, ...options: string[]) =>
     git.run(['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', ...options, '--', remote.url, what])
   if (!commit) {

@@ -9,7 +9,7 @@ import { StepFailure } from '../output/step-failure.ts'
 import type { Remote } from './repository.ts'
 
 /** The addresses that a fetch may connect to. */
-export interface Route {
+export interface GitRoute {
   /** as the repository's URL has it, without a final dot */
   host: string
   port: string
@@ -17,10 +17,10 @@ export interface Route {
   addresses: string[]
 }
 
-const PORTS: Record<string, string> = { https: '443', http: '80', ssh: '22' }
+const DEFAULT_PORTS: Record<string, string> = { https: '443', http: '80', ssh: '22' }
 
 /** Null for a repository of this machine. Throws StepFailure when no address of the host may be connected to. */
-export async function routeOf({ url, protocol }: Remote, rules: OutboundRules): Promise<Route | null> {
+export async function resolveRoute({ url, protocol }: Remote, rules: OutboundRules): Promise<GitRoute | null> {
   if (protocol === 'file') return null
   const parsed = new URL(url)
   const host = hostOf(parsed)
@@ -32,7 +32,7 @@ export async function routeOf({ url, protocol }: Remote, rules: OutboundRules): 
       'CLONE_FAILED',
       `The repository host ${host} is at a private address: add ${host} to OUTBOUND_ALLOW where the build runs, then redeploy.`,
     )
-  return { host, port: parsed.port || PORTS[protocol]!, addresses }
+  return { host, port: parsed.port || DEFAULT_PORTS[protocol]!, addresses }
 }
 
 async function lookUp(host: string): Promise<string[]> {
@@ -46,7 +46,7 @@ async function lookUp(host: string): Promise<string[]> {
 }
 
 /** Lines of git's configuration: libcurl looks up no name, and git follows neither redirects nor http-alternates. */
-export function httpConfig({ host, port, addresses }: Route): string[] {
+export function httpConfig({ host, port, addresses }: GitRoute): string[] {
   const pinned = addresses.map((address) => (isIP(address) === 6 ? `[${address}]` : address)).join(',')
   const pin = isIP(host) ? [] : [`\tcurloptResolve = ${host}:${port}:${pinned}`]
   return ['[http]', '\tfollowRedirects = false', ...pin]
@@ -63,7 +63,7 @@ export function requirePinning(version: string): void {
 }
 
 /** Options of ssh: it connects to the checked address, and knows the host's key by the host's name. */
-export function sshOptions({ host, port, addresses }: Route): string[] {
-  const alias = port === PORTS.ssh ? host : `[${host}]:${port}`
+export function sshOptions({ host, port, addresses }: GitRoute): string[] {
+  const alias = port === DEFAULT_PORTS.ssh ? host : `[${host}]:${port}`
   return ['-o', `HostName=${addresses[0]}`, '-o', `HostKeyAlias=${alias}`]
 }

@@ -2,11 +2,11 @@
  * Runs git with a configuration of ours alone: no hooks, no prompts, no protocol but the one that is needed.
  */
 import fs from 'node:fs'
-import { Tail } from '../output/lines.ts'
-import { noSpace, SAYS_NO_SPACE } from '../output/no-space.ts'
+import { OutputTail } from '../output/lines.ts'
+import { NO_SPACE_OUTPUT, noSpaceFailure } from '../output/no-space.ts'
 import { StepFailure } from '../output/step-failure.ts'
 import { storeCredentials } from './git-credentials.ts'
-import { httpConfig, type Route, sshOptions } from './git-route.ts'
+import { type GitRoute, httpConfig, sshOptions } from './git-route.ts'
 import type { Remote } from './repository.ts'
 import type { GitAccount, RunCommand } from './run-command.ts'
 import type { Credentials } from './source-access.ts'
@@ -33,7 +33,7 @@ export interface GitOptions {
   configFile: string
   searchPath: string
   /** where git may connect; null: the repository is on this machine */
-  route: Route | null
+  route: GitRoute | null
   /** null: the server's own */
   account: GitAccount | null
   run: RunCommand
@@ -72,7 +72,7 @@ export function createGit(options: GitOptions): Git {
   return {
     async run(args, keep = () => true) {
       const output: string[] = []
-      const tail = new Tail(5)
+      const tail = new OutputTail(5)
       const exit = await run({ command: 'git', args, cwd: '/', env, gitAccount: account }, (shown, line) => {
         if (output.length < 1000 && keep(line)) output.push(line)
         tail.add(shown)
@@ -81,10 +81,10 @@ export function createGit(options: GitOptions): Git {
       if (exit.code === 127)
         throw new StepFailure('TOOL_MISSING', 'git is not installed on this machine: install it and redeploy.')
       for (const line of output.slice(-20)) log(line)
-      if (SAYS_NO_SPACE.test(output.join('\n'))) throw noSpace()
+      if (NO_SPACE_OUTPUT.test(output.join('\n'))) throw noSpaceFailure()
       throw new StepFailure(
         'CLONE_FAILED',
-        tail.under(explain(output.join('\n'), credentials ? WITH_CREDENTIALS : WITHOUT)),
+        tail.appendTo(explainFailure(output.join('\n'), credentials ? WITH_CREDENTIALS : WITHOUT_CREDENTIALS)),
       )
     },
     makeFolder(made, mode) {
@@ -118,22 +118,22 @@ function configuration({ protocol }: Remote): string[] {
 }
 
 // The one place that reads what git prints: it has no codes, only an exit code of 128 for nearly everything.
-const NO_REF: Reason = [/couldn't find remote ref/i, 'The repository has no such branch or tag: check repo_ref.']
+const NO_REF: FailureReason = [/couldn't find remote ref/i, 'The repository has no such branch or tag: check repo_ref.']
 const NO_ACCESS =
   /authentication failed|could not read (username|password)|terminal prompts disabled|permission denied|error: 40[13]/i
-const NO_HOST: Reason = [
+const NO_HOST: FailureReason = [
   /could not resolve host|unable to access|connection (refused|timed out)/i,
   'The repository host could not be reached.',
 ]
-const MOVED: Reason = [
+const MOVED: FailureReason = [
   /requested URL returned error: 30\d/i,
   'The repository’s host redirects to another address, which is not followed: create the deployment again with the repository’s present address.',
 ]
 const NO_REPOSITORY = /not found|does not appear to be a git repository|could not read from remote/i
 
-type Reason = [RegExp, string]
+type FailureReason = [RegExp, string]
 
-const WITHOUT: Reason[] = [
+const WITHOUT_CREDENTIALS: FailureReason[] = [
   NO_REF,
   MOVED,
   [NO_ACCESS, 'The repository could not be read without credentials: make it public, or use one below GIT_DIRECTORY.'],
@@ -144,8 +144,14 @@ const WITHOUT: Reason[] = [
 // a host says "not found" of what one may not see
 const NOT_REACHED =
   'The installation does not reach this repository: add the repository to it at the git provider, then redeploy.'
-const WITH_CREDENTIALS: Reason[] = [NO_REF, MOVED, [NO_ACCESS, NOT_REACHED], NO_HOST, [NO_REPOSITORY, NOT_REACHED]]
+const WITH_CREDENTIALS: FailureReason[] = [
+  NO_REF,
+  MOVED,
+  [NO_ACCESS, NOT_REACHED],
+  NO_HOST,
+  [NO_REPOSITORY, NOT_REACHED],
+]
 
-function explain(output: string, reasons: Reason[]): string {
+function explainFailure(output: string, reasons: FailureReason[]): string {
   return reasons.find(([pattern]) => pattern.test(output))?.[1] ?? 'The repository could not be fetched.'
 }

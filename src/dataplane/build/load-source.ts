@@ -6,9 +6,9 @@ import path from 'node:path'
 import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
 import { hostOf } from '../../platform/http/outbound-address.ts'
 import { StepFailure } from '../output/step-failure.ts'
-import { fetchSource, type OnCommit } from './fetch-commit.ts'
+import { checkOutCommit, type OnCommit } from './fetch-commit.ts'
 import { createGit } from './git.ts'
-import { requirePinning, routeOf } from './git-route.ts'
+import { requirePinning, resolveRoute } from './git-route.ts'
 import { missingContent } from './missing-content.ts'
 import { allowedRemote, fullRef, type Remote } from './repository.ts'
 import type { GitAccount, RunCommand } from './run-command.ts'
@@ -41,7 +41,7 @@ export interface SourceRequest {
 }
 
 /** `tree` must not be there yet. Returns what to look at when a file is missing in it. Throws StepFailure. */
-export function bringSource(request: SourceRequest, tree: string): Promise<string> {
+export function loadSource(request: SourceRequest, tree: string): Promise<string> {
   return request.revision.source === 'internal_source' ? unpack(request, tree) : checkOut(request, tree)
 }
 
@@ -52,20 +52,20 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   const repository = path.join(folder, 'git')
   const present = credentials?.repoUrl
   const remote = allowedRemote(present ?? revision.repoUrl, request.gitDirectory)
-  if (present) log(`The repository is now ${nameOf(present)}; its old address is followed.`)
+  if (present) log(`The repository is now ${repositoryName(present)}; its old address is followed.`)
   const ref = fullRef(revision.repoRef)
   log(`Fetching ${revision.repoCommitSha ?? ref}`)
   const configFile = path.join(folder, 'gitconfig')
   // credentials are for the provider that the operator has configured, wherever it is
   const provider = credentials ? [hostOf(new URL(remote.url))] : []
-  const route = await routeOf(remote, { allow: [...request.outboundAllow, ...provider] })
+  const route = await resolveRoute(remote, { allow: [...request.outboundAllow, ...provider] })
   // The server's account reads repositories of this machine: no other account can, and git talks to no stranger for them.
   const account = route ? request.gitAccount(remote.protocol) : null
   const git = createGit({ remote, folder: repository, credentials, configFile, searchPath, route, account, run, log })
   try {
     if (route && remote.protocol !== 'ssh') requirePinning(await git.run(['version']))
     const source = { remote, ref, commit: revision.repoCommitSha }
-    await fetchSource(git, source, repository, tree, (commit, said) => {
+    await checkOutCommit(git, source, repository, tree, (commit, said) => {
       log(`Commit ${commit}`)
       onCommit(commit, said)
     })
@@ -82,17 +82,17 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
 }
 
 /** `owner/name` */
-const nameOf = (repoUrl: string) => new URL(repoUrl).pathname.slice(1).replace(/\.git$/, '')
+const repositoryName = (repoUrl: string) => new URL(repoUrl).pathname.slice(1).replace(/\.git$/, '')
 
 async function unpack({ revision, sources, log, signal }: SourceRequest, tree: string): Promise<string> {
   log('Unpacking the source tarball')
   await fs.promises.mkdir(tree, { mode: 0o711 })
   await unpackTarball(await sources.tarball(revision.id, signal), tree, signal)
-  return `check graph_config_path${await wrapping(tree)}`
+  return `check graph_config_path${await configPathHint(tree)}`
 }
 
 /** Whoever packs a folder instead of what is in it has one more name in all paths. */
-async function wrapping(tree: string): Promise<string> {
+async function configPathHint(tree: string): Promise<string> {
   const [top, ...others] = await fs.promises.readdir(tree, { withFileTypes: true })
   if (!top?.isDirectory() || others.length > 0) return ', which is relative to the root of the tarball'
   const name = printable(top.name)

@@ -7,10 +7,10 @@ import path from 'node:path'
 import type { Git } from './git.ts'
 
 /** names in one warning; of more there is the number */
-const NAMED = 10
+const MAX_NAMES = 10
 /** what every pointer begins with, https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md; none has 1024 bytes */
 const POINTER = 'version https://git-lfs.github.com/spec/v1\n'
-const LARGEST_POINTER = 1024
+const MAX_POINTER_BYTES = 1024
 
 /** Lines for the build log, none when all content is there. `tree`: what `git` has just checked out. */
 export async function missingContent(git: Git, tree: string): Promise<string[]> {
@@ -22,23 +22,25 @@ export async function missingContent(git: Git, tree: string): Promise<string[]> 
   const submodules = links.map((line) => line.slice(line.indexOf('\t') + 1))
   return [
     ...(pointers.length > 0
-      ? [`Git LFS is not fetched: of ${named('file', pointers)} only the pointer is deployed, not the content.`]
+      ? [`Git LFS is not fetched: of ${countAndNames('file', pointers)} only the pointer is deployed, not the content.`]
       : []),
-    ...(submodules.length > 0 ? [`Submodules are not fetched: ${named('folder', submodules)} will be empty.`] : []),
+    ...(submodules.length > 0
+      ? [`Submodules are not fetched: ${countAndNames('folder', submodules)} will be empty.`]
+      : []),
   ]
 }
 
 const lines = (output: string) => output.split('\n').filter(Boolean)
 
 /** `2 files (a.bin, b.bin)` */
-function named(what: string, names: string[]): string {
-  const more = names.length > NAMED ? `, … and ${names.length - NAMED} more` : ''
-  return `${names.length} ${what}${names.length > 1 ? 's' : ''} (${names.slice(0, NAMED).join(', ')}${more})`
+function countAndNames(what: string, names: string[]): string {
+  const more = names.length > MAX_NAMES ? `, … and ${names.length - MAX_NAMES} more` : ''
+  return `${names.length} ${what}${names.length > 1 ? 's' : ''} (${names.slice(0, MAX_NAMES).join(', ')}${more})`
 }
 
 /** Of a name with quotes or control characters, which git quotes, and of a symlink, nothing is said. */
 async function isPointer(file: string): Promise<boolean> {
   const stat = await fs.promises.lstat(file).catch(() => null)
-  if (!stat?.isFile() || stat.size >= LARGEST_POINTER) return false
+  if (!stat?.isFile() || stat.size >= MAX_POINTER_BYTES) return false
   return (await fs.promises.readFile(file, 'utf8')).startsWith(POINTER)
 }

@@ -22,7 +22,7 @@ export function planSource(
 }
 
 /** An image carries no health path, so the file has no effect there. */
-export function warnOfHealthPath(
+export function warnOfUnusedHealthPath(
   { healthPath, graphConfig }: BuildPlan,
   { secrets }: Pick<RevisionWork, 'secrets'>,
   log: (line: string, level?: LogLevel) => void,

@@ -13,7 +13,7 @@ const MAX_PATH_BYTES = 1024
 /** of one part of a name, as file systems have it */
 const MAX_NAME_BYTES = 255
 
-const SHOWN_CHARACTERS = 120
+const MAX_SHOWN_CHARACTERS = 120
 
 /** The tarball is refused because of this entry. */
 export function refuse(name: string, why: string): StepFailure {
@@ -46,5 +46,5 @@ export function linkTarget(name: string, target: string): string {
 export function printable(name: string): string {
   const text = name.replace(/[\p{C}\p{Zl}\p{Zp}"]/gu, '\uFFFD')
   const characters = [...text]
-  return characters.length > SHOWN_CHARACTERS ? `${characters.slice(0, SHOWN_CHARACTERS).join('')}…` : text
+  return characters.length > MAX_SHOWN_CHARACTERS ? `${characters.slice(0, MAX_SHOWN_CHARACTERS).join('')}…` : text
 }

@@ -6,12 +6,12 @@ import type fs from 'node:fs'
 import { addAbortSignal, pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { Parser, type ReadEntry } from 'tar'
-import { isNoSpace, noSpace } from '../output/no-space.ts'
+import { isNoSpaceError, noSpaceFailure } from '../output/no-space.ts'
 import { StepFailure } from '../output/step-failure.ts'
 import { MAX_UNPACKED_BYTES, refuse } from './tarball-entry.ts'
 import { TarballTree } from './tarball-tree.ts'
 
-const BLOCK = 512
+const BLOCK_BYTES = 512
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b])
 
 /**
@@ -42,7 +42,7 @@ export async function unpackTarball(source: Readable, folder: string, signal: Ab
     await tree.makeLinks(signal)
   } catch (error) {
     signal.throwIfAborted()
-    throw explain(error, head.equals(GZIP_MAGIC))
+    throw explainError(error, head.equals(GZIP_MAGIC))
   } finally {
     await entries.close()
     source.destroy()
@@ -54,10 +54,10 @@ export async function unpackTarball(source: Readable, folder: string, signal: Ab
 class EntryReader {
   readonly #tree: TarballTree
   readonly #parser = new Parser({ strict: true })
-  #todo: (() => Promise<void>)[] = []
+  #queue: (() => Promise<void>)[] = []
   #file: fs.promises.FileHandle | null = null
   #ended = false
-  #some = false
+  #hasEntries = false
 
   constructor(tree: TarballTree) {
     this.#tree = tree
@@ -75,7 +75,7 @@ class EntryReader {
       this.#ended = true
     })
     // what looks compressed the parser would decompress once more, unless it has begun with something else
-    this.#parser.write(Buffer.alloc(BLOCK))
+    this.#parser.write(Buffer.alloc(BLOCK_BYTES))
   }
 
   async read(chunk: Buffer): Promise<void> {
@@ -86,13 +86,13 @@ class EntryReader {
     } catch {
       this.#fail(this.#damaged())
     }
-    await this.#work()
+    await this.#runQueue()
   }
 
   async end(): Promise<void> {
     // after the end mark there is nothing left that could be cut off
     if (!this.#ended) this.#parser.end()
-    await this.#work()
+    await this.#runQueue()
   }
 
   async close(): Promise<void> {
@@ -100,27 +100,27 @@ class EntryReader {
     this.#file = null
   }
 
-  #then(step: () => Promise<void>): void {
-    this.#todo.push(step)
+  #enqueue(step: () => Promise<void>): void {
+    this.#queue.push(step)
   }
 
   /** Thrown in its turn: the entries before it are written first. */
   #fail(failure: StepFailure): void {
-    this.#then(() => Promise.reject(failure))
+    this.#enqueue(() => Promise.reject(failure))
   }
 
-  async #work(): Promise<void> {
-    const todo = this.#todo
-    this.#todo = []
+  async #runQueue(): Promise<void> {
+    const todo = this.#queue
+    this.#queue = []
     for (const step of todo) await step()
   }
 
   #onEntry(entry: ReadEntry): void {
-    this.#some = true
+    this.#hasEntries = true
     const { path: name, type, size, mode = 0, linkpath = '' } = entry
     if (!(size >= 0)) this.#fail(this.#damaged())
     if (size > MAX_UNPACKED_BYTES) this.#fail(tooLarge())
-    this.#then(async () => {
+    this.#enqueue(async () => {
       switch (type) {
         case 'File':
         case 'OldFile':
@@ -138,17 +138,17 @@ class EntryReader {
       }
     })
     entry.on('data', (bytes: Buffer) =>
-      this.#then(async () => {
+      this.#enqueue(async () => {
         await this.#file?.writeFile(bytes)
       }),
     )
-    entry.on('end', () => this.#then(() => this.close()))
+    entry.on('end', () => this.#enqueue(() => this.close()))
   }
 
   #damaged(): StepFailure {
     return new StepFailure(
       'TARBALL_INVALID',
-      this.#some
+      this.#hasEntries
         ? 'The source tarball is damaged or cut off: pack and upload it again.'
         : 'The source is not a tar archive in its gzip compression: upload a .tar.gz.',
     )
@@ -163,7 +163,7 @@ function tooLarge(): StepFailure {
 }
 
 /** `isGzip`: it starts as gzip does; zlib has one code for what is not gzip and for what is damaged. */
-function explain(error: unknown, isGzip: boolean): unknown {
+function explainError(error: unknown, isGzip: boolean): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error
   if (error.code === 'Z_BUF_ERROR')
     return new StepFailure('TARBALL_INVALID', 'The source tarball is cut off: upload it again.')
@@ -174,6 +174,6 @@ function explain(error: unknown, isGzip: boolean): unknown {
         ? 'The source tarball is damaged: pack and upload it again.'
         : 'The source tarball is not gzip-compressed: upload a .tar.gz.',
     )
-  if (isNoSpace(error)) return noSpace()
+  if (isNoSpaceError(error)) return noSpaceFailure()
   return error
 }

@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { dockerFolder, linkDockerFolder, readSettings } from '../runtimes/process/engine/docker-config.ts'
+import { dockerConfigFolder, linkDockerConfig, readDockerConfig } from '../runtimes/process/engine/docker-config.ts'
 import type { Engine } from '../runtimes/process/engine/engine.ts'
 import type { ImageRepository } from './image-store.ts'
 
@@ -17,14 +17,14 @@ export function writeAuthFile(folder: string, engine: Engine, repository: ImageR
   const file = path.join(folder, 'config.json')
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   fs.writeFileSync(file, JSON.stringify({ ...known, auths }), { mode: 0o600 })
-  if (engine.name === 'docker') linkDockerFolder(folder, engine.env)
+  if (engine.name === 'docker') linkDockerConfig(folder, engine.env)
   return file
 }
 
 /** What engines read, the first that is there. */
 function operatorsFile({ name, env }: Engine): Record<string, unknown> {
   const { XDG_RUNTIME_DIR, REGISTRY_AUTH_FILE } = env
-  const docker = dockerFolder(env)
+  const docker = dockerConfigFolder(env)
   const ofPodman = [
     REGISTRY_AUTH_FILE,
     XDG_RUNTIME_DIR && path.join(XDG_RUNTIME_DIR, 'containers/auth.json'),
@@ -32,5 +32,5 @@ function operatorsFile({ name, env }: Engine): Record<string, unknown> {
   ]
   const files = [...(name === 'podman' ? ofPodman : []), docker && path.join(docker, 'config.json')]
   const file = files.find((one) => one && fs.existsSync(one))
-  return file ? readSettings(file) : {}
+  return file ? readDockerConfig(file) : {}
 }

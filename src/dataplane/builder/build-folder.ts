@@ -7,16 +7,16 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { type Account, canReach, reachableFolderFor } from '../../platform/postgres/embedded/account.ts'
-import { startOf } from '../runtimes/process/processes/process-identity.ts'
+import { processIdentity } from '../runtimes/process/processes/process-identity.ts'
 
-const short = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
+const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
 /** process numbers mean something only within one container */
-const machine = () =>
-  short(`${os.hostname()} ${fs.existsSync('/proc/self/ns/pid') ? fs.readlinkSync('/proc/self/ns/pid') : ''}`)
-const ownerOf = (pid: number, started: string) => `${machine()}.${pid}.${short(started)}`
+const machineId = () =>
+  shortHash(`${os.hostname()} ${fs.existsSync('/proc/self/ns/pid') ? fs.readlinkSync('/proc/self/ns/pid') : ''}`)
+const ownerId = (pid: number, started: string) => `${machineId()}.${pid}.${shortHash(started)}`
 
 /** Where sources are brought to. `passes`: an account that gets to what it has in there; null: only ours does. */
-export function sourcesFolder(dataDir: string, passes: Account | null): string {
+export function createSourcesFolder(dataDir: string, passes: Account | null): string {
   if (passes) fs.mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const root = passes && !canReach(passes, dataDir) ? reachableFolderFor(dataDir) : dataDir
   const [images, builds] = [path.join(root, 'images'), path.join(root, 'images', 'builds')]
@@ -30,7 +30,7 @@ export function sourcesFolder(dataDir: string, passes: Account | null): string {
 
 /** `builds`: absolute. */
 export function makeBuildFolder(builds: string): string {
-  const folder = path.join(builds, `${ownerOf(process.pid, startOf(process.pid) ?? '')}.${randomUUID()}`)
+  const folder = path.join(builds, `${ownerId(process.pid, processIdentity(process.pid) ?? '')}.${randomUUID()}`)
   fs.mkdirSync(path.join(folder, 'tmp'), { recursive: true, mode: 0o700 })
   return folder
 }
@@ -40,19 +40,19 @@ export function abandonedFolders(builds: string): string[] {
   return (fs.existsSync(builds) ? fs.readdirSync(builds) : [])
     .filter((name) => {
       const [of, pid, started] = name.split('.')
-      if (of !== machine() || !pid) return false
-      const now = startOf(Number(pid))
-      return now === null || short(now) !== started
+      if (of !== machineId() || !pid) return false
+      const now = processIdentity(Number(pid))
+      return now === null || shortHash(now) !== started
     })
     .map((name) => path.join(builds, name))
 }
 
 /** Notes by which name the engine will know what the build makes, for whoever removes what it left. */
-export function noteImage(folder: string, name: string): void {
+export function recordImageName(folder: string, name: string): void {
   fs.writeFileSync(path.join(folder, 'image'), name, { mode: 0o600 })
 }
 
-export function imageNoted(folder: string): string | null {
+export function recordedImageName(folder: string): string | null {
   const file = path.join(folder, 'image')
   return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : null
 }

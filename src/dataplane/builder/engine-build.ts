@@ -4,16 +4,16 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { BuildCause } from '../output/failure-cause.ts'
-import { type OnLine, Tail } from '../output/lines.ts'
-import { NO_SPACE, SAYS_NO_SPACE } from '../output/no-space.ts'
+import { FailureCause } from '../output/failure-cause.ts'
+import { type OnLine, OutputTail } from '../output/lines.ts'
+import { NO_SPACE_MESSAGE, NO_SPACE_OUTPUT } from '../output/no-space.ts'
 import { StepFailure } from '../output/step-failure.ts'
 import { localReference } from '../runtimes/artifact.ts'
-import { dockerFolder } from '../runtimes/process/engine/docker-config.ts'
-import { type Engine, linesOf } from '../runtimes/process/engine/engine.ts'
+import { dockerConfigFolder } from '../runtimes/process/engine/docker-config.ts'
+import { type Engine, runEngine } from '../runtimes/process/engine/engine.ts'
 import { writeAuthFile } from './auth-file.ts'
 import { CACHE, type ImageRepository, TAG_PREFIX } from './image-store.ts'
-import { forgetCacheNames, labelOf } from './local-images.ts'
+import { deploymentLabel, forgetCacheNames } from './local-images.ts'
 
 export interface EngineBuild {
   engine: Engine
@@ -26,7 +26,7 @@ export interface EngineBuild {
   dockerfile: string
   context: string
   /** the context is copied from as it is, whatever a .dockerignore in it says */
-  whole: boolean
+  ignoresDockerignore: boolean
   secrets: readonly { name: string; value: string }[]
   /** null: the image stays in the engine */
   repository: ImageRepository | null
@@ -38,31 +38,31 @@ export interface EngineBuild {
 }
 
 /** By which name the engine knows what was built. */
-export const localName = ({ deploymentId, name }: Pick<EngineBuild, 'deploymentId' | 'name'>): string =>
+export const localImageName = ({ deploymentId, name }: Pick<EngineBuild, 'deploymentId' | 'name'>): string =>
   `localhost/pilothouse/${deploymentId}:${name}`
 
 /** Why an engine that works builds nothing, in words; null: it does. */
 export async function buildProblem(engine: Engine, signal: AbortSignal): Promise<string | null> {
-  if (engine.name === 'podman' || (await linesOf(engine, ['buildx', 'version'], signal)).ok) return null
+  if (engine.name === 'podman' || (await runEngine(engine, ['buildx', 'version'], signal)).ok) return null
   return 'docker has no buildx: install its plugin, which is the package docker-buildx-plugin of Docker, or docker-buildx where the system has that'
 }
 
 /** Returns the reference of the image, with its digest. Throws StepFailure. */
-export async function buildByEngine(build: EngineBuild): Promise<string> {
+export async function buildWithEngine(build: EngineBuild): Promise<string> {
   const { engine, repository, folder } = build
   const auth = repository && writeAuthFile(path.join(folder, 'auth'), engine, repository)
-  if (engine.name === 'docker') return buildByDocker(build, auth)
+  if (engine.name === 'docker') return buildWithDocker(build, auth)
   const iid = path.join(folder, 'iid')
   const registry = [...(auth ? ['--authfile', auth] : []), ...(repository?.insecure ? ['--tls-verify=false'] : [])]
   const cache = repository ? [`--cache-from=${repository.name}/${CACHE}`, `--cache-to=${repository.name}/${CACHE}`] : []
   await runOrFail(build, 'The image could not be built', [
     'build',
-    ...common(build),
-    ...['--tag', localName(build)],
+    ...commonArguments(build),
+    ...['--tag', localImageName(build)],
     ...['--iidfile', iid],
     // others leave out what Dockerfiles may say (SHELL, HEALTHCHECK)
     ...['--format', 'docker'],
-    ...(build.whole ? ['--ignorefile', ignoreNothing(path.join(folder, 'ignore'))] : []),
+    ...(build.ignoresDockerignore ? ['--ignorefile', writeIgnoreFile(path.join(folder, 'ignore'))] : []),
     ...registry,
     ...cache,
     build.context,
@@ -79,7 +79,7 @@ export async function buildByEngine(build: EngineBuild): Promise<string> {
     'push',
     ...registry,
     ...['--digestfile', digest],
-    localName(build),
+    localImageName(build),
     `docker://${target}`,
   ])
   await forgetCacheNames(engine, `${repository.name}/${CACHE}`, build.signal)
@@ -87,26 +87,26 @@ export async function buildByEngine(build: EngineBuild): Promise<string> {
 }
 
 /** BuildKit pushes while it builds; its drivers other than docker's own also keep their cache in a registry. */
-async function buildByDocker(build: EngineBuild, auth: string | null): Promise<string> {
+async function buildWithDocker(build: EngineBuild, auth: string | null): Promise<string> {
   const { engine, repository, folder, signal } = build
   const metadata = path.join(folder, 'metadata.json')
   // with a folder of ours for log-ins it would not find its builders
-  const config = dockerFolder(engine.env)
+  const config = dockerConfigFolder(engine.env)
   const buildx = engine.env.BUILDX_CONFIG ?? (config && path.join(config, 'buildx'))
   const before = auth ? ['--config', path.dirname(auth)] : []
-  const driver = (await linesOf(engine, ['buildx', 'inspect'], signal)).lines.find((line) => /^Driver:/.test(line))
+  const driver = (await runEngine(engine, ['buildx', 'inspect'], signal)).lines.find((line) => /^Driver:/.test(line))
   const cached =
     repository && driver && !/^Driver:\s+docker\s*$/.test(driver) ? `${repository.name}/${CACHE}:layers` : null
   // for a context that is whole its Dockerfile is in a folder of ours, with a list of what to leave out beside it
-  if (build.whole) ignoreNothing(`${build.dockerfile}.dockerignore`)
-  const name = repository ? `${repository.name}:${TAG_PREFIX}${build.name}` : localName(build)
+  if (build.ignoresDockerignore) writeIgnoreFile(`${build.dockerfile}.dockerignore`)
+  const name = repository ? `${repository.name}:${TAG_PREFIX}${build.name}` : localImageName(build)
   await runOrFail(
     build,
     repository ? `The image could not be built and pushed to ${repository.name}` : 'The image could not be built',
     [
       ...before,
       ...['buildx', 'build'],
-      ...common(build),
+      ...commonArguments(build),
       ...['--tag', name],
       ...['--progress', 'plain'],
       '--provenance=false',
@@ -123,14 +123,14 @@ async function buildByDocker(build: EngineBuild, auth: string | null): Promise<s
   )
   const said = JSON.parse(fs.readFileSync(metadata, 'utf8')) as Record<string, string | undefined>
   if (repository) return `${repository.name}@${checkedDigest(said['containerimage.digest'] ?? '')}`
-  const { lines } = await linesOf(engine, ['image', 'inspect', '--format', 'image {{.Id}}', name], signal)
+  const { lines } = await runEngine(engine, ['image', 'inspect', '--format', 'image {{.Id}}', name], signal)
   const id = lines.map((line) => /^image (?:sha256:)?([0-9a-f]{64})$/.exec(line)?.[1]).find(Boolean)
   if (!id) throw new Error('docker does not know the image that it has built')
   return localReference(build.deploymentId, id)
 }
 
 /** The last of the secrets is the build's mark, see leftovers.ts. */
-function common({ dockerfile, deploymentId, secrets, folder }: EngineBuild): string[] {
+function commonArguments({ dockerfile, deploymentId, secrets, folder }: EngineBuild): string[] {
   const kept = path.join(folder, 'secrets')
   fs.mkdirSync(kept, { recursive: true, mode: 0o700 })
   const files = [...secrets, { name: 'pilothouse_build', value: '' }].map(({ name, value }, index) => {
@@ -138,11 +138,11 @@ function common({ dockerfile, deploymentId, secrets, folder }: EngineBuild): str
     fs.writeFileSync(file, value, { mode: 0o600 })
     return ['--secret', `id=${name},src=${file}`]
   })
-  return ['--file', dockerfile, '--label', labelOf(deploymentId), ...files.flat()]
+  return ['--file', dockerfile, '--label', deploymentLabel(deploymentId), ...files.flat()]
 }
 
 /** An empty one counts as none, and the tree's own would be read. */
-function ignoreNothing(file: string): string {
+function writeIgnoreFile(file: string): string {
   fs.writeFileSync(file, '.pilothouse/nothing-is-called-like-this\n', { mode: 0o600 })
   return file
 }
@@ -153,29 +153,31 @@ async function runOrFail(
   args: string[],
   env?: Record<string, string>,
 ): Promise<void> {
-  const tail = new Tail(12)
-  const cause = new BuildCause()
+  const tail = new OutputTail(12)
+  const cause = new FailureCause()
   let full = false
   let why: string | null = null
   const onLine: OnLine = (shown, line) => {
     tail.add(shown)
     cause.add(shown)
-    full ||= SAYS_NO_SPACE.test(line)
+    full ||= NO_SPACE_OUTPUT.test(line)
     why = /^ERROR: (.+)/i.exec(shown)?.[1] ?? why
   }
   const { code } = await build.run(args, onLine, env)
   if (code === 0) return
-  if (full) throw new StepFailure('NO_SPACE', tail.under(`${NO_SPACE}: the engine's images need some.`))
+  if (full) throw new StepFailure('NO_SPACE', tail.appendTo(`${NO_SPACE_MESSAGE}: the engine's images need some.`))
   throw new StepFailure(
     'BUILD_COMMAND_FAILED',
-    cause.before(
-      tail.under(`${what}: ${why ? inShort(why, build.context) : `the build log has what ${build.engine.name} said`}.`),
+    cause.prependTo(
+      tail.appendTo(
+        `${what}: ${why ? shorten(why, build.context) : `the build log has what ${build.engine.name} said`}.`,
+      ),
     ),
   )
 }
 
 /** An engine repeats the whole instruction, which may be any length, before it says what was wrong with it. */
-const inShort = (said: string, context: string): string =>
+const shorten = (said: string, context: string): string =>
   said
     .replaceAll(context, '.')
     .replace(/ at STEP "(.{60}).+?": /, ' at STEP "$1…": ')

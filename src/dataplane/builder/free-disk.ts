@@ -4,26 +4,26 @@ import { Scope } from '../../platform/async/time-limit.ts'
 import { StepFailure } from '../output/step-failure.ts'
 
 /** ms between two looks */
-const LOOK_MS = 1000
+const CHECK_INTERVAL_MS = 1000
 
 /**
  * Runs `work` with a signal that also aborts when one of the folders' disks has less than `leastMb` left: then a
  * StepFailure is thrown once it has ended. 0: no bound.
  */
-export async function whileDiskIsFree<T>(
+export async function withFreeDisk<T>(
   folders: string[],
   leastMb: number,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   if (leastMb === 0) return work(signal)
-  const before = lackOfSpace(folders, leastMb)
+  const before = diskShortage(folders, leastMb)
   if (before) throw before
   const scope = new Scope(signal)
   const timer = setInterval(() => {
-    const lack = lackOfSpace(folders, leastMb)
+    const lack = diskShortage(folders, leastMb)
     if (lack) scope.abort(lack)
-  }, LOOK_MS)
+  }, CHECK_INTERVAL_MS)
   try {
     return await work(scope.signal)
   } finally {
@@ -33,7 +33,7 @@ export async function whileDiskIsFree<T>(
 }
 
 /** What a build would fail with now; null: there is room. 0: no bound. */
-export function lackOfSpace(folders: string[], leastMb: number): StepFailure | null {
+export function diskShortage(folders: string[], leastMb: number): StepFailure | null {
   const full = folders.find((folder) => freeMb(folder) < leastMb)
   if (full === undefined) return null
   return new StepFailure(

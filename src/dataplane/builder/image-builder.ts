@@ -9,21 +9,21 @@ import { limited } from '../../platform/async/time-limit.ts'
 import { createMask } from '../output/mask.ts'
 import { StepFailure } from '../output/step-failure.ts'
 import { imageArtifact, localImageId, parseArtifact } from '../runtimes/artifact.ts'
-import { type EngineName, engineFinder } from '../runtimes/process/engine/engine.ts'
+import { createEngineFinder, type EngineName } from '../runtimes/process/engine/engine.ts'
 import { runGroup } from '../runtimes/process/processes/process-group.ts'
 import type { Reaper } from '../runtimes/process/processes/reaper.ts'
-import { removeAll } from '../runtimes/process/processes/untrusted-trees.ts'
+import { removeTrees } from '../runtimes/process/processes/untrusted-trees.ts'
 import type { RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
-import { abandonedFolders, imageNoted, makeBuildFolder, noteImage } from './build-folder.ts'
-import { buildByEngine, buildProblem, localName } from './engine-build.ts'
-import { lackOfSpace, whileDiskIsFree } from './free-disk.ts'
+import { abandonedFolders, makeBuildFolder, recordedImageName, recordImageName } from './build-folder.ts'
+import { buildProblem, buildWithEngine, localImageName } from './engine-build.ts'
+import { diskShortage, withFreeDisk } from './free-disk.ts'
 import type { ImageStore } from './image-store.ts'
 import { endProcesses, removeLeftovers } from './leftovers.ts'
 import { removeImages } from './local-images.ts'
-import { confinement } from './pid-namespace.ts'
+import { pidNamespaceCommand } from './pid-namespace.ts'
 
-export interface BuilderOptions {
-  wanted: 'auto' | EngineName | 'none'
+export interface ImageBuilderOptions {
+  engine: 'auto' | EngineName | 'none'
   /** of the server's environment, what an engine is run with; PATH among it */
   env: Record<string, string>
   /** absolute */
@@ -37,7 +37,7 @@ export interface BuilderOptions {
   /** absolute: has folders of builds, too, of which nothing is to be left; default: none */
   sourcesFolder?: string
   /** that removing images of a deployment may take at a time; default: PRUNE_MS */
-  pruneMs?: number
+  pruneTimeoutMs?: number
   /** gets a line for the operator */
   warn: (about: object, message: string) => void
 }
@@ -48,7 +48,7 @@ export interface ImageSource {
   dockerfile: string
   context: string
   /** the context is copied from as it is, whatever a .dockerignore in it says */
-  whole: boolean
+  ignoresDockerignore: boolean
   /** for RUN steps that ask for them by name */
   secrets: readonly { name: string; value: string }[]
 }
@@ -74,26 +74,36 @@ export interface ImageBuilder {
 }
 
 /** ms */
-const PRUNE_MS = 20_000
+const PRUNE_TIMEOUT_MS = 20_000
 
-const NO_ENGINE =
+const NO_ENGINE_HELP =
   'BUILDER has to name a container engine that works where images are built: install podman or docker there, or build the image elsewhere and create a deployment from it.'
 
-export function createImageBuilder(options: BuilderOptions): ImageBuilder {
-  const { wanted, env, dataDir, reaper, store, freeDiskMb, keepsImages = true, pruneMs = PRUNE_MS, warn } = options
+export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
+  const {
+    engine: engineChoice,
+    env,
+    dataDir,
+    reaper,
+    store,
+    freeDiskMb,
+    keepsImages = true,
+    pruneTimeoutMs = PRUNE_TIMEOUT_MS,
+    warn,
+  } = options
   const builds = path.join(dataDir, 'images', 'builds')
   const noted = (deploymentId: string) => path.join(dataDir, 'images', 'of', deploymentId)
   /** by deployment: what was to be kept when it was last looked at */
   const pruned = new Map<string, string>()
-  const findEngine = engineFinder({
+  const findEngine = createEngineFinder({
     reaper,
-    wanted,
+    engine: engineChoice,
     env,
-    lacks: buildProblem,
-    lacking: (problems) =>
+    check: buildProblem,
+    noEngine: (problems) =>
       new StepFailure(
         'NO_BUILDER',
-        `An image has to be built, and there is nothing to build it with (${problems || 'BUILDER is none'}): ${NO_ENGINE}`,
+        `An image has to be built, and there is nothing to build it with (${problems || 'BUILDER is none'}): ${NO_ENGINE_HELP}`,
       ),
   })
   const sweeping = sweep().catch((error) =>
@@ -105,15 +115,15 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
     for (const folder of left) endProcesses(folder)
     if (left.length === 0) return
     // also where no engine works any more; the folders themselves say what it still has to remove
-    await removeAll(...left.flatMap((folder) => ['secrets', 'auth', 'tree'].map((name) => path.join(folder, name))))
+    await removeTrees(...left.flatMap((folder) => ['secrets', 'auth', 'tree'].map((name) => path.join(folder, name))))
     const engine = await findEngine(new AbortController().signal)
-    for (const folder of left) await removeLeftovers(engine, folder, imageNoted(folder))
-    await removeAll(...left)
+    for (const folder of left) await removeLeftovers(engine, folder, recordedImageName(folder))
+    await removeTrees(...left)
   }
 
   /** The next step of the deployment waits for it, whatever becomes of registry and engine: what is left is for the next time. */
   function removeAllBut(deploymentId: string, keep: { ids: string[]; digests: string[] }): Promise<void> {
-    return limited(pruneMs, undefined, async (inTime) => {
+    return limited(pruneTimeoutMs, undefined, async (inTime) => {
       await store.prune(deploymentId, keep.digests, inTime)
       if (fs.existsSync(noted(deploymentId))) await removeImages(await findEngine(inTime), deploymentId, keep, inTime)
     })
@@ -125,7 +135,7 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
     async problem(signal) {
       try {
         const { storage } = await findEngine(signal)
-        return lackOfSpace([dataDir, storage], freeDiskMb)?.message ?? null
+        return diskShortage([dataDir, storage], freeDiskMb)?.message ?? null
       } catch (error) {
         if (error instanceof StepFailure) return error.message
         throw error
@@ -139,8 +149,8 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
       const folder = makeBuildFolder(builds)
       const { revision } = step
       const name = `${revision.id}.${revision.attempt}.${step.tries}`
-      const image = localName({ deploymentId, name })
-      noteImage(folder, image)
+      const image = localImageName({ deploymentId, name })
+      recordImageName(folder, image)
       if (keepsImages) {
         fs.mkdirSync(noted(deploymentId), { recursive: true, mode: 0o700 })
         pruned.set(deploymentId, '')
@@ -151,10 +161,10 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
           warn({ err: problem, deploymentId }, 'What a build of an image has left could not be removed'),
         )
       const mask = createMask([...hidden, ...(repository ? [repository.credentials.password] : [])])
-      const confined = confinement()
+      const confined = pidNamespaceCommand()
       try {
-        const reference = await whileDiskIsFree([dataDir, engine.storage], freeDiskMb, signal, (stop) =>
-          buildByEngine({
+        const reference = await withFreeDisk([dataDir, engine.storage], freeDiskMb, signal, (stop) =>
+          buildWithEngine({
             ...{ engine, deploymentId, name, folder, ...source, repository, signal: stop },
             log: (line) => log.write('build', mask(line)),
             async run(args, onLine, more) {
@@ -181,7 +191,7 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
         await removeWhatIsLeft()
         throw error
       } finally {
-        await removeAll(folder)
+        await removeTrees(folder)
       }
     },
 
@@ -209,7 +219,7 @@ export function createImageBuilder(options: BuilderOptions): ImageBuilder {
       pruned.delete(deploymentId)
       try {
         await removeAllBut(deploymentId, { ids: [], digests: [] })
-        await removeAll(noted(deploymentId))
+        await removeTrees(noted(deploymentId))
       } catch (error) {
         warn({ err: error, deploymentId }, 'The images of a deployment that is gone could not be removed')
       }

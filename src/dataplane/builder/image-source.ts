@@ -8,7 +8,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { RevisionWork } from '../../domain/protocol/protocol.ts'
 import type { BuildPlan, DockerfilePlan } from '../build/plan/build-plan.ts'
-import { ENVIRONMENT_SECRET, OURS, SETTINGS_SECRET } from './dockerfile/command.ts'
+import { ENVIRONMENT_SECRET, RESERVED_PREFIX, SETTINGS_SECRET } from './dockerfile/command.ts'
 import { type BaseImages, renderDockerfile } from './dockerfile/dockerfile.ts'
 import type { ImageSource } from './image-builder.ts'
 
@@ -25,9 +25,9 @@ export async function imageSource(
   await makeReadable(tree)
   const dockerfile = path.join(folder, 'Dockerfile')
   fs.writeFileSync(dockerfile, renderDockerfile(plan, base, deploymentId), { mode: 0o600 })
-  const settings = { name: SETTINGS_SECRET, value: exports(settingsOf(packageIndexes)) }
-  const secrets = [inOne(revision, packageIndexes), settings]
-  return { dockerfile, context: tree, whole: true, secrets }
+  const settings = { name: SETTINGS_SECRET, value: exportLines(settingVariables(packageIndexes)) }
+  const secrets = [environmentSecret(revision, packageIndexes), settings]
+  return { dockerfile, context: tree, ignoresDockerignore: true, secrets }
 }
 
 /** Each secret of the deployment by its name, and all of them in one file for a shell. */
@@ -41,8 +41,11 @@ export async function dockerfileSource(
   return {
     dockerfile: path.join(tree, dockerfile),
     context: path.join(tree, context),
-    whole: false,
-    secrets: [...revision.secrets.filter(({ name }) => !name.startsWith(OURS)), inOne(revision, packageIndexes)],
+    ignoresDockerignore: false,
+    secrets: [
+      ...revision.secrets.filter(({ name }) => !name.startsWith(RESERVED_PREFIX)),
+      environmentSecret(revision, packageIndexes),
+    ],
   }
 }
 
@@ -54,13 +57,16 @@ async function makeReadable(tree: string): Promise<void> {
 type Variable = RevisionWork['secrets'][number]
 
 /** As on the process runtime: a secret of the deployment wins over a setting of the server. */
-const inOne = ({ secrets }: Pick<RevisionWork, 'secrets'>, packageIndexes: Record<string, string>): Variable => ({
+const environmentSecret = (
+  { secrets }: Pick<RevisionWork, 'secrets'>,
+  packageIndexes: Record<string, string>,
+): Variable => ({
   name: ENVIRONMENT_SECRET,
-  value: exports([...settingsOf(packageIndexes), ...secrets]),
+  value: exportLines([...settingVariables(packageIndexes), ...secrets]),
 })
 
-const settingsOf = (packageIndexes: Record<string, string>): Variable[] =>
+const settingVariables = (packageIndexes: Record<string, string>): Variable[] =>
   Object.entries(packageIndexes).map(([name, value]) => ({ name, value }))
 
-const exports = (variables: Variable[]): string =>
+const exportLines = (variables: Variable[]): string =>
   variables.map(({ name, value }) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`).join('')

@@ -6,10 +6,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { limited } from '../../platform/async/time-limit.ts'
-import { type Engine, linesOf } from '../runtimes/process/engine/engine.ts'
+import { type Engine, runEngine } from '../runtimes/process/engine/engine.ts'
 import { signalProcesses } from '../runtimes/process/processes/process-tags.mjs'
 
-const REMOVE_MS = 30_000
+const ENGINE_TIMEOUT_MS = 30_000
 const never = new AbortController().signal
 
 /** `folder`: absolute, of one build. Can be repeated. */
@@ -30,7 +30,7 @@ function mounts(pid: string): string {
 
 /** Removes the working containers of a build, and its image if it has come that far. */
 export async function removeLeftovers(engine: Engine, folder: string, image: string | null): Promise<void> {
-  const run = (args: string[]) => limited(REMOVE_MS, never, (inTime) => linesOf(engine, args, inTime))
+  const run = (args: string[]) => limited(ENGINE_TIMEOUT_MS, never, (inTime) => runEngine(engine, args, inTime))
   if (engine.name === 'podman') {
     const containers = workingContainers(engine.storage, folder)
     if (containers.length > 0) await run(['rm', '--force', ...containers])
@@ -40,14 +40,14 @@ export async function removeLeftovers(engine: Engine, folder: string, image: str
 
 /** podman's own list of them does not say whose they are; what buildah keeps of each does. */
 function workingContainers(storage: string, folder: string): string[] {
-  return below(storage)
+  return listFolder(storage)
     .filter((name) => name.endsWith('-containers'))
-    .flatMap((name) => below(path.join(storage, name)).map((id) => ({ id, folder: path.join(storage, name, id) })))
-    .filter(({ folder: of }) => reads(path.join(of, 'userdata/buildah.json')).includes(folder))
+    .flatMap((name) => listFolder(path.join(storage, name)).map((id) => ({ id, folder: path.join(storage, name, id) })))
+    .filter(({ folder: of }) => readFile(path.join(of, 'userdata/buildah.json')).includes(folder))
     .map(({ id }) => id)
 }
 
-function below(folder: string): string[] {
+function listFolder(folder: string): string[] {
   try {
     return fs.readdirSync(folder)
   } catch {
@@ -55,7 +55,7 @@ function below(folder: string): string[] {
   }
 }
 
-function reads(file: string): string {
+function readFile(file: string): string {
   try {
     return fs.readFileSync(file, 'utf8')
   } catch {

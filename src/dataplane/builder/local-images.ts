@@ -1,14 +1,14 @@
 /** Images of a deployment in the engine of this machine: those that were built here, and those that were pulled to run here. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { limited } from '../../platform/async/time-limit.ts'
-import { type Engine, linesOf } from '../runtimes/process/engine/engine.ts'
+import { type Engine, runEngine } from '../runtimes/process/engine/engine.ts'
 
 /** The label by which all images of a deployment are found. */
-export const labelOf = (deploymentId: string): string => `pilothouse.deployment=${deploymentId}`
+export const deploymentLabel = (deploymentId: string): string => `pilothouse.deployment=${deploymentId}`
 
-const LIST_MS = 30_000
+const ENGINE_TIMEOUT_MS = 30_000
 /** Longer than an engine takes to write down an image that is there. */
-const WRITTEN_MS = 2_000
+const MAX_WRITE_MS = 2_000
 const HALF_WRITTEN = /^Error: locating item .* for image with ID "([0-9a-f]{64})"/
 
 /** Removes all but those with these ids, or pushed or pulled under these digests. What a container uses stays. */
@@ -18,7 +18,7 @@ export async function removeImages(
   keep: { ids: string[]; digests: string[] },
   signal: AbortSignal,
 ): Promise<void> {
-  const ask = (args: string[]) => limited(LIST_MS, signal, (inTime) => linesOf(engine, args, inTime))
+  const ask = (args: string[]) => limited(ENGINE_TIMEOUT_MS, signal, (inTime) => runEngine(engine, args, inTime))
   const ids = await imagesOf(engine, deploymentId, ask, signal)
   for (const id of ids) {
     if (keep.ids.includes(id)) continue
@@ -46,7 +46,7 @@ async function imagesOf(
   ask: (args: string[]) => Promise<{ ok: boolean; lines: string[] }>,
   signal: AbortSignal,
 ): Promise<Set<string>> {
-  const labelled = ['--no-trunc', '--filter', `label=${labelOf(deploymentId)}`, '--format', 'image {{.ID}}']
+  const labelled = ['--no-trunc', '--filter', `label=${deploymentLabel(deploymentId)}`, '--format', 'image {{.ID}}']
   const [seen, removed] = [new Set<string>(), new Set<string>()]
   for (;;) {
     const { ok, lines } = await ask(['images', ...labelled])
@@ -57,7 +57,7 @@ async function imagesOf(
     if (!seen.has(half)) {
       // of whichever deployment: a build that is under way has one for a moment
       seen.add(half)
-      await sleep(WRITTEN_MS, undefined, { signal })
+      await sleep(MAX_WRITE_MS, undefined, { signal })
       continue
     }
     removed.add(half)
@@ -68,7 +68,7 @@ async function imagesOf(
 /** Lets go of the names by which layers came from, or went to, the cache in the registry: they stay for as long as their image. */
 export async function forgetCacheNames(engine: Engine, repository: string, signal: AbortSignal): Promise<void> {
   const format = ['--format', 'image {{.Repository}}:{{.Tag}}']
-  const { lines } = await linesOf(engine, ['images', '--filter', `reference=${repository}`, ...format], signal)
+  const { lines } = await runEngine(engine, ['images', '--filter', `reference=${repository}`, ...format], signal)
   const names = lines.flatMap((line) => (line.startsWith(`image ${repository}:`) ? [line.slice('image '.length)] : []))
-  if (names.length > 0) await linesOf(engine, ['rmi', ...names], signal)
+  if (names.length > 0) await runEngine(engine, ['rmi', ...names], signal)
 }

@@ -4,20 +4,20 @@
  */
 import { execFileSync } from 'node:child_process'
 
-const PROGRAM = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']
+const UNSHARE = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']
 
 let found: string[] | null = null
 
 /** Words in front of the engine's own; none where this machine can't. */
-export function confinement(): string[] {
-  found ??= works() ? PROGRAM : []
+export function pidNamespaceCommand(): string[] {
+  found ??= works() ? UNSHARE : []
   return found
 }
 
 function works(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false
   try {
-    const [program, ...args] = PROGRAM
+    const [program, ...args] = UNSHARE
     execFileSync(program!, [...args, 'true'], { stdio: 'ignore', env: { PATH: '/usr/bin:/bin' } })
     return true
   } catch {

@@ -4,14 +4,14 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { bringSource } from '../build/load-source.ts'
+import { loadSource } from '../build/load-source.ts'
 import type { SuppliedServers } from '../build/plan/plan-build.ts'
 import { planReport } from '../build/plan/plan-report.ts'
-import { planSource, warnOfHealthPath } from '../build/plan-source.ts'
+import { planSource, warnOfUnusedHealthPath } from '../build/plan-source.ts'
 import type { RunCommand } from '../build/run-command.ts'
 import type { SourceAccess } from '../build/source-access.ts'
 import { createMask, hiddenValues } from '../output/mask.ts'
-import { maskFailures, warnOfUnhidden } from '../output/mask-failure.ts'
+import { maskFailures, warnOfShortSecrets } from '../output/mask-failure.ts'
 import { passwordsOf } from '../output/passwords.ts'
 import { StepFailure } from '../output/step-failure.ts'
 import { BuildTurns } from '../runtimes/build-turns.ts'
@@ -20,14 +20,14 @@ import { planFirst } from '../runtimes/plan-first.ts'
 import { appAccount } from '../runtimes/process/accounts/choose-accounts.ts'
 import { runGroup } from '../runtimes/process/processes/process-group.ts'
 import { Reaper } from '../runtimes/process/processes/reaper.ts'
-import { reclaim, removeAll } from '../runtimes/process/processes/untrusted-trees.ts'
+import { chownTreeToServer, removeTrees } from '../runtimes/process/processes/untrusted-trees.ts'
 import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
-import { makeBuildFolder, sourcesFolder } from './build-folder.ts'
+import { createSourcesFolder, makeBuildFolder } from './build-folder.ts'
 import type { BaseImages } from './dockerfile/dockerfile.ts'
-import { type BuilderOptions, createImageBuilder, type ImageBuilder } from './image-builder.ts'
+import { createImageBuilder, type ImageBuilder, type ImageBuilderOptions } from './image-builder.ts'
 import { imageSource } from './image-source.ts'
 
-export interface SourceBuilderOptions extends Omit<BuilderOptions, 'reaper' | 'sourcesFolder'> {
+export interface SourceBuilderOptions extends Omit<ImageBuilderOptions, 'reaper' | 'sourcesFolder'> {
   /** the only folder that file URLs may point into */
   gitDirectory: string
   /** private addresses that git may connect to; default: none */
@@ -42,21 +42,21 @@ export interface SourceBuilderOptions extends Omit<BuilderOptions, 'reaper' | 's
   /** of the images that are made of trees without a Dockerfile */
   base: BaseImages
   /** builds at a time */
-  atATime: number
+  maxBuilds: number
 }
 
-const unheard = () => undefined
+const ignore = () => undefined
 
-const OR_ELSEWHERE = 'Or run a builder on a machine that has an engine: npm run cli -- builder.'
+const BUILDER_HELP = 'Or run a builder on a machine that has an engine: npm run cli -- builder.'
 
 /** `problem`: see ImageBuilder. */
 export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds & Pick<ImageBuilder, 'problem'> {
   const { dataDir, env, sources, gitDirectory, outboundAllow = [], store, servers, base, packageIndexes } = options
   const reaper = new Reaper()
   const gitAccount = appAccount(options.appUser)
-  const inFolder = sourcesFolder(dataDir, gitAccount)
+  const inFolder = createSourcesFolder(dataDir, gitAccount)
   const images = createImageBuilder({ ...options, sourcesFolder: inFolder, reaper })
-  const turns = new BuildTurns(options.atATime)
+  const turns = new BuildTurns(options.maxBuilds)
 
   async function build(
     deploymentId: string,
@@ -71,7 +71,7 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
       // an image that a builder pushes runs here as well
       const leave = error instanceof StepFailure && error.reason === 'NO_BUILDER'
       if (!leave || !(await store.repository(deploymentId, signal))) throw error
-      throw new StepFailure('NO_BUILDER', `${error.message} ${OR_ELSEWHERE}`, { elsewhere: true })
+      throw new StepFailure('NO_BUILDER', `${error.message} ${BUILDER_HELP}`, { elsewhere: true })
     })
     if (!(await store.repository(deploymentId, signal)))
       throw new StepFailure(
@@ -95,24 +95,24 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
         async () => {
           const searchPath = env.PATH ?? '/usr/local/bin:/usr/bin:/bin'
           const from = { revision, folder, gitDirectory, sources, credentials, searchPath, run }
-          const git = { outboundAllow, gitAccount: () => gitAccount, reclaim }
-          const hint = await bringSource({ ...from, ...git, log: line, onCommit, signal }, tree)
+          const git = { outboundAllow, gitAccount: () => gitAccount, reclaim: chownTreeToServer }
+          const hint = await loadSource({ ...from, ...git, log: line, onCommit, signal }, tree)
           const plan = planSource(tree, revision, servers, hint, line)
-          warnOfHealthPath(plan, revision, line)
+          warnOfUnusedHealthPath(plan, revision, line)
           onPlan(planReport(plan, mask))
           const source = await imageSource(plan, tree, folder, deploymentId, revision, { base, packageIndexes })
           return { artifact: await images.build(deploymentId, step, source, log, hidden, signal) }
         },
       )
     } finally {
-      await removeAll(folder)
+      await removeTrees(folder)
     }
   }
 
   return {
-    build: (claim, step, log, signal, onCommit = unheard, onProgress = unheard, onPlan = unheard) => {
+    build: (claim, step, log, signal, onCommit = ignore, onProgress = ignore, onPlan = ignore) => {
       const work = (planned: RevisionLog, told: OnPlan) => {
-        warnOfUnhidden(step.revision.secrets, planned, 'build')
+        warnOfShortSecrets(step.revision.secrets, planned, 'build')
         return build(claim.deployment.id, step, planned, signal, onCommit, told)
       }
       return turns.run(log, signal, onProgress, () => planFirst(log, onProgress, onPlan, work))

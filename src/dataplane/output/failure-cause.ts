@@ -2,13 +2,13 @@
 import type { Masked } from './mask.ts'
 
 /** characters of a cause: more is in the build log */
-const LONGEST_CAUSE = 300
+const MAX_CAUSE_CHARACTERS = 300
 
 /** What BuildKit prints before each line of a step: `#8 1.234 `. */
 const STEP_PREFIX = /^#\d+ (\d+\.\d+ )?/
 
 /** Lines that name a cause. npm's own codes, paths and commands are about the failure, and do not say what failed. */
-const CAUSES = [
+const CAUSE_PATTERNS = [
   /^npm (error|ERR!) (?!code |errno |syscall |path |command |signal |A complete log|Lifecycle script|\s*at |.*(node_modules|_logs)\/)\S/,
   // pip says this after `Could not find a version …`, and names the same requirement in short
   /^ERROR: (?!Could not find a version|Exception:|failed to (solve|build))\S/,
@@ -26,18 +26,18 @@ const CAUSES = [
 ]
 
 /** Keeps the first line that names the cause. */
-export class BuildCause {
+export class FailureCause {
   #line: string | null = null
 
   /** The line is masked already, so that no secret gets into a message. */
   add(shown: Masked): void {
     if (this.#line !== null) return
     const line = shown.replace(STEP_PREFIX, '')
-    if (CAUSES.some((pattern) => pattern.test(line))) this.#line = line.trim().slice(0, LONGEST_CAUSE)
+    if (CAUSE_PATTERNS.some((pattern) => pattern.test(line))) this.#line = line.trim().slice(0, MAX_CAUSE_CHARACTERS)
   }
 
   /** The message with the cause as its first line, if there is one. */
-  before(message: string): string {
+  prependTo(message: string): string {
     return this.#line === null ? message : `${this.#line}\n${message}`
   }
 }

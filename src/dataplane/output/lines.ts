@@ -6,11 +6,11 @@ import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { MASK, type Mask, type Masked } from './mask.ts'
 import type { Span } from './mask-scan.ts'
-import { besideMasks, written } from './styles.ts'
-import { lastState, visible } from './terminal-text.ts'
+import { encodeStyles, moveToMaskedText } from './styles.ts'
+import { lastOverprint, renderLine } from './terminal-text.ts'
 
 /** characters */
-export const LONGEST = 8192
+export const MAX_LINE_CHARACTERS = 8192
 
 /**
  * `shown`: with all values hidden, for people. `line`: as it was printed, but for control characters, for programs. `styles`: the
@@ -18,28 +18,28 @@ export const LONGEST = 8192
  */
 export type OnLine = (shown: Masked, line: string, styles: string | null) => void
 
-export interface Shown {
+export interface RenderedLine {
   text: Masked
   line: string
   styles: string | null
 }
 
 /** Of a stream, line after line. `isCut`: what comes before it was dropped, a hidden value may have begun there. */
-export function showing(mask: Mask): (raw: string, isCut?: boolean) => Shown {
+export function createLineRenderer(mask: Mask): (raw: string, isCut?: boolean) => RenderedLine {
   const hide = mask.lines()
   let style = ''
   return (raw, isCut = false) => {
-    const { text: line, styles, after, isRest } = visible(raw, style)
+    const { text: line, styles, endStyle: after, isOverprinted: isRest } = renderLine(raw, style)
     if (!mask.hidesCodes) style = after
     const coloured = styles !== null && !mask.hidesCodes
     const [hidden, ended]: [Span[], Span[]] = [[], []]
     const whole = hide(line, hidden)
-    const text = (isCut || isRest ? mask.cut(whole, ended) : whole).slice(0, LONGEST) as Masked
+    const text = (isCut || isRest ? mask.cut(whole, ended) : whole).slice(0, MAX_LINE_CHARACTERS) as Masked
     return {
       text,
-      line: line.slice(0, LONGEST),
+      line: line.slice(0, MAX_LINE_CHARACTERS),
       styles: coloured
-        ? written(besideMasks(besideMasks(styles, hidden, MASK.length), ended, MASK.length), text.length)
+        ? encodeStyles(moveToMaskedText(moveToMaskedText(styles, hidden, MASK.length), ended, MASK.length), text.length)
         : null,
     }
   }
@@ -59,9 +59,9 @@ export async function readLines(
   const decoder = new StringDecoder('utf8')
   let pending = ''
   let skipping = false
-  const show = showing(mask)
+  const show = createLineRenderer(mask)
   // with the codes of its colours
-  const most = 4 * (LONGEST + mask.longest)
+  const most = 4 * (MAX_LINE_CHARACTERS + mask.maxFormLength)
   const emit = (raw: string) => {
     const { text, line, styles } = show(rewrite(raw))
     onLine(text, line, styles)
@@ -70,7 +70,7 @@ export async function readLines(
     const parts = text.split('\n')
     for (const [index, part] of parts.entries()) {
       if (!skipping) pending += part
-      if (pending.length > most) pending = lastState(pending)
+      if (pending.length > most) pending = lastOverprint(pending)
       if (pending.length > most) {
         emit(pending.slice(0, most))
         pending = ''
@@ -92,19 +92,19 @@ export async function readLines(
 }
 
 /** How Node, Python and most programs print the error that ends them; its stack is indented. */
-const SAYS_ERROR = /^(?:Uncaught )?(?:[A-Za-z_][\w.]*(?:Error|Exception)\b(?: \[\w+\])?(?::|$)|(?:error|fatal|panic): )/
+const ERROR_LINE = /^(?:Uncaught )?(?:[A-Za-z_][\w.]*(?:Error|Exception)\b(?: \[\w+\])?(?::|$)|(?:error|fatal|panic): )/
 
 /** Lines of a stack and what is printed with it: an error further up is no cause of the end. */
-const STACK_LINES = 20
+const MAX_STACK_LINES = 20
 
 /** So many of the lines that are kept beside the last ones. */
-const FIRST = 6
+const MAX_HEAD_LINES = 6
 
 /**
  * The last lines of an output, for the message of a failure. `first`: of lines like these the first ones are kept, too,
  * for programs that say what is wrong before they say much else.
  */
-export class Tail {
+export class OutputTail {
   readonly #head: string[] = []
   readonly #lines: string[] = []
   readonly #keep: number
@@ -120,23 +120,23 @@ export class Tail {
 
   add(line: Masked): void {
     if (!line.trim()) return
-    if (SAYS_ERROR.test(line)) this.#cause = { text: line.slice(0, 300).trim(), before: 0 }
+    if (ERROR_LINE.test(line)) this.#cause = { text: line.slice(0, 300).trim(), before: 0 }
     else if (this.#cause) this.#cause.before++
     this.#lines.push(line.slice(0, 300))
     if (this.#lines.length <= this.#keep) return
     const oldest = this.#lines.shift()!
-    if (this.#head.length < FIRST && this.#first?.test(oldest)) this.#head.push(oldest)
+    if (this.#head.length < MAX_HEAD_LINES && this.#first?.test(oldest)) this.#head.push(oldest)
     else this.#dropped = true
   }
 
   /** As `under`, with the last error that was printed before the headline: a list may show no more than the beginning. */
-  causeFirst(headline: string): string {
+  appendToWithCause(headline: string): string {
     const { text, before } = this.#cause ?? { text: '', before: Number.POSITIVE_INFINITY }
-    return this.under(before <= STACK_LINES ? `${text.replace(/\.$/, '')}. ${headline}` : headline)
+    return this.appendTo(before <= MAX_STACK_LINES ? `${text.replace(/\.$/, '')}. ${headline}` : headline)
   }
 
   /** `headline`, and below it what was printed last. */
-  under(headline: string): string {
+  appendTo(headline: string): string {
     const gap = this.#head.length > 0 && this.#dropped ? ['…'] : []
     return [headline, ...this.#head, ...gap, ...this.#lines].join('\n')
   }

@@ -20,9 +20,9 @@ const LEVELS = new Map<string, LogLevel>([
   ['emergency', 'critical'],
 ])
 /** Members of JSON that programs log: pino and zap; Google's; Python's; Elastic's. */
-const MEMBERS = ['level', 'severity', 'levelname', 'log.level']
+const JSON_MEMBERS = ['level', 'severity', 'levelname', 'log.level']
 /** pino's numbers: from so much on. Less is somebody else's scale, or no level at all. */
-const NUMBERS: [least: number, level: LogLevel][] = [
+const PINO_LEVELS: [least: number, level: LogLevel][] = [
   [60, 'critical'],
   [50, 'error'],
   [40, 'warning'],
@@ -32,38 +32,38 @@ const NUMBERS: [least: number, level: LogLevel][] = [
 
 const WORD = [...LEVELS.keys()].join('|')
 /** A time, or a name in brackets, may stand before a level. */
-const BEFORE = /^(?:\[[^\]]{1,100}\]|[\dTZ:.,+/-]{5,40}) +/
+const PREFIX = /^(?:\[[^\]]{1,100}\]|[\dTZ:.,+/-]{5,40}) +/
 /** `ERROR: …`, `ERROR:app:…`, `[error    ] …` */
-const FIRST = new RegExp(`^(?:(${WORD}):(?=\\s|[\\w.]+:)|\\[(${WORD}) *\\](?=\\s|$))`, 'i')
+const LEADING_LEVEL = new RegExp(`^(?:(${WORD}):(?=\\s|[\\w.]+:)|\\[(${WORD}) *\\](?=\\s|$))`, 'i')
 /** `time=… level=WARN msg=…` */
-const PAIR = new RegExp(`^(?:[\\w.]+=(?:"[^"]*"|\\S*) +){0,5}(?:level|lvl|severity)="?(${WORD})\\b`, 'i')
+const LOGFMT_LEVEL = new RegExp(`^(?:[\\w.]+=(?:"[^"]*"|\\S*) +){0,5}(?:level|lvl|severity)="?(${WORD})\\b`, 'i')
 
 export function levelOf(line: string): LogLevel {
-  if (line.startsWith('{')) return ofJson(line) ?? 'info'
+  if (line.startsWith('{')) return levelOfJson(line) ?? 'info'
   let rest = line
   // a day, an hour, and a name
   for (let before = 0; before <= 3; before++) {
-    const [, word, bracketed] = FIRST.exec(rest) ?? []
+    const [, word, bracketed] = LEADING_LEVEL.exec(rest) ?? []
     const said = LEVELS.get((word ?? bracketed ?? '').toLowerCase())
     if (said) return said
-    const [front] = BEFORE.exec(rest) ?? []
+    const [front] = PREFIX.exec(rest) ?? []
     if (!front) break
     rest = rest.slice(front.length)
   }
-  if (rest.startsWith('{')) return ofJson(rest) ?? 'info'
-  return LEVELS.get(PAIR.exec(line)?.[1]?.toLowerCase() ?? '') ?? 'info'
+  if (rest.startsWith('{')) return levelOfJson(rest) ?? 'info'
+  return LEVELS.get(LOGFMT_LEVEL.exec(line)?.[1]?.toLowerCase() ?? '') ?? 'info'
 }
 
 /** Null: it is none, or says none. */
-function ofJson(text: string): LogLevel | null {
+function levelOfJson(text: string): LogLevel | null {
   let said: unknown
   try {
     const object = JSON.parse(text) as Record<string, unknown>
-    said = MEMBERS.map((name) => object[name]).find((one) => one !== undefined)
+    said = JSON_MEMBERS.map((name) => object[name]).find((one) => one !== undefined)
   } catch {
     // a brace that something else begins with
     return null
   }
-  if (typeof said === 'number') return NUMBERS.find(([least]) => said >= least)?.[1] ?? null
+  if (typeof said === 'number') return PINO_LEVELS.find(([least]) => said >= least)?.[1] ?? null
   return typeof said === 'string' ? (LEVELS.get(said.toLowerCase()) ?? null) : null
 }

@@ -4,11 +4,11 @@
 
 import type { LogType } from '../../domain/protocol/protocol.ts'
 import type { RevisionLog } from '../runtimes/runtime.ts'
-import { type Mask, unhidden } from './mask.ts'
+import { type Mask, shortSecretsWarning } from './mask.ts'
 import { StepFailure } from './step-failure.ts'
 
 /** longest message of a failure, in characters */
-const LONGEST = 2000
+const MAX_MESSAGE_CHARACTERS = 2000
 
 /** Does the work; a StepFailure it throws is thrown on with its message masked, after its first line was logged. */
 export async function maskFailures<T>(
@@ -20,18 +20,18 @@ export async function maskFailures<T>(
     return await work()
   } catch (error) {
     if (!(error instanceof StepFailure)) throw error
-    const message = mask(error.message).slice(0, LONGEST)
+    const message = mask(error.message).slice(0, MAX_MESSAGE_CHARACTERS)
     logReason(message.split('\n')[0]!)
     throw new StepFailure(error.reason, message, { artifactLost: error.artifactLost })
   }
 }
 
 /** The first line of a log, if need be: which secrets are not hidden in it. */
-export function warnOfUnhidden(
+export function warnOfShortSecrets(
   secrets: readonly { name: string; value: string }[],
   log: RevisionLog,
   type: LogType,
 ): void {
-  const line = unhidden(secrets)
+  const line = shortSecretsWarning(secrets)
   if (line) log.write(type, line, 'warning')
 }

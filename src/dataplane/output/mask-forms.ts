@@ -1,10 +1,10 @@
 /**
  * The forms in which programs print a value: as it is, line by line, JSON-escaped, URL-encoded, in base64. Pure.
  */
-import { clean } from './terminal-text.ts'
+import { plainText } from './terminal-text.ts'
 
 /** Shorter values are words that output is full of (`1`, `on`, `dev`): hiding them would hide nothing and garble all. */
-export const SHORTEST = 4
+export const MIN_HIDDEN_CHARACTERS = 4
 
 export interface Form {
   text: string
@@ -17,14 +17,14 @@ export interface Form {
 export function formsOf(value: string): Form[] {
   const forms = new Map<string, Form>()
   const add = (text: string, before: 0 | 1 = 0, after: 0 | 1 = 0) => {
-    if (text.length >= SHORTEST && !forms.has(text)) forms.set(text, { text, before, after })
+    if (text.length >= MIN_HIDDEN_CHARACTERS && !forms.has(text)) forms.set(text, { text, before, after })
   }
   for (const part of partsOf(value)) {
-    for (const text of [part, clean(part), ...escaped(part), ...percentEncoded(part)]) add(text)
+    for (const text of [part, plainText(part), ...escaped(part), ...percentEncoded(part)]) add(text)
     for (const { text, before, after } of base64(part)) add(text, before, after)
   }
   // as it looks to who reads line by line, and puts what is in several lines together
-  const joined = clean(value.replace(/[\r\n]/g, ''))
+  const joined = plainText(value.replace(/[\r\n]/g, ''))
   for (const text of [joined, joined.trim()]) add(text)
   return [...forms.values()]
 }
@@ -33,7 +33,9 @@ export function formsOf(value: string): Form[] {
 function partsOf(value: string): Set<string> {
   const lines = value.split(/\r\n|\r|\n/)
   return new Set(
-    [value, value.trim(), ...lines, ...lines.map((line) => line.trim())].filter((part) => part.length >= SHORTEST),
+    [value, value.trim(), ...lines, ...lines.map((line) => line.trim())].filter(
+      (part) => part.length >= MIN_HIDDEN_CHARACTERS,
+    ),
   )
 }
 
@@ -54,7 +56,15 @@ function percentEncoded(part: string): string[] {
   const form = new URLSearchParams({ '': whole }).toString().slice(1)
   // one segment of a path may have these (RFC 3986): so do Go's url.PathEscape and others
   const segment = component.replace(/%(24|26|2B|3A|3D|40)/g, decodeURIComponent)
-  const ready = [component, strict, strict.replaceAll('%7E', '~'), form, segment, encodeURI(whole), inUserinfo(whole)]
+  const ready = [
+    component,
+    strict,
+    strict.replaceAll('%7E', '~'),
+    form,
+    segment,
+    encodeURI(whole),
+    encodeUserinfo(whole),
+  ]
   return ready.flatMap((text) => {
     const path = text.replaceAll('%2F', '/')
     return [text, path, lowerCase(text), lowerCase(path)]
@@ -62,7 +72,7 @@ function percentEncoded(part: string): string[] {
 }
 
 /** As the password in an address that was parsed and printed again. */
-function inUserinfo(text: string): string {
+function encodeUserinfo(text: string): string {
   const url = new URL('http://host')
   url.password = text
   return url.password

@@ -2,25 +2,25 @@
  * Finds forms of hidden values in text. One pass, whatever the number of values: only where four characters are the
  * first ones of a form is more than those four looked at.
  */
-import { type Form, SHORTEST } from './mask-forms.ts'
+import { type Form, MIN_HIDDEN_CHARACTERS } from './mask-forms.ts'
 
 /** From the first to behind the last character. */
 export type Span = [from: number, to: number]
 
 /** A form of which the text's end is the beginning: `length` characters of it. */
-export interface Open {
+export interface PartialMatch {
   form: Form
   length: number
 }
 
-export interface Found {
+export interface ScanResult {
   spans: Span[]
-  open: Open[]
+  partial: PartialMatch[]
 }
 
 /** characters compared for each one of a text, on average: a text that costs more was made to be slow, and is hidden as a whole */
-const COMPARISONS = 64
-const SPARE = 100_000
+const MAX_COMPARISONS_PER_CHARACTER = 64
+const EXTRA_COMPARISONS = 100_000
 
 export class Scanner {
   /** whether a form begins with four characters of that hash */
@@ -31,7 +31,7 @@ export class Scanner {
   constructor(forms: readonly Form[]) {
     for (const form of [...forms].sort((a, b) => b.text.length - a.text.length)) {
       this.#begins[hash(form.text, 0)] = 1
-      for (let length = 1; length <= SHORTEST; length++) {
+      for (let length = 1; length <= MIN_HIDDEN_CHARACTERS; length++) {
         const start = form.text.slice(0, length)
         const others = this.#byStart.get(start)
         if (others) others.push(form)
@@ -40,15 +40,15 @@ export class Scanner {
     }
   }
 
-  scan(text: string): Found {
-    const found: Found = { spans: [], open: [] }
-    let budget = COMPARISONS * text.length + SPARE
+  scan(text: string): ScanResult {
+    const found: ScanResult = { spans: [], partial: [] }
+    let budget = MAX_COMPARISONS_PER_CHARACTER * text.length + EXTRA_COMPARISONS
     let end = 0
-    for (let at = 0; at + SHORTEST <= text.length; at++) {
+    for (let at = 0; at + MIN_HIDDEN_CHARACTERS <= text.length; at++) {
       if (this.#begins[hash(text, at)] === 0) continue
-      for (const form of this.#byStart.get(text.slice(at, at + SHORTEST)) ?? []) {
+      for (const form of this.#byStart.get(text.slice(at, at + MIN_HIDDEN_CHARACTERS)) ?? []) {
         if (at + form.text.length <= end) break
-        const same = alike(form.text, 0, text, at)
+        const same = commonLength(form.text, 0, text, at)
         budget -= same
         if (budget < 0) return { ...found, spans: [...found.spans, [at, text.length]] }
         if (same === form.text.length) {
@@ -56,11 +56,11 @@ export class Scanner {
           found.spans.push(spanOf(form, at, end))
           break
         }
-        if (at + same === text.length) found.open.push({ form, length: same })
+        if (at + same === text.length) found.partial.push({ form, length: same })
       }
     }
-    for (let length = 1; length < SHORTEST && length <= text.length; length++)
-      for (const form of this.#byStart.get(text.slice(-length)) ?? []) found.open.push({ form, length })
+    for (let length = 1; length < MIN_HIDDEN_CHARACTERS && length <= text.length; length++)
+      for (const form of this.#byStart.get(text.slice(-length)) ?? []) found.partial.push({ form, length })
     return found
   }
 }
@@ -68,7 +68,7 @@ export class Scanner {
 export const spanOf = ({ before, after }: Form, from: number, to: number): Span => [from - before, to + after]
 
 /** How many characters of `a` from `i` on are those of `b` from `j` on. */
-export function alike(a: string, i: number, b: string, j: number): number {
+export function commonLength(a: string, i: number, b: string, j: number): number {
   const most = Math.min(a.length - i, b.length - j)
   let same = 0
   while (same < most && a.charCodeAt(i + same) === b.charCodeAt(j + same)) same++

@@ -3,8 +3,8 @@
  * hold only hidden text takes `Masked`, so that nothing can be cut first by mistake.
  */
 import { HEALTH_PATH_SECRET } from '../../domain/values/health-path.ts'
-import { type Form, formsOf, SHORTEST } from './mask-forms.ts'
-import { alike, type Open, Scanner, type Span, spanOf } from './mask-scan.ts'
+import { type Form, formsOf, MIN_HIDDEN_CHARACTERS } from './mask-forms.ts'
+import { commonLength, type PartialMatch, Scanner, type Span, spanOf } from './mask-scan.ts'
 
 /** What stands in the place of a hidden value; the API shows the same for a value that may not be read. */
 export const MASK = '••••••••'
@@ -24,7 +24,7 @@ export interface Mask {
    */
   lines(): (line: string, hidden?: Span[]) => Masked
   /** characters of the longest text that is hidden as one */
-  longest: number
+  maxFormLength: number
   /** Codes for colours are a part of a value: whatever is printed, they are not to be shown. */
   hidesCodes: boolean
 }
@@ -38,63 +38,64 @@ export function createMask(values: Iterable<string>): Mask {
     for (const form of formsOf(value)) forms.set(form.text, form)
   }
   const scanner = new Scanner([...forms.values()])
-  let longest = 0
-  for (const { text, before, after } of forms.values()) longest = Math.max(longest, before + text.length + after)
+  let maxFormLength = 0
+  for (const { text, before, after } of forms.values())
+    maxFormLength = Math.max(maxFormLength, before + text.length + after)
   const cut = (text: string, hidden?: Span[]) => {
-    const { spans, open } = scanner.scan(text)
-    return hide(text, [...spans, ...begun(text, open), ...ended(text, forms.values())], hidden)
+    const { spans, partial: open } = scanner.scan(text)
+    return hide(text, [...spans, ...formStarts(text, open), ...formEnds(text, forms.values())], hidden)
   }
   const lines = () => {
-    let open: Open[] = []
+    let open: PartialMatch[] = []
     return (line: string, hidden?: Span[]) => {
       const found = scanner.scan(line)
-      const { spans, still } = goOn(line, open)
-      open = [...found.open, ...still]
-      return hide(line, [...found.spans, ...spans, ...begun(line, open)], hidden)
+      const { spans, still } = continuedForms(line, open)
+      open = [...found.partial, ...still]
+      return hide(line, [...found.spans, ...spans, ...formStarts(line, open)], hidden)
     }
   }
   return Object.assign((text: string) => hide(text, scanner.scan(text).spans), {
     cut,
     lines,
-    longest,
+    maxFormLength,
     hidesCodes,
   })
 }
 
 /** Hides nothing: for output that no user's code and no secret has a part in. */
-export const HIDES_NOTHING = createMask([])
+export const EMPTY_MASK = createMask([])
 
 /** The values to hide: all but the health path, which messages name. */
 export const hiddenValues = (secrets: readonly { name: string; value: string }[]): string[] =>
   secrets.flatMap(({ name, value }) => (name === HEALTH_PATH_SECRET ? [] : value))
 
 /** Names of secrets that can't be hidden, in a line for the log; null: there are none. */
-export function unhidden(secrets: readonly { name: string; value: string }[]): string | null {
+export function shortSecretsWarning(secrets: readonly { name: string; value: string }[]): string | null {
   // of several lines, what is left when they are put together
-  const short = (value: string) => value !== '' && value.replace(/[\r\n]/g, '').trim().length < SHORTEST
+  const short = (value: string) => value !== '' && value.replace(/[\r\n]/g, '').trim().length < MIN_HIDDEN_CHARACTERS
   const names = secrets.filter(({ name, value }) => name !== HEALTH_PATH_SECRET && short(value)).map(({ name }) => name)
   if (names.length === 0) return null
-  return `Values with fewer than ${SHORTEST} characters can't be hidden in logs: ${names.join(', ')}`
+  return `Values with fewer than ${MIN_HIDDEN_CHARACTERS} characters can't be hidden in logs: ${names.join(', ')}`
 }
 
 /** So much of a form tells that it is one: less, at a cut, may be any word. */
-const telling = ({ text }: Form) => Math.max(SHORTEST, Math.min(8, Math.ceil(text.length / 2)))
+const minPartialLength = ({ text }: Form) => Math.max(MIN_HIDDEN_CHARACTERS, Math.min(8, Math.ceil(text.length / 2)))
 
 /** Beginnings of forms at the end of the text. */
-function begun(text: string, open: readonly Open[]): Span[] {
+function formStarts(text: string, open: readonly PartialMatch[]): Span[] {
   return open
-    .filter(({ form, length }) => length >= telling(form))
+    .filter(({ form, length }) => length >= minPartialLength(form))
     .map(({ form, length }) => [text.length - Math.min(length, text.length) - form.before, text.length])
 }
 
 /** Ends of forms at the beginning of the text, and a text that is a part of a form. */
-function ended(text: string, forms: Iterable<Form>): Span[] {
+function formEnds(text: string, forms: Iterable<Form>): Span[] {
   const spans: Span[] = []
   for (const form of forms) {
-    const start = text.slice(0, telling(form))
-    if (start.length < telling(form)) continue
+    const start = text.slice(0, minPartialLength(form))
+    if (start.length < minPartialLength(form)) continue
     for (let at = form.text.indexOf(start, 1); at > 0; at = form.text.indexOf(start, at + 1)) {
-      const same = alike(form.text, at, text, 0)
+      const same = commonLength(form.text, at, text, 0)
       if (at + same === form.text.length || same === text.length) spans.push(spanOf(form, 0, same))
     }
   }
@@ -102,14 +103,14 @@ function ended(text: string, forms: Iterable<Form>): Span[] {
 }
 
 /** What the line before has left open goes on in this one, to its end or through all of it. */
-function goOn(line: string, before: readonly Open[]): { spans: Span[]; still: Open[] } {
+function continuedForms(line: string, before: readonly PartialMatch[]): { spans: Span[]; still: PartialMatch[] } {
   const spans: Span[] = []
-  const still: Open[] = []
+  const still: PartialMatch[] = []
   for (const { form, length } of before) {
-    const same = alike(form.text, length, line, 0)
+    const same = commonLength(form.text, length, line, 0)
     if (length + same === form.text.length) spans.push(spanOf(form, 0, same))
     else if (same === line.length) {
-      if (length + same >= telling(form)) spans.push([0, same])
+      if (length + same >= minPartialLength(form)) spans.push([0, same])
       still.push({ form, length: length + same })
     }
   }

@@ -16,18 +16,18 @@ const DECORATIONS: Partial<Record<Anser.DecorationName, number>> = {
 }
 
 /** Programs use few: what they come to is remembered, until there are so many. */
-const MOST_KNOWN = 1000
-const known = new Map<string, string>()
+const MAX_CACHED_STYLES = 1000
+const styleCache = new Map<string, string>()
 
 /** The style ('': none) after one code with these parameters, in text that has the style `before`. */
 export function styleAfter(before: string, parameters: string): string {
   const key = `${before}|${parameters}`
-  const found = known.get(key)
+  const found = styleCache.get(key)
   if (found !== undefined) return found
   const style = read(`${before};${parameters}`)
-  if (known.size === MOST_KNOWN) known.clear()
+  if (styleCache.size === MAX_CACHED_STYLES) styleCache.clear()
   // what is that long is not printed again
-  if (key.length < 100) known.set(key, style)
+  if (key.length < 100) styleCache.set(key, style)
   return style
 }
 

@@ -7,7 +7,7 @@ import type { Span } from './mask-scan.ts'
 import type { Styles } from './terminal-text.ts'
 
 /** Of the text in which each of the ranges (in order, apart from each other) has become a mask of so many characters. */
-export function besideMasks(styles: Styles, hidden: readonly Span[], mask: number): Styles {
+export function moveToMaskedText(styles: Styles, hidden: readonly Span[], mask: number): Styles {
   const moved: [number, string][] = []
   let next = 0
   let style = ''
@@ -27,7 +27,7 @@ export function besideMasks(styles: Styles, hidden: readonly Span[], mask: numbe
 }
 
 /** As they are sent and stored, of a text with so many characters; null: it has none. */
-export function written(styles: Styles, length: number): string | null {
+export function encodeStyles(styles: Styles, length: number): string | null {
   let all = ''
   let last = ''
   for (const [i, [at, style]] of styles.entries()) {
@@ -44,7 +44,7 @@ export function written(styles: Styles, length: number): string | null {
 }
 
 /** Of the text behind so many more characters. */
-export const movedBy = (styles: string | null, characters: number): string | null =>
+export const shiftStyles = (styles: string | null, characters: number): string | null =>
   styles === null
     ? null
     : styles.replace(/(^|,)(\d+)/g, (_, before: string, at: string) => `${before}${Number(at) + characters}`)

@@ -20,19 +20,19 @@ export type Styles = readonly (readonly [at: number, style: string])[]
  * `after`: the style that goes on in the next line. `styles`: null where the text has none. `isRest`: something that was printed over
  * stood in front of it, where a hidden value may have begun.
  */
-export interface Visible {
+export interface VisibleLine {
   text: string
   styles: Styles | null
-  after: string
-  isRest: boolean
+  endStyle: string
+  isOverprinted: boolean
 }
 
 /**
  * One line as a terminal shows it, without control characters: of one that was printed over, as progress bars do it, what stood
  * there last. `before`: the style that the line before has left on.
  */
-export function visible(raw: string, before = ''): Visible {
-  if (before === '' && !CONTROL.test(raw)) return { text: raw, styles: null, after: '', isRest: false }
+export function renderLine(raw: string, before = ''): VisibleLine {
+  if (before === '' && !CONTROL.test(raw)) return { text: raw, styles: null, endStyle: '', isOverprinted: false }
   let text = ''
   let styles: [at: number, style: string][] = []
   let style = before
@@ -54,11 +54,11 @@ export function visible(raw: string, before = ''): Visible {
         add(printable(printed))
       }
   }
-  return { text, styles: styles.length > 0 ? styles : null, after: style, isRest }
+  return { text, styles: styles.length > 0 ? styles : null, endStyle: style, isOverprinted: isRest }
 }
 
 /** One line without colours and control characters. */
-export const clean = (raw: string): string => visible(raw).text
+export const plainText = (raw: string): string => renderLine(raw).text
 
 const printable = (printed: string) =>
   CONTROL.test(printed) ? stripVTControlCharacters(printed).replaceAll('\0', '\ufffd').replace(CONTROLS, '') : printed
@@ -67,11 +67,11 @@ const printable = (printed: string) =>
  * The last state of a line that was printed over and has not ended yet, with the codes that may count for it; the whole of any
  * other one. For lines that would be too long to keep.
  */
-export function lastState(raw: string): string {
+export function lastOverprint(raw: string): string {
   const line = raw.replace(RETURN, '\r')
   const at = line.replace(/\r+$/, '').lastIndexOf('\r')
   if (at < 0) return raw
-  const style = visible(line.slice(0, at)).after
+  const style = renderLine(line.slice(0, at)).endStyle
   return `${style === '' ? '' : `${ESC}[${style}m`}${line.slice(at + 1)}`
 }
 

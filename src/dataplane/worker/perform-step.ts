@@ -4,7 +4,7 @@
 import type { Logger } from 'pino'
 import type { CompleteRequest } from '../../domain/protocol/protocol.ts'
 import { backoff, retry, sleep } from '../../platform/async/retry.ts'
-import { isNoSpace, noSpace } from '../output/no-space.ts'
+import { isNoSpaceError, noSpaceFailure } from '../output/no-space.ts'
 import { StepFailure } from '../output/step-failure.ts'
 import type {
   LeasedClaim,
@@ -62,7 +62,7 @@ export async function performStep(work: Work): Promise<void> {
   try {
     await perform({ ...work, report }, onCommit, (buildPlan) => Object.assign(found, { buildPlan }))
   } catch (thrown) {
-    const error = isNoSpace(thrown) ? noSpace() : thrown
+    const error = isNoSpaceError(thrown) ? noSpaceFailure() : thrown
     if (signal.aborted) {
       if (signal.reason instanceof Withdrawn) await report({ outcome: 'stopped' })
       return

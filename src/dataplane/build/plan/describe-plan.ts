@@ -14,15 +14,15 @@ export function describePlan(plan: BuildPlan): string {
 
 function sentenceOf(plan: BuildPlan): string {
   if (plan.kind === 'dockerfile')
-    return withoutPasswords(`an image from "${plan.dockerfile}", with ${called(plan.context)} as its context.`)
+    return hidePasswords(`an image from "${plan.dockerfile}", with ${quotedFolder(plan.context)} as its context.`)
   const { kind, server, supplied, install, start } = plan
-  const steps = install.map((step) => `"${describeStep(step)}"${where(step.folder)}`)
+  const steps = install.map((step) => `"${describeStep(step)}"${inFolder(step.folder)}`)
   const build =
-    plan.kind === 'node' && plan.build ? `, built by "${plan.build.command}"${where(plan.build.folder)}` : ''
-  return withoutPasswords(
+    plan.kind === 'node' && plan.build ? `, built by "${plan.build.command}"${inFolder(plan.build.folder)}` : ''
+  return hidePasswords(
     `${NAMES[kind]}${server === 'supplied' ? ' graphs and no server of their own' : ''}, ` +
       `${steps.length > 0 ? `installed by ${steps.join(', ')}` : 'with nothing to install'}${build}, ` +
-      `${supplied ? `served by ${supplied.packages.join(' ')}, ` : ''}started by "${startLine(start)}"${where(start.folder)} (${start.from}).`,
+      `${supplied ? `served by ${supplied.packages.join(' ')}, ` : ''}started by "${startLine(start)}"${inFolder(start.folder)} (${start.from}).`,
   )
 }
 
@@ -33,9 +33,9 @@ export function describeStep({ command }: Pick<InstallStep, 'command'>): string 
 }
 
 /** One line of a log or an answer, without the user and password of URLs. */
-export const withoutPasswords = (text: string): string =>
+export const hidePasswords = (text: string): string =>
   text.replaceAll(/\s+/g, ' ').replaceAll(/(\w:\/\/)[^/@\s"']+@/g, '$1***@')
 
 const startLine = ({ prestart, command }: Start): string => (prestart ? `${prestart} && ${command}` : command)
-const where = (folder: string): string => (folder === '.' ? '' : ` in ${called(folder)}`)
-const called = (folder: string): string => (folder === '.' ? 'the root of the source' : `"${folder}"`)
+const inFolder = (folder: string): string => (folder === '.' ? '' : ` in ${quotedFolder(folder)}`)
+const quotedFolder = (folder: string): string => (folder === '.' ? 'the root of the source' : `"${folder}"`)

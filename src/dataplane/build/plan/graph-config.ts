@@ -5,7 +5,7 @@
 import path from 'node:path'
 import { HEALTH_PATH_RULE, isHealthPath } from '../../../domain/values/health-path.ts'
 import { StepFailure } from '../../output/step-failure.ts'
-import { isObject, PYTHON_FILES, readJson, type SourceTree, webOf } from './source-tree.ts'
+import { isObject, PYTHON_FILES, procfileCommand, readJson, type SourceTree } from './source-tree.ts'
 
 export interface GraphConfig {
   /** relative to the root of the source */
@@ -31,7 +31,7 @@ const APPLICATION_FILES: Record<string, (tree: SourceTree, file: string) => Grap
   'pyproject.toml': (_, file) => withoutGraphs(file, { language: 'python' }),
   Dockerfile: (_, file) => withoutGraphs(file, { dockerfile: 'Dockerfile' }),
   Procfile(tree, file) {
-    const start = webOf(tree, file)
+    const start = procfileCommand(tree, file)
     if (!start) throw new StepFailure('CONFIG_INVALID', `"${file}" has no line "web: …", which starts the server.`)
     const besides = (name: string) => tree.isFile(path.posix.join(path.posix.dirname(file), name))
     const isNode = besides('package.json') && !PYTHON_FILES.some(besides)
@@ -96,7 +96,7 @@ export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint:
     file,
     folder: path.posix.dirname(file),
     hasGraphs: true,
-    language: languageOf(entries.map(([, value]) => String(value).split(':')[0]!)) ?? versionOf(versions),
+    language: languageOfFiles(entries.map(([, value]) => String(value).split(':')[0]!)) ?? languageOfVersions(versions),
     versions,
     dockerfile: dockerfile as string | false | null,
     start: text('start', '{"start": "python server.py"}'),
@@ -106,12 +106,12 @@ export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint:
 }
 
 /** By what the files of graphs are called: where all of them say the same. */
-function languageOf(files: string[]): GraphConfig['language'] {
+function languageOfFiles(files: string[]): GraphConfig['language'] {
   if (files.every((file) => file.endsWith('.py'))) return 'python'
   return files.every((file) => /\.[cm]?[jt]sx?$/.test(file)) ? 'node' : null
 }
 
-function versionOf({ node, python }: GraphConfig['versions']): GraphConfig['language'] {
+function languageOfVersions({ node, python }: GraphConfig['versions']): GraphConfig['language'] {
   if (python) return node ? null : 'python'
   return node ? 'node' : null
 }

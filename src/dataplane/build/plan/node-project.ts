@@ -4,7 +4,7 @@
 import path from 'node:path'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { InstallStep, NodePlan, Start } from './build-plan.ts'
-import { readJson, type SourceTree, table, within } from './source-tree.ts'
+import { readJson, resolveWithin, type SourceTree, table } from './source-tree.ts'
 
 type Manager = NodePlan['manager']
 
@@ -17,20 +17,20 @@ export interface NodeProject {
   install: InstallStep[]
 }
 
-const LOCKS: readonly (readonly [file: string, manager: Manager])[] = [
+const LOCK_FILES: readonly (readonly [file: string, manager: Manager])[] = [
   ['pnpm-lock.yaml', 'pnpm'],
   ['yarn.lock', 'yarn'],
   ['package-lock.json', 'npm'],
   ['npm-shrinkwrap.json', 'npm'],
 ]
 /** what a package manager reads beside the package.json and its lock file */
-const SETTINGS = ['.npmrc', '.yarnrc', '.yarnrc.yml', 'pnpm-workspace.yaml']
+const SETTINGS_FILES = ['.npmrc', '.yarnrc', '.yarnrc.yml', 'pnpm-workspace.yaml']
 /** scripts that an install runs, which may look at anything */
-const HOOKS = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare', 'postprepare']
+const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare', 'postprepare']
 
 /** `folder`: of the graph configuration file. `dependencies`: of that file, or none. */
 export function nodeProject(tree: SourceTree, folder: string, dependencies: string[] | null): NodeProject {
-  const { manager, install } = installOf(tree, folder)
+  const { manager, install } = findInstall(tree, folder)
   const candidates = new Set([folder, '.'])
   for (const candidate of candidates) {
     const file = path.posix.join(candidate, 'package.json')
@@ -40,7 +40,7 @@ export function nodeProject(tree: SourceTree, folder: string, dependencies: stri
     return {
       file,
       manager,
-      install: [...install, ...others(tree, folder, dependencies ?? [], manager, install)],
+      install: [...install, ...dependencySteps(tree, folder, dependencies ?? [], manager, install)],
       start:
         typeof start === 'string' && start.trim()
           ? {
@@ -52,11 +52,11 @@ export function nodeProject(tree: SourceTree, folder: string, dependencies: stri
           : null,
     }
   }
-  return { file: null, manager, start: null, install: others(tree, folder, dependencies ?? [], manager, []) }
+  return { file: null, manager, start: null, install: dependencySteps(tree, folder, dependencies ?? [], manager, []) }
 }
 
 /** From the root, as installs of workspaces do; a package that stands alone in a folder is installed there. */
-function installOf(tree: SourceTree, folder: string): { manager: Manager; install: InstallStep[] } {
+function findInstall(tree: SourceTree, folder: string): { manager: Manager; install: InstallStep[] } {
   for (const candidate of new Set(['.', folder])) {
     const found = installIn(tree, candidate)
     if (found) return found
@@ -68,17 +68,17 @@ function installIn(tree: SourceTree, folder: string): { manager: Manager; instal
   const manifest = readJson(tree, path.posix.join(folder, 'package.json'))
   if (!manifest) return null
   const at = (file: string) => path.posix.join(folder, file)
-  const [lock, manager] = LOCKS.find(([file]) => tree.isFile(at(file))) ?? [null, named(manifest)]
-  const read = ['package.json', ...(lock ? [lock] : []), ...SETTINGS.filter((file) => tree.isFile(at(file)))]
+  const [lock, manager] = LOCK_FILES.find(([file]) => tree.isFile(at(file))) ?? [null, managerOf(manifest)]
+  const read = ['package.json', ...(lock ? [lock] : []), ...SETTINGS_FILES.filter((file) => tree.isFile(at(file)))]
   const step: InstallStep = {
     folder,
-    command: [manager, ...argumentsOf(manager, lock, manifest, tree.isFile(at('.yarnrc.yml')))],
+    command: [manager, ...installArguments(manager, lock, manifest, tree.isFile(at('.yarnrc.yml')))],
     needs: needsTree(manifest, tree, at) ? null : read.map(at),
   }
   return { manager, install: [step] }
 }
 
-function argumentsOf(
+function installArguments(
   manager: Manager,
   lock: string | null,
   { packageManager }: Record<string, unknown>,
@@ -92,7 +92,7 @@ function argumentsOf(
 }
 
 /** What `packageManager` says, of a package without a lock file. */
-function named({ packageManager }: Record<string, unknown>): Manager {
+function managerOf({ packageManager }: Record<string, unknown>): Manager {
   const [name] = String(packageManager ?? '').split('@')
   return name === 'pnpm' || name === 'yarn' ? name : 'npm'
 }
@@ -103,7 +103,7 @@ function needsTree(manifest: Record<string, unknown>, tree: SourceTree, at: (fil
   // pnpm's may name workspaces and patches, yarn's a program of its own
   if (tree.isFile(at('pnpm-workspace.yaml')) || tree.isFolder(at('.yarn'))) return true
   const scripts = table(manifest, 'scripts')
-  if (HOOKS.some((name) => name in scripts)) return true
+  if (INSTALL_SCRIPTS.some((name) => name in scripts)) return true
   const kinds = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies', 'overrides']
   return kinds.some((kind) =>
     /"(file|link|portal|patch|workspace):|"\.{0,2}\//.test(JSON.stringify(manifest[kind] ?? {})),
@@ -111,7 +111,7 @@ function needsTree(manifest: Record<string, unknown>, tree: SourceTree, at: (fil
 }
 
 /** Of the graph configuration file's `dependencies` those that the package itself does not bring. */
-function others(
+function dependencySteps(
   tree: SourceTree,
   folder: string,
   dependencies: string[],
@@ -124,7 +124,7 @@ function others(
     if (one.startsWith('-')) throw notADependency(one)
     if (!/^[./]/.test(one)) packages.push(one)
     else {
-      const at = within(folder, one)
+      const at = resolveWithin(folder, one)
       if (!tree.isFolder(at)) throw noSuchFolder(one)
       const found = installIn(tree, at)
       if (found && ![...before, ...steps].some((step) => step.folder === at)) steps.push(...found.install)

@@ -7,7 +7,7 @@ import type { BuildPlan, DockerfilePlan, NodePlan, PythonPlan, Start } from './b
 import { type GraphConfig, readGraphConfig } from './graph-config.ts'
 import { type NodeProject, nodeProject } from './node-project.ts'
 import { type PythonProject, pythonProject, pythonStart } from './python-project.ts'
-import { type SourceTree, within } from './source-tree.ts'
+import { resolveWithin, type SourceTree } from './source-tree.ts'
 
 /** An agent server for graphs that bring none. */
 interface SuppliedServer {
@@ -35,14 +35,14 @@ export interface PlanOptions {
   hint?: string
 }
 
-const SERVES =
+const SERVER_DUTY =
   'starts an HTTP server on the port in PORT and answers GET requests for its health path (/ok by default) with 200'
 
 /** Throws StepFailure with a sentence that says what is wrong, or what to add, when nothing can be made of the tree. */
 export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
   const config = readGraphConfig(tree, options.graphConfigPath, options.hint ?? 'check graph_config_path')
   const dockerfile = dockerfileOf(tree, config)
-  if (dockerfile) return { ...dockerfile, notes: withoutEffect(options, 'a Dockerfile'), ...ofFile(config) }
+  if (dockerfile) return { ...dockerfile, notes: unusedCommandNotes(options, 'a Dockerfile'), ...commonFields(config) }
 
   const made = {
     node: () => nodePlan(tree, config, options),
@@ -53,13 +53,13 @@ export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
   const missing: Partial<Record<'node' | 'python', string>> = {}
   for (const language of order) {
     const plan = made[language]()
-    if (typeof plan !== 'string') return { ...plan, ...ofFile(config) }
+    if (typeof plan !== 'string') return { ...plan, ...commonFields(config) }
     missing[language] = plan
   }
 
   // a supplied server serves graphs
-  if (!config.hasGraphs) throw new StepFailure('CONFIG_INVALID', noStart(config))
-  const language = config.language ?? likely(tree, config)
+  if (!config.hasGraphs) throw new StepFailure('CONFIG_INVALID', noStartMessage(config))
+  const language = config.language ?? guessLanguage(tree, config)
   if (!language)
     throw new StepFailure(
       'CONFIG_INVALID',
@@ -68,22 +68,22 @@ export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
     )
   const server = options.settings[language]
   if (!server) throw new StepFailure('CONFIG_INVALID', missing[language]!)
-  const serve = { node: servedNode, python: servedPython }[language]
-  return { ...serve(tree, config, options, server), ...ofFile(config) }
+  const serve = { node: suppliedNodePlan, python: suppliedPythonPlan }[language]
+  return { ...serve(tree, config, options, server), ...commonFields(config) }
 }
 
-const ofFile = ({ hasGraphs, healthPath }: GraphConfig) => ({
+const commonFields = ({ hasGraphs, healthPath }: GraphConfig) => ({
   ...(hasGraphs ? {} : { asItIs: true }),
   ...(healthPath === null ? {} : { healthPath }),
 })
 
-function noStart({ file, language }: GraphConfig): string {
+function noStartMessage({ file, language }: GraphConfig): string {
   const add = language === 'node' ? 'a "start" script' : 'a Procfile with a line "web: …", or one of [project.scripts],'
-  return `Nothing says what starts the application of "${file}": add ${add} that ${SERVES}.`
+  return `Nothing says what starts the application of "${file}": add ${add} that ${SERVER_DUTY}.`
 }
 
 /** What the tree looks like, where its graphs do not tell. */
-function likely(tree: SourceTree, { folder, dependencies }: GraphConfig): 'node' | 'python' | null {
+function guessLanguage(tree: SourceTree, { folder, dependencies }: GraphConfig): 'node' | 'python' | null {
   const node = nodeProject(tree, folder, null).file !== null
   const python = pythonProject(tree, folder, null).folder !== null
   if (node !== python) return node ? 'node' : 'python'
@@ -92,7 +92,7 @@ function likely(tree: SourceTree, { folder, dependencies }: GraphConfig): 'node'
 
 function dockerfileOf(tree: SourceTree, { file, folder, dockerfile }: GraphConfig): DockerfilePlan | null {
   if (dockerfile === false) return null
-  const path = within(folder, dockerfile ?? 'Dockerfile')
+  const path = resolveWithin(folder, dockerfile ?? 'Dockerfile')
   const plan: DockerfilePlan = {
     kind: 'dockerfile',
     server: 'own',
@@ -106,7 +106,7 @@ function dockerfileOf(tree: SourceTree, { file, folder, dockerfile }: GraphConfi
   throw new StepFailure('CONFIG_INVALID', `"${file}": the source has no Dockerfile "${path}".`)
 }
 
-const explicit = ({ folder, start, file, hasGraphs }: GraphConfig): Start | null =>
+const explicitStart = ({ folder, start, file, hasGraphs }: GraphConfig): Start | null =>
   start === null
     ? null
     : { folder, prestart: null, command: start, from: `"${hasGraphs ? 'start' : 'web'}" of "${file}"` }
@@ -115,20 +115,25 @@ const explicit = ({ folder, start, file, hasGraphs }: GraphConfig): Start | null
 function nodePlan(tree: SourceTree, config: GraphConfig, options: PlanOptions): NodePlan | string {
   const project = nodeProject(tree, config.folder, null)
   const isNode = project.file !== null || config.language === 'node'
-  const start = (isNode ? explicit(config) : null) ?? project.start
-  if (start) return { ...nodeOf(config, options, project), server: 'own', supplied: null, start }
-  const add = `add one that ${SERVES}, or ${setting('NODE')}`
+  const start = (isNode ? explicitStart(config) : null) ?? project.start
+  if (start) return { ...nodeFields(config, options, project), server: 'own', supplied: null, start }
+  const add = `add one that ${SERVER_DUTY}, or ${askOperator('NODE')}`
   return project.file
     ? `"${project.file}" has no "start" script: ${add}.`
-    : `There is no package.json next to the graph configuration file or at the root of the source, whose "start" script ${SERVES}: ${add}.`
+    : `There is no package.json next to the graph configuration file or at the root of the source, whose "start" script ${SERVER_DUTY}: ${add}.`
 }
 
-function servedNode(tree: SourceTree, config: GraphConfig, options: PlanOptions, server: SuppliedServer): NodePlan {
+function suppliedNodePlan(
+  tree: SourceTree,
+  config: GraphConfig,
+  options: PlanOptions,
+  server: SuppliedServer,
+): NodePlan {
   const project = nodeProject(tree, config.folder, config.dependencies)
-  return { ...nodeOf(config, options, project), ...supplied(config, server, 'NODE') }
+  return { ...nodeFields(config, options, project), ...suppliedFields(config, server, 'NODE') }
 }
 
-function nodeOf(config: GraphConfig, options: PlanOptions, { manager, install }: NodeProject) {
+function nodeFields(config: GraphConfig, options: PlanOptions, { manager, install }: NodeProject) {
   const { installCommand, buildCommand } = options
   return {
     kind: 'node' as const,
@@ -145,37 +150,42 @@ function nodeOf(config: GraphConfig, options: PlanOptions, { manager, install }:
 function pythonPlan(tree: SourceTree, config: GraphConfig, options: PlanOptions): PythonPlan | string {
   const project = pythonProject(tree, config.folder, config.dependencies)
   const isPython = project.folder !== null || config.language === 'python'
-  const start = isPython ? (explicit(config) ?? pythonStart(tree, config.folder, project)) : null
-  if (start) return { ...pythonOf(config, options, project), server: 'own', supplied: null, start, importable: [] }
+  const start = isPython ? (explicitStart(config) ?? pythonStart(tree, config.folder, project)) : null
+  if (start) return { ...pythonFields(config, options, project), server: 'own', supplied: null, start, importable: [] }
   const several =
     project.scripts.length > 1 ? ` (of its ${project.scripts.length} [project.scripts] none is called "start")` : ''
   return (
     `Nothing says what starts the server of "${config.file}"${several}: add "start" to it, a Procfile with a line "web: …", or a ` +
-    `[project.scripts] of pyproject.toml, with a command that ${SERVES}; or ${setting('PYTHON')}.`
+    `[project.scripts] of pyproject.toml, with a command that ${SERVER_DUTY}; or ${askOperator('PYTHON')}.`
   )
 }
 
-function servedPython(tree: SourceTree, config: GraphConfig, options: PlanOptions, server: SuppliedServer): PythonPlan {
+function suppliedPythonPlan(
+  tree: SourceTree,
+  config: GraphConfig,
+  options: PlanOptions,
+  server: SuppliedServer,
+): PythonPlan {
   const project = pythonProject(tree, config.folder, config.dependencies)
   return {
-    ...pythonOf(config, options, project),
-    ...supplied(config, server, 'PYTHON'),
+    ...pythonFields(config, options, project),
+    ...suppliedFields(config, server, 'PYTHON'),
     importable: project.importable,
   }
 }
 
-function pythonOf(config: GraphConfig, options: PlanOptions, { manager, install }: PythonProject) {
+function pythonFields(config: GraphConfig, options: PlanOptions, { manager, install }: PythonProject) {
   return {
     kind: 'python' as const,
     graphConfig: config.file,
-    notes: withoutEffect(options, 'a Python tree'),
+    notes: unusedCommandNotes(options, 'a Python tree'),
     version: config.versions.python,
     manager,
     install,
   }
 }
 
-function supplied({ folder }: GraphConfig, { packages, command }: SuppliedServer, name: 'NODE' | 'PYTHON') {
+function suppliedFields({ folder }: GraphConfig, { packages, command }: SuppliedServer, name: 'NODE' | 'PYTHON') {
   return {
     server: 'supplied' as const,
     supplied: { packages },
@@ -183,10 +193,10 @@ function supplied({ folder }: GraphConfig, { packages, command }: SuppliedServer
   }
 }
 
-const setting = (name: 'NODE' | 'PYTHON'): string =>
+const askOperator = (name: 'NODE' | 'PYTHON'): string =>
   `have the operator set AGENT_SERVER_${name} and AGENT_SERVER_${name}_COMMAND, which supply a server for graphs that have none`
 
-function withoutEffect({ installCommand, buildCommand }: PlanOptions, what: string): string[] {
+function unusedCommandNotes({ installCommand, buildCommand }: PlanOptions, what: string): string[] {
   const given = [...(installCommand ? ['install_command'] : []), ...(buildCommand ? ['build_command'] : [])]
   return given.length > 0 ? [`${given.join(' and ')} ${given.length > 1 ? 'have' : 'has'} no effect on ${what}.`] : []
 }

@@ -2,11 +2,11 @@
 import type { BuildPlanReport } from '../../../domain/protocol/protocol.ts'
 import { LONGEST_PLAN } from '../../../domain/protocol/requests.ts'
 import type { BuildPlan } from './build-plan.ts'
-import { describePlan, describeStep, withoutPasswords } from './describe-plan.ts'
+import { describePlan, describeStep, hidePasswords } from './describe-plan.ts'
 
 /** `mask` hides what must not be seen. What is too long is cut. */
 export function planReport(plan: BuildPlan, mask: (text: string) => string): BuildPlanReport {
-  const shown = (text: string, max = LONGEST_PLAN.command) => withoutPasswords(mask(text)).slice(0, max)
+  const shown = (text: string, max = LONGEST_PLAN.command) => hidePasswords(mask(text)).slice(0, max)
   const { kind, server } = plan
   const sentence = shown(describePlan(plan), LONGEST_PLAN.sentence)
   if (kind === 'dockerfile') return { kind, server, sentence, install: [], build: null, start: null }

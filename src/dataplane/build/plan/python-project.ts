@@ -6,7 +6,7 @@ import path from 'node:path'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { InstallStep, PythonPlan, Start } from './build-plan.ts'
 import { noSuchFolder, notADependency } from './node-project.ts'
-import { PYTHON_FILES, readToml, type SourceTree, table, webOf, within } from './source-tree.ts'
+import { PYTHON_FILES, procfileCommand, readToml, resolveWithin, type SourceTree, table } from './source-tree.ts'
 
 type Manager = PythonPlan['manager']
 
@@ -22,7 +22,7 @@ export interface PythonProject {
 }
 
 /** What one folder says. */
-interface Found {
+interface FolderProject {
   manager: Manager
   install: InstallStep[]
   scripts: string[]
@@ -33,7 +33,7 @@ const PIP = ['python', '-m', 'pip', 'install']
 /** `folder`: of the graph configuration file. `dependencies`: of that file, or none. */
 export function pythonProject(tree: SourceTree, folder: string, dependencies: string[] | null): PythonProject {
   const at = [...new Set([folder, '.'])].find((candidate) => isProject(tree, candidate)) ?? null
-  const found: Found = at === null ? { manager: 'pip', install: [], scripts: [] } : projectIn(tree, at)
+  const found: FolderProject = at === null ? { manager: 'pip', install: [], scripts: [] } : projectIn(tree, at)
   const install = [...found.install]
   const importable = new Set([folder])
   const packages: string[] = []
@@ -41,7 +41,7 @@ export function pythonProject(tree: SourceTree, folder: string, dependencies: st
     if (one.startsWith('-')) throw notADependency(one)
     if (!/^[./]/.test(one)) packages.push(one)
     else {
-      const local = within(folder, one)
+      const local = resolveWithin(folder, one)
       if (!tree.isFolder(local)) throw noSuchFolder(one)
       if (!importable.has(local) && local !== at && isProject(tree, local)) {
         // one of uv's is installed into the same environment as a package, which leaves there what is there already
@@ -61,7 +61,7 @@ const isProject = (tree: SourceTree, folder: string): boolean =>
 const pip = (manager: Manager): string[] => (manager === 'uv' ? ['uv', 'pip', 'install'] : PIP)
 
 /** `into`: what has installed already, of a project that is not the only one. */
-function projectIn(tree: SourceTree, folder: string, into: Manager | null = null): Found {
+function projectIn(tree: SourceTree, folder: string, into: Manager | null = null): FolderProject {
   const at = (file: string) => path.posix.join(folder, file)
   const manifest = readToml(tree, at('pyproject.toml')) ?? {}
   const project = table(manifest, 'project')
@@ -114,7 +114,7 @@ const isPath = (requirement: string): boolean => /file:|^[./]/.test(requirement)
 export function pythonStart(tree: SourceTree, folder: string, project: PythonProject): Start | null {
   for (const candidate of new Set([folder, '.'])) {
     const file = path.posix.join(candidate, 'Procfile')
-    const command = webOf(tree, file)
+    const command = procfileCommand(tree, file)
     if (command) return { folder: candidate, prestart: null, command, from: `"web" of "${file}"` }
   }
   const { scripts } = project

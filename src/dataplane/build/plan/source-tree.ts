@@ -8,7 +8,7 @@ import { parse } from 'smol-toml'
 import { StepFailure } from '../../output/step-failure.ts'
 
 /** of a file whose text is read, in bytes */
-const LARGEST = 1024 * 1024
+const MAX_FILE_BYTES = 1024 * 1024
 
 /** Paths are relative to the root of the source. All throw StepFailure for one that is outside of it, by itself or by a symlink. */
 export interface SourceTree {
@@ -37,7 +37,7 @@ export function sourceTree(root: string): SourceTree {
     read(file) {
       const found = find(file)
       if (!found?.stat.isFile()) return null
-      if (found.stat.size > LARGEST) throw new StepFailure('CONFIG_INVALID', `"${file}" is larger than 1 MiB.`)
+      if (found.stat.size > MAX_FILE_BYTES) throw new StepFailure('CONFIG_INVALID', `"${file}" is larger than 1 MiB.`)
       return fs.readFileSync(found.at, 'utf8')
     },
   }
@@ -82,7 +82,7 @@ export const table = (of: Record<string, unknown>, name: string): Record<string,
 }
 
 /** `name` below `folder`, both relative to the root. Throws StepFailure when that leads out of the source. */
-export function within(folder: string, name: string): string {
+export function resolveWithin(folder: string, name: string): string {
   const joined = path.posix.normalize(path.posix.join(folder, name))
   if (path.posix.isAbsolute(name) || joined === '..' || joined.startsWith('../')) throw outside(name)
   return joined.replace(/(?<=.)\/$/, '')
@@ -92,5 +92,5 @@ export function within(folder: string, name: string): string {
 export const PYTHON_FILES = ['uv.lock', 'pyproject.toml', 'requirements.txt', 'setup.py']
 
 /** The command of `web` in a Procfile; undefined: there is none. */
-export const webOf = (tree: SourceTree, file: string): string | undefined =>
+export const procfileCommand = (tree: SourceTree, file: string): string | undefined =>
   /^web:[ \t]*(\S.*)$/m.exec(tree.read(file) ?? '')?.[1]?.trimEnd()

@@ -7,8 +7,8 @@
  */
 import type { InstallStep, NodePlan, PythonPlan, Start } from '../../build/plan/build-plan.ts'
 import { StepFailure } from '../../output/step-failure.ts'
-import { at, command, quoted, ROOT, SERVER, shared, USER, VENV } from './command.ts'
-import { copy, line, run } from './instructions.ts'
+import { deploymentCommand, imagePath, ROOT, SERVER, sharedCommand, shellQuoted, USER, VENV } from './command.ts'
+import { copyInstruction, instruction, runInstruction } from './instructions.ts'
 
 /** Image references; `{version}` in them is the version that the source asks for, or ours. */
 export interface BaseImages {
@@ -21,18 +21,18 @@ export function renderDockerfile(plan: NodePlan | PythonPlan, images: BaseImages
   const own = [ROOT, '/home/agent', ...(plan.kind === 'python' ? [VENV] : []), ...(needsServer(plan) ? [SERVER] : [])]
   const folders = own.join(' ')
   const lines = [
-    line('FROM', baseImage(plan, images)),
-    run(`mkdir -p ${folders} && chown ${USER} ${folders}`),
-    line('USER', USER),
-    line('WORKDIR', ROOT),
+    instruction('FROM', baseImage(plan, images)),
+    runInstruction(`mkdir -p ${folders} && chown ${USER} ${folders}`),
+    instruction('USER', USER),
+    instruction('WORKDIR', ROOT),
     ...(plan.kind === 'python' ? pythonEnvironment(plan) : []),
     ...serverPackages(plan),
     // from here on no layer is found again by another deployment
-    line('ENV', `PILOTHOUSE_DEPLOYMENT_ID=${deploymentId}`),
-    ...installed(plan),
-    ...(plan.kind === 'node' && plan.build ? [command(plan.build.command, plan.build.folder)] : []),
-    ...environmentOf(plan),
-    line('WORKDIR', escaped(at(plan.start.folder))),
+    instruction('ENV', `PILOTHOUSE_DEPLOYMENT_ID=${deploymentId}`),
+    ...installLayers(plan),
+    ...(plan.kind === 'node' && plan.build ? [deploymentCommand(plan.build.command, plan.build.folder)] : []),
+    ...environmentLines(plan),
+    instruction('WORKDIR', escapeVariables(imagePath(plan.start.folder))),
     `CMD ${JSON.stringify(['/bin/sh', '-c', startLine(plan.start)])}`,
   ]
   return `${lines.join('\n')}\n`
@@ -54,86 +54,86 @@ const needsServer = (plan: NodePlan | PythonPlan): boolean =>
 /** Layers with the agent server of a plan without its own. They come before the tree's files, so deployments share them. */
 function serverPackages(plan: NodePlan | PythonPlan): string[] {
   if (!plan.supplied) return []
-  const packages = plan.supplied.packages.map(quoted).join(' ')
-  if (plan.kind === 'node') return [shared(`cd ${SERVER}; npm install --prefix ${SERVER} ${packages}`)]
+  const packages = plan.supplied.packages.map(shellQuoted).join(' ')
+  if (plan.kind === 'node') return [sharedCommand(`cd ${SERVER}; npm install --prefix ${SERVER} ${packages}`)]
   return [
-    shared(`python3 -m venv ${SERVER}/venv; ${SERVER}/venv/bin/pip install ${packages}`),
+    sharedCommand(`python3 -m venv ${SERVER}/venv; ${SERVER}/venv/bin/pip install ${packages}`),
     // PYTHONPATH of the server names the tree's packages by this link, for any version of Python
-    shared(
+    sharedCommand(
       `ln -s "$(${VENV}/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" ${VENV}/packages`,
     ),
   ]
 }
 
 /** Copies what each step needs, then runs it; the whole tree by the end, at the latest. */
-function installed({ install, manager }: NodePlan | PythonPlan): string[] {
+function installLayers({ install, manager }: NodePlan | PythonPlan): string[] {
   const lines: string[] = []
   const there = new Set<string>()
   let whole = false
   const all = () => {
-    if (!whole) lines.push(copy(['.'], '.', USER))
+    if (!whole) lines.push(copyInstruction(['.'], '.', USER))
     whole = true
   }
   for (const step of install) {
     if (step.needs === null) all()
-    else if (!whole) lines.push(...copied(step.needs.filter((file) => !there.has(file))))
+    else if (!whole) lines.push(...copyLines(step.needs.filter((file) => !there.has(file))))
     for (const file of step.needs ?? []) there.add(file)
     // a folder of which nothing is needed may not be there yet
-    lines.push(command(shellOf(step, manager), whole || there.size > 0 ? step.folder : '.'))
+    lines.push(deploymentCommand(shellLine(step, manager), whole || there.size > 0 ? step.folder : '.'))
   }
   all()
   return lines
 }
 
 /** One line for each folder. */
-function copied(files: string[]): string[] {
+function copyLines(files: string[]): string[] {
   const folders = new Map<string, string[]>()
   for (const file of files) {
     const folder = file.includes('/') ? file.slice(0, file.lastIndexOf('/')) : '.'
     folders.set(folder, [...(folders.get(folder) ?? []), file])
   }
-  return [...folders].map(([folder, those]) => copy(those, folder, USER))
+  return [...folders].map(([folder, those]) => copyInstruction(those, folder, USER))
 }
 
 /** As a line for a shell. A package manager that the base image lacks may come by corepack. */
-function shellOf({ command: words }: InstallStep, manager: string): string {
+function shellLine({ command: words }: InstallStep, manager: string): string {
   const [program, ...args] = words
   if (program === 'sh' && args[0] === '-c' && args.length === 2) return `(\n${args[1]}\n)`
   const brought = manager === 'pnpm' || manager === 'yarn'
   const first =
-    brought && program === manager ? `$(command -v ${manager} || echo corepack ${manager})` : quoted(program!)
-  return [first, ...args.map(quoted)].join(' ')
+    brought && program === manager ? `$(command -v ${manager} || echo corepack ${manager})` : shellQuoted(program!)
+  return [first, ...args.map(shellQuoted)].join(' ')
 }
 
 /** uv comes into an environment of its own: its `sync` removes from the tree's whatever its lock file does not name. */
 function pythonEnvironment({ manager }: PythonPlan): string[] {
   return [
-    line('ENV', `VIRTUAL_ENV=${VENV}`, `UV_PROJECT_ENVIRONMENT=${VENV}`, `PATH=${VENV}/bin:$PATH`),
-    shared(`python3 -m venv ${VENV}`),
+    instruction('ENV', `VIRTUAL_ENV=${VENV}`, `UV_PROJECT_ENVIRONMENT=${VENV}`, `PATH=${VENV}/bin:$PATH`),
+    sharedCommand(`python3 -m venv ${VENV}`),
     ...(manager === 'uv'
       ? [
-          shared(`command -v uv || (python3 -m venv ${SERVER}/uv && ${SERVER}/uv/bin/pip install uv)`),
-          line('ENV', `PATH=$PATH:${SERVER}/uv/bin`),
+          sharedCommand(`command -v uv || (python3 -m venv ${SERVER}/uv && ${SERVER}/uv/bin/pip install uv)`),
+          instruction('ENV', `PATH=$PATH:${SERVER}/uv/bin`),
         ]
       : []),
   ]
 }
 
-function environmentOf(plan: NodePlan | PythonPlan): string[] {
+function environmentLines(plan: NodePlan | PythonPlan): string[] {
   const { supplied, start, graphConfig } = plan
   const bins = plan.kind === 'node' ? binFolders(start.folder) : []
   const ofServer = supplied ? [plan.kind === 'node' ? `${SERVER}/node_modules/.bin` : `${SERVER}/venv/bin`] : []
-  const folders = [...bins.map(escaped), '$PATH', ...ofServer]
+  const folders = [...bins.map(escapeVariables), '$PATH', ...ofServer]
   const paths =
     plan.kind === 'python' && supplied
-      ? [...plan.importable.map((folder) => escaped(at(folder))), `${VENV}/packages`]
+      ? [...plan.importable.map((folder) => escapeVariables(imagePath(folder))), `${VENV}/packages`]
       : []
   return [
-    line(
+    instruction(
       'ENV',
       'HOME=/home/agent',
       `PATH="${folders.join(':')}"`,
-      ...(supplied ? [`GRAPH_CONFIG="${escaped(at(graphConfig))}"`] : []),
+      ...(supplied ? [`GRAPH_CONFIG="${escapeVariables(imagePath(graphConfig))}"`] : []),
       ...(paths.length > 0 ? [`PYTHONPATH="${paths.join(':')}"`] : []),
       ...(plan.kind === 'python' ? ['PYTHONUNBUFFERED=1'] : []),
     ),
@@ -144,13 +144,13 @@ function environmentOf(plan: NodePlan | PythonPlan): string[] {
 function binFolders(folder: string): string[] {
   const parts = folder === '.' ? [] : folder.split('/')
   return parts
-    .map((_, index) => at(parts.slice(0, parts.length - index).join('/')))
+    .map((_, index) => imagePath(parts.slice(0, parts.length - index).join('/')))
     .concat(ROOT)
     .map((one) => `${one}/node_modules/.bin`)
 }
 
 const startLine = ({ prestart, command: start }: Start): string =>
-  prestart ? `sh -c ${quoted(prestart)} && exec sh -c ${quoted(start)}` : start
+  prestart ? `sh -c ${shellQuoted(prestart)} && exec sh -c ${shellQuoted(start)}` : start
 
 /** For instructions in which the engine replaces variables. */
-const escaped = (text: string): string => text.replaceAll(/[\\"$]/g, '\\$&')
+const escapeVariables = (text: string): string => text.replaceAll(/[\\"$]/g, '\\$&')

@@ -19,15 +19,15 @@ import { treeArtifact } from '../artifact.ts'
 import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtime.ts'
 import type { DeploymentAccounts } from './accounts/accounts.ts'
 import { BuildEnvironment } from './environments/build-environment.ts'
-import { boundCaches } from './environments/package-caches.ts'
-import { forgetEnvironment } from './environments/virtual-environment.ts'
+import { limitCaches } from './environments/package-caches.ts'
+import { removeEnvironment } from './environments/virtual-environment.ts'
 import { prepareContext } from './machine/app-context.ts'
-import type { Host } from './machine/machine.ts'
-import { launcher } from './processes/launcher.ts'
+import type { Machine } from './machine/machine.ts'
+import { launcherFor } from './processes/launcher.ts'
 import { temporaryFolder } from './processes/layout.ts'
 import { runGroup } from './processes/process-group.ts'
 import { inPath } from './processes/toolchain.ts'
-import { giveAll, reclaim, removeAll } from './processes/untrusted-trees.ts'
+import { chownTree, chownTreeToServer, removeTrees } from './processes/untrusted-trees.ts'
 import { keepArtifact } from './supervisor-client/artifacts.ts'
 
 /** Settings that keep package managers from asking, advertising and phoning home. */
@@ -49,7 +49,7 @@ const BUILD_ENV = {
 
 /** Rejects when the signal aborts, after all processes of the build have ended. */
 export async function runBuild(
-  host: Host,
+  machine: Machine,
   deploymentId: string,
   step: RevisionStep,
   log: RevisionLog,
@@ -59,15 +59,15 @@ export async function runBuild(
 ): Promise<Built> {
   const { revision } = step
   const credentials =
-    revision.source === 'gitprovider' ? await host.options.sources.gitCredentials(deploymentId, signal) : null
-  const indexes = host.options.packageIndexes ?? {}
+    revision.source === 'gitprovider' ? await machine.options.sources.gitCredentials(deploymentId, signal) : null
+  const indexes = machine.options.packageIndexes ?? {}
   const hidden = [...(credentials ? [credentials.password] : []), ...Object.values(indexes).flatMap(passwordsOf)]
-  const context = await prepareContext(host, deploymentId, revision, signal, hidden)
+  const context = await prepareContext(machine, deploymentId, revision, signal, hidden)
   const { app, accounts, env, mask } = context
   const artifact = `${revision.id}.${revision.attempt}.${step.tries}`
   const folder = path.join(app.builds, randomUUID())
   fs.mkdirSync(folder, { mode: 0o711 })
-  const temporary = temporaryFolder(app, accounts.code, host.confinement, 'build-')
+  const temporary = temporaryFolder(app, accounts.code, machine.confinement, 'build-')
   let kept = false
   try {
     return await maskFailures(
@@ -86,17 +86,17 @@ export async function runBuild(
             if (!isGit) log.print('build', shown, styles)
           }
           // git finds repositories and its account's keys where they are
-          const confinement = isGit ? { ...host.confinement, folders: [] } : host.confinement
+          const confinement = isGit ? { ...machine.confinement, folders: [] } : machine.confinement
           const confined = account && { account, confinement, folder: temporary.folder }
           const own = { account, mask, owner: step.id, tagged: !isGit }
-          const before = confined && { launcher: launcher('build', confined) }
-          return runGroup(host.reaper, { ...command, ...own, ...before, rewrite }, print, signal)
+          const before = confined && { launcher: launcherFor('build', confined) }
+          return runGroup(machine.reaper, { ...command, ...own, ...before, rewrite }, print, signal)
         }
         const write = (line: string, level?: LogLevel) => log.write('build', mask(line), level)
         const packages = { ...BUILD_ENV, ...indexes }
         const tree = path.join(folder, 'tree')
         const around = {
-          host,
+          machine,
           app,
           artifact,
           tree,
@@ -115,27 +115,27 @@ export async function runBuild(
         const image = await buildSource({
           revision,
           folder,
-          gitDirectory: host.options.gitDirectory,
-          sources: host.options.sources,
+          gitDirectory: machine.options.gitDirectory,
+          sources: machine.options.sources,
           credentials,
-          searchPath: host.searchPath,
-          outboundAllow: host.options.outboundAllow ?? [],
-          gitAccount: (protocol) => gitAccountOf(host, accounts, protocol),
-          reclaim,
-          has: (program) => inPath(host.searchPath, program),
+          searchPath: machine.searchPath,
+          outboundAllow: machine.options.outboundAllow ?? [],
+          gitAccount: (protocol) => gitAccountOf(machine, accounts, protocol),
+          reclaim: chownTreeToServer,
+          hasProgram: (program) => inPath(machine.searchPath, program),
           env: { ...packages, ...env, TMPDIR: temporary.tmp },
           run,
-          servers: host.options.agentServers ?? { node: null, python: null },
+          servers: machine.options.agentServers ?? { node: null, python: null },
           prepare: (plan) => environment.prepare(plan),
-          async own(tree) {
-            if (accounts.code) await giveAll(tree, accounts.code)
+          async chownToBuild(tree) {
+            if (accounts.code) await chownTree(tree, accounts.code)
           },
-          async image(plan, tree) {
-            await host.images.ready(signal).catch((error) => {
+          async buildImage(plan, tree) {
+            await machine.images.ready(signal).catch((error) => {
               throw error instanceof StepFailure ? orWithout(plan, error) : error
             })
             const source = await dockerfileSource(plan, tree, revision, indexes)
-            return host.images.build(deploymentId, step, source, log, context.hidden, signal)
+            return machine.images.build(deploymentId, step, source, log, context.hidden, signal)
           },
           log: write,
           onCommit,
@@ -144,16 +144,16 @@ export async function runBuild(
         })
         signal.throwIfAborted()
         if (image !== null) return { artifact: image }
-        await environment.keep()
+        await environment.seal()
         await keepArtifact(app, folder, artifact, accounts.code, signal)
         kept = true
         return { artifact: treeArtifact(artifact) }
       },
     )
   } finally {
-    if (!kept) await forgetEnvironment(app, artifact)
-    await boundCaches(app.home, accounts.code)
-    await removeAll(folder, temporary.folder)
+    if (!kept) await removeEnvironment(app, artifact)
+    await limitCaches(app.home, accounts.code)
+    await removeTrees(folder, temporary.folder)
   }
 }
 
@@ -162,11 +162,11 @@ export async function runBuild(
  * keys. The group lets git pass through the deployment's folders.
  */
 function gitAccountOf(
-  host: Host,
+  machine: Machine,
   { code, network }: DeploymentAccounts,
   protocol: Remote['protocol'],
 ): GitAccount | null {
-  const of = protocol === 'ssh' ? host.accounts.shared : network
+  const of = protocol === 'ssh' ? machine.accounts.shared : network
   return of && code ? { uid: of.uid, gid: code.gid } : of
 }
 

@@ -5,21 +5,21 @@
 import os from 'node:os'
 import type { Run } from '../../../domain/protocol/protocol.ts'
 import { limited } from '../../../platform/async/time-limit.ts'
-import { maskFailures, warnOfUnhidden } from '../../output/mask-failure.ts'
+import { maskFailures, warnOfShortSecrets } from '../../output/mask-failure.ts'
 import { imageOf } from '../artifact.ts'
 import { BuildTurns } from '../build-turns.ts'
 import { planFirst } from '../plan-first.ts'
 import type { Candidate, LeasedClaim, OnPlan, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { StepCalls } from '../step-calls.ts'
 import { runBuild } from './build-step.ts'
-import { imageVersionOf, referenceOf } from './engine/image-reference.ts'
+import { imageVersion, parseImageReference } from './engine/image-reference.ts'
 import { pruneAgentServers } from './environments/agent-servers.ts'
 import { prepareContext, prepareFolders } from './machine/app-context.ts'
 import { createDatabase, dropDatabase } from './machine/database.ts'
-import { createHost, type ProcessRuntimeOptions, urlOf } from './machine/machine.ts'
-import { freePort } from './machine/ports.ts'
+import { createMachine, deploymentUrl, type ProcessRuntimeOptions } from './machine/machine.ts'
+import { releasePort } from './machine/ports.ts'
 import { livingWorkers, registerWorker, releaseDeadWorkers } from './machine/worker-registry.ts'
-import { removeAll } from './processes/untrusted-trees.ts'
+import { removeTrees } from './processes/untrusted-trees.ts'
 import { pruneArtifacts } from './supervisor-client/artifacts.ts'
 import { withProblem } from './supervisor-client/bounds.ts'
 import { prepareImage } from './supervisor-client/container-plan.ts'
@@ -43,8 +43,8 @@ export interface ProcessRuntime extends Runtime {
 
 /** Throws when the account for builds and agents does not exist. */
 export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRuntime {
-  const host = createHost(options)
-  const builds = new BuildTurns(options.buildsAtOnce ?? Math.max(2, os.availableParallelism()))
+  const machine = createMachine(options)
+  const builds = new BuildTurns(options.maxBuilds ?? Math.max(2, os.availableParallelism()))
   const calls = new StepCalls()
   /** by deployment */
   const all = new Map<string, Supervised>()
@@ -54,7 +54,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     const { id } = claim.deployment
     const before = all.get(id)
     if (before) return before
-    const made = new Supervised(host, claim, () => {
+    const made = new Supervised(machine, claim, () => {
       if (all.get(id) === made) all.delete(id)
     })
     all.set(id, made)
@@ -70,13 +70,13 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   ): Promise<Candidate> {
     const { id } = claim.deployment
     const { revision } = step
-    const { mask } = await prepareContext(host, id, revision, signal)
-    warnOfUnhidden(revision.secrets, log, 'deploy')
+    const { mask } = await prepareContext(machine, id, revision, signal)
+    warnOfShortSecrets(revision.secrets, log, 'deploy')
     return maskFailures(
       mask,
       (reason) => log.write('deploy', reason, 'error'),
       async () => {
-        host.databases.keep(id, step.spec)
+        machine.databaseLimits.watch(id, step.spec)
         const supervised = supervisedOf(claim)
         onProgress({ reason: 'IN_PROGRESS', message: 'The address of the deployment is being opened.' })
         const port = await supervised.open(claim, signal)
@@ -85,20 +85,20 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         const image = isContainer(revision)
           ? await limited(until - performance.now(), signal, (inTime) => {
               // one that was built here comes from nowhere
-              if (!referenceOf(reference).local)
+              if (!parseImageReference(reference).local)
                 onProgress({ reason: 'PULLING_IMAGE', message: `The image ${reference} is being pulled.` })
-              return prepareImage(host, id, revision, log, inTime)
+              return prepareImage(machine, id, revision, log, inTime)
             })
           : null
-        const plan = await agentPlan(host, id, revision, step.spec, log, signal)
+        const plan = await agentPlan(machine, id, revision, step.spec, log, signal)
         const left = Math.max(1000, until - performance.now())
         const { commit, discard } = await supervised.prepare(claim, plan, left, signal, onProgress)
-        const url = urlOf(host, port)
+        const url = deploymentUrl(machine, port)
         // where an external image is reached here: its custom_url is the user's own
         if (image) log.write('deploy', `The address of this deployment is ${url}`)
         return {
           url,
-          ...(image ? { imageVersion: imageVersionOf(reference, image.digest) } : {}),
+          ...(image ? { imageVersion: imageVersion(reference, image.digest) } : {}),
           commit,
           discard,
         }
@@ -111,9 +111,9 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       calls.run(step.id, async () => {
         signal.throwIfAborted()
         onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: its accounts and folders are being made.' })
-        const { app } = await prepareFolders(host, claim.deployment.id, signal)
+        const { app } = await prepareFolders(machine, claim.deployment.id, signal)
         onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: its database is being made, or waits for its turn.' })
-        await createDatabase(host.admin, claim.deployment.id, app.database, signal)
+        await createDatabase(machine.databaseAdmin, claim.deployment.id, app.database, signal)
       }),
 
     build: (
@@ -126,8 +126,8 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       onPlan = () => undefined,
     ) => {
       const work = (planned: RevisionLog, told: OnPlan) => {
-        warnOfUnhidden(step.revision.secrets, planned, 'build')
-        return runBuild(host, claim.deployment.id, step, planned, signal, onCommit, told)
+        warnOfShortSecrets(step.revision.secrets, planned, 'build')
+        return runBuild(machine, claim.deployment.id, step, planned, signal, onCommit, told)
       }
       return builds.run(log, signal, onProgress, () =>
         calls.run(step.id, () => planFirst(log, onProgress, onPlan, work)),
@@ -147,24 +147,24 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         const drainSeconds = Math.min(options.supervisors.drainSeconds, LONGEST_TEARDOWN_DRAIN_SECONDS)
         // the next holder waits for the same end
         await unlessAborted(signal, supervisedOf(claim).end(claim, drainSeconds * 1000))
-        await host.containers.sweep(id)
-        host.databases.drop(id)
-        await dropDatabase(host.admin, id, signal)
-        freePort(host.ports, id)
-        await host.images.remove(id)
-        await removeAll(supervisorFiles(options.dataDir, id).output)
-        await host.accounts.remove(id)
+        await machine.containers.sweep(id)
+        machine.databaseLimits.unwatch(id)
+        await dropDatabase(machine.databaseAdmin, id, signal)
+        releasePort(machine.ports, id)
+        await machine.images.remove(id)
+        await removeTrees(supervisorFiles(options.dataDir, id).output)
+        await machine.accounts.remove(id)
       }),
 
     async destroy(stepId) {
       // its connections are cut by the signal itself (admin.ts)
-      await host.reaper.kill(stepId)
+      await machine.reaper.kill(stepId)
       calls.abandon(stepId)
     },
 
     ensure(claim: LeasedClaim, run: Run | null, log: RevisionLog | null) {
       const { id } = claim.deployment
-      if (run) host.databases.keep(id, run.spec)
+      if (run) machine.databaseLimits.watch(id, run.spec)
       supervisedOf(claim).ensure(
         claim,
         run &&
@@ -172,7 +172,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
             key: keyOf(run.revision),
             revisionId: run.revision.id,
             redeploying: claim.step?.revision?.id === run.revision.id,
-            plan: (signal) => agentPlan(host, id, run.revision, run.spec, log, signal),
+            plan: (signal) => agentPlan(machine, id, run.revision, run.spec, log, signal),
           },
       )
     },
@@ -181,21 +181,21 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       const used = await all.get(deploymentId)?.inUse()
       // what can't be known or removed now is looked at again
       if (!used) return
-      await host.containers.sweep(deploymentId, used.containers).catch(() => undefined)
+      await machine.containers.sweep(deploymentId, used.containers).catch(() => undefined)
       const keep = [...keepArtifacts, ...used.artifacts]
-      await pruneArtifacts(host.layout.app(deploymentId), keep)
-      await pruneAgentServers(host.layout)
-      await host.images.prune(deploymentId, keep)
+      await pruneArtifacts(machine.layout.app(deploymentId), keep)
+      await pruneAgentServers(machine.layout)
+      await machine.images.prune(deploymentId, keep)
     },
 
     // its steps are over, and what serves needs none of us
-    drop: async (deploymentId) => host.databases.drop(deploymentId),
-    health: (deploymentId) => withProblem(all.get(deploymentId)?.health, host.databases.problem(deploymentId)),
+    drop: async (deploymentId) => machine.databaseLimits.unwatch(deploymentId),
+    health: (deploymentId) => withProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
     registerHolder(holder) {
       own = holder
-      return registerWorker(host.layout.workers, holder)
+      return registerWorker(machine.layout.workers, holder)
     },
-    releaseDeadHolders: (release) => releaseDeadWorkers(host.layout.workers, release),
+    releaseDeadHolders: (release) => releaseDeadWorkers(machine.layout.workers, release),
 
     endOrphans: (gone) => endOrphans(options.dataDir, options.supervisors.installation, gone),
 
@@ -204,10 +204,10 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       if (ending) await Promise.all(held.map((supervised) => supervised.endOwn(DRAIN_MS).catch(() => undefined)))
       for (const supervised of held) supervised.close()
       // of what no other server holds
-      if (ending && livingWorkers(host.layout.workers, own).length === 0) await endAgents(options.dataDir, DRAIN_MS)
-      host.databases.close()
-      host.accounts.close()
-      host.reaper.close()
+      if (ending && livingWorkers(machine.layout.workers, own).length === 0) await endAgents(options.dataDir, DRAIN_MS)
+      machine.databaseLimits.close()
+      machine.accounts.close()
+      machine.reaper.close()
     },
   }
 }

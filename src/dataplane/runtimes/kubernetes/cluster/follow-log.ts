@@ -4,14 +4,14 @@
 
 import { ConnectionError } from '../../../../platform/http/client.ts'
 import { splitLines } from '../../../../platform/http/lines.ts'
-import { LONGEST } from '../../../output/lines.ts'
+import { MAX_LINE_CHARACTERS } from '../../../output/lines.ts'
 import { ClusterClosedError, Unreachable } from '../api-server/errors.ts'
 import type { ClusterAccess } from '../informers/store.ts'
 import type { LogOptions } from './cluster.ts'
 import { isLater, readTime, Stamps } from './log-timestamps.ts'
 
 /** characters of a line, with the codes and the overwritten parts that it loses later */
-const MOST_RAW = 4 * LONGEST
+const MOST_RAW = 4 * MAX_LINE_CHARACTERS
 
 export interface LogOf {
   pod: { namespace: string; name: string }

@@ -5,8 +5,8 @@
  */
 import type { Health, Run } from '../../../../domain/protocol/protocol.ts'
 import { within } from '../../../../platform/async/time-limit.ts'
-import { HIDES_NOTHING } from '../../../output/mask.ts'
-import { maskFailures, warnOfUnhidden } from '../../../output/mask-failure.ts'
+import { EMPTY_MASK } from '../../../output/mask.ts'
+import { maskFailures, warnOfShortSecrets } from '../../../output/mask-failure.ts'
 import { imageOf } from '../../artifact.ts'
 import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, TimedStep } from '../../runtime.ts'
 import type { Fence } from '../cluster/cluster.ts'
@@ -210,7 +210,7 @@ export class DeploymentController {
     const { namespace } = this.#owner
     const deadline = ownDeadline(step)
     const note = (message: string) => candidate.log.write('deploy', candidate.mask(message))
-    warnOfUnhidden(step.revision.secrets, candidate.log, 'deploy')
+    warnOfShortSecrets(step.revision.secrets, candidate.log, 'deploy')
     requireImage(step.revision)
     requireWithin(this.#context.render.podSecurity, step.spec)
     await untilReached(signal, deadline, onProgress, async (inTime) => {
@@ -235,7 +235,7 @@ export class DeploymentController {
     options: Pick<Rollout, 'deadline' | 'onProgress' | 'onWaiting' | 'room'>,
     signal: AbortSignal,
   ): Promise<void> {
-    const mask = this.#revisions.current?.mask ?? HIDES_NOTHING
+    const mask = this.#revisions.current?.mask ?? EMPTY_MASK
     return waitForRollout({ ...this.#rolloutContext(), ...options, changes: this.#context.changes, mask }, signal)
   }
 

@@ -4,7 +4,7 @@
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import { LRUCache } from 'lru-cache'
 import type { Run } from '../../../../domain/protocol/protocol.ts'
-import { type Shown, showing } from '../../../output/lines.ts'
+import { createLineRenderer, type RenderedLine } from '../../../output/lines.ts'
 import { createMask, hiddenValues, type Mask } from '../../../output/mask.ts'
 import type { OnProgress, RevisionLog } from '../../runtime.ts'
 import type { Cluster } from '../cluster/cluster.ts'
@@ -24,7 +24,7 @@ export interface ServedRevision {
   log: RevisionLog
   mask: Mask
   /** Of the lines of one run of a container, which follow each other. */
-  show: (key: string, raw: string) => Shown
+  show: (key: string, raw: string) => RenderedLine
 }
 
 /** Runs of containers that print at the same time; each restart is one more, for as long as the revision serves. */
@@ -32,9 +32,9 @@ const MOST_STREAMS = 1_000
 
 export function servedRevision(run: Run, attempt: number | null, log: RevisionLog): ServedRevision {
   const mask = createMask(hiddenValues(run.revision.secrets))
-  const streams = new LRUCache<string, (raw: string) => Shown>({ max: MOST_STREAMS })
+  const streams = new LRUCache<string, (raw: string) => RenderedLine>({ max: MOST_STREAMS })
   const show = (key: string, raw: string) => {
-    const stream = streams.get(key) ?? showing(mask)
+    const stream = streams.get(key) ?? createLineRenderer(mask)
     streams.set(key, stream)
     return stream(raw)
   }

@@ -2,8 +2,8 @@
  * Which containers' logs belong to a revision's deploy log, and how their lines look there.
  */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
-import type { Shown } from '../../../output/lines.ts'
-import { movedBy } from '../../../output/styles.ts'
+import type { RenderedLine } from '../../../output/lines.ts'
+import { shiftStyles } from '../../../output/styles.ts'
 import type { RevisionLog } from '../../runtime.ts'
 import { type RevisionAttempt, revisionAttemptOf, sameAttempt } from '../objects/labels.ts'
 import { AGENT_CONTAINER } from '../objects/names.ts'
@@ -14,7 +14,7 @@ export interface Followed {
   attempt: RevisionAttempt
   log: RevisionLog
   /** of a line of the container's run `key`; a value or a colour may go on in the next one */
-  show: (key: string, raw: string) => Shown
+  show: (key: string, raw: string) => RenderedLine
 }
 
 /**
@@ -28,7 +28,7 @@ export function logSourcesOf(pods: readonly V1Pod[], revisions: readonly Followe
       sourcesOfPod(pod, claimedAt, (line, key) => {
         const { text, styles } = show(key, line)
         const from = its.length > 1 ? `[${shortName(pod)}] ` : ''
-        log.print('deploy', from + text, movedBy(styles, from.length))
+        log.print('deploy', from + text, shiftStyles(styles, from.length))
       }),
     )
   })

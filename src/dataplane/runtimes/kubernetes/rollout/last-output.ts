@@ -2,7 +2,7 @@
  * What a container printed last, for the message of a failure.
  */
 import { limited } from '../../../../platform/async/time-limit.ts'
-import { showing, Tail } from '../../../output/lines.ts'
+import { createLineRenderer, OutputTail } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Problem } from './pod-problems.ts'
@@ -23,8 +23,8 @@ export async function withLastOutput(
 ): Promise<string> {
   if (!output) return headline
   const { namespace, pod, container, previous, running } = output
-  const tail = new Tail(LINES)
-  const show = showing(mask)
+  const tail = new OutputTail(LINES)
+  const show = createLineRenderer(mask)
   const follow = (inTime: AbortSignal) =>
     cluster.followLog(
       { namespace, name: pod },
@@ -35,5 +35,5 @@ export async function withLastOutput(
     )
   // no output is better than no reason: whoever may not read logs, or whose pod is gone, has the headline
   await limited(running ? RUNNING_LIMIT_MS : LIMIT_MS, signal, follow).catch(() => undefined)
-  return tail.causeFirst(headline)
+  return tail.appendToWithCause(headline)
 }

@@ -6,12 +6,20 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
-import { closeToStrangers, type Layout } from '../processes/layout.ts'
-import { removeAll } from '../processes/untrusted-trees.ts'
+import { closeToOtherAccounts, type Layout } from '../processes/layout.ts'
+import { removeTrees } from '../processes/untrusted-trees.ts'
 import type { AccountChoice } from './choose-accounts.ts'
 import { endAccount } from './end-account.ts'
-import { LeftBehind } from './freed-id-cleanup.ts'
-import { NoFreeIds, type Owner, releaseIds, reservedBy, reservedIds, reserveIds, usedIds } from './reservations.ts'
+import { FreedIdCleanup } from './freed-id-cleanup.ts'
+import {
+  freedIds,
+  NoFreeIdsError,
+  type Owner,
+  releaseIds,
+  reservedBy,
+  reservedIds,
+  reserveIds,
+} from './reservations.ts'
 
 export interface DeploymentAccounts {
   /** of builds and agents; null: our own */
@@ -26,7 +34,7 @@ export interface Accounts {
   /** of what is made for all deployments; theirs too, unless each has its own. null: our own */
   shared: Account | null
   /** A deployment's; its folder has to be there. Throws StepFailure when there are none left; `signal` ends the wait for one. */
-  of(deploymentId: string, signal?: AbortSignal): Promise<DeploymentAccounts>
+  forDeployment(deploymentId: string, signal?: AbortSignal): Promise<DeploymentAccounts>
   /**
    * For a deployment that is gone: ends all that runs under accounts of its own, and removes its folders. Rejects when
    * something can't be ended or removed. What these accounts may have left elsewhere is removed later; until then nobody else
@@ -47,7 +55,7 @@ export function createAccounts(
   layout: Layout,
   isPrivate: boolean,
 ): Accounts {
-  const name = shared ? nameOf(shared.uid) : os.userInfo().username
+  const name = shared ? userName(shared.uid) : os.userInfo().username
   const real = fs.realpathSync(dataDir)
   const ownerOf = (deploymentId: string): Owner => ({
     dataDir: real,
@@ -56,19 +64,19 @@ export function createAccounts(
   })
   if (shared) {
     const reserved = reservedBy(real)
-    closeToStrangers(layout, (id) => [...(reserved.get(id) ?? []), ...(range ? [] : [shared.gid])])
+    closeToOtherAccounts(layout, (id) => [...(reserved.get(id) ?? []), ...(range ? [] : [shared.gid])])
   }
-  const leftBehind = new LeftBehind()
+  const leftBehind = new FreedIdCleanup()
   // of deployments that are gone, and of servers that were killed before they had looked
-  if (range) void leftBehind.look()
+  if (range) void leftBehind.run()
   return {
     shared,
-    async of(deploymentId, signal = new AbortController().signal) {
+    async forDeployment(deploymentId, signal = new AbortController().signal) {
       if (!range) return { code: shared, network: shared, name }
       const reserve = () => reserveIds(ownerOf(deploymentId), range, isPrivate)
       const { code, network } = await reserve().catch(async (error) => {
-        if (!(error instanceof NoFreeIds) || usedIds().length === 0) throw error
-        await leftBehind.looked(signal)
+        if (!(error instanceof NoFreeIdsError) || freedIds().length === 0) throw error
+        await leftBehind.runAll(signal)
         return reserve()
       })
       return { code: account(code), network: account(network), name: `pilothouse-${code}` }
@@ -82,8 +90,8 @@ export function createAccounts(
       const ended = await Promise.all(uids.map((uid) => endAccount(account(uid))))
       if (!ended.every(Boolean)) throw new Error('Some processes of its account can’t be ended')
       const { root, temporary } = layout.app(deploymentId)
-      await removeAll(root, temporary)
-      if (uids.length > 0 && !releaseIds(owner)) void leftBehind.look()
+      await removeTrees(root, temporary)
+      if (uids.length > 0 && !releaseIds(owner)) void leftBehind.run()
     },
 
     close: () => leftBehind.close(),
@@ -93,6 +101,6 @@ export function createAccounts(
 /** Its group is of the same number, and nobody else is in it. */
 const account = (uid: number): Account => ({ uid, gid: uid })
 
-function nameOf(uid: number): string {
+function userName(uid: number): string {
   return execFileSync('id', ['-un', '--', String(uid)], { encoding: 'utf8' }).trim()
 }

@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { type Account, canReach } from '../../../../platform/postgres/embedded/account.ts'
 import { openReservations } from './reservations.ts'
-import { type UidRange, type UidRangeSetting, uidRange } from './uid-range.ts'
+import { findUidRange, type UidRange, type UidRangeSetting } from './uid-range.ts'
 
 export interface AccountChoice {
   /** of which each deployment gets accounts of its own; null: all share one */
@@ -17,17 +17,17 @@ export interface AccountChoice {
   typical: Account | null
 }
 
-interface Wishes {
+interface AccountOptions {
   dataDir: string
   appUser?: string | undefined
   uidRange?: UidRangeSetting
-  note?: ((line: string) => void) | undefined
+  warn?: ((line: string) => void) | undefined
 }
 
 /** Throws for an account, or a range, that is named and not there. */
-export function chooseAccounts({ dataDir, appUser, uidRange: setting, note }: Wishes): AccountChoice {
+export function chooseAccounts({ dataDir, appUser, uidRange: setting, warn: note }: AccountOptions): AccountChoice {
   const shared = appAccount(appUser)
-  const found = uidRange(setting)
+  const found = findUidRange(setting)
   if (!found || !shared) return { range: null, shared, typical: shared }
   const without = 'without' in found ? found.without : obstacle(found.range, shared, dataDir)
   if ('range' in found && !without) {

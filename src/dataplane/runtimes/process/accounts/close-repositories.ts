@@ -8,7 +8,7 @@ import { type Account, canReach } from '../../../../platform/postgres/embedded/a
  * all can read it. `typical`: one of the accounts of builds and agents; null: ours.
  */
 export function closeRepositories(
-  { dataDir, gitDirectory, note }: { dataDir: string; gitDirectory: string; note?: (line: string) => void },
+  { dataDir, gitDirectory, note: warn }: { dataDir: string; gitDirectory: string; note?: (line: string) => void },
   typical: Account | null,
 ): void {
   const found = fs.statSync(gitDirectory, { throwIfNoEntry: false })
@@ -16,5 +16,5 @@ export function closeRepositories(
   if (path.dirname(path.resolve(gitDirectory)) === path.resolve(dataDir))
     fs.chmodSync(gitDirectory, found.mode & 0o7770)
   else if (canReach(typical, gitDirectory))
-    note?.(`Every account of this machine can read GIT_DIRECTORY (${gitDirectory}), agents too: chmod o-rwx closes it`)
+    warn?.(`Every account of this machine can read GIT_DIRECTORY (${gitDirectory}), agents too: chmod o-rwx closes it`)
 }

@@ -10,7 +10,7 @@ import { signalProcesses } from '../processes/process-tags.mjs'
 import { isReserved } from './reservations.ts'
 
 /** what waits for a disk does not end at once */
-const BOUND_MS = 10_000
+const END_TIMEOUT_MS = 10_000
 
 /**
  * SIGKILL until nobody is left; for root on Linux. What forks faster than anybody can look meets a signal that the kernel
@@ -18,7 +18,7 @@ const BOUND_MS = 10_000
  */
 export async function endAccount(account: Account): Promise<boolean> {
   if (!isReserved(account.uid)) throw new Error(`Not all that runs as uid ${account.uid} is one deployment's`)
-  const until = performance.now() + BOUND_MS
+  const until = performance.now() + END_TIMEOUT_MS
   for (let wait = 10; ; wait = Math.min(200, wait * 1.5)) {
     const left = processesByUser().get(account.uid) ?? []
     if (left.length === 0) return true

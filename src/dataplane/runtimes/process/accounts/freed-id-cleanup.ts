@@ -8,7 +8,7 @@ import fs from 'node:fs'
 import { promisify } from 'node:util'
 import { Scope } from '../../../../platform/async/time-limit.ts'
 import { publicFolders } from '../processes/confinement.ts'
-import { releaseUsedIds, usedIds, whileLooking } from './reservations.ts'
+import { freedIds, releaseFreedIds, withCleanupLock } from './reservations.ts'
 
 const exec = promisify(execFile)
 
@@ -19,31 +19,31 @@ const RETRY_MS = 600_000
 const IDLE = 'ionice -c 3 -p $$ 2>/dev/null; exec nice -n 19 "$@"'
 
 /** kind → option of ipcrm, column of its id in /proc/sysvipc */
-const SYSTEM_V = { shm: '-m', msg: '-q', sem: '-s' }
+const IPCRM_OPTIONS = { shm: '-m', msg: '-q', sem: '-s' }
 
-export class LeftBehind {
+export class FreedIdCleanup {
   readonly #closing = new AbortController()
-  #looking: Promise<void> | null = null
+  #running: Promise<void> | null = null
   #retry: NodeJS.Timeout | undefined
 
   /** Looks at all freed ids, unless that is being done. Resolves when it has been. Never rejects. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look()
+  run(): Promise<void> {
+    this.#running ??= this.#clean()
       .catch(() => undefined)
       .then(() => {
-        this.#looking = null
-        if (!this.#closing.signal.aborted) this.#lookAgain()
+        this.#running = null
+        if (!this.#closing.signal.aborted) this.#scheduleRetry()
       })
-    return this.#looking
+    return this.#running
   }
 
   /** Resolves after a look at all ids that are freed now. Rejects with the signal's reason; the look goes on then. */
-  async looked(signal: AbortSignal): Promise<void> {
+  async runAll(signal: AbortSignal): Promise<void> {
     const scope = new Scope(signal)
     try {
       // one that is under way may have begun before an id was freed
-      if (this.#looking) await scope.unlessAborted(this.#looking)
-      await scope.unlessAborted(this.look())
+      if (this.#running) await scope.unlessAborted(this.#running)
+      await scope.unlessAborted(this.run())
     } finally {
       scope.end()
     }
@@ -54,32 +54,32 @@ export class LeftBehind {
     this.#closing.abort()
   }
 
-  async #look(): Promise<void> {
+  async #clean(): Promise<void> {
     const { signal } = this.#closing
-    if (signal.aborted || usedIds().length === 0) return
-    await whileLooking(async () => {
-      const uids = usedIds()
-      const left = await removeLeftBehind(uids, signal)
-      await releaseUsedIds(uids.filter((uid) => !left.has(uid)))
+    if (signal.aborted || freedIds().length === 0) return
+    await withCleanupLock(async () => {
+      const uids = freedIds()
+      const left = await removeFilesOf(uids, signal)
+      await releaseFreedIds(uids.filter((uid) => !left.has(uid)))
     }, signal)
   }
 
-  #lookAgain(): void {
+  #scheduleRetry(): void {
     clearTimeout(this.#retry)
-    if (usedIds().length === 0) return
-    this.#retry = setTimeout(() => void this.look(), RETRY_MS)
+    if (freedIds().length === 0) return
+    this.#retry = setTimeout(() => void this.run(), RETRY_MS)
     this.#retry.unref()
   }
 }
 
 /** Removes what these ids have there. Gives those of which something can't be removed. */
-async function removeLeftBehind(uids: readonly number[], signal: AbortSignal): Promise<Set<number>> {
+async function removeFilesOf(uids: readonly number[], signal: AbortSignal): Promise<Set<number>> {
   if (uids.length === 0) return new Set()
-  for (const { kind, id, uid } of systemV())
-    if (uids.includes(uid)) await exec('ipcrm', [SYSTEM_V[kind], id]).catch(() => undefined)
+  for (const { kind, id, uid } of systemVObjects())
+    if (uids.includes(uid)) await exec('ipcrm', [IPCRM_OPTIONS[kind], id]).catch(() => undefined)
   const theirs = uids.flatMap((uid) => ['-o', '-uid', String(uid)])
   const stays = await find(['-depth', '(', '-false', ...theirs, ')', '!', '-delete', '-printf', '%U\\n'], signal)
-  return new Set([...stays.split('\n').filter(Boolean).map(Number), ...systemV().map(({ uid }) => uid)])
+  return new Set([...stays.split('\n').filter(Boolean).map(Number), ...systemVObjects().map(({ uid }) => uid)])
 }
 
 /** `-xdev`: what is mounted below is among the public folders, or is nobody's to write to. */
@@ -96,8 +96,8 @@ async function find(expression: string[], signal: AbortSignal): Promise<string> 
   }
 }
 
-function systemV(): { kind: keyof typeof SYSTEM_V; id: string; uid: number }[] {
-  return (Object.keys(SYSTEM_V) as (keyof typeof SYSTEM_V)[]).flatMap((kind) => {
+function systemVObjects(): { kind: keyof typeof IPCRM_OPTIONS; id: string; uid: number }[] {
+  return (Object.keys(IPCRM_OPTIONS) as (keyof typeof IPCRM_OPTIONS)[]).flatMap((kind) => {
     const file = `/proc/sysvipc/${kind}`
     const [head = '', ...lines] = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').trim().split('\n') : []
     const columns = head.trim().split(/\s+/)

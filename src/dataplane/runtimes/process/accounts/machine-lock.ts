@@ -5,16 +5,16 @@ import { spawn } from 'node:child_process'
 import { within } from '../../../../platform/async/time-limit.ts'
 
 /** so long somebody else may have it */
-const WAIT_MS = 90_000
+const MAX_WAIT_MS = 90_000
 /** ms in which it is got when nobody has it, on a machine that is busy */
-const NO_WAIT_MS = 1500
+const WAIT_NOTICE_MS = 1500
 
 /** It can't be had: not in time, or not at all, as on a file system that knows no locks. */
 export class LockError extends Error {}
 
 export interface LockOptions {
   /** how long it is waited for */
-  ms?: number
+  maxWaitMs?: number
   /** ends the wait */
   signal?: AbortSignal
   /** called when somebody else has it for a while */
@@ -22,10 +22,10 @@ export interface LockOptions {
 }
 
 /** Runs `work` while nobody else has the lock. Throws LockError, or the signal's reason when that aborts before. */
-export async function locked<T>(
+export async function withMachineLock<T>(
   file: string,
   work: () => Promise<T>,
-  { ms = WAIT_MS, signal, onWait }: LockOptions = {},
+  { maxWaitMs = MAX_WAIT_MS, signal, onWait }: LockOptions = {},
 ): Promise<T> {
   // it has the lock until it can read to the end of its input: when we close it, or die
   const holder = spawn('flock', [file, 'sh', '-c', 'echo; read -r _'], { stdio: ['pipe', 'pipe', 'ignore'] })
@@ -36,9 +36,9 @@ export async function locked<T>(
   })
   const stop = () => holder.kill()
   signal?.addEventListener('abort', stop)
-  const waits = setTimeout(() => onWait?.(), NO_WAIT_MS)
+  const waits = setTimeout(() => onWait?.(), WAIT_NOTICE_MS)
   try {
-    const had = await within(ms, got)
+    const had = await within(maxWaitMs, got)
     clearTimeout(waits)
     signal?.throwIfAborted()
     if (!had) throw new LockError(`The lock ${file} can't be had`)

@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { StepFailure } from '../../../output/step-failure.ts'
 import { processesByUser } from '../processes/proc.ts'
-import { locked } from './machine-lock.ts'
+import { withMachineLock } from './machine-lock.ts'
 import type { UidRange } from './uid-range.ts'
 
 const FOLDER = '/var/lib/pilothouse/uids'
@@ -60,7 +60,7 @@ export function reservedBy(dataDir: string): Map<string, number[]> {
 }
 
 /** No id of the range is free; ids that were used may be, once somebody has looked at them. */
-export class NoFreeIds extends StepFailure {}
+export class NoFreeIdsError extends StepFailure {}
 
 /**
  * The deployment's ids; its folder has to be there. `isPrivate`: its code runs with public folders of its own. Throws
@@ -83,7 +83,7 @@ export async function reserveIds(owner: Owner, range: UidRange, isPrivate: boole
       now.delete(uid)
     }
     // an id that nobody has used needs no look
-    const next = freeIds(range, (uid) => !now.has(uid) && !running.has(uid) && !isSomebodys(uid))
+    const next = freeIds(range, (uid) => !now.has(uid) && !running.has(uid) && !isSystemUser(uid))
     // one of them may have been written before somebody was killed
     const of = (role: keyof Ids) => idOf(owner, role, now) ?? next()
     const ids: Ids = { code: of('code'), network: of('network') }
@@ -102,29 +102,29 @@ async function markAsShared(owner: Owner, uid: number): Promise<void> {
 
 /** Gives back those ids of the deployment of which nothing can be left. False: the others have to be looked at. */
 export function releaseIds(owner: Owner): boolean {
-  const its = [...readEntries()].filter(([, entry]) => isOf(entry, owner))
+  const its = [...readEntries()].filter(([, entry]) => belongsTo(entry, owner))
   for (const [uid, { isPrivate }] of its) if (isPrivate) fs.rmSync(fileOf(uid), { force: true })
   return its.every(([, { isPrivate }]) => isPrivate)
 }
 
 /** Ids whose deployment is gone, and of which something may be left. */
-export function usedIds(): number[] {
+export function freedIds(): number[] {
   return [...readEntries()].flatMap(([uid, entry]) => (isGone(entry) && !entry.isPrivate ? [uid] : []))
 }
 
 /** Gives back those of these ids that still are nobody's: nothing of them is left. */
-export function releaseUsedIds(uids: readonly number[]): Promise<void> {
+export function releaseFreedIds(uids: readonly number[]): Promise<void> {
   return withLock(async () => {
-    const [running, used] = [processesByUser(), usedIds()]
+    const [running, used] = [processesByUser(), freedIds()]
     for (const uid of uids) if (used.includes(uid) && !running.has(uid)) fs.rmSync(fileOf(uid), { force: true })
   })
 }
 
-const withLock = <T>(work: () => Promise<T>): Promise<T> => locked(path.join(FOLDER, '.lock'), work)
+const withLock = <T>(work: () => Promise<T>): Promise<T> => withMachineLock(path.join(FOLDER, '.lock'), work)
 
 /** Runs `work` while no other server of this machine looks. Rejects as `locked`. */
-export const whileLooking = (work: () => Promise<void>, signal: AbortSignal): Promise<void> =>
-  locked(path.join(FOLDER, '.look'), work, { signal })
+export const withCleanupLock = (work: () => Promise<void>, signal: AbortSignal): Promise<void> =>
+  withMachineLock(path.join(FOLDER, '.look'), work, { signal })
 
 const fileOf = (uid: number) => path.join(FOLDER, String(uid))
 
@@ -156,13 +156,13 @@ function write(uid: number, entry: Entry): void {
   fs.renameSync(draft, fileOf(uid))
 }
 
-const isOf = (entry: Entry, { dataDir, deploymentId }: Owner): boolean =>
+const belongsTo = (entry: Entry, { dataDir, deploymentId }: Owner): boolean =>
   entry.dataDir === dataDir && entry.deploymentId === deploymentId
 
 const isGone = ({ dataDir, folder }: Entry): boolean => !fs.existsSync(dataDir) || !fs.existsSync(folder)
 
 function idOf(owner: Owner, role: keyof Ids, entries: Map<number, Entry>): number | undefined {
-  return [...entries].find(([, entry]) => isOf(entry, owner) && entry.role === role)?.[0]
+  return [...entries].find(([, entry]) => belongsTo(entry, owner) && entry.role === role)?.[0]
 }
 
 function idsOf(owner: Owner, entries: Map<number, Entry>): Ids | null {
@@ -175,7 +175,7 @@ function freeIds({ low, high }: UidRange, isFree: (uid: number) => boolean): () 
   let at = low
   return () => {
     while (at <= high) if (isFree(at++)) return at - 1
-    throw new NoFreeIds(
+    throw new NoFreeIdsError(
       'PROVISION_FAILED',
       `No user ids between ${low} and ${high} are free for this deployment: widen APP_UID_RANGE or delete a deployment.`,
     )
@@ -183,7 +183,7 @@ function freeIds({ low, high }: UidRange, isFree: (uid: number) => boolean): () 
 }
 
 /** Whether the system knows somebody by this number. */
-function isSomebodys(uid: number): boolean {
+function isSystemUser(uid: number): boolean {
   try {
     execFileSync('id', ['--', String(uid)], { stdio: 'ignore' })
     return true

@@ -33,7 +33,7 @@ const PROGRAMS = ['flock', 'find', 'setpriv']
  * The ids for deployments, or why there are none for them. Null: this is not root, which says it all. Throws for a range
  * that somebody has named and that is not there.
  */
-export function uidRange(setting: UidRangeSetting): { range: UidRange } | { without: string } | null {
+export function findUidRange(setting: UidRangeSetting): { range: UidRange } | { without: string } | null {
   if (process.getuid?.() !== 0) return null
   if (setting === 'off') return { without: 'APP_UID_RANGE is off' }
   if (process.platform !== 'linux') return { without: 'accounts of their own are for Linux' }
@@ -48,7 +48,7 @@ export function uidRange(setting: UidRangeSetting): { range: UidRange } | { with
   if (!range) return { without: 'this container has too few user ids (/proc/self/uid_map): name some in APP_UID_RANGE' }
   const missing = missingCapabilities(fs.readFileSync('/proc/self/status', 'utf8'))
   if (missing.length > 0) return { without: `this root lacks ${missing.map((name) => `CAP_${name}`).join(', ')}` }
-  const program = PROGRAMS.find((name) => !isThereProgram(name))
+  const program = PROGRAMS.find((name) => !hasProgram(name))
   return program ? { without: `the program ${program} is missing` } : { range }
 }
 
@@ -72,7 +72,7 @@ export function missingCapabilities(status: string): string[] {
   return Object.entries(CAPABILITIES).flatMap(([name, bit]) => (effective & (1n << BigInt(bit)) ? [] : [name]))
 }
 
-function isThereProgram(name: string): boolean {
+function hasProgram(name: string): boolean {
   try {
     execFileSync('/bin/sh', ['-c', 'command -v "$1"', 'sh', name], { stdio: 'ignore' })
     return true

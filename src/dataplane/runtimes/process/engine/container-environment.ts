@@ -7,34 +7,34 @@
 import { StepFailure } from '../../../output/step-failure.ts'
 
 /** engines stop at lines of 64 KiB */
-const LONGEST_LINE = 60_000
+const MAX_LINE_BYTES = 60_000
 
 /** What the engine's client, its helpers or the loader of either obey: no secret may come to stand there. */
-const OBEYED =
+const CLIENT_VARIABLES =
   /^(LD_|GO|DOCKER_|CONTAINER|PODMAN|XDG_|DBUS_|BUILDAH_|STORAGE_|REGISTRY_|REGISTRIES_|SSL_|TMPDIR$|PATH$|HOME$|PORT$|_|NOTIFY_|LISTEN_|MALLOC_|GCONV_|LOCPATH$|NLSPATH$|BASH|ENV$|IFS$|SHELL|PS4$|LC_|LANG|(ALL|HTTPS?|NO)_PROXY$)/i
 
 export interface ContainerEnvironment {
   /** text of the file */
   file: string
   /** what goes by the client's own environment */
-  client: Record<string, string>
+  clientEnv: Record<string, string>
 }
 
 /** Throws StepFailure for a value that neither way can carry. */
 export function containerEnvironment(variables: Record<string, string>): ContainerEnvironment {
   const lines: string[] = []
-  const client: Record<string, string> = {}
+  const clientEnv: Record<string, string> = {}
   for (const [name, value] of Object.entries(variables)) {
-    if (!/[\r\n]/.test(value) && Buffer.byteLength(value) < LONGEST_LINE) {
+    if (!/[\r\n]/.test(value) && Buffer.byteLength(value) < MAX_LINE_BYTES) {
       lines.push(`${name}=${value}\n`)
       continue
     }
-    if (OBEYED.test(name))
+    if (CLIENT_VARIABLES.test(name))
       throw new StepFailure(
         'CONFIG_INVALID',
         `The secret ${name} has line breaks or is very long, which a container can't be given under this name: rename it.`,
       )
-    client[name] = value
+    clientEnv[name] = value
   }
-  return { file: lines.join(''), client }
+  return { file: lines.join(''), clientEnv }
 }

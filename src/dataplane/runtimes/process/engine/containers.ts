@@ -9,9 +9,9 @@ import path from 'node:path'
 import { limited } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import type { AppLayout } from '../processes/layout.ts'
-import { type Engine, type EngineOptions, engineFinder, type FindEngine, linesOf } from './engine.ts'
+import { createEngineFinder, type Engine, type EngineOptions, type FindEngine, runEngine } from './engine.ts'
 
-const REMOVE_MS = 30_000
+const ENGINE_TIMEOUT_MS = 30_000
 const never = new AbortController().signal
 
 export interface ContainersOptions extends EngineOptions {
@@ -21,7 +21,7 @@ export interface ContainersOptions extends EngineOptions {
 }
 
 /** A container that may be started. */
-export interface Noted {
+export interface PlannedContainer {
   name: string
   labels: string[]
   /** where its environment may be written, for the server's account only */
@@ -36,7 +36,7 @@ export class Containers {
   readonly #server: string
 
   constructor(options: ContainersOptions) {
-    this.engine = engineFinder(options)
+    this.engine = createEngineFinder(options)
     this.#app = options.app
     this.folder = path.join(options.dataDir, 'containers')
     fs.mkdirSync(this.folder, { recursive: true, mode: 0o700 })
@@ -44,7 +44,7 @@ export class Containers {
   }
 
   /** Notes the container of one deploy of a revision, before it is started. Can be repeated. */
-  note(deploymentId: string, { id, attempt }: { id: string; attempt: number }): Noted {
+  plan(deploymentId: string, { id, attempt }: { id: string; attempt: number }): PlannedContainer {
     const number = createHash('sha256').update(`${id}.${attempt}`).digest('hex').slice(0, 8)
     const name = `pilothouse-${deploymentId}-${number}`
     const folder = this.#notes(deploymentId)
@@ -60,12 +60,12 @@ export class Containers {
   async sweep(deploymentId: string, living: readonly string[] = []): Promise<void> {
     const folder = this.#notes(deploymentId)
     const notes = fs.existsSync(folder) ? fs.readdirSync(folder) : []
-    const left = notes.filter((note) => !living.includes(path.basename(note, '.env')))
+    const left = notes.filter((plan) => !living.includes(path.basename(plan, '.env')))
     if (left.length === 0) return
     const engine = await this.engine(never)
     const labels = this.#labels(deploymentId)
-    const names = (await listed(engine, labels)).filter((name) => !living.includes(name))
-    if (!(await removed(engine, names, labels)))
+    const names = (await listContainers(engine, labels)).filter((name) => !living.includes(name))
+    if (!(await removeContainers(engine, names, labels)))
       throw new StepFailure(
         'TEARDOWN_FAILED',
         `Containers of this deployment could not be removed: remove ${names.join(', ')} by hand.`,
@@ -83,10 +83,10 @@ export class Containers {
 }
 
 /** Names of all containers with these labels, running or not. */
-async function listed(engine: Engine, labels: string[]): Promise<string[]> {
+async function listContainers(engine: Engine, labels: string[]): Promise<string[]> {
   const filters = labels.flatMap((label) => ['--filter', `label=${label}`])
-  const { ok, lines } = await limited(REMOVE_MS, never, (inTime) =>
-    linesOf(engine, ['ps', '--all', ...filters, '--format', '{{.Names}}'], inTime),
+  const { ok, lines } = await limited(ENGINE_TIMEOUT_MS, never, (inTime) =>
+    runEngine(engine, ['ps', '--all', ...filters, '--format', '{{.Names}}'], inTime),
   )
   if (!ok)
     throw new StepFailure(
@@ -97,10 +97,10 @@ async function listed(engine: Engine, labels: string[]): Promise<string[]> {
 }
 
 /** Removes these containers, also running ones; whether they are gone. */
-async function removed(engine: Engine, names: string[], labels: string[]): Promise<boolean> {
+async function removeContainers(engine: Engine, names: string[], labels: string[]): Promise<boolean> {
   // engines differ in what they make of one that is gone already, so what they say does not count, but what is there
   if (names.length > 0)
-    await limited(REMOVE_MS, never, (inTime) => linesOf(engine, ['rm', '--force', ...names], inTime))
-  const there = new Set(await listed(engine, labels))
+    await limited(ENGINE_TIMEOUT_MS, never, (inTime) => runEngine(engine, ['rm', '--force', ...names], inTime))
+  const there = new Set(await listContainers(engine, labels))
   return names.every((name) => !there.has(name))
 }

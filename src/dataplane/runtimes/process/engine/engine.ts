@@ -4,7 +4,7 @@
  */
 import { limited } from '../../../../platform/async/time-limit.ts'
 import type { OnLine } from '../../../output/lines.ts'
-import { HIDES_NOTHING, type Mask } from '../../../output/mask.ts'
+import { EMPTY_MASK, type Mask } from '../../../output/mask.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import { type Exit, runGroup } from '../processes/process-group.ts'
 import type { Reaper } from '../processes/reaper.ts'
@@ -13,13 +13,13 @@ export type EngineName = 'podman' | 'docker'
 
 export interface EngineOptions {
   reaper: Reaper
-  wanted: 'auto' | EngineName | 'none'
+  engine: 'auto' | EngineName | 'none'
   /** of the server's own environment, what an engine needs; PATH among it */
   env: Record<string, string>
   /** what an engine that works lacks for what it is to do, in words; null: nothing */
-  lacks?: (engine: Engine, signal: AbortSignal) => Promise<string | null>
+  check?: (engine: Engine, signal: AbortSignal) => Promise<string | null>
   /** what is thrown when none works; `problems`: of each, in words */
-  lacking?: (problems: string) => StepFailure
+  noEngine?: (problems: string) => StepFailure
 }
 
 export interface Engine {
@@ -28,7 +28,7 @@ export interface Engine {
   /** folder of its images, on its own machine */
   storage: string
   /** what it can hold a container to */
-  limits: { cpu: boolean; memory: boolean; processes: boolean }
+  supports: { cpu: boolean; memory: boolean; processes: boolean }
   /** Runs its command line to its end; `mask` hides in what it prints. A signal that aborts ends it, then the reason is thrown. */
   run(args: string[], onLine: OnLine, signal: AbortSignal, mask?: Mask): Promise<Exit>
 }
@@ -43,13 +43,19 @@ const PROBES: Record<EngineName, string> = {
     'works {{.ServerVersion}} {{if .CPUCfsQuota}}cpu{{end}} {{if .MemoryLimit}}memory{{end}} {{if .PidsLimit}}pids{{end}} in:{{.DockerRootDir}}',
 }
 const PROBE_MS = 20_000
-const KEPT_MS = 60_000
+const CACHE_MS = 60_000
 
-export function engineFinder({ reaper, wanted, env, lacks, lacking = cantRun }: EngineOptions): FindEngine {
+export function createEngineFinder({
+  reaper,
+  engine: choice,
+  env,
+  check,
+  noEngine = noEngineWorks,
+}: EngineOptions): FindEngine {
   let found: { engine: Engine; until: number } | null = null
 
   async function probe(name: EngineName, signal: AbortSignal): Promise<Engine | string> {
-    const run: Engine['run'] = (args, onLine, stop, mask = HIDES_NOTHING) =>
+    const run: Engine['run'] = (args, onLine, stop, mask = EMPTY_MASK) =>
       runGroup(reaper, { command: name, args, cwd: '/', env, account: null, mask }, onLine, stop)
     const lines: string[] = []
     try {
@@ -63,9 +69,9 @@ export function engineFinder({ reaper, wanted, env, lacks, lacking = cantRun }: 
         return `${name} does not work: ${lines.at(-1)?.slice(0, 300) ?? 'it says nothing'}`
       const [said = '', storage = ''] = answer.split(/ in:(.*)/)
       const has = (controller: string) => said.split(/[\s[\]]+/).includes(controller)
-      const limits = { cpu: has('cpu'), memory: has('memory'), processes: has('pids') }
-      const engine: Engine = { name, env, storage, run, limits }
-      return (await limited(PROBE_MS, signal, async (inTime) => lacks?.(engine, inTime))) ?? engine
+      const supports = { cpu: has('cpu'), memory: has('memory'), processes: has('pids') }
+      const engine: Engine = { name, env, storage, run, supports }
+      return (await limited(PROBE_MS, signal, async (inTime) => check?.(engine, inTime))) ?? engine
     } catch (error) {
       if (signal.aborted) throw error
       return `${name} does not answer`
@@ -74,22 +80,22 @@ export function engineFinder({ reaper, wanted, env, lacks, lacking = cantRun }: 
 
   return async (signal) => {
     if (found && found.until > performance.now()) return found.engine
-    const names: EngineName[] = wanted === 'auto' ? ['podman', 'docker'] : wanted === 'none' ? [] : [wanted]
+    const names: EngineName[] = choice === 'auto' ? ['podman', 'docker'] : choice === 'none' ? [] : [choice]
     const problems: string[] = []
     for (const name of names) {
       const engine = await probe(name, signal)
       if (typeof engine !== 'string') {
-        found = { engine, until: performance.now() + KEPT_MS }
+        found = { engine, until: performance.now() + CACHE_MS }
         return engine
       }
       problems.push(engine)
     }
     found = null
-    throw lacking(problems.join('; '))
+    throw noEngine(problems.join('; '))
   }
 }
 
-const cantRun = (problems: string): StepFailure =>
+const noEngineWorks = (problems: string): StepFailure =>
   new StepFailure(
     'TOOL_MISSING',
     [
@@ -99,7 +105,7 @@ const cantRun = (problems: string): StepFailure =>
   )
 
 /** What a command of the engine prints, errors among it, and whether it went well. */
-export async function linesOf(
+export async function runEngine(
   engine: Engine,
   args: string[],
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 /** Image references: what people write, made into what every engine understands alike. */
 import { StepFailure } from '../../../output/step-failure.ts'
 
-export interface Reference {
+export interface ImageReference {
   /** with its registry, always */
   full: string
   /** host of the registry, with its port if it has one */
@@ -13,7 +13,7 @@ export interface Reference {
 const SHAPE = /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/
 
 /** A name without a registry is one of docker.io, as in a cluster. Of tag and digest together the digest counts. */
-export function referenceOf(imageUri: string | null): Reference {
+export function parseImageReference(imageUri: string | null): ImageReference {
   if (!imageUri || !SHAPE.test(imageUri))
     throw new StepFailure('CONFIG_INVALID', 'This revision names no image that could be run.')
   const [first, ...rest] = imageUri.split('/')
@@ -27,7 +27,7 @@ export function referenceOf(imageUri: string | null): Reference {
 }
 
 /** What the image says of its version: its tag, else its digest, asked for or pulled. */
-export function imageVersionOf(imageUri: string | null, digest: string | null): string | undefined {
+export function imageVersion(imageUri: string | null, digest: string | null): string | undefined {
   const [name = '', asked] = (imageUri ?? '').split('@', 2)
   // a port of the registry is no tag
   return /:([^:/]+)$/.exec(name)?.[1] ?? asked ?? digest ?? undefined

@@ -6,14 +6,14 @@ import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Credentials } from '../../../build/source-access.ts'
-import { dockerFolder, linkDockerFolder, readSettings } from './docker-config.ts'
+import { dockerConfigFolder, linkDockerConfig, readDockerConfig } from './docker-config.ts'
 import type { Engine } from './engine.ts'
 
 /** docker's own registry is known by an older name to docker, by its present one to podman */
 const DOCKER_HUB = ['docker.io', 'https://index.docker.io/v1/']
 
 /** Calls `work` with what has to stand before and after the word `pull`. The file is gone when it is over. */
-export async function withCredentials<T>(
+export async function withPullCredentials<T>(
   folder: string,
   { name, env }: Pick<Engine, 'name' | 'env'>,
   registry: string,
@@ -29,10 +29,10 @@ export async function withCredentials<T>(
   try {
     const auths = Object.fromEntries(hosts.map((host) => [host, { auth }]))
     // its other log-ins are not for this; which daemon it talks to is
-    const docker = name === 'docker' ? dockerFolder(env) : undefined
-    const { currentContext } = docker ? readSettings(path.join(docker, 'config.json')) : {}
+    const docker = name === 'docker' ? dockerConfigFolder(env) : undefined
+    const { currentContext } = docker ? readDockerConfig(path.join(docker, 'config.json')) : {}
     fs.writeFileSync(file, JSON.stringify({ currentContext, auths }), { mode: 0o600 })
-    if (docker) linkDockerFolder(own, env)
+    if (docker) linkDockerConfig(own, env)
     return await (name === 'podman' ? work([], ['--authfile', file]) : work(['--config', own], []))
   } finally {
     fs.rmSync(own, { recursive: true, force: true })

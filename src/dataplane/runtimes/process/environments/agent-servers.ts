@@ -11,22 +11,22 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { Limit } from '../../../../platform/async/limit.ts'
 import type { ArtifactManifest } from '../../../build/build.ts'
-import { withoutPasswords } from '../../../build/plan/describe-plan.ts'
+import { hidePasswords } from '../../../build/plan/describe-plan.ts'
 import type { CommandExit } from '../../../build/run-command.ts'
-import { type OnLine, Tail } from '../../../output/lines.ts'
+import { type OnLine, OutputTail } from '../../../output/lines.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
-import { LockError, locked } from '../accounts/machine-lock.ts'
-import type { Host } from '../machine/machine.ts'
+import { LockError, withMachineLock } from '../accounts/machine-lock.ts'
+import type { Machine } from '../machine/machine.ts'
 import type { Layout } from '../processes/layout.ts'
 import { sealTree } from '../processes/seal-tree.ts'
 import { inPath } from '../processes/toolchain.ts'
-import { removeAll } from '../processes/untrusted-trees.ts'
+import { removeTrees } from '../processes/untrusted-trees.ts'
 import type { Python } from './find-python.ts'
 
 const exec = promisify(execFile)
 
-export interface ServerRequest {
-  host: { layout: Pick<Layout, 'agentServers'>; accounts: Pick<Host['accounts'], 'shared'>; searchPath: string }
+export interface AgentServerRequest {
+  machine: { layout: Pick<Layout, 'agentServers'>; accounts: Pick<Machine['accounts'], 'shared'>; searchPath: string }
   /** npm specs or pip requirements */
   packages: string[]
   /** null: it is Node's */
@@ -40,12 +40,12 @@ export interface ServerRequest {
 }
 
 /** one of each at a time; others wait for it and then find it */
-const turns = new Map<string, Limit>()
+const installLimits = new Map<string, Limit>()
 /** what is younger may be about to be used by a build, in ms */
-const UNUSED_MS = 2 * 3_600_000
+const MIN_UNUSED_MS = 2 * 3_600_000
 
 /** of an installation by another server; the deadline of the build ends the wait before */
-const LONGEST_MS = 24 * 3_600_000
+const MAX_INSTALL_WAIT_MS = 24 * 3_600_000
 
 /** Absolute, where `name` of an artifact is; null: it is not (any more). */
 export function agentServerFolder({ agentServers }: Pick<Layout, 'agentServers'>, name: string): string | null {
@@ -54,18 +54,18 @@ export function agentServerFolder({ agentServers }: Pick<Layout, 'agentServers'>
 }
 
 /** `<what>/<id>`, for the artifact. Installs it unless it is there. Throws StepFailure with what the installer said. */
-export async function agentServer(request: ServerRequest): Promise<string> {
-  const { host, packages, python, log, signal } = request
+export async function ensureAgentServer(request: AgentServerRequest): Promise<string> {
+  const { machine, packages, python, log, signal } = request
   const language = python ? `${python.program} ${python.version}` : `node ${process.version}`
   const what = createHash('sha256')
     .update(JSON.stringify([language, packages]))
     .digest('hex')
     .slice(0, 16)
-  const folder = path.join(host.layout.agentServers, what)
-  const turn = turns.get(folder) ?? new Limit(1)
-  turns.set(folder, turn)
+  const folder = path.join(machine.layout.agentServers, what)
+  const turn = installLimits.get(folder) ?? new Limit(1)
+  installLimits.set(folder, turn)
   const waits = () => log('Waiting for another build, which installs the same agent server')
-  const id = await turn.run(signal, async () => current(folder) ?? (await installAlone(request, folder)), waits)
+  const id = await turn.run(signal, async () => currentId(folder) ?? (await installUnderLock(request, folder)), waits)
   const now = new Date()
   // says that it is in use; of a build that is under way nothing else does
   fs.utimesSync(path.join(folder, id), now, now)
@@ -73,7 +73,7 @@ export async function agentServer(request: ServerRequest): Promise<string> {
 }
 
 /** The id of the one that is whole; null: there is none. */
-function current(folder: string): string | null {
+function currentId(folder: string): string | null {
   try {
     const id = fs.readFileSync(path.join(folder, 'current'), 'utf8')
     return fs.existsSync(path.join(folder, id)) ? id : null
@@ -83,25 +83,25 @@ function current(folder: string): string | null {
 }
 
 /** Another server of this machine may be at it, or have been. Where there are no locks both install it, and both are whole. */
-async function installAlone(request: ServerRequest, folder: string): Promise<string> {
-  const { host, signal, log } = request
-  const work = async () => current(folder) ?? (await install(request, folder))
-  if (!inPath(host.searchPath, 'flock')) return work()
+async function installUnderLock(request: AgentServerRequest, folder: string): Promise<string> {
+  const { machine, signal, log } = request
+  const work = async () => currentId(folder) ?? (await install(request, folder))
+  if (!inPath(machine.searchPath, 'flock')) return work()
   const lock = `${folder}.lock`
   // what runs under an account of a deployment must not be able to take it
   fs.closeSync(fs.openSync(lock, 'a', 0o600))
   const now = new Date()
   fs.utimesSync(lock, now, now)
   const onWait = () => log('Waiting for another server of this machine, which installs the same agent server')
-  return locked(lock, work, { ms: LONGEST_MS, signal, onWait }).catch((error) => {
+  return withMachineLock(lock, work, { maxWaitMs: MAX_INSTALL_WAIT_MS, signal, onWait }).catch((error) => {
     if (error instanceof LockError) return work()
     throw error
   })
 }
 
-async function install(request: ServerRequest, folder: string): Promise<string> {
-  const { host, packages, python, signal } = request
-  const account = host.accounts.shared
+async function install(request: AgentServerRequest, folder: string): Promise<string> {
+  const { machine, packages, python, signal } = request
+  const account = machine.accounts.shared
   const id = randomUUID().replaceAll('-', '').slice(0, 8)
   const own = path.join(folder, id)
   const [files, home] = [path.join(own, 'files'), path.join(own, 'home')]
@@ -111,11 +111,11 @@ async function install(request: ServerRequest, folder: string): Promise<string> 
       fs.mkdirSync(its, { mode: 0o700 })
       if (account) fs.chownSync(its, account.uid, account.gid)
     }
-    if (python) await perform(request, [python.program, '-m', 'venv', files], [], home)
+    if (python) await runInstaller(request, [python.program, '-m', 'venv', files], [], home)
     const installer = python
       ? [path.join(files, 'bin/python'), '-m', 'pip', 'install']
       : ['npm', 'install', '--prefix', files]
-    await perform(request, installer, packages, home)
+    await runInstaller(request, installer, packages, home)
     signal.throwIfAborted()
     await sealTree(files, account)
     await exec('chmod', ['-R', 'a+rX', '--', files])
@@ -125,27 +125,32 @@ async function install(request: ServerRequest, folder: string): Promise<string> 
     fs.writeFileSync(named, id)
     fs.renameSync(named, path.join(folder, 'current'))
   } catch (error) {
-    await removeAll(own)
+    await removeTrees(own)
     throw error
   }
-  await removeAll(home)
+  await removeTrees(home)
   return id
 }
 
 /** `packages`: what it installs; none: it only prepares that. */
-async function perform(request: ServerRequest, command: string[], packages: string[], home: string): Promise<void> {
-  const { host, python, env, run, log } = request
-  const shown = withoutPasswords(`${python ? 'pip' : 'npm'} install ${packages.join(' ')}`)
+async function runInstaller(
+  request: AgentServerRequest,
+  command: string[],
+  packages: string[],
+  home: string,
+): Promise<void> {
+  const { machine, python, env, run, log } = request
+  const shown = hidePasswords(`${python ? 'pip' : 'npm'} install ${packages.join(' ')}`)
   if (packages.length > 0) log(`$ ${shown}`)
-  const tail = new Tail(10, /^(npm (error|ERR!) +\S|ERROR: )/)
-  const variables = { ...env, PATH: host.searchPath, HOME: home, TMPDIR: home }
+  const tail = new OutputTail(10, /^(npm (error|ERR!) +\S|ERROR: )/)
+  const variables = { ...env, PATH: machine.searchPath, HOME: home, TMPDIR: home }
   const exit = await run([...command, ...packages], home, variables, (line) => tail.add(line))
   if (exit.code === 0) return
   const what = packages.length > 0 ? `"${shown}"` : 'python3 -m venv'
   const setting = `AGENT_SERVER_${python ? 'PYTHON' : 'NODE'}`
   throw new StepFailure(
     'INSTALL_FAILED',
-    tail.under(
+    tail.appendTo(
       `The agent server could not be installed by ${what}: the build log has its output. The operator may have to mend ${setting}.`,
     ),
   )
@@ -153,16 +158,18 @@ async function perform(request: ServerRequest, command: string[], packages: stri
 
 /** Removes those that no artifact of this DATA_DIR is started with, and what broken tries have left. */
 export async function pruneAgentServers({ agentServers, apps, app }: Layout): Promise<void> {
-  const all = names(agentServers).flatMap((what) => names(path.join(agentServers, what)).map((id) => `${what}/${id}`))
+  const all = listFolder(agentServers).flatMap((what) =>
+    listFolder(path.join(agentServers, what)).map((id) => `${what}/${id}`),
+  )
   removeEmpty(agentServers)
   const old = all.filter((name) => !name.endsWith('/current') && isOld(path.join(agentServers, name)))
   if (old.length === 0) return
   const used = new Set<string | null>()
-  for (const deploymentId of names(apps)) {
+  for (const deploymentId of listFolder(apps)) {
     const { artifacts } = app(deploymentId)
-    for (const name of names(artifacts)) used.add(serverOf(path.join(artifacts, name, 'artifact.json')))
+    for (const name of listFolder(artifacts)) used.add(agentServerOf(path.join(artifacts, name, 'artifact.json')))
   }
-  await removeAll(...old.filter((name) => !used.has(name)).map((name) => path.join(agentServers, name)))
+  await removeTrees(...old.filter((name) => !used.has(name)).map((name) => path.join(agentServers, name)))
 }
 
 /**
@@ -170,12 +177,12 @@ export async function pruneAgentServers({ agentServers, apps, app }: Layout): Pr
  * whoever comes next: both are whole.
  */
 function removeEmpty(agentServers: string): void {
-  for (const name of names(agentServers)) {
+  for (const name of listFolder(agentServers)) {
     const found = path.join(agentServers, name)
     if (!isOld(found)) continue
     if (name.endsWith('.lock')) {
       if (!fs.existsSync(found.slice(0, -'.lock'.length))) fs.rmSync(found, { force: true })
-    } else if (names(found).every((one) => one === 'current')) {
+    } else if (listFolder(found).every((one) => one === 'current')) {
       fs.rmSync(path.join(found, 'current'), { force: true })
       try {
         fs.rmdirSync(found)
@@ -187,7 +194,7 @@ function removeEmpty(agentServers: string): void {
   }
 }
 
-function names(folder: string): string[] {
+function listFolder(folder: string): string[] {
   try {
     return fs.readdirSync(folder)
   } catch {
@@ -195,7 +202,7 @@ function names(folder: string): string[] {
   }
 }
 
-function serverOf(file: string): string | null {
+function agentServerOf(file: string): string | null {
   try {
     return (JSON.parse(fs.readFileSync(file, 'utf8')) as ArtifactManifest).agentServer ?? null
   } catch {
@@ -205,5 +212,5 @@ function serverOf(file: string): string | null {
 
 function isOld(folder: string): boolean {
   const found = fs.lstatSync(folder, { throwIfNoEntry: false })
-  return !!found && Date.now() - found.mtimeMs > UNUSED_MS
+  return !!found && Date.now() - found.mtimeMs > MIN_UNUSED_MS
 }

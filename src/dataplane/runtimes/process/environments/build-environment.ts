@@ -2,20 +2,20 @@
 import path from 'node:path'
 import type { LogLevel } from '../../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
-import type { Prepared } from '../../../build/build.ts'
+import type { PreparedEnvironment } from '../../../build/build.ts'
 import type { NodePlan, PythonPlan } from '../../../build/plan/build-plan.ts'
 import type { RunCommand } from '../../../build/run-command.ts'
-import { type OnLine, Tail } from '../../../output/lines.ts'
+import { type OnLine, OutputTail } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
-import type { Host } from '../machine/machine.ts'
-import { launcher } from '../processes/launcher.ts'
+import type { Machine } from '../machine/machine.ts'
+import { launcherFor } from '../processes/launcher.ts'
 import type { AppLayout } from '../processes/layout.ts'
 import { runGroup } from '../processes/process-group.ts'
-import { agentServer, agentServerFolder } from './agent-servers.ts'
+import { agentServerFolder, ensureAgentServer } from './agent-servers.ts'
 import { FOLLOW_SOURCE } from './editable-installs.ts'
 import { findPython, type Python } from './find-python.ts'
-import { newEnvironment, sealEnvironment, variablesOf } from './virtual-environment.ts'
+import { createEnvironment, environmentVariables, sealEnvironment } from './virtual-environment.ts'
 
 /**
  * Adds an agent server's packages and programs to a deployment's virtual environment, after its own: the server runs with the
@@ -42,8 +42,8 @@ for name in sorted(os.listdir(programs)):
         os.chmod(target, 0o755)
 `
 
-interface Around {
-  host: Host
+interface BuildContext {
+  machine: Machine
   app: AppLayout
   /** its name */
   artifact: string
@@ -60,7 +60,7 @@ interface Around {
 }
 
 export class BuildEnvironment {
-  readonly #around: Around
+  readonly #context: BuildContext
   readonly #run: RunCommand
   readonly #print: OnLine
   readonly #signal: AbortSignal
@@ -68,51 +68,54 @@ export class BuildEnvironment {
   #server: string | null = null
 
   /** `run` runs a command of the build; `print` gets what a command prints that is not the build's. */
-  constructor(around: Around, run: RunCommand, print: OnLine, signal: AbortSignal) {
-    this.#around = around
+  constructor(around: BuildContext, run: RunCommand, print: OnLine, signal: AbortSignal) {
+    this.#context = around
     this.#run = run
     this.#print = print
     this.#signal = signal
   }
 
   /** Before the first step of a plan. Throws StepFailure. */
-  async prepare(plan: NodePlan | PythonPlan): Promise<Prepared> {
-    const { host, app, artifact, account } = this.#around
-    const python = plan.kind === 'python' ? await findPython(host.searchPath, plan.version) : null
-    this.#compare(plan, python?.version ?? process.versions.node)
-    const name = plan.supplied ? await this.#supply(plan.supplied.packages, python) : null
-    this.#server = name && agentServerFolder(host.layout, name)
+  async prepare(plan: NodePlan | PythonPlan): Promise<PreparedEnvironment> {
+    const { machine, app, artifact, account } = this.#context
+    const python = plan.kind === 'python' ? await findPython(machine.searchPath, plan.version) : null
+    this.#warnOfOtherVersion(plan, python?.version ?? process.versions.node)
+    const name = plan.supplied ? await this.#ensureAgentServer(plan.supplied.packages, python) : null
+    this.#server = name && agentServerFolder(machine.layout, name)
     if (!python) return { env: {}, agentServer: name }
-    const venv = await newEnvironment(app, artifact, account)
+    const venv = await createEnvironment(app, artifact, account)
     this.#venv = venv
     // an installer costs seconds, and there may be nothing to install
     const bare = plan.install.length > 0 && plan.kind === 'python' && plan.manager === 'pip' ? [] : ['--without-pip']
     await this.#mustRun([python.program, '-m', 'venv', ...bare, venv])
     // a .python-version of the tree would have uv replace the environment by one of another Python
-    return { env: { ...variablesOf(venv, host.searchPath), UV_PYTHON: python.version }, agentServer: name }
+    return { env: { ...environmentVariables(venv, machine.searchPath), UV_PYTHON: python.version }, agentServer: name }
   }
 
   /** After the last step: nobody can change it from then on. */
-  async keep(): Promise<void> {
+  async seal(): Promise<void> {
     if (!this.#venv) return
-    await this.#python(this.#venv, FOLLOW_SOURCE, this.#around.tree)
+    await this.#python(this.#venv, FOLLOW_SOURCE, this.#context.tree)
     if (this.#server) await this.#python(this.#venv, SHARE_SERVER, this.#server)
-    await sealEnvironment(this.#venv, this.#around.account)
+    await sealEnvironment(this.#venv, this.#context.account)
   }
 
   /** Says so where the graph configuration file asks for another version than the machine has. */
-  #compare({ kind, version, graphConfig }: NodePlan | PythonPlan, has: string): void {
+  #warnOfOtherVersion({ kind, version, graphConfig }: NodePlan | PythonPlan, has: string): void {
     if (!version || has === version || has.startsWith(`${version}.`)) return
     const name = kind === 'node' ? 'Node' : 'Python'
-    this.#around.log(`"${graphConfig}" asks for ${name} ${version}: this machine has ${has}, which is used.`, 'warning')
+    this.#context.log(
+      `"${graphConfig}" asks for ${name} ${version}: this machine has ${has}, which is used.`,
+      'warning',
+    )
   }
 
-  #supply(packages: string[], python: Python | null): Promise<string> {
-    const { host, env, mask, owner, log } = this.#around
-    const account = host.accounts.shared
+  #ensureAgentServer(packages: string[], python: Python | null): Promise<string> {
+    const { machine, env, mask, owner, log } = this.#context
+    const account = machine.accounts.shared
     const signal = this.#signal
-    return agentServer({
-      host,
+    return ensureAgentServer({
+      machine,
       packages,
       python,
       env,
@@ -124,9 +127,15 @@ export class BuildEnvironment {
           this.#print(shown, line, styles)
         }
         // shared by deployments, as its account is: the ports alone are closed for it
-        const confined = account && { account, confinement: { ...host.confinement, folders: [] }, folder: '' }
-        const own = { account, mask, owner, tagged: true, ...(confined && { launcher: launcher('build', confined) }) }
-        return runGroup(host.reaper, { command: command!, args, cwd, env: variables, ...own }, print, signal)
+        const confined = account && { account, confinement: { ...machine.confinement, folders: [] }, folder: '' }
+        const own = {
+          account,
+          mask,
+          owner,
+          tagged: true,
+          ...(confined && { launcher: launcherFor('build', confined) }),
+        }
+        return runGroup(machine.reaper, { command: command!, args, cwd, env: variables, ...own }, print, signal)
       },
     })
   }
@@ -137,11 +146,11 @@ export class BuildEnvironment {
 
   /** A command of ours, under the account of the build. Throws StepFailure. */
   async #mustRun([command, ...args]: string[]): Promise<void> {
-    const tail = new Tail(10)
-    const { host, app } = this.#around
-    const env = { PATH: host.searchPath, HOME: app.home }
+    const tail = new OutputTail(10)
+    const { machine, app } = this.#context
+    const env = { PATH: machine.searchPath, HOME: app.home }
     const exit = await this.#run({ command: command!, args, cwd: '/', env }, (shown) => tail.add(shown))
     if (exit.code !== 0)
-      throw new StepFailure('INSTALL_FAILED', tail.under('The virtual environment could not be made.'))
+      throw new StepFailure('INSTALL_FAILED', tail.appendTo('The virtual environment could not be made.'))
   }
 }

@@ -8,10 +8,10 @@ import path from 'node:path'
 /** In the environment of an agent whose environment was changed: the absolute root of its tree. */
 export const SOURCE_VARIABLE = 'PILOTHOUSE_SOURCE'
 
-const MARK = 'pilothouse-editable'
+const MARKER_FILE = 'pilothouse-editable'
 
 /** Has `FOLLOW_SOURCE` found something in this environment? */
-export const followsSource = (venv: string): boolean => fs.existsSync(path.join(venv, MARK))
+export const followsSource = (venv: string): boolean => fs.existsSync(path.join(venv, MARKER_FILE))
 
 /**
  * For `python -I -c`, run by the environment's Python; its argument is the tree that was installed from. Build backends name it
@@ -40,5 +40,5 @@ for name in os.listdir(site):
     os.remove(file)
     with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="") as out:
         out.write("\\n".join(changed))
-    open(os.path.join(sys.prefix, "${MARK}"), "w").close()
+    open(os.path.join(sys.prefix, "${MARKER_FILE}"), "w").close()
 `

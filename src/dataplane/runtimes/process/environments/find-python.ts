@@ -15,9 +15,9 @@ export interface Python {
 const exec = promisify(execFile)
 
 /** ms for an answer */
-const ASK_MS = 30_000
+const PROBE_TIMEOUT_MS = 30_000
 /** `venv` may be a package of its own: without `ensurepip` it makes no environment with pip. */
-const ASK = 'import sys\nprint("%d.%d" % sys.version_info[:2])\nimport venv, ensurepip'
+const PROBE = 'import sys\nprint("%d.%d" % sys.version_info[:2])\nimport venv, ensurepip'
 
 /**
  * In PATH, of the version that is `wanted` (`3.12`; null: any) if there is one, else the system's own. Throws StepFailure
@@ -31,10 +31,10 @@ export async function findPython(searchPath: string, wanted: string | null): Pro
       const program = path.join(folder, name)
       if (!fs.existsSync(program)) continue
       try {
-        const { stdout } = await exec(program, ['-I', '-c', ASK], {
+        const { stdout } = await exec(program, ['-I', '-c', PROBE], {
           cwd: '/',
           env: { PATH: searchPath },
-          timeout: ASK_MS,
+          timeout: PROBE_TIMEOUT_MS,
           killSignal: 'SIGKILL',
         })
         return { program: fs.realpathSync(program), version: stdout.trim() }

@@ -8,27 +8,27 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { AppLayout } from '../processes/layout.ts'
-import { sealTree, unlinkFromStores } from '../processes/seal-tree.ts'
-import { removeAll } from '../processes/untrusted-trees.ts'
+import { breakHardLinks, sealTree } from '../processes/seal-tree.ts'
+import { removeTrees } from '../processes/untrusted-trees.ts'
 
 const exec = promisify(execFile)
 
 /** Absolute: the environment of an artifact. */
-export const environmentOf = (app: Pick<AppLayout, 'environments'>, artifact: string): string =>
+export const environmentPath = (app: Pick<AppLayout, 'environments'>, artifact: string): string =>
   path.join(app.environments, artifact, 'venv')
 
 /** An empty folder for the environment, `account`'s (null: ours). One of that name is from a try whose result was never recorded. */
-export async function newEnvironment(app: AppLayout, artifact: string, account: Account | null): Promise<string> {
-  const venv = environmentOf(app, artifact)
-  await removeAll(path.dirname(venv))
+export async function createEnvironment(app: AppLayout, artifact: string, account: Account | null): Promise<string> {
+  const venv = environmentPath(app, artifact)
+  await removeTrees(path.dirname(venv))
   fs.mkdirSync(venv, { recursive: true, mode: 0o700 })
-  pass(path.dirname(venv), account)
+  setPassThrough(path.dirname(venv), account)
   if (account) fs.chownSync(venv, account.uid, account.gid)
   return venv
 }
 
 /** What a program has in its environment to use the virtual one; `searchPath`: PATH behind it. */
-export const variablesOf = (venv: string, searchPath: string): Record<string, string> => ({
+export const environmentVariables = (venv: string, searchPath: string): Record<string, string> => ({
   VIRTUAL_ENV: venv,
   UV_PROJECT_ENVIRONMENT: venv,
   PATH: `${path.join(venv, 'bin')}:${searchPath}`,
@@ -37,20 +37,21 @@ export const variablesOf = (venv: string, searchPath: string): Record<string, st
 /** Closes a finished one for changes: `account` (null: ours), which made it, can read it. */
 export async function sealEnvironment(venv: string, account: Account | null): Promise<void> {
   const folder = path.dirname(venv)
-  await unlinkFromStores(venv, account)
+  await breakHardLinks(venv, account)
   await sealTree(venv, account)
   await exec('chmod', ['-R', 'a+rX', '--', venv])
-  pass(folder, account)
+  setPassThrough(folder, account)
 }
 
-export const forgetEnvironment = (app: AppLayout, artifact: string): Promise<void> =>
-  removeAll(path.dirname(environmentOf(app, artifact)))
+export const removeEnvironment = (app: AppLayout, artifact: string): Promise<void> =>
+  removeTrees(path.dirname(environmentPath(app, artifact)))
 
 /** Lets `account` get at an environment; before each start, since a deployment may have got another one. null: our own. */
-export const openEnvironment = (venv: string, account: Account | null): void => pass(path.dirname(venv), account)
+export const openEnvironment = (venv: string, account: Account | null): void =>
+  setPassThrough(path.dirname(venv), account)
 
 /** `account` may pass through the folder, which is ours. */
-function pass(folder: string, account: Account | null): void {
+function setPassThrough(folder: string, account: Account | null): void {
   if (account) fs.chownSync(folder, 0, account.gid)
   fs.chmodSync(folder, account ? 0o710 : 0o700)
 }

@@ -7,7 +7,7 @@ import { createMask, hiddenValues, type Mask } from '../../../output/mask.ts'
 import type { DeploymentAccounts } from '../accounts/accounts.ts'
 import { type AppLayout, ensureFolders } from '../processes/layout.ts'
 import { createDatabase, databaseUri, readPassword } from './database.ts'
-import type { Host } from './machine.ts'
+import type { Machine } from './machine.ts'
 
 export interface AppContext {
   app: AppLayout
@@ -21,29 +21,29 @@ export interface AppContext {
 
 /** A deployment's folders, and the accounts that may use them. Throws StepFailure when there are no more accounts. */
 export async function prepareFolders(
-  host: Host,
+  machine: Machine,
   deploymentId: string,
   signal?: AbortSignal,
 ): Promise<{ app: AppLayout; accounts: DeploymentAccounts }> {
-  const app = host.layout.app(deploymentId)
+  const app = machine.layout.app(deploymentId)
   // accounts are for deployments that have a folder
   fs.mkdirSync(app.root, { recursive: true, mode: 0o700 })
-  const accounts = await host.accounts.of(deploymentId, signal)
+  const accounts = await machine.accounts.forDeployment(deploymentId, signal)
   await ensureFolders(app, accounts.code)
   return { app, accounts }
 }
 
 /** Folders, environment and mask for the code of a revision; its database is there afterwards. `alsoHidden`: what else is never shown. */
 export async function prepareContext(
-  host: Host,
+  machine: Machine,
   deploymentId: string,
   revision: RevisionWork,
   signal: AbortSignal,
   alsoHidden: string[] = [],
 ): Promise<AppContext> {
-  const { app, accounts } = await prepareFolders(host, deploymentId, signal)
-  if (!readPassword(app.database)) await createDatabase(host.admin, deploymentId, app.database, signal)
-  const uri = databaseUri(host.admin, deploymentId, app.database) ?? ''
+  const { app, accounts } = await prepareFolders(machine, deploymentId, signal)
+  if (!readPassword(app.database)) await createDatabase(machine.databaseAdmin, deploymentId, app.database, signal)
+  const uri = databaseUri(machine.databaseAdmin, deploymentId, app.database) ?? ''
   const hidden = [...hiddenValues(revision.secrets), readPassword(app.database) ?? '', ...alsoHidden]
   return {
     app,
@@ -51,7 +51,7 @@ export async function prepareContext(
     // made from nothing, so that nothing of the server's can be in it; fixed names win over secrets of the same name
     env: {
       ...Object.fromEntries(revision.secrets.map(({ name, value }) => [name, value])),
-      PATH: host.searchPath,
+      PATH: machine.searchPath,
       HOME: app.home,
       USER: accounts.name,
       LOGNAME: accounts.name,

@@ -7,24 +7,24 @@ import { within } from '../../../../platform/async/time-limit.ts'
 import { PgClient } from '../../../../platform/postgres/pg-client.ts'
 
 /** Postgres fails concurrent changes of one database's privileges, so servers take turns. Any fixed number does. */
-export const LOCK = 7_265_137_001
+export const PROVISIONING_LOCK_ID = 7_265_137_001
 
 /** In ms. */
-export interface AdminLimits {
-  connect: number
+export interface DatabaseAdminTimeouts {
+  connectMs: number
   /** for the turn, while other servers have theirs */
-  turn: number
+  lockMs: number
   /** one statement: to make or drop a database may take a moment on a busy machine */
-  statement: number
+  statementMs: number
   /** Postgres ends the session of a server that went silent after so long, and gives the turn on. Less than `turn`. */
-  silence: number
+  idleMs: number
 }
 
-const LIMITS: AdminLimits = { connect: 10_000, turn: 45_000, statement: 30_000, silence: 20_000 }
+const TIMEOUTS: DatabaseAdminTimeouts = { connectMs: 10_000, lockMs: 45_000, statementMs: 30_000, idleMs: 20_000 }
 
 export type Query = (sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
 
-export interface Admin {
+export interface DatabaseAdmin {
   /** of the server's own database, as a role with the right to create databases and roles */
   url: string
   /**
@@ -35,7 +35,7 @@ export interface Admin {
 }
 
 /** Connects for each run anew. */
-export function createAdmin(url: string, limits: AdminLimits = LIMITS): Admin {
+export function createDatabaseAdmin(url: string, limits: DatabaseAdminTimeouts = TIMEOUTS): DatabaseAdmin {
   // within a server it is decided without a connection whose turn it is
   const turns = new Limit(1)
   return {
@@ -46,7 +46,7 @@ export function createAdmin(url: string, limits: AdminLimits = LIMITS): Admin {
 
 async function session(
   url: string,
-  limits: AdminLimits,
+  limits: DatabaseAdminTimeouts,
   signal: AbortSignal,
   work: (query: Query) => Promise<void>,
 ): Promise<void> {
@@ -54,10 +54,10 @@ async function session(
   const client = new PgClient({
     connectionString: url,
     application_name: 'pilothouse provisioning',
-    connectionTimeoutMillis: limits.connect,
+    connectionTimeoutMillis: limits.connectMs,
     keepAlive: true,
     // a moment more than Postgres has: this one is for a connection on which nothing comes back
-    query_timeout: Math.max(limits.turn, limits.statement) + 5000,
+    query_timeout: Math.max(limits.lockMs, limits.statementMs) + 5000,
   })
   // a connection that breaks fails the query under way; without a listener it would end the server
   client.on('error', () => undefined)
@@ -70,9 +70,9 @@ async function session(
   }
   try {
     await client.connect()
-    await query(`SET idle_session_timeout = ${limits.silence}; SET lock_timeout = ${limits.turn}`)
-    await query('SELECT pg_advisory_lock($1)', [LOCK])
-    await query(`SET statement_timeout = ${limits.statement}`)
+    await query(`SET idle_session_timeout = ${limits.idleMs}; SET lock_timeout = ${limits.lockMs}`)
+    await query('SELECT pg_advisory_lock($1)', [PROVISIONING_LOCK_ID])
+    await query(`SET statement_timeout = ${limits.statementMs}`)
     await work(query)
     await within(1000, client.end())
   } catch (error) {

@@ -7,30 +7,30 @@
  */
 import type { EffectiveSpec, Progress } from '../../../../domain/protocol/protocol.ts'
 import { databaseName } from './database.ts'
-import type { Admin, Query } from './database-admin.ts'
+import type { DatabaseAdmin, Query } from './database-admin.ts'
 
-export interface DatabaseSettings {
+export interface DatabaseLimitSettings {
   /** of one deployment at most; null: as many as its db_max_connections */
-  connections: number | null
+  maxConnections: number | null
   /** MB of 10^6 bytes; null: no limit */
-  megabytes: number | null
+  maxMb: number | null
 }
 
-const LOOK_MS = 60_000
-const SOON_MS = 1000
+const CHECK_INTERVAL_MS = 60_000
+const FIRST_CHECK_MS = 1000
 /** MB of temporary files that one session may have */
-const TEMPORARY_MB = 1000
+const TEMPORARY_FILES_MB = 1000
 /** so many times of what it had when it could only be read any more, and it is closed */
-const CLOSED = 1.25
+const CLOSE_GROWTH_FACTOR = 1.25
 
-const LOOK = `
+const READ_LIMITS = `
   SELECT d.datname AS name, pg_database_size(d.oid)::float8 AS bytes, r.rolconnlimit AS connections, r.rolcanlogin AS open,
          coalesce((SELECT setconfig FROM pg_db_role_setting WHERE setrole = r.oid AND setdatabase = 0), '{}') AS role,
          coalesce((SELECT setconfig FROM pg_db_role_setting WHERE setrole = r.oid AND setdatabase = d.oid), '{}') AS own
     FROM pg_database d JOIN pg_roles r ON r.rolname = d.datname
    WHERE d.datname = ANY($1)`
 
-interface Found {
+interface DatabaseState {
   name: string
   bytes: number
   connections: number
@@ -39,18 +39,18 @@ interface Found {
   own: string[]
 }
 
-interface Bounded {
+interface LimitedDatabase {
   connections: number
   problem: Progress | null
   /** bytes, when it was first seen over its size; null: it is within */
-  over: number | null
+  overBytes: number | null
 }
 
-export class DatabaseBounds {
-  readonly #admin: Admin
-  readonly #settings: DatabaseSettings
+export class DatabaseLimits {
+  readonly #admin: DatabaseAdmin
+  readonly #settings: DatabaseLimitSettings
   readonly #firstMs: number
-  readonly #all = new Map<string, Bounded>()
+  readonly #databases = new Map<string, LimitedDatabase>()
   readonly #closing = new AbortController()
   #timer: NodeJS.Timeout | null = null
   #due = 0
@@ -58,29 +58,29 @@ export class DatabaseBounds {
   #mayLimitTemporary: boolean | null = null
 
   /** `firstMs`: until the first look at a deployment that is new here. */
-  constructor(admin: Admin, settings: DatabaseSettings, firstMs = SOON_MS) {
+  constructor(admin: DatabaseAdmin, settings: DatabaseLimitSettings, firstMs = FIRST_CHECK_MS) {
     this.#admin = admin
     this.#settings = settings
     this.#firstMs = firstMs
   }
 
   /** From now on the database of this deployment is held to its bounds, with this spec. */
-  keep(deploymentId: string, { db_max_connections }: Pick<EffectiveSpec, 'db_max_connections'>): void {
-    const connections = Math.min(db_max_connections, this.#settings.connections ?? Number.POSITIVE_INFINITY)
-    const before = this.#all.get(deploymentId)
+  watch(deploymentId: string, { db_max_connections }: Pick<EffectiveSpec, 'db_max_connections'>): void {
+    const connections = Math.min(db_max_connections, this.#settings.maxConnections ?? Number.POSITIVE_INFINITY)
+    const before = this.#databases.get(deploymentId)
     if (before?.connections === connections) return
-    this.#all.set(deploymentId, { problem: null, over: null, ...before, connections })
-    this.#lookIn(this.#firstMs)
+    this.#databases.set(deploymentId, { problem: null, overBytes: null, ...before, connections })
+    this.#checkIn(this.#firstMs)
   }
 
   /** It is somebody else's from now on, or nobody's. */
-  drop(deploymentId: string): void {
-    this.#all.delete(deploymentId)
+  unwatch(deploymentId: string): void {
+    this.#databases.delete(deploymentId)
   }
 
   /** What is wrong with its database, for its health; null: nothing. */
   problem(deploymentId: string): Progress | null {
-    return this.#all.get(deploymentId)?.problem ?? null
+    return this.#databases.get(deploymentId)?.problem ?? null
   }
 
   close(): void {
@@ -89,47 +89,47 @@ export class DatabaseBounds {
   }
 
   /** Looks at all of them, and sets what is other than it should be. Rejects as `Admin.run` does. */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const { signal } = this.#closing
-    const byName = new Map([...this.#all].map(([id, bounded]) => [databaseName(id), bounded]))
+    const byName = new Map([...this.#databases].map(([id, bounded]) => [databaseName(id), bounded]))
     if (byName.size === 0) return
     const failed: unknown[] = []
     await this.#admin.run(signal, async (query) => {
-      for (const row of await query(LOOK, [[...byName.keys()]])) {
-        const found = row as unknown as Found
+      for (const row of await query(READ_LIMITS, [[...byName.keys()]])) {
+        const found = row as unknown as DatabaseState
         // what can't be set for one of them is set for the others all the same
-        await this.#hold(query, found, byName.get(found.name)!).catch((error) => failed.push(error))
+        await this.#enforce(query, found, byName.get(found.name)!).catch((error) => failed.push(error))
       }
     })
     if (failed.length > 0) throw failed[0]
   }
 
-  #lookIn(ms: number): void {
+  #checkIn(ms: number): void {
     const due = performance.now() + ms
     if (this.#closing.signal.aborted || (this.#timer && this.#due <= due)) return
     if (this.#timer) clearTimeout(this.#timer)
     this.#due = due
     this.#timer = setTimeout(() => {
       // a Postgres that is away is somebody else's to tell; what has to be set is set when it is back
-      void this.look()
+      void this.check()
         .catch(() => undefined)
         .finally(() => {
           this.#timer = null
-          if (this.#all.size > 0) this.#lookIn(LOOK_MS)
+          if (this.#databases.size > 0) this.#checkIn(CHECK_INTERVAL_MS)
         })
     }, ms)
     this.#timer.unref()
   }
 
-  async #hold(query: Query, found: Found, bounded: Bounded): Promise<void> {
+  async #enforce(query: Query, found: DatabaseState, bounded: LimitedDatabase): Promise<void> {
     const { name, bytes } = found
     if (found.connections !== bounded.connections)
       await query(`ALTER ROLE ${name} CONNECTION LIMIT ${bounded.connections}`)
     await this.#limitTemporary(query, found)
-    const most = this.#settings.megabytes === null ? Number.POSITIVE_INFINITY : this.#settings.megabytes * 1e6
+    const most = this.#settings.maxMb === null ? Number.POSITIVE_INFINITY : this.#settings.maxMb * 1e6
     const over = bytes > most
-    bounded.over = over ? (bounded.over ?? bytes) : null
-    const closed = over && (!found.open || bytes > bounded.over! * CLOSED)
+    bounded.overBytes = over ? (bounded.overBytes ?? bytes) : null
+    const closed = over && (!found.open || bytes > bounded.overBytes! * CLOSE_GROWTH_FACTOR)
     const readOnly = found.own.includes('default_transaction_read_only=on')
     if (over !== readOnly)
       await query(
@@ -139,12 +139,12 @@ export class DatabaseBounds {
     // sessions keep what they began with
     if (over !== readOnly || (closed && found.open))
       await query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [name])
-    bounded.problem = over ? tooLarge(bytes, this.#settings.megabytes!, closed) : null
+    bounded.problem = over ? tooLarge(bytes, this.#settings.maxMb!, closed) : null
   }
 
   /** Only a superuser may set that, or who was granted it. */
-  async #limitTemporary(query: Query, { name, role }: Found): Promise<void> {
-    const wanted = `${Math.min(TEMPORARY_MB, this.#settings.megabytes ?? TEMPORARY_MB)}MB`
+  async #limitTemporary(query: Query, { name, role }: DatabaseState): Promise<void> {
+    const wanted = `${Math.min(TEMPORARY_FILES_MB, this.#settings.maxMb ?? TEMPORARY_FILES_MB)}MB`
     if (role.includes(`temp_file_limit=${wanted}`)) return
     this.#mayLimitTemporary ??= (await query("SELECT has_parameter_privilege('temp_file_limit', 'SET') AS may"))[0]!
       .may as boolean

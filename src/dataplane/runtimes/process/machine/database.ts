@@ -6,10 +6,10 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import pg from 'pg'
 import { writeWhole } from '../../../../platform/files/whole-file.ts'
-import type { Admin } from './database-admin.ts'
+import type { DatabaseAdmin } from './database-admin.ts'
 
 /** connections that one deployment may use until its own bound is set (database-limits.ts) */
-const CONNECTION_LIMIT = 10
+const INITIAL_MAX_CONNECTIONS = 10
 
 /** `app_` and the id's hexadecimal digits: needs no quoting, and is the same after any crash. */
 export function databaseName(deploymentId: string): string {
@@ -19,7 +19,7 @@ export function databaseName(deploymentId: string): string {
 
 /** Creates what is missing of role and database. Can be repeated at any time. Rejects as `Admin.run` does. */
 export async function createDatabase(
-  admin: Admin,
+  admin: DatabaseAdmin,
   deploymentId: string,
   file: string,
   signal: AbortSignal,
@@ -29,7 +29,7 @@ export async function createDatabase(
   await admin.run(signal, async (query) => {
     const login = `LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS`
     const verb = (await query('SELECT 1 FROM pg_roles WHERE rolname = $1', [name])).length > 0 ? 'ALTER' : 'CREATE'
-    await query(`${verb} ROLE ${name} ${login} CONNECTION LIMIT ${CONNECTION_LIMIT} PASSWORD '${password}'`)
+    await query(`${verb} ROLE ${name} ${login} CONNECTION LIMIT ${INITIAL_MAX_CONNECTIONS} PASSWORD '${password}'`)
     if ((await query('SELECT 1 FROM pg_database WHERE datname = $1', [name])).length === 0) {
       // an administrator who is not a superuser has to be a member of the role to give it a database
       const [me] = await query('SELECT rolsuper FROM pg_roles WHERE rolname = current_user')
@@ -45,7 +45,7 @@ export async function createDatabase(
 }
 
 /** Drops database and role, also with clients connected. Can be repeated. Rejects as `Admin.run` does. */
-export async function dropDatabase(admin: Admin, deploymentId: string, signal: AbortSignal): Promise<void> {
+export async function dropDatabase(admin: DatabaseAdmin, deploymentId: string, signal: AbortSignal): Promise<void> {
   const name = databaseName(deploymentId)
   await admin.run(signal, async (query) => {
     await query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
@@ -54,7 +54,7 @@ export async function dropDatabase(admin: Admin, deploymentId: string, signal: A
 }
 
 /** What the deployment connects with, or null before `createDatabase`. Made anew each time: the server's port may change. */
-export function databaseUri(admin: Admin, deploymentId: string, file: string): string | null {
+export function databaseUri(admin: DatabaseAdmin, deploymentId: string, file: string): string | null {
   const password = readPassword(file)
   if (password === null) return null
   const url = new URL(admin.url)

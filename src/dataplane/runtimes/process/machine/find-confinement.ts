@@ -6,15 +6,15 @@ import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import {
   type Confinement,
   isBelow,
-  makePublicFolders,
+  makePrivateFolders,
   NO_CONFINEMENT,
   publicFolders,
 } from '../processes/confinement.ts'
-import { CLEAN, launcher } from '../processes/launcher.ts'
+import { CLEAN_ENV, launcherFor } from '../processes/launcher.ts'
 
-interface Wishes {
+interface ConfinementOptions {
   /** one of the accounts of builds and agents; null: they have ours, and nothing is done */
-  typical: Account | null
+  account: Account | null
   /** absolute: has the folders of builds and agents */
   shared: string
   /** absolute: the folder of their Node.js */
@@ -24,7 +24,7 @@ interface Wishes {
 }
 
 /** Tries what this machine lets us do. `note` gets a line for each thing that it doesn't. */
-export function findConfinement({ typical, shared, node, ports, note }: Wishes): Confinement {
+export function findConfinement({ account: typical, shared, node, ports, note }: ConfinementOptions): Confinement {
   if (!typical || process.platform !== 'linux') return NO_CONFINEMENT
   const folders = publicFolders()
   const real = [shared, node].map((folder) => fs.realpathSync(folder))
@@ -41,10 +41,10 @@ export function findConfinement({ typical, shared, node, ports, note }: Wishes):
 function works(place: string, account: Account, confinement: Confinement): boolean {
   const folder = fs.mkdtempSync(path.join(place, '.confinement-'))
   try {
-    makePublicFolders(folder, account, confinement)
-    const { programs, asRoot } = launcher('build', { account, confinement, folder })
+    makePrivateFolders(folder, account, confinement)
+    const { programs, asRoot } = launcherFor('build', { account, confinement, folder })
     const [program, ...args] = [...programs, '/bin/true']
-    if (asRoot) execFileSync(program!, args, { stdio: 'ignore', env: CLEAN, cwd: '/' })
+    if (asRoot) execFileSync(program!, args, { stdio: 'ignore', env: CLEAN_ENV, cwd: '/' })
     return asRoot
   } catch {
     return false

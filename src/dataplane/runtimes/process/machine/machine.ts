@@ -17,13 +17,13 @@ import { Containers } from '../engine/containers.ts'
 import type { Confinement } from '../processes/confinement.ts'
 import { createLayout, type Layout } from '../processes/layout.ts'
 import { Reaper } from '../processes/reaper.ts'
-import { type Bounds, NO_BOUNDS } from '../processes/resource-limits.ts'
+import { NO_LIMITS, type ResourceLimits } from '../processes/resource-limits.ts'
 import { findToolchain } from '../processes/toolchain.ts'
-import { type Admin, createAdmin } from './database-admin.ts'
-import { DatabaseBounds, type DatabaseSettings } from './database-limits.ts'
+import { createDatabaseAdmin, type DatabaseAdmin } from './database-admin.ts'
+import { type DatabaseLimitSettings, DatabaseLimits } from './database-limits.ts'
 import { findConfinement } from './find-confinement.ts'
 import type { PortRange } from './ports.ts'
-import { StartTurns } from './start-queue.ts'
+import { StartQueue } from './start-queue.ts'
 
 export interface ProcessRuntimeOptions {
   /** absolute */
@@ -57,19 +57,19 @@ export interface ProcessRuntimeOptions {
     freeDiskMb: number
   }
   /** builds at a time; default: as many as there are cores, at least two */
-  buildsAtOnce?: number
+  maxBuilds?: number
   /** starts of agents at a time that find no supervisor; default: twice as many as there are cores */
-  startsAtOnce?: number
+  maxStarts?: number
   /** account of builds and agents when the server is root and they have none of their own; default: `nobody` */
   appUser?: string
   /** ids for accounts of their own */
   uidRange?: UidRangeSetting
   /** of an agent whose resource_spec does not say; default: none */
-  bounds?: Bounds
+  defaultLimits?: ResourceLimits
   /** default: none but as many connections as a deployment's spec says */
-  databaseBounds?: DatabaseSettings
+  databaseLimits?: DatabaseLimitSettings
   /** gets a line for the operator */
-  note?: (line: string) => void
+  warn?: (line: string) => void
   supervisors: SupervisorSettings
   /** gets told of the output of agents */
   output?: OutputHook
@@ -93,7 +93,7 @@ interface SupervisorSettings {
   output: { fileBytes: number; files: number; linesPerSecond: number }
 }
 
-export interface Host {
+export interface Machine {
   options: ProcessRuntimeOptions
   accounts: Accounts
   /** of builds and agents */
@@ -101,37 +101,37 @@ export interface Host {
   layout: Layout
   reaper: Reaper
   /** makes and drops databases */
-  admin: Admin
+  databaseAdmin: DatabaseAdmin
   /** holds them to their bounds */
-  databases: DatabaseBounds
+  databaseLimits: DatabaseLimits
   /** of agents whose resource_spec does not say */
-  bounds: Bounds
+  defaultLimits: ResourceLimits
   containers: Containers
   images: ImageBuilder
   /** absolute: the Node.js that agents and supervisors are run by */
   node: string
   /** PATH of builds and agents */
   searchPath: string
-  starts: StartTurns
+  startQueue: StartQueue
   /** the deployments' addresses */
   ports: PortRange
 }
 
-export function createHost(options: ProcessRuntimeOptions): Host {
+export function createMachine(options: ProcessRuntimeOptions): Machine {
   const choice = chooseAccounts(options)
   closeRepositories(options, choice.typical)
   const layout = createLayout(options.dataDir, choice.typical)
   const { node, searchPath } = findToolchain(layout.shared, choice.typical)
   const confinement = findConfinement({
-    typical: choice.typical,
+    account: choice.typical,
     shared: layout.shared,
     node: path.dirname(path.dirname(fs.realpathSync(node))),
-    ports: [...onePort(options.port), ...onePort(loopbackPort(options.adminUrl)), options.appPorts],
-    note: (line) => options.note?.(line),
+    ports: [...portRange(options.port), ...portRange(loopbackPort(options.adminUrl)), options.appPorts],
+    note: (line) => options.warn?.(line),
   })
   const accounts = createAccounts(choice, options.dataDir, layout, confinement.folders.length > 0)
   const reaper = new Reaper()
-  const admin = createAdmin(options.adminUrl)
+  const admin = createDatabaseAdmin(options.adminUrl)
   const engineEnv = { PATH: searchPath, ...options.engineEnvironment }
   return {
     options,
@@ -139,33 +139,33 @@ export function createHost(options: ProcessRuntimeOptions): Host {
     confinement,
     layout,
     reaper,
-    admin,
-    databases: new DatabaseBounds(admin, options.databaseBounds ?? { connections: null, megabytes: null }),
-    bounds: options.bounds ?? NO_BOUNDS,
+    databaseAdmin: admin,
+    databaseLimits: new DatabaseLimits(admin, options.databaseLimits ?? { maxConnections: null, maxMb: null }),
+    defaultLimits: options.defaultLimits ?? NO_LIMITS,
     containers: new Containers({
       reaper,
-      wanted: options.containerEngine ?? 'auto',
+      engine: options.containerEngine ?? 'auto',
       env: engineEnv,
       dataDir: options.dataDir,
       app: layout.app,
     }),
     images: createImageBuilder({
       reaper,
-      wanted: options.images?.engine ?? options.containerEngine ?? 'auto',
+      engine: options.images?.engine ?? options.containerEngine ?? 'auto',
       env: engineEnv,
       dataDir: options.dataDir,
       store: options.images?.store ?? NO_REGISTRY,
       freeDiskMb: options.images?.freeDiskMb ?? 0,
-      warn: (_, message) => options.note?.(message),
+      warn: (_, message) => options.warn?.(message),
     }),
     node,
     searchPath,
-    starts: new StartTurns(options.startsAtOnce ?? 2 * os.availableParallelism()),
+    startQueue: new StartQueue(options.maxStarts ?? 2 * os.availableParallelism()),
     ports: { folder: layout.ports, range: options.appPorts, bindAddress: bindAddress(options.appHost) },
   }
 }
 
-const onePort = (port: number | undefined) => (port ? [[port, port] as const] : [])
+const portRange = (port: number | undefined) => (port ? [[port, port] as const] : [])
 
 /** On this machine a program could answer in the place of a Postgres that is away. */
 function loopbackPort(url: string): number | undefined {
@@ -174,8 +174,8 @@ function loopbackPort(url: string): number | undefined {
 }
 
 /** The address of a deployment. */
-export function urlOf(host: Host, port: number): string {
-  const name = host.options.appHost
+export function deploymentUrl(machine: Machine, port: number): string {
+  const name = machine.options.appHost
   return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`
 }
 

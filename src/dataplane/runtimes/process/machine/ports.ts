@@ -45,7 +45,7 @@ export async function reservePort(ports: PortRange, deploymentId: string): Promi
 }
 
 /** Gives the deployment's port back. */
-export function freePort(ports: PortRange, deploymentId: string): void {
+export function releasePort(ports: PortRange, deploymentId: string): void {
   for (const port of portsOf(ports, deploymentId)) fs.rmSync(path.join(ports.folder, String(port)), { force: true })
 }
 
@@ -70,7 +70,7 @@ export function isFree(port: number, host: string): Promise<boolean> {
 }
 
 /** Ports given out are not given again for as long as that many others were, so that two agents can't meet on one. */
-const REMEMBERED = 1000
+const RECENT_PORTS = 1000
 
 /** Gives ports of this machine's loopback that nobody listens on, for agents. Never one of `range`. */
 export function ephemeralPorts([low, high]: readonly [number, number]): () => Promise<number> {
@@ -80,7 +80,7 @@ export function ephemeralPorts([low, high]: readonly [number, number]): () => Pr
       const port = await unusedPort()
       if ((port >= low && port <= high) || given.includes(port)) continue
       given.push(port)
-      if (given.length > REMEMBERED) given.shift()
+      if (given.length > RECENT_PORTS) given.shift()
       return port
     }
   }

@@ -6,64 +6,64 @@
 /** Claims arrive in batches: the first turns are given when a batch is in line. */
 const BATCH_MS = 50
 /** An agent that is not ready by then takes no turn from others any more. */
-const LONGEST_TURN_MS = 60_000
+const MAX_START_MS = 60_000
 
-export interface Turn {
+export interface QueuedStart {
   /** resolves when it begins */
   begun: Promise<void>
   /** It has not begun, and is not over. */
-  waits(): boolean
+  isWaiting(): boolean
   /** how many are starting now, or start before it */
   ahead(): number
   /** Also of one that has not begun. */
   end(): void
 }
 
-interface Place {
+interface Entry {
   servedAt: number
   begin(): void
 }
 
-export class StartTurns {
-  readonly #atATime: number
-  readonly #starting = new Set<Place>()
+export class StartQueue {
+  readonly #maxStarting: number
+  readonly #starting = new Set<Entry>()
   /** next first */
-  #line: Place[] = []
+  #waiting: Entry[] = []
   #timer: NodeJS.Timeout | null = null
 
   constructor(atATime: number) {
-    this.#atATime = atATime
+    this.#maxStarting = atATime
   }
 
   /** `servedAt`: when the deployment last had a request, in ms of Date.now(); 0: not known */
-  take(servedAt: number): Turn {
+  enqueue(servedAt: number): QueuedStart {
     let begin: () => void = () => undefined
     const begun = new Promise<void>((resolve) => {
       begin = resolve
     })
-    const place: Place = { servedAt, begin }
-    const after = this.#line.findIndex((other) => other.servedAt < servedAt)
-    this.#line.splice(after < 0 ? this.#line.length : after, 0, place)
-    this.#timer ??= setTimeout(() => this.#next(), BATCH_MS)
+    const place: Entry = { servedAt, begin }
+    const after = this.#waiting.findIndex((other) => other.servedAt < servedAt)
+    this.#waiting.splice(after < 0 ? this.#waiting.length : after, 0, place)
+    this.#timer ??= setTimeout(() => this.#startNext(), BATCH_MS)
     return {
-      begun,
-      waits: () => this.#line.includes(place),
-      ahead: () => this.#starting.size + Math.max(0, this.#line.indexOf(place)),
+      begun: begun,
+      isWaiting: () => this.#waiting.includes(place),
+      ahead: () => this.#starting.size + Math.max(0, this.#waiting.indexOf(place)),
       end: () => this.#end(place),
     }
   }
 
-  #next(): void {
+  #startNext(): void {
     this.#timer = null
-    for (const place of this.#line.splice(0, this.#atATime - this.#starting.size)) {
+    for (const place of this.#waiting.splice(0, this.#maxStarting - this.#starting.size)) {
       this.#starting.add(place)
-      setTimeout(() => this.#end(place), LONGEST_TURN_MS).unref()
+      setTimeout(() => this.#end(place), MAX_START_MS).unref()
       place.begin()
     }
   }
 
-  #end(place: Place): void {
-    this.#line = this.#line.filter((other) => other !== place)
-    if (this.#starting.delete(place) && !this.#timer) this.#next()
+  #end(place: Entry): void {
+    this.#waiting = this.#waiting.filter((other) => other !== place)
+    if (this.#starting.delete(place) && !this.#timer) this.#startNext()
   }
 }

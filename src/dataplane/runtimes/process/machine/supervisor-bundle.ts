@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
 
 /** The source of the supervisors' program. */
-export const SUPERVISOR = fileURLToPath(new URL('../supervisor/keeper/main.ts', import.meta.url))
+export const SUPERVISOR_ENTRY = fileURLToPath(new URL('../supervisor/keeper/main.ts', import.meta.url))
 
 interface Bundle {
   text: string
@@ -14,7 +14,7 @@ interface Bundle {
 }
 
 /** One file of a source and all that it imports, but what is Node's own. Takes a few 10 ms. */
-export function bundle(source: string): Bundle {
+export function bundleProgram(source: string): Bundle {
   const absWorkingDir = path.dirname(source)
   // unlike the asynchronous one this leaves no process running
   const { outputFiles, metafile } = buildSync({

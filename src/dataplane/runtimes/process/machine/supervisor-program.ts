@@ -22,15 +22,15 @@ const FILE = 'supervisor.mjs'
 const BUILT = fileURLToPath(new URL(`./${FILE}`, import.meta.url))
 
 /** source → text; '' stands for the supervisors' own */
-const known = new Map<string, string>()
+const textCache = new Map<string, string>()
 
 /**
  * Where the supervisors of a DATA_DIR are run from. To be asked before each start: a copy that is not asked for is removed
  * in the end.
  */
 export async function supervisorProgram(dataDir: string, source = ''): Promise<SupervisorProgram> {
-  const text = known.get(source) ?? (await textOf(source))
-  known.set(source, text)
+  const text = textCache.get(source) ?? (await textOf(source))
+  textCache.set(source, text)
   const folder = await keepProgram(placePrograms(path.resolve(dataDir)), {
     identity: text,
     files: new Map([[FILE, Buffer.byteLength(text)]]),
@@ -44,6 +44,6 @@ export async function supervisorProgram(dataDir: string, source = ''): Promise<S
 
 async function textOf(source: string): Promise<string> {
   if (source === '' && fs.existsSync(BUILT)) return fs.readFileSync(BUILT, 'utf8')
-  const { bundle, SUPERVISOR } = await import('./supervisor-bundle.ts')
+  const { bundleProgram: bundle, SUPERVISOR_ENTRY: SUPERVISOR } = await import('./supervisor-bundle.ts')
   return bundle(source || SUPERVISOR).text
 }

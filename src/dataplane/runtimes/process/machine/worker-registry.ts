@@ -19,14 +19,14 @@ interface Entry {
 /** Registers this process as `holder`; returns how to take that back. */
 export async function registerWorker(folder: string, holder: string): Promise<() => Promise<void>> {
   const file = path.join(folder, `${encodeURIComponent(holder)}.json`)
-  const entry: Entry = { holder, machine: machine(), pid: process.pid, started: startOf(process.pid) }
+  const entry: Entry = { holder, machine: machineId(), pid: process.pid, started: startTime(process.pid) }
   writeWhole(file, JSON.stringify(entry))
   return async () => fs.rmSync(file, { force: true })
 }
 
 /** Calls `release` for each worker whose process is gone, then forgets it. */
 export async function releaseDeadWorkers(folder: string, release: (holder: string) => Promise<void>): Promise<void> {
-  for (const { file, entry } of ofThisMachine(folder)) {
+  for (const { file, entry } of workersOfThisMachine(folder)) {
     if (isAlive(entry)) continue
     await release(entry.holder)
     fs.rmSync(file, { force: true })
@@ -35,17 +35,17 @@ export async function releaseDeadWorkers(folder: string, release: (holder: strin
 
 /** Process ids of the workers of this machine that are alive, but for one of this name. */
 export function livingWorkers(folder: string, but: string | null = null): number[] {
-  const others = ofThisMachine(folder).filter(({ entry }) => entry.holder !== but && isAlive(entry))
+  const others = workersOfThisMachine(folder).filter(({ entry }) => entry.holder !== but && isAlive(entry))
   return others.map(({ entry }) => entry.pid)
 }
 
 /** Without the folder nobody is known: leases run out by themselves. */
-function ofThisMachine(folder: string): { file: string; entry: Entry }[] {
+function workersOfThisMachine(folder: string): { file: string; entry: Entry }[] {
   const names = fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => name.endsWith('.json')) : []
   return names.flatMap((name) => {
     const file = path.join(folder, name)
     const entry = readEntry(file)
-    return entry?.machine === machine() ? [{ file, entry }] : []
+    return entry?.machine === machineId() ? [{ file, entry }] : []
   })
 }
 
@@ -63,11 +63,11 @@ function isAlive({ pid, started }: Entry): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
   }
-  return startOf(pid) === started
+  return startTime(pid) === started
 }
 
 /** Process numbers mean something only within one boot and one container: elsewhere the lease has to run out. */
-function machine(): string {
+function machineId(): string {
   const read = (of: () => string) => {
     try {
       return of().trim()
@@ -81,4 +81,4 @@ function machine(): string {
 }
 
 /** Empty where there is no /proc: then the number of the process has to do. */
-const startOf = (pid: number): string => processStat(pid)?.started ?? ''
+const startTime = (pid: number): string => processStat(pid)?.started ?? ''

@@ -29,17 +29,17 @@ export function publicFolders(): string[] {
 
 export const isBelow = (file: string, folder: string): boolean => file.startsWith(`${folder}${path.sep}`)
 
-export const isClosed = (port: number, { ports }: Confinement): boolean =>
+export const isPortClosed = (port: number, { ports }: Confinement): boolean =>
   ports.some(([low, high]) => port >= low && port <= high)
 
 /** Where in `folder` the own one of a public folder is. */
-export const ownFolder = (folder: string, publicFolder: string): string =>
+export const privateFolder = (folder: string, publicFolder: string): string =>
   path.join(folder, publicFolder === '/tmp' ? 'tmp' : publicFolder.slice(1).replaceAll('/', '-'))
 
 /** Makes the own public folders of a build or start in `folder`, which is empty, and which nobody but us can enter yet. */
-export function makePublicFolders(folder: string, account: Account, { folders, visible }: Confinement): void {
+export function makePrivateFolders(folder: string, account: Account, { folders, visible }: Confinement): void {
   for (const publicFolder of folders) {
-    const own = ownFolder(folder, publicFolder)
+    const own = privateFolder(folder, publicFolder)
     fs.mkdirSync(own)
     for (const file of visible) if (isBelow(file, publicFolder)) makePassable(own, path.relative(publicFolder, file))
     fs.chownSync(own, account.uid, account.gid)

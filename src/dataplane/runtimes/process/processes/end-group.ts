@@ -2,7 +2,7 @@
  * Ends a whole process group, with whoever has left it, and waits until nobody of it is alive.
  */
 import { sleep } from '../../../../platform/async/retry.ts'
-import { processesOf } from './proc.ts'
+import { processesInGroup } from './proc.ts'
 import { signalProcesses, taggedProcesses } from './process-tags.mjs'
 
 /** What is ended together. */
@@ -18,14 +18,14 @@ export async function endGroup(id: GroupId, graceMs: number): Promise<boolean> {
   const until = performance.now() + graceMs
   signalGroup(id.group, 'SIGTERM')
   signalProcesses(escapedFrom(id), 'SIGTERM')
-  if (await goes(id, until, null)) return true
+  if (await waitUntilGone(id, until, null)) return true
   signalGroup(id.group, 'SIGKILL')
   // nothing survives that, but what waits for a disk does not go at once, and what forks has to be met
-  return goes(id, performance.now() + 5000, 'SIGKILL')
+  return waitUntilGone(id, performance.now() + 5000, 'SIGKILL')
 }
 
 /** Whether nobody is alive any more by `until` (performance.now()). Who has left the group gets `signal` each time. */
-async function goes(id: GroupId, until: number, signal: NodeJS.Signals | null): Promise<boolean> {
+async function waitUntilGone(id: GroupId, until: number, signal: NodeJS.Signals | null): Promise<boolean> {
   for (let wait = 10; ; wait = Math.min(200, wait * 1.5)) {
     if (!isGroupAlive(id.group)) {
       const escaped = escapedFrom(id)
@@ -46,7 +46,7 @@ function escapedFrom({ tag }: GroupId): number[] {
 function isGroupAlive(group: number): boolean {
   if (!signalGroup(group, 0)) return false
   if (process.platform !== 'linux') return true
-  return processesOf(group).some(({ state }) => state !== 'Z' && state !== 'X')
+  return processesInGroup(group).some(({ state }) => state !== 'Z' && state !== 'X')
 }
 
 /** false: there is no such group. */

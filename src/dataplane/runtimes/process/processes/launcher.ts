@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
-import { type Confinement, isBelow, ownFolder } from './confinement.ts'
+import { type Confinement, isBelow, privateFolder } from './confinement.ts'
 
 export interface Launcher {
   /** what comes before a command */
@@ -18,14 +18,14 @@ export const NO_LAUNCHER: Launcher = { programs: [], asRoot: false }
  * `--pdeathsig`: an agent's leader is killed when its keeper dies, however that does. `--no-new-privs`: no program that it
  * runs has more rights than it has itself. Only Linux has them, and not each `setpriv`.
  */
-const OPTIONS = {
+const SETPRIV_OPTIONS = {
   ours: ['--pdeathsig', 'KILL'],
   theirs: ['--pdeathsig', 'KILL', '--no-new-privs'],
   build: ['--no-new-privs'],
 }
 
 /** Binds each first folder over the second one, up to `--`; then becomes what follows. */
-const BIND = 'set -e; while [ "$1" != -- ]; do mount --rbind "$1" "$2"; shift 2; done; shift; exec "$@"'
+const BIND_MOUNTS = 'set -e; while [ "$1" != -- ]; do mount --rbind "$1" "$2"; shift 2; done; shift; exec "$@"'
 
 /**
  * Lets nothing bind the TCP ports of its first argument, `2024,3100-3999`, then becomes what follows. Landlock knows only
@@ -47,7 +47,7 @@ exec {$ARGV[0]} @ARGV or die "$ARGV[0]: $!";
 `
 
 /** What code of a deployment is confined by, see makePublicFolders(). */
-export interface Confined {
+export interface ConfinedStart {
   account: Account
   confinement: Confinement
   /** absolute: has the own public folders of this build or start */
@@ -55,55 +55,55 @@ export interface Confined {
 }
 
 /** `ours`: of our own account. Without `confined` whoever starts the programs chooses the account. */
-export function launcher(of: keyof typeof OPTIONS, confined: Confined | null): Launcher {
-  const setpriv = runnable('setpriv', OPTIONS[of])
+export function launcherFor(of: keyof typeof SETPRIV_OPTIONS, confined: ConfinedStart | null): Launcher {
+  const setpriv = programSupporting('setpriv', SETPRIV_OPTIONS[of])
   if (!setpriv) return NO_LAUNCHER
-  if (!confined) return { programs: [setpriv, ...OPTIONS[of]], asRoot: false }
+  if (!confined) return { programs: [setpriv, ...SETPRIV_OPTIONS[of]], asRoot: false }
   const { account, confinement } = confined
   const identity = ['--reuid', String(account.uid), '--regid', String(account.gid), '--clear-groups']
   const ports = confinement.ports.map(([low, high]) => `${low}-${high}`).join(',')
   const programs = [
     ...(confinement.folders.length > 0 ? namespaces(confined) : []),
-    ...[setpriv, ...identity, ...OPTIONS[of]],
-    ...(ports ? [program('perl'), '-e', CLOSE_PORTS, ports] : []),
+    ...[setpriv, ...identity, ...SETPRIV_OPTIONS[of]],
+    ...(ports ? [requireProgram('perl'), '-e', CLOSE_PORTS, ports] : []),
   ]
   return { programs, asRoot: true }
 }
 
-function namespaces({ folder, confinement: { folders, visible } }: Confined): string[] {
+function namespaces({ folder, confinement: { folders, visible } }: ConfinedStart): string[] {
   // first what stays visible, into the folders that would hide it
   const inside = folders.flatMap((publicFolder) =>
     visible
       .filter((file) => isBelow(file, publicFolder))
-      .flatMap((file) => [file, path.join(ownFolder(folder, publicFolder), path.relative(publicFolder, file))]),
+      .flatMap((file) => [file, path.join(privateFolder(folder, publicFolder), path.relative(publicFolder, file))]),
   )
-  const covers = folders.flatMap((publicFolder) => [ownFolder(folder, publicFolder), publicFolder])
-  const unshare = [program('unshare'), '--mount', '--ipc', '--propagation', 'slave']
-  return [...unshare, '/bin/sh', '-c', BIND, 'sh', ...inside, ...covers, '--']
+  const covers = folders.flatMap((publicFolder) => [privateFolder(folder, publicFolder), publicFolder])
+  const unshare = [requireProgram('unshare'), '--mount', '--ipc', '--propagation', 'slave']
+  return [...unshare, '/bin/sh', '-c', BIND_MOUNTS, 'sh', ...inside, ...covers, '--']
 }
 
 /** What programs that run before the account's own have in their environment. */
-export const CLEAN = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
+export const CLEAN_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
 
-function program(name: string): string {
-  const file = find(name)
+function requireProgram(name: string): string {
+  const file = findProgram(name)
   if (file === undefined) throw new Error(`The program ${name} is missing`)
   return file
 }
 
-const find = (name: string): string | undefined =>
-  CLEAN.PATH.split(':')
+const findProgram = (name: string): string | undefined =>
+  CLEAN_ENV.PATH.split(':')
     .map((folder) => path.join(folder, name))
     .find((file) => fs.existsSync(file))
 
 const found = new Map<string, string | null>()
 
 /** Null: this machine has none that knows these options. */
-function runnable(name: string, options: string[]): string | null {
+function programSupporting(name: string, options: string[]): string | null {
   const key = [name, ...options].join(' ')
   const known = found.get(key)
   if (known !== undefined) return known
-  const file = find(name)
+  const file = findProgram(name)
   const works = file && runs(file, [...options, 'true']) ? file : null
   found.set(key, works)
   return works
@@ -111,7 +111,7 @@ function runnable(name: string, options: string[]): string | null {
 
 function runs(file: string, args: string[]): boolean {
   try {
-    execFileSync(file, args, { stdio: 'ignore', env: CLEAN })
+    execFileSync(file, args, { stdio: 'ignore', env: CLEAN_ENV })
     return true
   } catch {
     return false

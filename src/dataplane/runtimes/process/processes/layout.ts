@@ -12,8 +12,8 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { type Account, canReach, reachableFolderFor } from '../../../../platform/postgres/embedded/account.ts'
-import { type Confinement, makePublicFolders, ownFolder } from './confinement.ts'
-import { giveAll } from './untrusted-trees.ts'
+import { type Confinement, makePrivateFolders, privateFolder } from './confinement.ts'
+import { chownTree } from './untrusted-trees.ts'
 
 export interface Layout {
   /** what builds and agents have to get at; elsewhere than DATA_DIR when that is closed for their account */
@@ -78,13 +78,13 @@ export function createLayout(dataDir: string, account: Account | null): Layout {
 export async function ensureFolders(app: AppLayout, account: Account | null): Promise<void> {
   for (const folder of [app.root, app.builds, app.environments, app.runs, app.temporary]) {
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
-    open(folder, account)
+    setPassThrough(folder, account)
   }
   fs.mkdirSync(app.artifacts, { recursive: true, mode: 0o700 })
-  open(app.artifacts, null)
+  setPassThrough(app.artifacts, null)
   fs.mkdirSync(app.home, { recursive: true, mode: 0o700 })
   const { uid } = fs.lstatSync(app.home)
-  if (account && uid !== account.uid) await giveAll(app.home, account, uid)
+  if (account && uid !== account.uid) await chownTree(app.home, account, uid)
 }
 
 /** For one build, or one start of an agent; absolute. */
@@ -103,14 +103,14 @@ export function temporaryFolder(
   prefix: string,
 ): TemporaryFolder {
   const folder = fs.mkdtempSync(path.join(temporary, prefix))
-  const tmp = ownFolder(folder, '/tmp')
-  if (account) makePublicFolders(folder, account, confinement)
+  const tmp = privateFolder(folder, '/tmp')
+  if (account) makePrivateFolders(folder, account, confinement)
   if (!fs.existsSync(tmp)) {
     fs.mkdirSync(tmp, { mode: 0o700 })
     if (account) fs.chownSync(tmp, account.uid, account.gid)
   }
   // only now can anybody put a link in the way
-  open(folder, account)
+  setPassThrough(folder, account)
   return { tmp, folder }
 }
 
@@ -118,7 +118,7 @@ export function temporaryFolder(
  * Closes the folders of deployments that another account than theirs may pass through: those of an earlier version, or of a
  * backup, where the same number was somebody else's. `groupsOf` gives the groups that may. Only for root.
  */
-export function closeToStrangers(layout: Layout, groupsOf: (deploymentId: string) => readonly number[]): void {
+export function closeToOtherAccounts(layout: Layout, groupsOf: (deploymentId: string) => readonly number[]): void {
   for (const deploymentId of fs.readdirSync(layout.apps)) {
     const { root, temporary } = layout.app(deploymentId)
     const allowed = groupsOf(deploymentId)
@@ -132,7 +132,7 @@ export function closeToStrangers(layout: Layout, groupsOf: (deploymentId: string
 }
 
 /** `account`: may pass; null: only we. */
-function open(folder: string, account: Account | null): void {
+function setPassThrough(folder: string, account: Account | null): void {
   if (process.getuid?.() === 0) fs.chownSync(folder, 0, account?.gid ?? 0)
   fs.chmodSync(folder, account ? 0o710 : 0o700)
 }

@@ -1,12 +1,12 @@
 /** On which TCP ports processes listen: of an agent that does not answer where it should. */
 import fs from 'node:fs'
-import { processesOf } from './proc.ts'
+import { processesInGroup } from './proc.ts'
 
 /** Those of a process group, in ascending order; null: not known here, which is not Linux. Never throws. */
 export function listeningPorts(group: number): number[] | null {
   if (process.platform !== 'linux') return null
   try {
-    const pids = processesOf(group).map(({ pid }) => pid)
+    const pids = processesInGroup(group).map(({ pid }) => pid)
     return [...new Set(portsOf(pids))].sort((a, b) => a - b)
   } catch {
     return null

@@ -25,7 +25,7 @@ export function processStat(pid: number | string): ProcessStat | null {
 }
 
 /** The processes of a group, also those that have ended and were not collected yet. */
-export function processesOf(group: number): (ProcessStat & { pid: string })[] {
+export function processesInGroup(group: number): (ProcessStat & { pid: string })[] {
   return fs.readdirSync('/proc').flatMap((pid) => {
     const stat = /^\d+$/.test(pid) ? processStat(pid) : null
     return stat?.group === group ? [{ pid, ...stat }] : []

@@ -14,32 +14,32 @@ import type { CommandExit } from '../../../build/run-command.ts'
 import { type OnLine, readLines } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
 import { endGroup, type GroupId } from './end-group.ts'
-import { CLEAN, type Launcher, NO_LAUNCHER } from './launcher.ts'
+import { CLEAN_ENV, type Launcher, NO_LAUNCHER } from './launcher.ts'
 import { SUPERVISOR_VARIABLE, TAG_VARIABLE } from './process-tags.mjs'
 
 /**
  * The gate: nothing happens before `go` is read. The end of the pipe without it means that whoever started it died. What
  * stands before `go` is the environment, which only the account's own programs may get: LD_PRELOAD in it would run as root.
  */
-const gate = (prelude: string) =>
-  `umask 077; told=$(PATH=${CLEAN.PATH}:$PATH; cat) && case $told in *go) ;; *) exit 1 ;; esac && cd -- "$1" && shift && { ${prelude}eval "$told" && exec "$@"; }`
+const startGate = (prelude: string) =>
+  `umask 077; told=$(PATH=${CLEAN_ENV.PATH}:$PATH; cat) && case $told in *go) ;; *) exit 1 ;; esac && cd -- "$1" && shift && { ${prelude}eval "$told" && exec "$@"; }`
 
 const GO = ': go'
 
 /** For /bin/sh. */
-const exportsOf = (env: Record<string, string>): string =>
+const exportLines = (env: Record<string, string>): string =>
   Object.entries(env)
     .map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`)
     .join('')
 
 /** By which it is found from the beginning. */
-const tagsOf = (env: Record<string, string>) =>
+const tagVariables = (env: Record<string, string>) =>
   Object.fromEntries(
     [TAG_VARIABLE, SUPERVISOR_VARIABLE].flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
   )
 
 /** Who has to know of each group. */
-export interface Watch {
+export interface GroupTracker {
   /** Called before the group runs anything; when it rejects, it never does. */
   add(id: GroupId, owner?: string): Promise<void>
   /** No process of the group is left: its number may then be given to another. */
@@ -47,7 +47,7 @@ export interface Watch {
 }
 
 /** Reads what a group prints, to the end of one of its streams. */
-export type Read = (stream: Readable) => Promise<void>
+export type ReadOutput = (stream: Readable) => Promise<void>
 
 export interface Command {
   command: string
@@ -71,7 +71,7 @@ export interface Command {
 
 export type Exit = CommandExit
 
-export interface Group {
+export interface ProcessGroup {
   pid: number
   /** when its leader has exited and nobody of the group or from it is left, and all output has been read */
   ended: Promise<Exit>
@@ -80,16 +80,16 @@ export interface Group {
 }
 
 /** Starts a command. `read` gets the streams it prints to. Throws if it can't be started at all. */
-export async function startGroup(watch: Watch, command: Command, read: Read): Promise<Group> {
+export async function startGroup(watch: GroupTracker, command: Command, read: ReadOutput): Promise<ProcessGroup> {
   const tag = command.tagged ? randomUUID() : null
   const { launcher = NO_LAUNCHER, prelude = '', account } = command
-  const shell = ['/bin/sh', '-c', gate(prelude), 'sh', command.cwd, command.command, ...command.args]
+  const shell = ['/bin/sh', '-c', startGate(prelude), 'sh', command.cwd, command.command, ...command.args]
   const [program, ...args] = [...launcher.programs, ...shell]
   const env = tag === null ? command.env : { ...command.env, [TAG_VARIABLE]: tag }
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(program!, args, {
     // its account goes where it may, not we: code from a repository can put a symlink there
     cwd: '/',
-    env: account ? { ...CLEAN, ...tagsOf(env) } : env,
+    env: account ? { ...CLEAN_ENV, ...tagVariables(env) } : env,
     // with a uid Node also drops all supplementary groups
     ...(account && !launcher.asRoot ? { uid: account.uid, gid: account.gid } : {}),
     detached: true,
@@ -125,7 +125,7 @@ export async function startGroup(watch: Watch, command: Command, read: Read): Pr
     await ended
     throw error
   }
-  child.stdin.end(`${account ? exportsOf(env) : ''}${GO}`)
+  child.stdin.end(`${account ? exportLines(env) : ''}${GO}`)
   return {
     pid,
     ended,
@@ -143,7 +143,7 @@ export async function startGroup(watch: Watch, command: Command, read: Read): Pr
  * aborts, the group is ended (SIGKILL after 5 s), then the reason is thrown.
  */
 export async function runGroup(
-  watch: Watch,
+  watch: GroupTracker,
   { mask, rewrite, ...command }: Command & { mask: Mask; rewrite?: (line: string) => string },
   onLine: OnLine,
   signal: AbortSignal,

@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import { processStat } from './proc.ts'
 
 /** When a process of this machine was started, as one word that no other process of that number has; null: it is gone. */
-export function startOf(pid: number): string | null {
+export function processIdentity(pid: number): string | null {
   if (process.platform !== 'linux') return fromPs(pid)
   const stat = processStat(pid)
   // what nobody has collected yet runs no more. The kernel counts from its boot on

@@ -1,7 +1,7 @@
 /** What an agent may use of its machine. */
 
 /** null: no limit. MB are 10^6 bytes. */
-export interface Bounds {
+export interface ResourceLimits {
   memoryMb: number | null
   cpus: number | null
   /** processes and threads */
@@ -12,4 +12,4 @@ export interface Bounds {
   diskMb: number | null
 }
 
-export const NO_BOUNDS: Bounds = { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null }
+export const NO_LIMITS: ResourceLimits = { memoryMb: null, cpus: null, processes: null, fileMb: null, diskMb: null }

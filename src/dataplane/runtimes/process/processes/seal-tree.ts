@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
-import { giveAll, removeAll } from './untrusted-trees.ts'
+import { chownTree, removeTrees } from './untrusted-trees.ts'
 
 const exec = promisify(execFile)
 
@@ -28,11 +28,11 @@ export async function sealTree(tree: string, account: Account | null): Promise<v
   if (!account) return
   await exec('find', [tree, '-type', 'd', '-name', 'node_modules', '-prune', '-exec', 'chmod', '-R', 'a+rX', '{}', '+'])
   // the folder itself comes last, and says that it is done
-  await giveAll(tree, { uid: 0, gid: 0 })
+  await chownTree(tree, { uid: 0, gid: 0 })
 }
 
 /** Package managers link the files of packages to a store of theirs, which must not become ours, nor change what is kept. */
-export async function unlinkFromStores(tree: string, account: Account | null): Promise<void> {
+export async function breakHardLinks(tree: string, account: Account | null): Promise<void> {
   const { stdout } = await exec('find', [tree, '-type', 'f', '-links', '+1', '-print', '-quit'])
   if (!stdout) return
   const copy = `${tree}-copy`
@@ -40,6 +40,6 @@ export async function unlinkFromStores(tree: string, account: Account | null): P
   if (account) fs.chownSync(copy, account.uid, account.gid)
   // by the account itself: it gets at nothing else, whatever it has put there
   await exec('cp', ['-RPp', '--', `${tree}/.`, copy], { ...account, cwd: '/' })
-  await removeAll(tree)
+  await removeTrees(tree)
   await fs.promises.rename(copy, tree)
 }

@@ -6,34 +6,34 @@ import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { type CopyOptions, copyTree } from './tree-copy.ts'
-import { removeAll } from './untrusted-trees.ts'
+import { removeTrees } from './untrusted-trees.ts'
 
 /** older ones are of somebody who was killed */
-const DRAFT_MS = 3_600_000
+const MAX_DRAFT_AGE_MS = 3_600_000
 
 /** A copy of a sealed tree, at a place where nothing is yet: the spare one, else a new one. Rejects as `copyTree`. */
 export async function takeCopy(tree: string, to: string, options: CopyOptions): Promise<void> {
-  if (await takeSpare(tree, to, options)) return
-  const draft = draftFor(tree)
+  if (await moveSpare(tree, to, options)) return
+  const draft = newDraftPath(tree)
   await copyTree(tree, draft, options)
   await fs.promises.rename(draft, to)
 }
 
 /** Makes the spare copy unless it is there. Rejects as `copyTree`. */
-export async function makeSpare(tree: string, options: CopyOptions): Promise<void> {
+export async function makeSpareCopy(tree: string, options: CopyOptions): Promise<void> {
   await removeOldDrafts(tree)
-  const spare = spareOf(tree)
-  if (isOurs(spare, options)) return
-  const draft = draftFor(tree)
+  const spare = sparePath(tree)
+  if (isOwnedBy(spare, options)) return
+  const draft = newDraftPath(tree)
   await copyTree(tree, draft, options)
   // another one may have made it meanwhile
-  await fs.promises.rename(draft, spare).catch(() => removeAll(draft))
+  await fs.promises.rename(draft, spare).catch(() => removeTrees(draft))
 }
 
-async function takeSpare(tree: string, to: string, options: CopyOptions): Promise<boolean> {
-  const spare = spareOf(tree)
-  if (!isOurs(spare, options)) {
-    await removeAll(spare)
+async function moveSpare(tree: string, to: string, options: CopyOptions): Promise<boolean> {
+  const spare = sparePath(tree)
+  if (!isOwnedBy(spare, options)) {
+    await removeTrees(spare)
     return false
   }
   try {
@@ -45,13 +45,13 @@ async function takeSpare(tree: string, to: string, options: CopyOptions): Promis
   }
 }
 
-const spareOf = (tree: string): string => `${tree}-spare`
+const sparePath = (tree: string): string => `${tree}-spare`
 
 /** one that is not complete */
-const draftFor = (tree: string): string => `${tree}-draft-${randomUUID()}`
+const newDraftPath = (tree: string): string => `${tree}-draft-${randomUUID()}`
 
 /** Is there one, and of the account that it should be? */
-function isOurs(spare: string, { account }: CopyOptions): boolean {
+function isOwnedBy(spare: string, { account }: CopyOptions): boolean {
   const found = fs.lstatSync(spare, { throwIfNoEntry: false })
   return found?.uid === (account?.uid ?? process.getuid?.())
 }
@@ -60,8 +60,8 @@ async function removeOldDrafts(tree: string): Promise<void> {
   const folder = path.dirname(tree)
   const isOld = (name: string) => {
     const found = fs.lstatSync(path.join(folder, name), { throwIfNoEntry: false })
-    return found && Date.now() - found.ctimeMs > DRAFT_MS
+    return found && Date.now() - found.ctimeMs > MAX_DRAFT_AGE_MS
   }
   const old = fs.readdirSync(folder).filter((name) => name.startsWith(`${path.basename(tree)}-draft-`) && isOld(name))
-  await removeAll(...old.map((name) => path.join(folder, name)))
+  await removeTrees(...old.map((name) => path.join(folder, name)))
 }

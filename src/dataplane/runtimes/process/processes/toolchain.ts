@@ -18,7 +18,7 @@ export interface Toolchain {
 /** `shared`: a folder that the account can enter, for the copy. */
 export function findToolchain(shared: string, account: Account | null): Toolchain {
   const real = fs.realpathSync(process.execPath)
-  const node = account && !canReach(account, real) ? path.join(copyOf(real, shared), 'node') : process.execPath
+  const node = account && !canReach(account, real) ? path.join(copyNode(real, shared), 'node') : process.execPath
   return { node, searchPath: [...new Set([path.dirname(node), ...SYSTEM])].join(':') }
 }
 
@@ -27,7 +27,7 @@ export function inPath(searchPath: string, program: string): boolean {
   return searchPath.split(':').some((folder) => fs.existsSync(path.join(folder, program)))
 }
 
-function copyOf(node: string, shared: string): string {
+function copyNode(node: string, shared: string): string {
   const copy = path.join(shared, `node-${process.version}`)
   const bin = path.join(copy, 'bin')
   if (fs.existsSync(copy)) return bin

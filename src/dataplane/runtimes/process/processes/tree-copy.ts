@@ -8,12 +8,12 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
-import { isNoSpace } from '../../../output/no-space.ts'
+import { isNoSpaceError } from '../../../output/no-space.ts'
 import { signalProcesses } from './process-tags.mjs'
-import { giveAll, removeAll } from './untrusted-trees.ts'
+import { chownTree, removeTrees } from './untrusted-trees.ts'
 
 /** `$1` from, `$2` to: absolute, in folders that are root's alone; `$3` the account. `.pnpm` is where pnpm has all packages. */
-const LINKED = `set -e
+const COPY_WITH_LINKS = `set -e
 cp -al -- "$1" "$2"
 cd "$1"
 { find . -type d -name node_modules -prune -o -type f -print0
@@ -24,7 +24,7 @@ find . '(' -type d -o -links 1 ')' -exec chown -h "$3" '{}' +
 chmod 700 .`
 
 /** Those of GNU, of macOS, of others: the first two share what they copy where the file system can. */
-const PLAIN = [['-a', '--reflink=auto'], ['-cRPp'], ['-RPp']]
+const CP_OPTIONS = [['-a', '--reflink=auto'], ['-cRPp'], ['-RPp']]
 
 export interface CopyOptions {
   /** whose the copy is; null: ours */
@@ -38,19 +38,19 @@ export interface CopyOptions {
 export async function copyTree(from: string, to: string, options: CopyOptions): Promise<void> {
   const { account, signal } = options
   const owner = account && `${account.uid}:${account.gid}`
-  const ways = PLAIN.map((how) => async () => {
+  const ways = CP_OPTIONS.map((how) => async () => {
     await run('cp', [...how, '--', from, to], options)
-    if (account) await giveAll(to, account)
+    if (account) await chownTree(to, account)
     fs.chmodSync(to, 0o700)
   })
-  if (owner) ways.unshift(() => run('/bin/sh', ['-c', LINKED, 'sh', from, to, owner], options))
+  if (owner) ways.unshift(() => run('/bin/sh', ['-c', COPY_WITH_LINKS, 'sh', from, to, owner], options))
   for (const [tried, way] of ways.entries()) {
     try {
       return await way()
     } catch (error) {
-      await removeAll(to)
+      await removeTrees(to)
       // another system's programs have other options
-      if (signal.aborted || isNoSpace(error) || tried === ways.length - 1) throw error
+      if (signal.aborted || isNoSpaceError(error) || tried === ways.length - 1) throw error
     }
   }
 }

@@ -8,19 +8,19 @@ import { promisify } from 'node:util'
 const exec = promisify(execFile)
 
 /** Removes files and folders with everything in them. What does not exist is no error. */
-export async function removeAll(...targets: string[]): Promise<void> {
+export async function removeTrees(...targets: string[]): Promise<void> {
   if (targets.length > 0) await exec('rm', ['-rf', '--', ...targets])
 }
 
 /** Gives a folder with everything in it to the server's account. */
-export const reclaim = (folder: string): Promise<void> =>
-  giveAll(folder, { uid: process.getuid!(), gid: process.getgid!() })
+export const chownTreeToServer = (folder: string): Promise<void> =>
+  chownTree(folder, { uid: process.getuid!(), gid: process.getgid!() })
 
 /**
  * Gives a folder with everything in it to an account. Symlinks are changed themselves, never followed. `from`: only what is
  * this user's, since names of others' files can be among them.
  */
-export async function giveAll(
+export async function chownTree(
   folder: string,
   { uid, gid }: { uid: number; gid: number },
   from?: number,

@@ -6,14 +6,14 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { ArtifactManifest } from '../../../build/build.ts'
-import { isNoSpace, noSpace } from '../../../output/no-space.ts'
+import { isNoSpaceError, noSpaceFailure } from '../../../output/no-space.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import { parseArtifact } from '../../artifact.ts'
-import { environmentOf } from '../environments/virtual-environment.ts'
+import { environmentPath } from '../environments/virtual-environment.ts'
 import type { AppLayout } from '../processes/layout.ts'
-import { sealTree, unlinkFromStores } from '../processes/seal-tree.ts'
-import { makeSpare } from '../processes/spare-copy.ts'
-import { removeAll } from '../processes/untrusted-trees.ts'
+import { breakHardLinks, sealTree } from '../processes/seal-tree.ts'
+import { makeSpareCopy } from '../processes/spare-copy.ts'
+import { removeTrees } from '../processes/untrusted-trees.ts'
 
 export interface Artifact extends ArtifactManifest {
   /** absolute path of what was built */
@@ -30,7 +30,7 @@ export function readArtifact(app: AppLayout, artifact: string | null): Artifact 
   const file = folder && path.join(folder, 'artifact.json')
   if (!name || !folder || !file || !fs.existsSync(file)) throw artifactLost()
   const manifest = JSON.parse(fs.readFileSync(file, 'utf8')) as ArtifactManifest
-  const environment = manifest.kind === 'python' ? environmentOf(app, name) : null
+  const environment = manifest.kind === 'python' ? environmentPath(app, name) : null
   if (environment && !fs.existsSync(environment)) throw artifactLost()
   return { ...manifest, tree: path.join(folder, 'tree'), environment }
 }
@@ -53,23 +53,23 @@ export async function keepArtifact(
   account: Account | null,
   signal: AbortSignal,
 ): Promise<void> {
-  await unlinkFromStores(path.join(build, 'tree'), account).catch((error) => {
-    throw isNoSpace(error) ? noSpace() : error
+  await breakHardLinks(path.join(build, 'tree'), account).catch((error) => {
+    throw isNoSpaceError(error) ? noSpaceFailure() : error
   })
   const target = path.join(app.artifacts, name)
-  await removeAll(target)
+  await removeTrees(target)
   await fs.promises.rename(build, target)
   const tree = path.join(target, 'tree')
   await sealTree(tree, account)
   // without it the start makes one itself
-  await makeSpare(tree, { account, signal }).catch(() => signal.throwIfAborted())
+  await makeSpareCopy(tree, { account, signal }).catch(() => signal.throwIfAborted())
 }
 
 /** Removes all artifacts but these, and what tries of builds have left. */
 export async function pruneArtifacts(app: AppLayout, artifacts: readonly string[]): Promise<void> {
   const keep = new Set(artifacts.map((artifact) => parseArtifact(artifact).name))
   const below = (folder: string) => (fs.existsSync(folder) ? fs.readdirSync(folder) : [])
-  await removeAll(
+  await removeTrees(
     ...below(app.builds).map((name) => path.join(app.builds, name)),
     ...[app.artifacts, app.environments].flatMap((folder) =>
       below(folder)

@@ -1,12 +1,12 @@
 /** What an agent may use: its deployment's resource_spec, and the settings for what that does not say. */
 import type { EffectiveSpec, Health, Progress } from '../../../../domain/protocol/protocol.ts'
-import type { Bounds } from '../processes/resource-limits.ts'
+import type { ResourceLimits } from '../processes/resource-limits.ts'
 
 /** The spec wins where it says something. Pure. */
 export function boundsOf(
   { memory_limit_mb, cpu_limit }: Pick<EffectiveSpec, 'memory_limit_mb' | 'cpu_limit'>,
-  settings: Bounds,
-): Bounds {
+  settings: ResourceLimits,
+): ResourceLimits {
   // a limit of 0 is none, as in Kubernetes
   return { ...settings, memoryMb: memory_limit_mb || settings.memoryMb, cpus: cpu_limit || settings.cpus }
 }

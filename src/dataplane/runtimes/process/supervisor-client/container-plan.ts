@@ -11,9 +11,9 @@ import { imageOf, localImageId, namesImage } from '../../artifact.ts'
 import type { RevisionLog } from '../../runtime.ts'
 import { containerEnvironment } from '../engine/container-environment.ts'
 import type { Engine } from '../engine/engine.ts'
-import { referenceOf } from '../engine/image-reference.ts'
-import type { Host } from '../machine/machine.ts'
-import type { Bounds } from '../processes/resource-limits.ts'
+import { parseImageReference } from '../engine/image-reference.ts'
+import type { Machine } from '../machine/machine.ts'
+import type { ResourceLimits } from '../processes/resource-limits.ts'
 import type { ImageProgram } from '../supervisor/protocol.ts'
 import { findImage, type Image, ImageGone, pullImage } from './pull.ts'
 
@@ -22,15 +22,15 @@ const STOP_SECONDS = 1
 
 /** Gets the image of a revision for its deploy; starts use exactly this one from then on. Throws StepFailure. */
 export async function prepareImage(
-  host: Host,
+  machine: Machine,
   deploymentId: string,
   revision: RevisionWork,
   log: RevisionLog,
   signal: AbortSignal,
 ): Promise<Image> {
-  const engine = await host.containers.engine(signal)
-  const image = await getImage(host, engine, deploymentId, revision, log, signal)
-  const file = recordOf(host, deploymentId, revision.id)
+  const engine = await machine.containers.engine(signal)
+  const image = await getImage(machine, engine, deploymentId, revision, log, signal)
+  const file = recordOf(machine, deploymentId, revision.id)
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
   fs.writeFileSync(file, JSON.stringify(image), { mode: 0o600 })
   return image
@@ -38,7 +38,7 @@ export async function prepareImage(
 
 /** Pulls it, unless it was built here and pushed nowhere. What was built and is gone is built again by the next redeploy. */
 async function getImage(
-  host: Host,
+  machine: Machine,
   engine: Engine,
   deploymentId: string,
   revision: RevisionWork,
@@ -53,7 +53,7 @@ async function getImage(
       `${wanted} can't be named: images below localhost/pilothouse/ are those that builds have made for their deployments.`,
     )
   try {
-    if (local === null) return await pullImage(host, engine, deploymentId, referenceOf(wanted), log, signal)
+    if (local === null) return await pullImage(machine, engine, deploymentId, parseImageReference(wanted), log, signal)
     const found = await findImage(engine, local, signal)
     if (found) return found
   } catch (error) {
@@ -68,23 +68,23 @@ async function getImage(
 
 /** The program that runs the image, and what its client has to have in its environment for that. Throws StepFailure. */
 export async function containerProgram(
-  host: Host,
+  machine: Machine,
   deploymentId: string,
   revision: RevisionWork,
-  bounds: Bounds,
+  bounds: ResourceLimits,
   env: Record<string, string>,
   log: RevisionLog,
   signal: AbortSignal,
 ): Promise<{ program: ImageProgram; variables: Record<string, string> }> {
-  const engine = await host.containers.engine(signal)
+  const engine = await machine.containers.engine(signal)
   // the image brings its own
   const { PATH, HOME, USER, LOGNAME, ...others } = env
   const environment = containerEnvironment(others)
   const image =
-    (await recordedImage(host, engine, deploymentId, revision.id, signal)) ??
-    (await prepareImage(host, deploymentId, revision, log, signal))
-  const { name, labels, envFile } = host.containers.note(deploymentId, revision)
-  const copied = ['PORT', ...Object.keys(environment.client)].flatMap((variable) => ['--env', variable])
+    (await recordedImage(machine, engine, deploymentId, revision.id, signal)) ??
+    (await prepareImage(machine, deploymentId, revision, log, signal))
+  const { name, labels, envFile } = machine.containers.plan(deploymentId, revision)
+  const copied = ['PORT', ...Object.keys(environment.clientEnv)].flatMap((variable) => ['--env', variable])
   const program: ImageProgram = {
     kind: 'image',
     engine: engine.name,
@@ -108,31 +108,31 @@ export async function containerProgram(
       image.id,
     ],
   }
-  return { program, variables: environment.client }
+  return { program, variables: environment.clientEnv }
 }
 
-function limitsOf({ limits }: Engine, { memoryMb, cpus, processes }: Bounds): string[] {
+function limitsOf({ supports }: Engine, { memoryMb, cpus, processes }: ResourceLimits): string[] {
   return [
     // engines refuse more than there is
-    ...(limits.cpu && cpus ? ['--cpus', String(Math.min(cpus, os.cpus().length))] : []),
-    ...(limits.memory && memoryMb ? ['--memory', `${Math.round(memoryMb * 1e6)}b`] : []),
-    ...(limits.processes && processes ? ['--pids-limit', String(processes)] : []),
+    ...(supports.cpu && cpus ? ['--cpus', String(Math.min(cpus, os.cpus().length))] : []),
+    ...(supports.memory && memoryMb ? ['--memory', `${Math.round(memoryMb * 1e6)}b`] : []),
+    ...(supports.processes && processes ? ['--pids-limit', String(processes)] : []),
   ]
 }
 
-function recordOf(host: Host, deploymentId: string, revisionId: string): string {
-  return path.join(host.layout.app(deploymentId).root, 'images', `${revisionId}.json`)
+function recordOf(machine: Machine, deploymentId: string, revisionId: string): string {
+  return path.join(machine.layout.app(deploymentId).root, 'images', `${revisionId}.json`)
 }
 
 /** What the last deploy of the revision has pulled, while it is on this machine. */
 async function recordedImage(
-  host: Host,
+  machine: Machine,
   engine: Engine,
   deploymentId: string,
   revisionId: string,
   signal: AbortSignal,
 ): Promise<Image | null> {
-  const file = recordOf(host, deploymentId, revisionId)
+  const file = recordOf(machine, deploymentId, revisionId)
   if (!fs.existsSync(file)) return null
   const { id } = JSON.parse(fs.readFileSync(file, 'utf8')) as Image
   return findImage(engine, id, signal)

@@ -3,7 +3,7 @@
  * only what every supervisor understands (`hello`, `end`).
  */
 import fs from 'node:fs'
-import { removeAll } from '../processes/untrusted-trees.ts'
+import { removeTrees } from '../processes/untrusted-trees.ts'
 import { PROTOCOL } from '../supervisor/protocol.ts'
 import { Connection, StaleToken, SupervisorAway } from './connection.ts'
 import { type About, knownSupervisors, readSecret, type SupervisorFiles } from './supervisor-files.ts'
@@ -35,7 +35,7 @@ export async function endOrphans(
   const ended = await Promise.all(
     theirs.map(async ({ about, files }) => {
       const its = await end(dataDir, about, 0, 1n)
-      if (!its && isForgotten(files)) await removeAll(files.folder)
+      if (!its && isForgotten(files)) await removeTrees(files.folder)
       return its
     }),
   )

@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import { sleep } from '../../../../platform/async/retry.ts'
 import type { LeasedClaim } from '../../runtime.ts'
 import { prepareFolders } from '../machine/app-context.ts'
-import type { Host } from '../machine/machine.ts'
+import type { Machine } from '../machine/machine.ts'
 import { type AgentPlan, PROTOCOL, type SupervisorConfig } from '../supervisor/protocol.ts'
 import { Connection, type Heard, StaleToken, SupervisorAway, SupervisorSilent } from './connection.ts'
 import { startSupervisor } from './program.ts'
@@ -29,15 +29,15 @@ export interface LinkHeard extends Heard {
 }
 
 export class Link {
-  readonly #host: Host
+  readonly #machine: Machine
   readonly #deploymentId: string
   readonly #heard: LinkHeard
   #connection: Connection | null = null
   #token: string | null = null
   #connecting: Promise<Connection | null> = Promise.resolve(null)
 
-  constructor(host: Host, deploymentId: string, heard: LinkHeard) {
-    this.#host = host
+  constructor(machine: Machine, deploymentId: string, heard: LinkHeard) {
+    this.#machine = machine
     this.#deploymentId = deploymentId
     this.#heard = heard
   }
@@ -89,7 +89,7 @@ export class Link {
   }
 
   async #reach(claim: LeasedClaim, start: boolean): Promise<Connection | null> {
-    const files = supervisorFiles(this.#host.options.dataDir, this.#deploymentId)
+    const files = supervisorFiles(this.#machine.options.dataDir, this.#deploymentId)
     try {
       const about = readAbout(files)
       if (about) return await this.#open(about.socket, claim.token)
@@ -103,11 +103,11 @@ export class Link {
   }
 
   async #start(token: string): Promise<Connection> {
-    const { options } = this.#host
+    const { options } = this.#machine
     const { dataDir } = options
     const { installation, orphanHours, drainSeconds, output } = options.supervisors
     const files = supervisorFiles(dataDir, this.#deploymentId)
-    const { accounts } = await prepareFolders(this.#host, this.#deploymentId)
+    const { accounts } = await prepareFolders(this.#machine, this.#deploymentId)
     const { socket } = makeSupervisorFolder(dataDir, this.#deploymentId, installation)
     const config: SupervisorConfig = {
       deploymentId: this.#deploymentId,
@@ -122,7 +122,7 @@ export class Link {
       orphanHours,
       drainSeconds,
     }
-    await startSupervisor(dataDir, config, files.errors, this.#host)
+    await startSupervisor(dataDir, config, files.errors, this.#machine)
     const until = performance.now() + START_MS
     for (let wait = 10; ; wait = Math.min(200, wait * 1.5)) {
       try {
@@ -136,7 +136,7 @@ export class Link {
   }
 
   #open(socket: string, token: string): Promise<Connection> {
-    const { dataDir, supervisors } = this.#host.options
+    const { dataDir, supervisors } = this.#machine.options
     const hello = {
       protocol: PROTOCOL,
       secret: secretOf(dataDir),

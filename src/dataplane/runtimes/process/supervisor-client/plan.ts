@@ -8,7 +8,7 @@ import { imageOf, namesImage } from '../../artifact.ts'
 import type { RevisionLog } from '../../runtime.ts'
 import { openEnvironment } from '../environments/virtual-environment.ts'
 import { prepareContext } from '../machine/app-context.ts'
-import type { Host } from '../machine/machine.ts'
+import type { Machine } from '../machine/machine.ts'
 import type { AgentPlan, BuiltProgram } from '../supervisor/protocol.ts'
 import { readArtifact } from './artifacts.ts'
 import { boundsOf } from './bounds.ts'
@@ -23,15 +23,15 @@ export const isContainer = (revision: RevisionWork): boolean => imageOf(revision
 
 /** Looks for artifact or image and database anew: all may have moved since the last plan. May throw StepFailure. */
 export async function agentPlan(
-  host: Host,
+  machine: Machine,
   deploymentId: string,
   revision: RevisionWork,
   spec: EffectiveSpec,
   log: RevisionLog,
   signal: AbortSignal,
 ): Promise<AgentPlan> {
-  const { app, accounts, env, hidden } = await prepareContext(host, deploymentId, revision, signal)
-  const bounds = boundsOf(spec, host.bounds)
+  const { app, accounts, env, hidden } = await prepareContext(machine, deploymentId, revision, signal)
+  const bounds = boundsOf(spec, machine.defaultLimits)
   const common = {
     key: keyOf(revision),
     revisionId: revision.id,
@@ -42,15 +42,15 @@ export async function agentPlan(
     bounds,
   }
   if (isContainer(revision)) {
-    const { program, variables } = await containerProgram(host, deploymentId, revision, bounds, env, log, signal)
+    const { program, variables } = await containerProgram(machine, deploymentId, revision, bounds, env, log, signal)
     return { ...common, ...checked(revision), program, env: variables }
   }
   const artifact = readArtifact(app, revision.artifact)
   if (artifact.environment) openEnvironment(artifact.environment, accounts.code)
-  const { env: variables, ...script } = startScript(host.layout, artifact, env)
+  const { env: variables, ...script } = startScript(machine.layout, artifact, env)
   const { tree } = artifact
   const { runs, temporary } = app
-  const program: BuiltProgram = { kind: 'built', tree, runs, temporary, confinement: host.confinement, ...script }
+  const program: BuiltProgram = { kind: 'built', tree, runs, temporary, confinement: machine.confinement, ...script }
   return { ...common, ...checked(revision, artifact.healthPath), program, env: variables }
 }
 

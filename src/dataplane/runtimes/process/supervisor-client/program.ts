@@ -1,7 +1,7 @@
 /** Starts the supervisor of one deployment: a process that outlives this server, and the checkout that it comes from. */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
-import type { Host } from '../machine/machine.ts'
+import type { Machine } from '../machine/machine.ts'
 import { supervisorProgram } from '../machine/supervisor-program.ts'
 import type { SupervisorConfig } from '../supervisor/protocol.ts'
 
@@ -13,7 +13,7 @@ export async function startSupervisor(
   dataDir: string,
   config: SupervisorConfig,
   errors: string,
-  { node, searchPath }: Pick<Host, 'node' | 'searchPath'>,
+  { node, searchPath }: Pick<Machine, 'node' | 'searchPath'>,
 ): Promise<void> {
   const { file } = await supervisorProgram(dataDir)
   const out = fs.openSync(errors, 'w', 0o600)

@@ -2,15 +2,15 @@
  * Pulls an image onto this machine; when that fails, its own message says why.
  */
 
-import { type OnLine, Tail } from '../../../output/lines.ts'
+import { type OnLine, OutputTail } from '../../../output/lines.ts'
 import { createMask } from '../../../output/mask.ts'
-import { SAYS_NO_SPACE } from '../../../output/no-space.ts'
+import { NO_SPACE_OUTPUT } from '../../../output/no-space.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import type { RevisionLog } from '../../runtime.ts'
-import { type Engine, linesOf } from '../engine/engine.ts'
-import type { Reference } from '../engine/image-reference.ts'
-import { withCredentials } from '../engine/pull-credentials.ts'
-import type { Host } from '../machine/machine.ts'
+import { type Engine, runEngine } from '../engine/engine.ts'
+import type { ImageReference } from '../engine/image-reference.ts'
+import { withPullCredentials } from '../engine/pull-credentials.ts'
+import type { Machine } from '../machine/machine.ts'
 
 export interface Image {
   /** the engine's own id: exactly this image, whatever its tag becomes */
@@ -21,39 +21,44 @@ export interface Image {
 
 /** Pulls the image. One of this machine's own is only looked for. Throws StepFailure when it can't be had. */
 export async function pullImage(
-  host: Host,
+  machine: Machine,
   engine: Engine,
   deploymentId: string,
-  { full, registry, local }: Reference,
+  { full, registry, local }: ImageReference,
   log: RevisionLog,
   signal: AbortSignal,
 ): Promise<Image> {
   if (!local) {
-    const credentials = await host.options.sources.imageCredentials(deploymentId, full, signal)
+    const credentials = await machine.options.sources.imageCredentials(deploymentId, full, signal)
     const mask = createMask(credentials ? [credentials.password] : [])
     // docker reads that in its own settings
     const plain = credentials?.insecure && engine.name === 'podman' ? ['--tls-verify=false'] : []
-    const tail = new Tail()
+    const tail = new OutputTail()
     log.write('deploy', `Pulling ${full}`)
     const onLine: OnLine = (shown, _line, styles) => {
       tail.add(shown)
       log.print('deploy', shown, styles)
     }
     try {
-      const { code } = await withCredentials(host.containers.folder, engine, registry, credentials, (before, after) =>
-        engine.run([...before, 'pull', ...after, ...plain, full], onLine, signal, mask),
+      const { code } = await withPullCredentials(
+        machine.containers.folder,
+        engine,
+        registry,
+        credentials,
+        (before, after) => engine.run([...before, 'pull', ...after, ...plain, full], onLine, signal, mask),
       )
       if (code !== 0) {
-        const printed = tail.under('')
-        if (SAYS_NO_SPACE.test(printed)) throw new StepFailure('NO_SPACE', tail.under(explain(full, registry, printed)))
+        const printed = tail.appendTo('')
+        if (NO_SPACE_OUTPUT.test(printed))
+          throw new StepFailure('NO_SPACE', tail.appendTo(explain(full, registry, printed)))
         throw new (isGone(full, printed) ? ImageGone : StepFailure)(
           'IMAGE_PULL_FAILED',
-          tail.under(explain(full, registry, printed)),
+          tail.appendTo(explain(full, registry, printed)),
         )
       }
     } catch (error) {
       if (!signal.aborted || (signal.reason as Error).name !== 'TimeoutError') throw error
-      throw new StepFailure('IMAGE_PULL_FAILED', tail.under(`${full} was not pulled in time.`))
+      throw new StepFailure('IMAGE_PULL_FAILED', tail.appendTo(`${full} was not pulled in time.`))
     }
   }
   const image = await findImage(engine, full, signal)
@@ -66,7 +71,7 @@ export async function pullImage(
 
 /** An image of this machine by name or id; null: there is none. */
 export async function findImage(engine: Engine, name: string, signal: AbortSignal): Promise<Image | null> {
-  const { ok, lines } = await linesOf(
+  const { ok, lines } = await runEngine(
     engine,
     ['image', 'inspect', '--format', 'image {{.Id}} {{json .RepoDigests}}', name],
     signal,
@@ -96,7 +101,7 @@ const REASONS: [RegExp, (image: string, registry: string) => string][] = [
     /no matching manifest|no image found in (manifest list|image index)/i,
     (image) => `${image} was not built for this kind of machine (${process.platform}, ${process.arch}).`,
   ],
-  [SAYS_NO_SPACE, () => 'The image could not be pulled: there is no space left on this machine.'],
+  [NO_SPACE_OUTPUT, () => 'The image could not be pulled: there is no space left on this machine.'],
 ]
 
 /** The registry has no such image (any more). */

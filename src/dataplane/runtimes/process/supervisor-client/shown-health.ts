@@ -1,7 +1,7 @@
 /** The health of a deployment, from what its supervisor says or why nothing can be said. */
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
-import type { Turn } from '../machine/start-queue.ts'
+import type { QueuedStart } from '../machine/start-queue.ts'
 import { type Connection, SupervisorAway } from './connection.ts'
 
 const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
@@ -10,7 +10,7 @@ const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
 export const down = (problem: Progress | null): Health => ({ ready: 0, desired: 1, ...(problem ?? STARTING) })
 
 /** It is not started yet. */
-export function inLine(turn: Turn): Progress {
+export function inLine(turn: QueuedStart): Progress {
   const ahead = turn.ahead()
   const others = ahead === 1 ? '1 other starts' : `${ahead} others start`
   return { reason: 'WAITING_FOR_TURN', message: `Starting: ${others} first.` }

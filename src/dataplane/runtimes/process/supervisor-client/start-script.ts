@@ -2,7 +2,7 @@
 import path from 'node:path'
 import { agentServerFolder } from '../environments/agent-servers.ts'
 import { followsSource, SOURCE_VARIABLE } from '../environments/editable-installs.ts'
-import { variablesOf } from '../environments/virtual-environment.ts'
+import { environmentVariables } from '../environments/virtual-environment.ts'
 import type { Layout } from '../processes/layout.ts'
 import { type Artifact, artifactLost } from './artifacts.ts'
 
@@ -21,7 +21,7 @@ export function startScript(layout: Layout, artifact: Artifact, env: Record<stri
   if (agentServer !== null && !server) throw artifactLost()
   const programs = server && !environment ? `${env.PATH}:${path.join(server, 'node_modules/.bin')}` : (env.PATH ?? '')
   // what is printed is shown as it comes
-  const python = environment ? { PYTHONUNBUFFERED: '1', ...variablesOf(environment, programs) } : {}
+  const python = environment ? { PYTHONUNBUFFERED: '1', ...environmentVariables(environment, programs) } : {}
   const here = (at: string) => `"$PWD"/${quoted(path.posix.relative(folder, at) || '.')}`
   // where it runs is not known before it does
   const exported = [

@@ -6,9 +6,9 @@ import fs from 'node:fs'
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import type { LeasedClaim, OnProgress } from '../../runtime.ts'
-import type { Host } from '../machine/machine.ts'
+import type { Machine } from '../machine/machine.ts'
 import { reservePort } from '../machine/ports.ts'
-import type { Turn } from '../machine/start-queue.ts'
+import type { QueuedStart } from '../machine/start-queue.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './connection.ts'
 import { isForeign, Link, understands } from './link.ts'
@@ -30,7 +30,7 @@ const END_MS = 30_000
 const REPLACED_MS = 2000
 
 export class Supervised {
-  readonly #host: Host
+  readonly #machine: Machine
   readonly #deploymentId: string
   readonly #files: SupervisorFiles
   readonly #link: Link
@@ -51,17 +51,17 @@ export class Supervised {
   #problem: Progress | null = null
   #telling: Promise<void> = Promise.resolve()
   /** of a start that found no supervisor */
-  #turn: Turn | null = null
+  #turn: QueuedStart | null = null
 
   /** `onClosed`: called when there is no use of this any more, since another server holds the deployment. */
-  constructor(host: Host, claim: LeasedClaim, onClosed: () => void) {
-    this.#host = host
+  constructor(machine: Machine, claim: LeasedClaim, onClosed: () => void) {
+    this.#machine = machine
     this.#deploymentId = claim.deployment.id
-    this.#files = supervisorFiles(host.options.dataDir, claim.deployment.id)
+    this.#files = supervisorFiles(machine.options.dataDir, claim.deployment.id)
     this.#hold(claim)
     this.#onClosed = onClosed
-    this.#link = new Link(host, this.#deploymentId, {
-      onOutput: () => host.options.output?.printed(this.#deploymentId),
+    this.#link = new Link(machine, this.#deploymentId, {
+      onOutput: () => machine.options.output?.printed(this.#deploymentId),
       onStale: () => this.close(),
       onState: () => this.#watchStart(),
       onBroken: () => this.#loop.wake(),
@@ -75,7 +75,7 @@ export class Supervised {
     if (connection && isForeign(connection)) return foreign(connection)
     const serves = connection?.state.serving?.revisionId === this.#wanted.revisionId ? connection.state.health : null
     if (serves) return serves
-    if (this.#turn?.waits()) return down(inLine(this.#turn))
+    if (this.#turn?.isWaiting()) return down(inLine(this.#turn))
     return this.#problem || this.#told ? down(this.#problem) : undefined
   }
 
@@ -161,7 +161,7 @@ export class Supervised {
   #hold(claim: LeasedClaim): void {
     if (this.#claim === claim) return
     this.#claim = claim
-    this.#host.options.output?.held(claim, this.#files.output)
+    this.#machine.options.output?.held(claim, this.#files.output)
   }
 
   async #commit(
@@ -220,7 +220,7 @@ export class Supervised {
     const found = await this.#link.connect(this.#claim, false)
     if (found || !this.#wanted) return this.#serve(found)
     this.#turn?.end()
-    this.#turn = this.#host.starts.take(lastServedAt(this.#files))
+    this.#turn = this.#machine.startQueue.enqueue(lastServedAt(this.#files))
     try {
       await unlessAborted(this.#loop.signal, this.#turn.begun)
       await this.#serve(await this.#link.connect(this.#claim, !!this.#wanted))
@@ -233,7 +233,7 @@ export class Supervised {
 
   /** Its turn is over when its agent does not start any more, or can't be started. */
   #watchStart(): void {
-    if (!this.#turn?.waits() && !isStarting(this.#link.connection)) this.#turn?.end()
+    if (!this.#turn?.isWaiting() && !isStarting(this.#link.connection)) this.#turn?.end()
   }
 
   async #serve(connection: Connection | null): Promise<void> {
@@ -283,11 +283,11 @@ export class Supervised {
   }
 
   #port(): Promise<number> {
-    return reservePort(this.#host.ports, this.#deploymentId)
+    return reservePort(this.#machine.ports, this.#deploymentId)
   }
 
   async #open(connection: Connection): Promise<void> {
-    const { node, ports } = this.#host
+    const { node, ports } = this.#machine
     const { bindAddress } = ports
     await connection.ask({ verb: 'open', port: await this.#port(), bindAddress, node }, { ms: OPEN_MS })
   }

@@ -11,7 +11,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { readOrMake, writeWhole } from '../../../../platform/files/whole-file.ts'
-import { startOf } from '../processes/process-identity.ts'
+import { processIdentity } from '../processes/process-identity.ts'
 
 export interface SupervisorFiles {
   /** absolute */
@@ -119,7 +119,7 @@ export function readSecret(dataDir: string): string | null {
 export function killSupervisor({ lock }: SupervisorFiles): void {
   const [, pid, started] = /^(\d+) (\S+)\n/.exec(fs.readFileSync(lock, 'utf8')) ?? []
   // the number may be another process's by now
-  if (pid !== undefined && startOf(Number(pid)) === started) process.kill(Number(pid), 'SIGKILL')
+  if (pid !== undefined && processIdentity(Number(pid)) === started) process.kill(Number(pid), 'SIGKILL')
 }
 
 /** When the deployment last had a request, to a minute, in ms of Date.now(); 0: not known. */

@@ -9,7 +9,7 @@
 import type { Health, Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { Confinement } from '../processes/confinement.ts'
-import type { Bounds } from '../processes/resource-limits.ts'
+import type { ResourceLimits } from '../processes/resource-limits.ts'
 
 /** A server speaks this one and the one before. 2: plans have a `healthPath`. */
 export const PROTOCOL = 2
@@ -63,7 +63,7 @@ export interface AgentPlan {
   account: Account | null
   /** texts that are never shown */
   hidden: string[]
-  bounds: Bounds
+  bounds: ResourceLimits
 }
 
 /** A start script in a copy of an artifact. */

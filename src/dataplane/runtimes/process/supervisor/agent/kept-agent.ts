@@ -5,9 +5,9 @@ import type { Health, LogLevel, Progress } from '../../../../../domain/protocol/
 import { backoff, sleep } from '../../../../../platform/async/retry.ts'
 import { limited } from '../../../../../platform/async/time-limit.ts'
 import { createMask, type Mask } from '../../../../output/mask.ts'
-import { isNoSpace, noSpace } from '../../../../output/no-space.ts'
+import { isNoSpaceError, noSpaceFailure } from '../../../../output/no-space.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
-import type { Bounds } from '../../processes/resource-limits.ts'
+import type { ResourceLimits } from '../../processes/resource-limits.ts'
 import type { Exceeded } from '../limits/limits.ts'
 import { together, usageOf } from '../limits/processes.ts'
 import type { Upstream } from '../network/messages.ts'
@@ -62,7 +62,7 @@ export class KeptAgent {
     return { ready: 1, desired: 1, message: shown.message, reason: shown.reason }
   }
 
-  get bounds(): Bounds {
+  get bounds(): ResourceLimits {
     return this.#plan.bounds
   }
 
@@ -189,7 +189,7 @@ export class KeptAgent {
   #forPeople(error: unknown): unknown {
     if ((error as Error).name === 'TimeoutError')
       return new StepFailure('HEALTH_CHECK_TIMED_OUT', 'The agent was not started in time.')
-    const failure = isNoSpace(error) ? noSpace() : error
+    const failure = isNoSpaceError(error) ? noSpaceFailure() : error
     if (!(failure instanceof StepFailure)) return failure
     const Failure = failure instanceof PortTaken ? PortTaken : StepFailure
     return new Failure(failure.reason, this.#mask(failure.message).slice(0, LONGEST), failure)

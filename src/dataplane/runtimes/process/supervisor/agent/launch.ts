@@ -4,7 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { NO_CONFINEMENT } from '../../processes/confinement.ts'
-import { launcher } from '../../processes/launcher.ts'
+import { launcherFor } from '../../processes/launcher.ts'
 import type { Command } from '../../processes/process-group.ts'
 import { SUPERVISOR_VARIABLE } from '../../processes/process-tags.mjs'
 import type { AgentPlan, BuiltProgram, ImageProgram } from '../protocol.ts'
@@ -49,8 +49,8 @@ async function scriptOf(
       cwd,
       account,
       launcher: account
-        ? launcher('theirs', { account, confinement, folder: temporary.folder })
-        : launcher('ours', null),
+        ? launcherFor('theirs', { account, confinement, folder: temporary.folder })
+        : launcherFor('ours', null),
       tagged: true,
       env: {
         ...env,
@@ -105,7 +105,7 @@ async function containerOf(
       cwd: '/',
       // the engine is ours, not the deployment's
       account: null,
-      launcher: launcher('ours', null),
+      launcher: launcherFor('ours', null),
       env: { ...env, PORT: String(port), ...clientEnv },
     },
   }

@@ -1,9 +1,9 @@
 /** The processes of one start of an agent: its launch, its bounds and its output, until nobody of it is left. */
 import { randomUUID } from 'node:crypto'
-import { Tail } from '../../../../output/lines.ts'
+import { OutputTail } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
-import { type Exit, type Group, startGroup } from '../../processes/process-group.ts'
-import { NO_BOUNDS } from '../../processes/resource-limits.ts'
+import { type Exit, type ProcessGroup, startGroup } from '../../processes/process-group.ts'
+import { NO_LIMITS } from '../../processes/resource-limits.ts'
 import { createLimits, type Exceeded, type Limits, TELLING } from '../limits/limits.ts'
 import { groupsOf } from '../limits/record.ts'
 import type { Output } from '../output/output.ts'
@@ -26,7 +26,7 @@ export interface AgentProcess {
   /** of its process group */
   pid: number
   /** its last lines */
-  tail: Tail
+  tail: OutputTail
   /** when no process of it is left */
   ended: Promise<Ended>
   end(graceMs?: number): Promise<Ended>
@@ -55,8 +55,8 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
   await crowd.enter(account)
   let launch: Launch | null = null
   let limits: Limits | null = null
-  let group: Group | null = null
-  const tail = new Tail(10, TELLING)
+  let group: ProcessGroup | null = null
+  const tail = new OutputTail(10, TELLING)
   try {
     launch = await prepareLaunch(plan, options.port, options.tag, signal)
     limits = await limitsOf(options, launch, () => void group?.end(GRACE_MS))
@@ -76,12 +76,12 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
   const { explain, kill, close } = limits
   const { onReady, onEnd } = launch
   const ended = group.ended.then(async (exit) => {
-    const exceeded = explain({ ...exit, output: tail.under('') })
+    const exceeded = explain({ ...exit, output: tail.appendTo('') })
     await kill()
     await crowd.leave(account)
     await close()
     await onEnd()
-    const explained = (headline: string) => (exit.code ? tail.causeFirst(headline) : tail.under(headline))
+    const explained = (headline: string) => (exit.code ? tail.appendToWithCause(headline) : tail.appendTo(headline))
     return { exit, exceeded, explained }
   })
   return {
@@ -102,7 +102,7 @@ function limitsOf({ plan, deploymentId, folder, onExceeded }: ProcessOptions, { 
   return createLimits({
     deploymentId,
     start: randomUUID().slice(0, 8),
-    bounds: program.kind === 'built' ? bounds : NO_BOUNDS,
+    bounds: program.kind === 'built' ? bounds : NO_LIMITS,
     account,
     ownAccount: hasOwnAccount(account),
     controlGroups: program.kind === 'built',

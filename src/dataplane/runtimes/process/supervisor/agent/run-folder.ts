@@ -7,13 +7,13 @@ import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
-import { isNoSpace, noSpace } from '../../../../output/no-space.ts'
+import { isNoSpaceError, noSpaceFailure } from '../../../../output/no-space.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
 import { NO_CONFINEMENT } from '../../processes/confinement.ts'
 import { type TemporaryFolder, temporaryFolder } from '../../processes/layout.ts'
 import { sealTree } from '../../processes/seal-tree.ts'
-import { makeSpare, takeCopy } from '../../processes/spare-copy.ts'
-import { removeAll } from '../../processes/untrusted-trees.ts'
+import { makeSpareCopy, takeCopy } from '../../processes/spare-copy.ts'
+import { removeTrees } from '../../processes/untrusted-trees.ts'
 import type { BuiltProgram } from '../protocol.ts'
 
 export interface RunFolder {
@@ -49,7 +49,7 @@ export async function makeRunFolder(
     spare.abort()
     await making
     // what can't be removed now is by the next start
-    await removeAll(...folders).catch(() => undefined)
+    await removeTrees(...folders).catch(() => undefined)
     for (const one of folders) inUse.delete(one)
   }
   try {
@@ -60,7 +60,7 @@ export async function makeRunFolder(
     void removeOthers(runs, program.temporary)
     await sealTree(tree, account)
     await takeCopy(tree, root, { account, signal })
-    making = makeSpare(tree, { account, signal: spare.signal, idle: true }).catch(() => undefined)
+    making = makeSpareCopy(tree, { account, signal: spare.signal, idle: true }).catch(() => undefined)
     return { cwd: path.join(root, folder), root, temporary, remove }
   } catch (error) {
     await remove()
@@ -71,11 +71,11 @@ export async function makeRunFolder(
 async function removeOthers(runs: string, temporary: string): Promise<void> {
   const below = (folder: string) => fs.readdirSync(folder).map((name) => path.join(folder, name))
   const found = [...below(runs), ...below(temporary).filter((folder) => path.basename(folder).startsWith(PREFIX))]
-  await removeAll(...found.filter((folder) => !inUse.has(folder))).catch(() => undefined)
+  await removeTrees(...found.filter((folder) => !inUse.has(folder))).catch(() => undefined)
 }
 
 function explain(error: unknown, tree: string): unknown {
-  if (isNoSpace(error)) return noSpace()
+  if (isNoSpaceError(error)) return noSpaceFailure()
   if (fs.existsSync(tree)) return error
   return new StepFailure(
     'ARTIFACT_LOST',

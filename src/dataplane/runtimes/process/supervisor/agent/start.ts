@@ -9,7 +9,7 @@ import { Scope } from '../../../../../platform/async/time-limit.ts'
 import type { Mask } from '../../../../output/mask.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
 import { isFree } from '../../machine/ports.ts'
-import { isClosed } from '../../processes/confinement.ts'
+import { isPortClosed } from '../../processes/confinement.ts'
 import { listeningPorts } from '../../processes/listening-ports.ts'
 import { describeExit, ranOutOfMemory } from '../../processes/process-group.ts'
 import type { Exceeded } from '../limits/limits.ts'
@@ -90,7 +90,7 @@ export async function startAgent(
   look()
   await started.end()
   if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason
-  throw new StepFailure('HEALTH_CHECK_TIMED_OUT', started.tail.under(notReadyInTime(observed)))
+  throw new StepFailure('HEALTH_CHECK_TIMED_OUT', started.tail.appendTo(notReadyInTime(observed)))
 }
 
 /** One that it may bind. */
@@ -98,7 +98,7 @@ async function portFor({ freePort }: Surroundings, { program }: AgentPlan): Prom
   const confinement = program.kind === 'built' ? program.confinement : undefined
   for (;;) {
     const port = await freePort()
-    if (!confinement || !isClosed(port, confinement)) return port
+    if (!confinement || !isPortClosed(port, confinement)) return port
   }
 }
 
@@ -122,7 +122,7 @@ async function ready(
     observed.answered = status ?? observed.answered
     if (performance.now() > lookAt && !signal.aborted) {
       look()
-      onProgress({ reason: 'WAITING_FOR_HEALTH', message: tail.under(notReadyYet(observed)) })
+      onProgress({ reason: 'WAITING_FOR_HEALTH', message: tail.appendTo(notReadyYet(observed)) })
       lookAt = performance.now() + LOOK_MS
     }
     await sleep(wait, signal)
@@ -133,7 +133,7 @@ async function ready(
 async function exitedBefore(ended: Ended, { tail }: AgentProcess, { port, path }: Observed): Promise<StepFailure> {
   const Failure = (await isFree(port, '127.0.0.1')) ? StepFailure : PortTaken
   const { exit, exceeded, explained } = ended
-  if (exceeded) return new Failure(exceeded.reason, tail.under(exceeded.message))
+  if (exceeded) return new Failure(exceeded.reason, tail.appendTo(exceeded.message))
   const message = `The agent ${describeExit(exit)} before GET ${path} answered 200.`
   return new Failure(ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED', explained(message))
 }

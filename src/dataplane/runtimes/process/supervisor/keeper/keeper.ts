@@ -9,7 +9,7 @@ import { within } from '../../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
 import { ephemeralPorts } from '../../machine/ports.ts'
 import { SUPERVISOR_VARIABLE } from '../../processes/process-tags.mjs'
-import { lastKeeperLeft } from '../../processes/supervisor-locks.ts'
+import { shutDownPostgresIfUnused } from '../../processes/supervisor-locks.ts'
 import { Crowd, endLeftovers } from '../agent/leftovers.ts'
 import { groupsOf } from '../limits/record.ts'
 import { createOutput } from '../output/output.ts'
@@ -96,7 +96,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     // where the lock is another's, so is the socket
     if (lock?.held()) await within(1000, control?.close() ?? Promise.resolve())
     lock?.release()
-    await within(POSTGRES_MS, lastKeeperLeft(path.dirname(path.dirname(folder))).catch(record))
+    await within(POSTGRES_MS, shutDownPostgresIfUnused(path.dirname(path.dirname(folder))).catch(record))
     process.exit()
   }
 

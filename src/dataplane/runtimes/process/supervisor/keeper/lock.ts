@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import { writeWhole } from '../../../../../platform/files/whole-file.ts'
-import { startOf } from '../../processes/process-identity.ts'
+import { processIdentity } from '../../processes/process-identity.ts'
 
 /** ms: who has the lock then keeps it; until then it may be one that is just ending */
 const TAKE_MS = 2000
@@ -21,7 +21,7 @@ const UNREADABLE = 'unreadable'
 
 /** Null: another keeper has it. */
 export async function takeLock(folder: string): Promise<Lock | null> {
-  const own = `${process.pid} ${startOf(process.pid)}\n`
+  const own = `${process.pid} ${processIdentity(process.pid)}\n`
   const file = path.join(folder, 'lock')
   const until = performance.now() + TAKE_MS
   for (; performance.now() < until; await sleep(10 + 40 * Math.random())) {
@@ -58,7 +58,7 @@ function othersTake(folder: string, ours: string): boolean {
 function isHeld(text: string | null): boolean {
   if (text === UNREADABLE) return true
   const [, pid, started] = /^(\d+) (\S+)\n/.exec(text ?? '') ?? []
-  return pid !== undefined && startOf(Number(pid)) === started
+  return pid !== undefined && processIdentity(Number(pid)) === started
 }
 
 /** Null: there is none. */

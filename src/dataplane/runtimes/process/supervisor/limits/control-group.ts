@@ -7,7 +7,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import { signalProcesses } from '../../processes/process-tags.mjs'
-import type { Bounds } from '../../processes/resource-limits.ts'
+import type { ResourceLimits } from '../../processes/resource-limits.ts'
 import { type Controller, findControllers, words } from './controllers.ts'
 
 const OURS = 'pilothouse'
@@ -49,7 +49,7 @@ export class ControlGroup {
    * Null: there is no place where we may make one. `name`: of nobody else. `noted`: gets each folder before it is made.
    * What it has no controller for is not bounded by it, see `has`.
    */
-  static make(name: string, bounds: Bounds, noted: (folder: string) => void): ControlGroup | null {
+  static make(name: string, bounds: ResourceLimits, noted: (folder: string) => void): ControlGroup | null {
     const group = new ControlGroup(
       places().flatMap((place) => {
         for (const above of place.folders) {
@@ -167,7 +167,7 @@ function handedOn(folder: string, controllers: Controller[]): Controller[] {
 }
 
 /** False: the bound of memory or processes can't be set. Less CPU than that may be all there is above. */
-function limit({ folder, version, controllers }: Hierarchy, bounds: Bounds): boolean {
+function limit({ folder, version, controllers }: Hierarchy, bounds: ResourceLimits): boolean {
   const set = (file: string, value: string | number) => write(path.join(folder, file), String(value))
   const { memoryMb, processes, cpus } = bounds
   if (controllers.includes('memory') && memoryMb !== null) {

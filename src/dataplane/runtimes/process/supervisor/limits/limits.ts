@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
-import type { Bounds } from '../../processes/resource-limits.ts'
+import type { ResourceLimits } from '../../processes/resource-limits.ts'
 import { ControlGroup } from './control-group.ts'
 import { type Exceeded, fileTooLarge, outOfHeap, tooManyProcesses } from './exceeded.ts'
 import { FolderWatch } from './folders.ts'
@@ -19,7 +19,7 @@ export interface LimitsOptions {
   deploymentId: string
   /** tells one start from another */
   start: string
-  bounds: Bounds
+  bounds: ResourceLimits
   account: Account | null
   /** the account is this deployment's alone: only then its processes can be counted by it */
   ownAccount?: boolean
@@ -120,7 +120,7 @@ const PROCESSES = /\bspawn\b.*\bEAGAIN\b|Cannot fork|Resource temporarily unavai
 export const TELLING = new RegExp([FILE, HEAP, PROCESSES].map(({ source }) => source).join('|'), 'i')
 
 /** What the end itself tells: of these bounds the agent hears, and the kernel counts nothing. */
-function explainEnd({ code, signal, output }: End, { fileMb, memoryMb, processes }: Bounds): Exceeded | null {
+function explainEnd({ code, signal, output }: End, { fileMb, memoryMb, processes }: ResourceLimits): Exceeded | null {
   if (signal === null && code === 0) return null
   if (fileMb !== null && (signal === 'SIGXFSZ' || code === 128 + 25 || FILE.test(output))) return fileTooLarge(fileMb)
   if ((signal === 'SIGABRT' || code === 128 + 6) && HEAP.test(output)) return outOfHeap(memoryMb)

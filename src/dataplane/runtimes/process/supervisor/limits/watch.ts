@@ -5,7 +5,7 @@
  */
 
 import { signalProcesses } from '../../processes/process-tags.mjs'
-import type { Bounds } from '../../processes/resource-limits.ts'
+import type { ResourceLimits } from '../../processes/resource-limits.ts'
 import type { ControlGroup, Counts } from './control-group.ts'
 import {
   type Exceeded,
@@ -37,7 +37,7 @@ export interface Watched {
   leader: number
   /** of this agent alone; null: others share its account */
   uid: number | null
-  bounds: Bounds
+  bounds: ResourceLimits
   /** null: nothing but this watch holds it to its bounds */
   group: ControlGroup | null
   folders: FolderWatch | null

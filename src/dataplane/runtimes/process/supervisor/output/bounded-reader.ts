@@ -5,9 +5,9 @@
  * on far beyond the budget there is only a sample: his log is of no use, and would fill the database.
  */
 import type { Readable } from 'node:stream'
-import { LONGEST, type Shown, showing } from '../../../../output/lines.ts'
+import { createLineRenderer, MAX_LINE_CHARACTERS, type RenderedLine } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
-import { lastState } from '../../../../output/terminal-text.ts'
+import { lastOverprint } from '../../../../output/terminal-text.ts'
 import type { Budget } from './budget.ts'
 import { RawTail } from './raw-tail.ts'
 
@@ -24,7 +24,7 @@ const NEWLINE = 10
 
 export interface Taker {
   /** `time`: ms since 1970. */
-  line(shown: Shown, time: number): void
+  line(shown: RenderedLine, time: number): void
   /** So many lines before the next one were not taken. */
   gap(lines: number, why: string, time: number): void
 }
@@ -69,7 +69,7 @@ class BoundedReader {
   readonly #taker: Taker
   /** raw bytes of a line; the rest of a longer one is dropped */
   readonly #longest: number
-  #show: (raw: string, isCut?: boolean) => Shown
+  #show: (raw: string, isCut?: boolean) => RenderedLine
   /** the line that has not ended yet */
   #pending: Buffer[] = []
   #pendingBytes = 0
@@ -84,9 +84,9 @@ class BoundedReader {
     this.#budget = budget
     this.#mask = mask
     this.#taker = taker
-    this.#show = showing(mask)
+    this.#show = createLineRenderer(mask)
     // so that a value which begins in what is shown is there as a whole, whatever its characters take in UTF-8
-    this.#longest = 4 * (LONGEST + mask.longest)
+    this.#longest = 4 * (MAX_LINE_CHARACTERS + mask.maxFormLength)
   }
 
   get isFlooded(): boolean {
@@ -126,7 +126,7 @@ class BoundedReader {
     this.#pendingBytes += part.length
     if (this.#pendingBytes < this.#longest) return
     // of a progress bar, which prints over its line again and again
-    const last = Buffer.from(lastState(Buffer.concat(this.#pending).toString()))
+    const last = Buffer.from(lastOverprint(Buffer.concat(this.#pending).toString()))
     this.#pending = [last]
     this.#pendingBytes = last.length
     if (last.length < this.#longest) return
@@ -149,7 +149,7 @@ class BoundedReader {
 
   /** `outOfFlood`: a hidden value may have begun in what was left out. */
   #take(raw: Buffer, time: number, outOfFlood: boolean): void {
-    this.#budget.take(Math.min(raw.length, LONGEST))
+    this.#budget.take(Math.min(raw.length, MAX_LINE_CHARACTERS))
     this.#taker.line(this.#show(raw.toString(), outOfFlood), time)
   }
 
@@ -167,7 +167,7 @@ class BoundedReader {
     const { why, tail, timer, began, time } = this.#flood
     clearTimeout(timer)
     this.#flood = null
-    this.#show = showing(this.#mask)
+    this.#show = createLineRenderer(this.#mask)
     const goesOn = !this.#ended && this.#budget.isFarBeyond(tail.lines, tail.bytes, (performance.now() - began) / 1000)
     const { lines, rest, isCut } = tail.last(goesOn ? SAMPLE_LINES : LAST_LINES)
     const left = tail.lines - lines.length
