@@ -62,7 +62,7 @@ async function measure(app: App, key: string): Promise<void> {
 const sayFollowed = ({ lines, outOfOrder, lag: [p50, p99, most] }: Followed) =>
   `${lines}  ${outOfOrder}  ${p50}  ${p99}  ${most}`
 
-/** Inserts in calls of BATCH lines, each at its time; a late call doesn't delay the next. */
+/** Inserts in calls of LINES_PER_CALL lines, each at its time; a late call doesn't delay the next. */
 async function insert({ core }: App, revisionId: string): Promise<void> {
   const began = performance.now()
   for (let from = 0; from < LINES; from += LINES_PER_CALL) {
