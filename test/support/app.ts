@@ -1,6 +1,6 @@
 /**
- * A real server for a test: on a database of its own, listening on a free port, with keys of every role. Its tenants:
- * workspace A (`tenant`), a second workspace of the same organization (`sibling`), and another organization (`other`).
+ * A real server for a test: on a separate database, on a free port, with keys of every role. Its tenants: workspace A
+ * (`tenant`), a second workspace of the same organization (`sibling`), and another organization (`other`).
  */
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdtemp } from 'node:fs/promises'
@@ -15,42 +15,42 @@ import { readConfig } from '../../src/platform/config/config.ts'
 import { removeFolder } from './data-dir.ts'
 import { testDatabase } from './database.ts'
 
-/** Keys of one workspace, by role. */
+/** Keys of one workspace by role. */
 interface RoleKeys {
   admin: string
   deployer: string
   viewer: string
-  /** a viewer who may read the values of secrets */
+  /** A viewer with `secrets:read`. */
   secretsReader: string
-  /** an admin of the whole organization: needs `tenant` in every call */
+  /** An admin of the whole organization; needs `tenant` in every call. */
   organization: string
 }
 
 export interface TestTenant {
   organizationId: string
   workspaceId: string
-  /** of the `directory` integration */
+  /** id of the `directory` integration. */
   integrationId: string
   keys: RoleKeys
 }
 
 export interface Call {
-  /** an API key, or null for none; default: the admin of workspace A */
+  /** An API key, or null for none; default: the admin of workspace A. */
   key?: string | null
-  /** X-Tenant-Id */
+  /** The `X-Tenant-Id` header. */
   tenant?: string
   headers?: Record<string, string>
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: an answer has whatever shape the test expects of it
+// biome-ignore lint/suspicious/noExplicitAny: the test knows the shape of the answer
 type Any = any
 
 export interface Answer {
   status: number
   headers: Headers
-  /** the body's text */
+  /** The body's text. */
   text: string
-  /** the body as JSON; undefined if it is none */
+  /** The body as JSON; undefined if it isn't JSON. */
   body: Any
 }
 
@@ -65,30 +65,30 @@ export interface TestApp {
   url: string
   databaseUrl: string
   dataDir: string
-  /** its SECRETS_KEYS */
+  /** Its SECRETS_KEYS. */
   secretsKeys: string
-  /** workspace A, with its keys */
+  /** Workspace A with its keys. */
   tenant: TestTenant
   keys: RoleKeys
-  /** a second workspace of the same organization */
+  /** A second workspace of the same organization. */
   sibling: TestTenant
-  /** a workspace of another organization */
+  /** A workspace of another organization. */
   other: TestTenant
-  /** `body`: sent as JSON; a string is sent as it is */
+  /** `body`: sent as JSON, or unchanged if it is a string. */
   rest(method: string, path: string, call?: Call & { body?: unknown }): Promise<Answer>
   gql(query: string, variables?: Record<string, unknown>, call?: Call): Promise<GraphQLAnswer>
-  /** What a verb is given when this key calls it directly. */
+  /** The context that a verb gets when it is called directly with this key. */
   context(key: string, tenantId?: string): Promise<RequestContext>
-  /** Removes the database under the running server. */
+  /** Drops the database under the running server. */
   dropDatabase(): Promise<void>
-  /** Stops the server; the database goes with the server that made it. */
+  /** Stops the server; the server that created the database also drops it. */
   close(): Promise<void>
 }
 
 export interface TestAppOptions {
-  /** settings by name, over those of a test: no worker, nothing logged */
+  /** Settings by name that override a test's defaults (no worker, no log output). */
   settings?: Record<string, string>
-  /** another server on this one's database, with the same tenants */
+  /** Another server on this one's database, with the same tenants. */
   beside?: TestApp
   overrides?: Overrides
 }
@@ -164,7 +164,7 @@ export async function testApp(options: TestAppOptions = {}): Promise<TestApp> {
   }
 }
 
-/** As the server would make it itself: an unprivileged account can get through, but not look around. */
+/** With the server's modes: an unprivileged account can pass through, but not list. */
 async function dataFolder(): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-app-'))
   await chmod(folder, 0o711)
@@ -213,7 +213,7 @@ async function equip(core: App['core'], workspace: { id: string; organizationId:
   }
 }
 
-/** Makes a key as the system would; default: a viewer's. Answers its text. */
+/** Creates a key as the system would; default: a viewer's. Returns its text. */
 export async function newKey(
   core: App['core'],
   how: Partial<NewKey> & Pick<NewKey, 'organizationId' | 'workspaceId'>,

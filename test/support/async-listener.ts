@@ -1,4 +1,4 @@
-/** For node:http servers of tests whose answers take a moment: one that fails ends its connection, and the caller sees it. */
+/** Wraps an async request handler of node:http: a handler that fails ends its connection, and the caller sees it. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 
 export const asyncListener =

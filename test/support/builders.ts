@@ -1,4 +1,4 @@
-/** A scripted builder: claims and completes builds through the real calls, exactly when the test says so. */
+/** A scripted builder: claims and completes builds through the real calls, when the test says so. */
 import { randomUUID } from 'node:crypto'
 import { claimForBuilder, heartbeatOfBuilder } from '../../src/domain/builders/calls.ts'
 import { repositoryOf } from '../../src/domain/ports/registry.ts'
@@ -30,7 +30,7 @@ export const beatBuilds = (
     body: { ...body, claims: claims.map(({ claimId, token }) => ({ claim_id: claimId, token })) },
   })
 
-/** A call about a claim. */
+/** A call for a claim. */
 export const about = ({ claimId, token }: Pick<BuilderClaim, 'claimId' | 'token'>, body: object = {}) => ({
   path: { claim_id: claimId },
   body: { token, ...body },
@@ -39,6 +39,6 @@ export const about = ({ claimId, token }: Pick<BuilderClaim, 'claimId' | 'token'
 export const imageOf = ({ deployment }: Pick<BuilderClaim, 'deployment'>) =>
   `image:registry.test/${repositoryOf(deployment)}@sha256:${'0f'.repeat(32)}`
 
-/** What a builder that succeeds reports. */
+/** The report of a successful builder. */
 export const successOfBuild = (claim: BuilderClaim) =>
   about(claim, { outcome: 'succeeded', artifact: imageOf(claim), repo_commit_sha: COMMIT })

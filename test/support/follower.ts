@@ -1,6 +1,5 @@
 /**
- * A subscriber as a careful client is one: it remembers its cursor, and when its server goes away it goes on with
- * another one from there.
+ * A careful subscriber: it remembers its cursor, and when its server stops, it continues with another one from there.
  */
 import { type Client, createClient } from 'graphql-sse'
 
@@ -26,7 +25,7 @@ export class Follower {
   #closed = false
   readonly done: Promise<void>
 
-  /** `servers`: the addresses that are worth a try, at any time. */
+  /** `servers`: returns the addresses to try, at any time. */
   constructor(servers: () => string[], key: string, deploymentId: string) {
     this.#servers = servers
     this.#key = key
@@ -47,13 +46,13 @@ export class Follower {
           for (const check of this.#waiting) check()
         }
       } catch {
-        // its server is gone or going: the next one, from the cursor
+        // its server stops or has stopped: try the next one, from the cursor
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
     }
   }
 
-  /** Resolves with the first event from index `from` on that `wanted` says yes to. */
+  /** Resolves with the first event from index `from` that matches `wanted`. */
   until(wanted: (event: StatusEvent) => boolean, from = 0): Promise<StatusEvent> {
     return new Promise((resolve) => {
       const check = () => {

@@ -1,4 +1,4 @@
-/** A port of this machine that nobody uses at the moment. */
+/** Returns a port of this machine that is currently unused. */
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 

@@ -1,6 +1,6 @@
 /**
- * Before all tests: one Postgres for the run (embedded, without fsync; or TEST_DATABASE_URL, whose user may create
- * databases) and in it a migrated template that each test's database is cloned from. After all: nothing is left.
+ * Starts one Postgres for the run (embedded without fsync, or TEST_DATABASE_URL, whose user may create databases) and
+ * migrates a template that each test's database is cloned from. Removes everything at the end.
  */
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -14,7 +14,7 @@ import { asAdmin, atDatabase, dropDatabase, overTcp } from './database.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** the run's Postgres: an administrator's URL, the start of its databases' names, and the template's name */
+    /** The run's Postgres: an administrator's URL, the prefix of its databases' names, and the template's name. */
     postgres: { url: string; prefix: string; template: string }
   }
 }
@@ -54,12 +54,12 @@ async function embeddedForTests(): Promise<{ url: string; stop(): Promise<void> 
   }
 }
 
-/** Also of a run that was interrupted or killed nothing stays: a shell waits for the end of its pipe to us, and cleans up. */
+/** Cleans up after an interrupted or killed run too: a shell waits for the end of its pipe to this process. */
 function endWithUs(dataDir: string): () => void {
   const server = findPostmaster(path.join(dataDir, 'postgres'))!
   const script =
     'read -r line && exit; kill -QUIT "$1"; while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; rm -rf "$2"'
-  // detached: what interrupts us in a terminal must not end it
+  // detached, because an interrupt in a terminal must not end it
   const child = spawn('sh', ['-c', script, 'sh', String(server.pid), dataDir], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],

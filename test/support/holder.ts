@@ -1,8 +1,8 @@
-/** A scripted holder: claims and completes through the real protocol, exactly when the test says so. */
+/** A scripted holder: claims and completes through the real protocol, when the test says so. */
 import { randomUUID } from 'node:crypto'
 import type { Claim, CompleteRequest, ControlPlane, Step } from '../../src/domain/protocol/protocol.ts'
 
-/** What a worker that succeeds reports for each kind of step. */
+/** The report of a successful worker for each kind of step. */
 export function successOf(step: Step): Partial<CompleteRequest> {
   if (step.kind === 'BUILD')
     return { repoCommitSha: 'c0ffee'.padEnd(40, '0'), artifact: `artifact-${step.revision!.id}` }
@@ -10,7 +10,7 @@ export function successOf(step: Step): Partial<CompleteRequest> {
   return {}
 }
 
-/** Claims this deployment and lets go of whatever else was free. */
+/** Claims this deployment and releases all others that were free. */
 export async function claimOne(plane: ControlPlane, deploymentId: string, leaseSeconds = 60): Promise<Claim> {
   const claims = await plane.claim({ holder: randomUUID(), max: 1000, leaseSeconds })
   const mine = claims.find((claim) => claim.deployment.id === deploymentId)
@@ -29,7 +29,7 @@ export function succeed(plane: ControlPlane, claim: Claim, step: Step) {
   })
 }
 
-/** Works off every step of a claim until there is none, all of them with success. Returns the kinds done. */
+/** Completes every step of a claim with success until there is none. Returns the kinds of the steps. */
 export async function workOff(plane: ControlPlane, claim: Claim): Promise<string[]> {
   const done: string[] = []
   let step = claim.step
@@ -40,12 +40,12 @@ export async function workOff(plane: ControlPlane, claim: Claim): Promise<string
   return done
 }
 
-/** Claims whatever there is and works it off, then lets go: the data plane on a good day. */
+/** Claims everything, completes it and releases it: a healthy data plane. */
 export async function settle(plane: ControlPlane): Promise<void> {
   for (;;) {
     const claims = await plane.claim({ holder: randomUUID(), max: 100, leaseSeconds: 60 })
     const worked = await Promise.all(claims.map((claim) => workOff(plane, claim)))
-    for (const claim of claims) await plane.release(claim).catch(() => {}) // torn down: there is nothing to release
+    for (const claim of claims) await plane.release(claim).catch(() => {}) // a torn-down deployment has nothing to release
     if (worked.every((kinds) => kinds.length === 0)) return
   }
 }

@@ -1,8 +1,8 @@
-/** A real OpenID provider on a free port, which issues JWT access tokens for our audience to a client of its own. */
+/** A real OpenID provider on a free port that issues JWT access tokens for our audience to its client. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair } from 'jose'
-// @ts-expect-error it comes without types, and these few lines need none
+// @ts-expect-error the package has no types, and these few lines need none
 import Provider from 'oidc-provider'
 
 export const AUDIENCE = 'urn:pilothouse:test'
@@ -10,9 +10,9 @@ export const AUDIENCE = 'urn:pilothouse:test'
 export interface Issuer {
   url: string
   jwksUrl: string
-  /** the id of the key it signs with */
+  /** The id of its signing key. */
   keyId: string
-  /** Lets the provider issue a token with these claims, by the client-credentials grant. Its `sub` is `ci-client`, unless they have one. */
+  /** Issues a token with these claims by the client-credentials grant. `sub` defaults to `ci-client`. */
   token(claims: Record<string, unknown>, how?: { audience?: string }): Promise<string>
   close(): Promise<void>
 }
@@ -23,7 +23,7 @@ export async function startIssuer(): Promise<Issuer> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const keyId = `key-${Math.random().toString(36).slice(2)}`
   const { privateKey } = await generateKeyPair('ES256', { extractable: true })
-  // what the next token is made of
+  // the claims of the next token
   let claims: Record<string, unknown> = {}
   let audience = AUDIENCE
   const provider = new Provider(url, {

@@ -1,4 +1,4 @@
-/** Puts lines into the log of a revision, as a holder's call would, without a claim. */
+/** Writes lines into the log of a revision, like a holder's call but without a claim. */
 
 import { appendLinesSql, type LogLineOf } from '../../src/domain/logs/append.ts'
 import type { Core } from '../../src/domain/transaction/context.ts'

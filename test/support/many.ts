@@ -1,11 +1,17 @@
-/** A workspace with so many deployments that Postgres plans for many, written by SQL: some rare in each way that lists filter by. */
+/**
+ * A workspace with enough deployments that Postgres plans for many, written by SQL; some are rare by each filter of
+ * the list.
+ */
 import { asAdmin } from './database.ts'
 
-/** Each with two revisions and an event; `held`: somebody has them all. Analyzed. On a connection of its own, which has no time limit. */
+/**
+ * Each has two revisions and an event; `held`: every deployment has a holder. Analyzed. Uses a separate connection
+ * without a time limit.
+ */
 export async function manyDeployments(url: string, workspaceId: string, count: number, held = false): Promise<void> {
   await asAdmin(url, async (client) => {
     await client.query('BEGIN')
-    // what triggers would do row by row, and say of each row, is written with it; foreign keys are checked all the same
+    // writes directly what triggers would write per row; foreign keys are still checked
     for (const table of ['deployments', 'revisions']) await client.query(`ALTER TABLE ${table} DISABLE TRIGGER USER`)
     await client.query(
       `WITH made AS MATERIALIZED (

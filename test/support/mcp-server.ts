@@ -1,18 +1,21 @@
 /**
- * An MCP server that lets nobody in without a token, on a free port of loopback. It tells where its authorization server
- * is; what it answers at any path can be said by the test, so that it can play an authorization server, too.
+ * An MCP server that requires a token, on a free loopback port. It names its authorization server. A test can set the
+ * answer of any path, so it can also play an authorization server.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
 export interface McpServer {
-  /** of its endpoint: `${origin}/mcp` */
+  /** Address of its endpoint: `${origin}/mcp`. */
   url: string
   origin: string
-  /** every request, in their order; `path` with its query */
+  /** Every request in order; `path` with its query. */
   requests: { method: string; path: string; body: string; authorization: string | undefined }[]
-  /** From now on it answers so at this path, whatever the method; a function is given the request's body. `hang`: never, until it is closed. */
+  /**
+   * Sets the answer of this path for every method; a function gets the request's body. `hang`: no answer until it is
+   * closed.
+   */
   answer(path: string, reply: Answer): void
   close(): Promise<void>
 }
@@ -20,7 +23,7 @@ export interface McpServer {
 interface Reply {
   status?: number
   headers?: Record<string, string>
-  /** an object is sent as JSON, text as HTML */
+  /** An object is sent as JSON, text as HTML. */
   body?: object | string
   hang?: boolean
 }
@@ -31,9 +34,9 @@ export const RESOURCE_METADATA = '/.well-known/oauth-protected-resource'
 export const SERVER_METADATA = '/.well-known/oauth-authorization-server'
 
 export interface McpOptions {
-  /** what it publishes as its authorization servers; absent: it publishes no metadata of itself */
+  /** Its published authorization servers; absent: it publishes no metadata. */
   authorizationServers?: string[]
-  /** the challenge names the address of its metadata (false: it doesn't) */
+  /** Whether the challenge names the address of its metadata. */
   named?: boolean
 }
 
@@ -46,7 +49,7 @@ export async function startMcpServer({ authorizationServers, named = false }: Mc
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const url = `${origin}/mcp`
-  // not where it would be looked for, so that who finds it there has read the challenge
+  // not at the default path, so a client that finds it has read the challenge
   const metadataPath = named ? '/about-me' : `${RESOURCE_METADATA}/mcp`
 
   replies.set('/mcp', {

@@ -1,10 +1,10 @@
-/** A client at a provider of the tests, and a person who goes through its flow. */
+/** A client at a test provider, and a person who goes through its flow. */
 import type { OAuthClient, ProviderAccess, TokenSet } from '../../src/domain/ports/oauth-client.ts'
 import type { ClientAuth, OAuthServer } from './oauth-server.ts'
 
 export const REDIRECT_URI = 'https://pilothouse.test/v2/auth/callback/acme'
 
-/** Registers a client, and says what it takes to speak as it. */
+/** Registers a client and returns its credentials. */
 export async function accessAt(
   server: OAuthServer,
   how: { method?: ClientAuth; secret?: string } & Partial<ProviderAccess> = {},
@@ -30,7 +30,7 @@ export async function accessAt(
   }
 }
 
-/** What a call-back is made of: somebody was sent to the provider, and has come back. */
+/** The input of a callback: a person was sent to the provider and has returned. */
 export interface CameBack {
   callback: URLSearchParams
   state: string
@@ -52,7 +52,7 @@ export async function cameBack(
   return { callback: new URL(landed).searchParams, state, redirectUri: REDIRECT_URI, codeVerifier }
 }
 
-/** The tokens of somebody who has gone through all of it. */
+/** The tokens of a person who completed the flow. */
 export async function tokensOf(
   oauth: OAuthClient,
   server: OAuthServer,

@@ -1,27 +1,27 @@
-/** The provider behind `oauth-server.ts`: how it is set up, what it stores, and the page where people sign in to it. */
+/** The provider behind `oauth-server.ts`: its configuration, its storage, and its sign-in page. */
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { exportJWK, generateKeyPair } from 'jose'
-// @ts-expect-error it comes without types, and these few lines need none
+// @ts-expect-error the package has no types, and these few lines need none
 import Provider from 'oidc-provider'
 
 export interface Options {
-  /** refresh tokens are good for one use (true) */
+  /** Whether refresh tokens work once (true). */
   rotate?: boolean
   accessTokenSeconds?: number
   codeSeconds?: number
-  /** clients may register themselves (RFC 7591) */
+  /** Whether clients may register themselves (RFC 7591). */
   registration?: boolean
-  /** what is claimed of accounts, by their ids, beside the usual */
+  /** Additional claims by account id. */
   claims?: Record<string, Record<string, unknown>>
-  /** which of them the ID token has; default: all. The others are at the userinfo endpoint alone */
+  /** Claims in the ID token; default: all. Others are only at the userinfo endpoint. */
   inIdToken?: readonly string[]
 }
 
-/** the client that asks whether a token is known */
+/** The client that asks whether a token is known. */
 export const INSPECTOR = { id: 'inspector', secret: 'inspector-secret' }
 
-/** What is used of it. */
+/** The used part of its interface. */
 export interface OidcProvider {
   callback(): (req: IncomingMessage, res: ServerResponse) => void
   interactionDetails(
@@ -39,7 +39,7 @@ export interface OidcProvider {
   }
 }
 
-/** `pkceRequired`: the ids of the clients that can't do without. */
+/** `pkceRequired`: ids of the clients that need PKCE. */
 export async function openProvider(
   url: string,
   options: Options,
@@ -116,7 +116,10 @@ export async function openProvider(
   })
 }
 
-/** The page where a person signs in and consents: all of it by one request, whose query says who (alice), and whether to decline. */
+/**
+ * The page where a person signs in and consents, in one request; its query names the account (alice) and whether to
+ * decline.
+ */
 export async function interact(provider: OidcProvider, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const query = new URL(req.url ?? '/', 'http://localhost').searchParams
   const { params } = await provider.interactionDetails(req, res)
@@ -131,12 +134,12 @@ export async function interact(provider: OidcProvider, req: IncomingMessage, res
   await provider.interactionFinished(req, res, { login: { accountId }, consent: { grantId: await grant.save() } })
 }
 
-/** A row: what the provider knows under `${model}:${id}`. */
+/** A row: the provider's record of `${model}:${id}`. */
 export interface Stored {
   payload: Record<string, unknown>
 }
 
-/** What the provider stores, in memory. */
+/** The provider's storage, in memory. */
 function adapterOn(store: Map<string, Stored>) {
   return (model: string) => {
     const find = async (id: string) => store.get(`${model}:${id}`)?.payload

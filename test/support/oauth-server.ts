@@ -1,5 +1,5 @@
 /**
- * A real OAuth provider on a free port, with people who sign in to it and consent. Clients are added while it runs; its
+ * A real OAuth provider on a free port, with people who sign in and consent. Clients can be added while it runs; its
  * token endpoint can be disturbed.
  */
 import { randomBytes } from 'node:crypto'
@@ -9,39 +9,39 @@ import { buffer } from 'node:stream/consumers'
 import { INSPECTOR, interact, type Options, openProvider, type Stored } from './oauth-provider.ts'
 
 export interface OAuthServer {
-  /** its issuer */
+  /** Its issuer. */
   url: string
   authUrl: string
   tokenUrl: string
   revocationUrl: string
   userinfoUrl: string
-  /** Registers a client. Without `requirePkce` PKCE is possible; a client of the method `none` has no secret. */
+  /** Registers a client. Without `requirePkce` PKCE is optional; a client with the method `none` has no secret. */
   client(how: {
     method: ClientAuth
     redirectUri: string
     requirePkce?: boolean
-    /** made up unless given */
+    /** Generated unless given. */
     secret?: string
     id?: string
   }): Promise<{ clientId: string; clientSecret: string | null }>
   /**
    * A person in a browser: opens the authorization URL, signs in as `account` (`alice`), consents or declines. Returns
-   * the call-back URL the browser is sent to, without opening it.
+   * the callback URL without opening it.
    */
   visit(authorizationUrl: string, how?: { account?: string; decline?: boolean }): Promise<string>
-  /** the paths of all requests, in their order */
+  /** The paths of all requests in order. */
   paths: string[]
-  /** Every request that reached the token endpoint, in their order. `status`: of its answer; 0 while there is none. */
+  /** Every request to the token endpoint in order. `status`: of its answer; 0 while it is open. */
   tokenRequests: TokenRequest[]
   /**
-   * Answers the next `times` (1) token requests otherwise. `hang`: waits for `release()`, then lets the provider answer,
-   * if somebody still waits for it. `reset`: lets the provider answer, and cuts the connection instead of passing it on.
-   * `reached`: the first of these requests is there.
+   * Disturbs the next `times` (1) token requests. `hang`: waits for `release()`, then lets the provider answer.
+   * `reset`: lets the provider answer and cuts the connection. `reached`: resolves when the first of these requests
+   * has arrived.
    */
   next(what: Disturbance, times?: number): { release(): void; reached: Promise<void> }
-  /** whether the provider still knows this token (introspection) */
+  /** Whether the provider still knows this token (introspection). */
   isActive(token: string): Promise<boolean>
-  /** All codes that were issued until now have expired. */
+  /** Expires all codes issued so far. */
   expireCodes(): void
   close(): Promise<void>
 }
@@ -59,7 +59,7 @@ interface TokenRequest {
   grantType: string
   refreshToken?: string
   code?: string
-  /** the resource it asked a token for (RFC 8707) */
+  /** The resource that a token was requested for (RFC 8707). */
   resource?: string
   auth: 'none' | 'basic' | 'post'
   status: number
@@ -68,7 +68,7 @@ interface TokenRequest {
 /** Scopes: openid email profile offline_access read write. E-mail addresses: `${account}@example.com`. */
 export async function startOAuthServer(options: Options = {}): Promise<OAuthServer> {
   const front = await listening(createServer())
-  // what the front lets pass at the token endpoint; the front's address is the only one that clients know
+  // the front that disturbs the token endpoint; clients only know its address
   const back = await listening(createServer())
   const url = origin(front)
   const store = new Map<string, Stored>()
@@ -218,7 +218,7 @@ function strange(what: Exclude<Disturbance, 'hang' | 'reset'>): Answer {
   return { status: what.status, headers: { 'content-type': what.type ?? 'application/json' }, body: what.body }
 }
 
-/** Lets the provider itself answer, under the front's name. */
+/** Lets the provider answer under the front's address. */
 function pass(back: Server, req: IncomingMessage, body: Buffer): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const { port } = back.address() as AddressInfo

@@ -1,10 +1,10 @@
-/** People's tokens as they are stored, without the way that leads to them; and providers that nobody calls. */
+/** Tokens of people inserted directly, without the consent flow, and providers that are never called. */
 import { randomUUID } from 'node:crypto'
 import { sealToken, type TokenContent } from '../../src/domain/oauth/tokens/token.ts'
 import type { OAuthProvider, OAuthToken, Prisma } from '../../src/generated/prisma/client.ts'
 import type { TestApp } from './app.ts'
 
-/** One of workspace A's organization. `row`: members that differ. */
+/** Creates a provider in workspace A's organization. `row`: members to override. */
 export function storedProvider(
   { app, tenant }: TestApp,
   row: Partial<Prisma.OAuthProviderUncheckedCreateInput> = {},
@@ -26,12 +26,12 @@ export function storedProvider(
 
 export interface StoredToken {
   provider: { id: string }
-  /** whose it is; default: the deployer's of workspace A */
+  /** The owner; default: the deployer of workspace A. */
   key?: string
-  /** X-Tenant-Id of an organization-wide key */
+  /** X-Tenant-Id for an organization-wide key. */
   tenant?: string
   content?: Partial<TokenContent>
-  /** members that differ */
+  /** Members to override. */
   row?: Partial<Prisma.OAuthTokenUncheckedCreateInput>
 }
 
@@ -57,13 +57,13 @@ export async function storedToken(app: TestApp, how: StoredToken): Promise<OAuth
   })
 }
 
-/** Lets an agent use a token, as its owner would. */
+/** Connects an agent to a token, as the token's owner would. */
 export async function storedConnection(app: TestApp, token: OAuthToken, agentId = `agent-${randomUUID()}`) {
   const { workspaceId, id: tokenId, subject: createdBy } = token
   return app.app.core.db.agentConnection.create({ data: { workspaceId, agentId, tokenId, createdBy } })
 }
 
-/** The way by which a token came, as it is stored when it was gone to the end. */
+/** The completed authorization of a token. */
 export async function storedAuthorization(app: TestApp, token: OAuthToken) {
   const { workspaceId, oauthProviderId, subject, scopes, id: tokenId } = token
   const at = { expiresAt: new Date(Date.now() + 900_000), finishedAt: new Date() }

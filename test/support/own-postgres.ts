@@ -1,6 +1,6 @@
 /**
- * A Postgres of this machine's own, as an operator has one, with the programs that come with it; its data goes when it
- * stops. Null where none is installed, or not with `pg_dump`.
+ * A Postgres installed on this machine, as an operator has one, with its programs; its data is removed when it stops.
+ * Null if none is installed, or without `pg_dump`.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import { freePort } from './free-port.ts'
 const PROGRAMS = ['postgres', 'initdb', 'pg_dump', 'pg_restore']
 const OLDEST = 15
 
-/** Folder of the programs; null: there is none. */
+/** Folder of the programs; null: not installed. */
 export function ownPrograms(): string | null {
   const debian = '/usr/lib/postgresql'
   const versions = fs.existsSync(debian) ? fs.readdirSync(debian).filter((name) => Number(name) >= OLDEST) : []
@@ -26,9 +26,9 @@ export function ownPrograms(): string | null {
 }
 
 export interface OwnPostgres {
-  /** of a database that is empty, as a role that may create databases and roles */
+  /** URL of an empty database, as a role that may create databases and roles. */
   url: string
-  /** Takes the database of `url` away, with those beside it, and makes it anew: as if on a new machine. */
+  /** Drops the database of `url` and the others next to it, and creates it again, as on a new machine. */
   empty(): Promise<void>
   stop(): Promise<void>
 }
@@ -55,7 +55,7 @@ export async function startOwnPostgres(programs: string): Promise<OwnPostgres> {
     stdio: 'ignore',
   })
   const admin = `postgres://postgres:${encodeURIComponent('own postgres')}@127.0.0.1:${port}/postgres`
-  // a role as providers give it: it may make databases and roles, and is no superuser
+  // a role like those of providers: it may create databases and roles, but is no superuser
   const url = `postgres://operator:operator@127.0.0.1:${port}/control_plane`
   await untilUp(admin)
   await asAdmin(admin, async (client) => {

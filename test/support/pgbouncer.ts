@@ -1,4 +1,4 @@
-/** PgBouncer in transaction mode in front of a test's database, where it is installed. */
+/** PgBouncer in transaction mode in front of a test's database, if it is installed. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -11,20 +11,20 @@ import { systemAccount } from '../../src/platform/postgres/embedded/account.ts'
 import { removeFolder } from './data-dir.ts'
 import { freePort } from './free-port.ts'
 
-/** Of the program; null: it is not installed. */
+/** Path of the program; null: not installed. */
 export const PGBOUNCER =
   ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/opt/homebrew/bin/pgbouncer'].find((file) => fs.existsSync(file)) ??
   null
 
 export interface Pooler {
-  /** of the same database, through it */
+  /** URL of the same database through the pooler. */
   url: string
-  /** Its sessions are made anew, as its RECONNECT does. */
+  /** Renews its sessions, like its RECONNECT. */
   reconnect(): Promise<void>
   stop(): Promise<void>
 }
 
-/** `url`: of the database, past it. `size`: the sessions it has for each role. */
+/** `url`: the direct address of the database. `size`: sessions per role. */
 export async function startPooler(url: string, size = 5): Promise<Pooler> {
   const { hostname, port, username, password, pathname } = new URL(url)
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-pooler-'))

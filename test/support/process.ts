@@ -1,4 +1,4 @@
-/** Real processes of ours for tests: the server and the command line, with an environment of their own. */
+/** Real processes for tests: the server and the command line, each with a clean environment. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { removeFolder } from './data-dir.ts'
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Ran {
-  /** null: ended by a signal */
+  /** null: ended by a signal. */
   code: number | null
   signal: NodeJS.Signals | null
   stdout: string
@@ -22,21 +22,21 @@ type Program = 'main' | 'cli' | `test/${string}`
 
 export interface Running {
   child: ChildProcess
-  /** what it has written so far */
+  /** Its output so far. */
   output: Ran
-  /** resolves when it has ended */
+  /** Resolves when it has ended. */
   ended: Promise<Ran>
 }
 
 export interface RunningServer extends Running {
   url: string
-  /** the admin key that it printed, if it did */
+  /** The admin key that it printed, if any. */
   key: string | undefined
 }
 
 /**
- * Starts a program as `npm start` and `npm run cli` do, or a file of the tests', with nothing of our environment but PATH and
- * HOME.
+ * Starts a program as `npm start` and `npm run cli` do, or a file of the tests, with only PATH and HOME of our
+ * environment.
  */
 export function run(program: Program, args: string[], env: Record<string, string>, tree = ROOT): Running {
   const how = program.startsWith('test/') ? ['--import', 'tsx'] : ['src/start/start.mjs']
@@ -61,18 +61,20 @@ export function cli(args: string[], env: Record<string, string>): Promise<Ran> {
   return run('cli', args, env).ended
 }
 
-/** Starts a server that ends by itself, for settings that stop the start. */
+/** Starts a server whose settings stop the start. */
 export function startInVain(env: Record<string, string>): Promise<Ran> {
   return run('main', [], { PORT: '0', WORKER: 'off', ...env }).ended
 }
 
-/** Starts a server on a free port and waits until it has said where it is. Throws with what it wrote if it ends before. */
+/**
+ * Starts a server on a free port and waits until it has printed its address. Throws with its output if it ends before.
+ */
 export async function startServer(env: Record<string, string>, tree?: string): Promise<RunningServer> {
   const running = run('main', [], { PORT: '0', WORKER: 'off', AGENTS_END_WITH_SERVER: 'on', ...env }, tree)
   const { child, output, ended } = running
   const said = new Promise<string>((resolve) => {
     child.stderr!.on('data', () => {
-      // the banner is written as a whole
+      // the banner is written in one piece
       const url = /Pilothouse +(http\S+)/.exec(output.stderr)?.[1]
       if (url) resolve(url)
     })
@@ -82,7 +84,7 @@ export async function startServer(env: Record<string, string>, tree?: string): P
   return { ...running, url, key: /Admin key +(\S+)/.exec(output.stderr)?.[1] }
 }
 
-/** A folder for DATA_DIR, with the mode that the server gives it, that goes when `remove` is called. */
+/** A folder for DATA_DIR with the server's mode; `remove` deletes it. */
 export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-process-'))
   await chmod(folder, 0o711)

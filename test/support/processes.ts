@@ -1,13 +1,13 @@
-/** What runs on this machine. */
+/** The running processes of this machine. */
 import fs from 'node:fs'
 
-/** Of every process, its arguments with blanks between. */
+/** The arguments of every process, separated by spaces. */
 export function commandLines(): string[] {
   const read = (pid: string) => {
     try {
       return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
     } catch {
-      return '' // it is gone
+      return '' // the process is gone
     }
   }
   return fs
@@ -16,6 +16,6 @@ export function commandLines(): string[] {
     .map(read)
 }
 
-/** Command lines that have this text, but those of the tests themselves. */
+/** Command lines that contain this text, except those of the tests. */
 export const processes = (text: string): string[] =>
   commandLines().filter((line) => line.includes(text) && !line.includes('vitest'))

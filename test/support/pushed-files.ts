@@ -1,9 +1,12 @@
-/** Pushes files to a bare repository, one commit for each push, as a developer's clone does. */
+/** Pushes files to a bare repository, one commit per push, from a clone. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 
-/** Writes `files` into the clone `work`, commits them and pushes to `bare`. The first call creates both. Returns the repository's URL. */
+/**
+ * Writes `files` into the clone `work`, commits and pushes them to `bare`. The first call creates both. Returns the
+ * repository's URL.
+ */
 export function pushFiles({ bare, work }: { bare: string; work: string }, files: Record<string, string>): string {
   const git = (...args: string[]) =>
     execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@localhost', ...args], { cwd: work })

@@ -1,4 +1,6 @@
-/** The statements that this process sends to Postgres, with their values, whoever sends them; and how Postgres would run them. */
+/**
+ * Records all statements that this process sends to Postgres, with their values, and how Postgres would execute them.
+ */
 import pg from 'pg'
 
 export interface Recorded {
@@ -6,12 +8,12 @@ export interface Recorded {
   values: unknown[]
 }
 
-/** Records each text once, with the values that it first came with. Transaction control and the like are left out. */
+/** Records each text once, with its first values. Transaction control is left out. */
 export function recordStatements(): { recorded: Map<string, Recorded>; stop(): void } {
   const recorded = new Map<string, Recorded>()
   const { prototype } = pg.Client
   const { query } = prototype
-  // biome-ignore lint/suspicious/noExplicitAny: pg declares many forms of it
+  // biome-ignore lint/suspicious/noExplicitAny: pg declares many overloads
   prototype.query = function (this: pg.Client, ...args: any[]): any {
     const [statement, second] = args as [string | { text?: string; values?: unknown[] }, unknown]
     const text = typeof statement === 'string' ? statement : statement?.text
@@ -35,7 +37,7 @@ interface Plan {
   Plans?: Plan[]
 }
 
-/** The tables that Postgres would read from end to end for it, although it was told to do so only where there is no other way. */
+/** The tables that Postgres would scan sequentially although sequential scans are disabled. */
 export async function scannedWhole(client: pg.Client, { text, values }: Recorded): Promise<string[]> {
   const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: Plan }] }>({
     text: `EXPLAIN (FORMAT JSON) ${text}`,

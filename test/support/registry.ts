@@ -1,4 +1,4 @@
-/** A registry that keeps nothing: its tokens say what they were signed for. */
+/** A registry without storage: its answers say what its tokens were signed for. */
 import type { Registry } from '../../src/domain/ports/registry.ts'
 
 export const standInRegistry = (): Registry => ({

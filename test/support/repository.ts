@@ -1,4 +1,4 @@
-/** Real git repositories with a small agent in them, in the folder that a server serves. */
+/** Real git repositories with a small agent, in the folder that a server serves. */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { removeFolder } from './data-dir.ts'
 const FIXTURES = fileURLToPath(new URL('../fixtures', import.meta.url))
 const run = promisify(execFile)
 
-/** The files of the small agent: path → text. */
+/** The files of the small agent by path. */
 export function agentFiles(): Record<string, string> {
   const folder = path.join(FIXTURES, 'agent')
   const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
@@ -22,12 +22,12 @@ export function agentFiles(): Record<string, string> {
 export interface AgentRepository {
   /** `file://…` */
   url: string
-  /** Commits a new greeting and pushes it; returns the commit. */
+  /** Commits a new greeting, pushes it and returns the commit. */
   push(greeting: string): Promise<string>
   remove(): Promise<void>
 }
 
-/** `start`: the package's start script, if not the agent's own. `agent`: which of the fixtures it is. */
+/** `start`: replaces the agent's start script. `agent`: the fixture to use. */
 export async function agentRepository(
   gitDirectory: string,
   name: string,

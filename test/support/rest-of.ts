@@ -1,6 +1,6 @@
-/** The REST API of a server that is another process, or several of which one answers. */
+/** Calls the REST API of a server in another process, or of any of several servers. */
 
-/** `url`: of the server, asked for at each call. Throws what it answered if that is no success. */
+/** `url`: the server's address, read at each call. Throws an unsuccessful answer. */
 export const restOf =
   (url: () => string, key: string) =>
   // biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it

@@ -1,6 +1,6 @@
 /**
- * A server on its embedded Postgres, under load, while that is restarted again and again: `fast`, which ends every
- * session with a word, or `immediate`, which is a crash. Says how each call ended, and what is there afterwards.
+ * A server on its embedded Postgres under load, while Postgres is restarted repeatedly: `fast`, which notifies every
+ * session, or `immediate`, a crash. Reports the result of each call and the final state.
  */
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
@@ -10,17 +10,17 @@ import { findPostmaster } from '../../src/platform/postgres/embedded/postmaster.
 import { newDataDir, removeFolder } from './data-dir.ts'
 
 export interface Restarts {
-  /** how often each answer came: `200`, `503 UNAVAILABLE`, … */
+  /** Number of answers by kind: `200`, `503 UNAVAILABLE`, … */
   answers: Record<string, number>
-  /** names of deployments whose create was answered with 201, and that are not there */
+  /** Names of deployments whose create was answered with 201 but that don't exist. */
   lost: string[]
-  /** names of those of which it was said that they were not written, and that are there all the same */
+  /** Names of deployments whose create was reported as not written but that exist. */
   written: string[]
-  /** restarts after which the server worked again */
+  /** Restarts after which the server worked again. */
   survived: number
 }
 
-/** Calls that are under way at any time. */
+/** Number of concurrent callers. */
 const CALLERS = 12
 
 export async function restartUnderLoad(times: number): Promise<Restarts> {

@@ -1,4 +1,4 @@
-/** Revisions as steps carry them: of a repository, or of an image. */
+/** Revisions as steps contain them: of a repository, or of an image. */
 import { randomUUID } from 'node:crypto'
 import type { RevisionWork } from '../../src/domain/protocol/protocol.ts'
 

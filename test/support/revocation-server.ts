@@ -1,4 +1,4 @@
-/** A provider of which nothing is there but its metadata and the place where tokens are revoked: it notes who says what. */
+/** A provider with only metadata and a revocation endpoint; it records its requests. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -7,18 +7,18 @@ export interface RevocationServer {
   url: string
   tokenUrl: string
   revocationUrl: string
-  /** what was asked to be revoked, in its order */
+  /** The revoked tokens in order. */
   seen: { token: string; hint: string | null }[]
-  /** From now on: answers so, or `hang`: not before `release`. Default: 200. */
+  /** Sets the answer, or `hang`: no answer before `release`. Default: 200. */
   answer: number | 'hang'
-  /** Resolves when this token was asked for. */
+  /** Resolves when this token was revoked. */
   reached(token: string): Promise<void>
-  /** Lets those go that hang. */
+  /** Answers the hanging requests. */
   release(): void
   close(): Promise<void>
 }
 
-/** `publishes`: whether its metadata names the place. */
+/** `publishes`: whether its metadata names the endpoint. */
 export async function startRevocationServer({ publishes = true } = {}): Promise<RevocationServer> {
   const server = createServer((req, res) => void handle(req, res))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

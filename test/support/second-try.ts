@@ -1,14 +1,14 @@
 /**
- * CI runs once, on a machine that nobody can look at afterwards. There a test that fails is tried a second time, and named
- * at the end of the run if it passes then: its cause is to be found, but it doesn't hold up what has nothing to do with it.
- * Everywhere else the first failure counts.
+ * CI runs once, on a machine that can't be inspected later. There a failed test runs a second time. If it passes then,
+ * the end of the run names it: its cause must be found, but it doesn't block unrelated work. Everywhere else the first
+ * failure counts.
  */
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** How often a test that has failed is run again. */
+/** Number of retries of a failed test. */
 export const retry = process.env.CI ? 1 : 0
 
-/** The tests of the run that passed at the second try alone, as `file > suite > test`, and what had been wrong with each. */
+/** Tests that passed only at the second try, as `file > suite > test`, and the first error of each. */
 function secondTries(modules: readonly TestModule[]): string[] {
   return modules.flatMap((module) =>
     [...module.children.allTests()]
@@ -20,7 +20,7 @@ function secondTries(modules: readonly TestModule[]): string[] {
   )
 }
 
-/** Prints them, last of all, where they are seen. */
+/** Prints them last, where they are seen. */
 export const secondTryReporter: Reporter = {
   onTestRunEnd(modules) {
     const tests = secondTries([...modules])

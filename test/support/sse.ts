@@ -1,9 +1,9 @@
-/** A client of server-sent events that keeps what it was sent, for tests. */
+/** A test client of server-sent events that records them. */
 
 interface SseEvent {
   id: string | null
   event: string
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the test expects
+  // biome-ignore lint/suspicious/noExplicitAny: the test knows the shape
   data: any
 }
 
@@ -13,10 +13,10 @@ export interface SseClient {
   /** The next event; null: the connection has ended. */
   next(): Promise<SseEvent | null>
   take(count: number): Promise<SseEvent[]>
-  /** All until the connection ends. */
+  /** All events until the connection ends. */
   rest(): Promise<SseEvent[]>
-  /** The body as JSON: for what is no stream. */
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the test expects
+  /** The body as JSON, if the answer isn't a stream. */
+  // biome-ignore lint/suspicious/noExplicitAny: the test knows the shape
   json(): Promise<any>
   close(): void
 }
@@ -53,7 +53,7 @@ export async function openEvents(url: string, headers: Record<string, string>): 
   }
 }
 
-/** Blocks that have data; an id alone is kept for the next one, as clients do. */
+/** Blocks with data; an id alone applies to the next one, as in clients. */
 async function* eventsOf(response: Response): AsyncGenerator<SseEvent> {
   const decoder = new TextDecoder()
   let text = ''

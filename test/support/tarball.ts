@@ -1,29 +1,29 @@
-/** Tarballs made byte by byte, so that they can be as wrong as a test needs them. */
+/** Tarballs built byte by byte, so that tests can make invalid ones. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { gzipSync } from 'node:zlib'
 
 export interface TarEntry {
-  /** up to 100 bytes */
+  /** Up to 100 bytes. */
   name: string
-  /** the type's one character; default: a file */
+  /** The type's character; default: a file. */
   type?: string
   body?: string | Buffer
-  /** of links */
+  /** The target of a link. */
   target?: string
   mode?: number
-  /** what the header says; default: the body's */
+  /** The size in the header; default: the body's. */
   size?: number
 }
 
 export const END = Buffer.alloc(1024)
 
-/** A gzip tarball of these, with its end mark. */
+/** A gzip tarball of these entries, with its end mark. */
 export function tarball(...entries: TarEntry[]): Buffer {
   return gzipSync(Buffer.concat([...entries.map(tarEntry), END]))
 }
 
-/** One entry's blocks. */
+/** The blocks of one entry. */
 export function tarEntry({ name, type = '0', body = '', target = '', mode = 0o644, size }: TarEntry): Buffer {
   const bytes = Buffer.from(body)
   const header = Buffer.alloc(512)
@@ -42,7 +42,7 @@ export function tarEntry({ name, type = '0', body = '', target = '', mode = 0o64
   return Buffer.concat([header, bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)])
 }
 
-/** An extended header: its records are of the entry that follows. */
+/** An extended header: its records apply to the following entry. */
 export function pax(records: Record<string, string>, name = 'PaxHeader'): TarEntry {
   const body = Object.entries(records).map(([key, value]) => {
     const rest = ` ${key}=${value}\n`
@@ -62,7 +62,7 @@ export function tarballOf(folder: string, changes: Record<string, string> = {}, 
   return tarball(...Object.entries({ ...bodies, ...changes }).map(([name, body]) => ({ name: prefix + name, body })))
 }
 
-// octal as far as it goes, then the binary form of GNU
+// octal as far as it fits, then GNU's binary form
 function writeSize(header: Buffer, size: number): void {
   if (size < 8 ** 11) header.write(`${size.toString(8).padStart(11, '0')}\0`, 124)
   else {

@@ -1,25 +1,29 @@
 /**
- * A TCP proxy before Postgres that does what networks and fail-overs do: connections that go silent without an end,
- * that are cut, that nobody gets any more; or one that is cut exactly at its COMMIT, before or after that was carried out.
+ * A TCP proxy in front of Postgres that acts like networks and fail-overs: connections that fall silent without an
+ * end, that are cut, or refused. It can also cut a connection exactly at its COMMIT, before or after Postgres executes
+ * it.
  */
 import { once } from 'node:events'
 import net from 'node:net'
 
 export interface TcpProxy {
-  /** that of the database, with the proxy's address */
+  /** The database's URL with the proxy's address. */
   url: string
   /**
-   * From now on nothing comes through any more, on the connections there are and on new ones, and none of them ends.
-   * `said`: only on those whose client said this in its first words.
+   * Blocks all traffic on existing and new connections without ending them. `said`: only for connections whose client
+   * sent this text first.
    */
   goSilent(said?: string): void
-  /** New connections work again; those that went silent stay so. */
+  /** New connections work again; silenced ones stay silent. */
   heal(): void
-  /** `true`: ends every connection, and takes no new ones; `false`: takes them again. */
+  /** `true`: ends every connection and refuses new ones; `false`: accepts them again. */
   away(is: boolean): void
-  /** Ends this share of its connections, 0 to 1; those that are ended `random` chooses. */
+  /** Ends this share of its connections, 0 to 1, chosen by `random`. */
   cut(share: number, random: () => number): void
-  /** Cuts the next connection that wrote events, at its COMMIT: `before` Postgres gets it, or `after` it was carried out. Resolves then. */
+  /**
+   * Cuts the next connection that wrote events, at its COMMIT: `before` Postgres gets it, or `after` it was executed.
+   * Resolves then.
+   */
   cutAtCommit(when: 'before' | 'after'): Promise<void>
   close(): void
 }
@@ -29,14 +33,14 @@ interface Pair {
   server: net.Socket
   silent: boolean
   wrote: boolean
-  /** what the client said first; null: nothing yet */
+  /** The client's first message; null: none yet. */
   hello: string | null
 }
 
 export async function tcpProxy(databaseUrl: string): Promise<TcpProxy> {
   const { hostname, port } = new URL(databaseUrl)
   const pairs = new Set<Pair>()
-  /** what clients say that are not heard; empty: all; null: none */
+  /** Clients whose first message contains this are blocked; empty: all; null: none. */
   let silenced: string | null = null
   let refusing = false
   let trap: { when: 'before' | 'after'; sprung(): void } | null = null

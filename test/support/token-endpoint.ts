@@ -1,4 +1,4 @@
-/** Stands in for a token endpoint that answers as a provider's documentation shows it. */
+/** A stand-in for a token endpoint that answers as a provider's documentation shows. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -7,7 +7,7 @@ import { asyncListener } from './async-listener.ts'
 export interface TokenEndpoint {
   url: string
   requests: { authorization: string | undefined; form: Record<string, string> }[]
-  /** what it answers from now on; a text is sent as it is */
+  /** Its answer from now on; a text is sent unchanged. */
   answer(next: Reply): void
   close(): Promise<void>
 }

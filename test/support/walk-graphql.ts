@@ -1,4 +1,4 @@
-/** Queries made from the schema itself, so that what is added later is asked for by itself. */
+/** Queries generated from the schema, so that later additions are covered automatically. */
 import {
   type GraphQLArgument,
   type GraphQLField,
@@ -16,12 +16,12 @@ import {
   isObjectType,
 } from 'graphql'
 
-/** How deep relations are selected. */
+/** Depth to which relations are selected. */
 const DEPTH = 2
 
 /**
- * For each field of Query: one query with what it needs alone, and one for each value of each further argument. `idOf`: the id
- * for an argument or an input field of this name.
+ * For each field of Query: one query with the required arguments, and one per value of each optional argument. `idOf`:
+ * returns the id for an argument or input field of this name.
  */
 export function queriesOf(schema: GraphQLSchema, idOf: (name: string, field: string) => string): string[] {
   const fields = Object.values(schema.getQueryType()!.getFields())
@@ -73,7 +73,7 @@ function selectionOf(field: GraphQLField<unknown, unknown>, depth: number): stri
   return selected === null ? '' : `{ ${selected} }`
 }
 
-/** Null: it has no fields. What needs arguments is left out, lists have one item. */
+/** Null: it has no fields. Fields with required arguments are left out; lists have one item. */
 function fieldsOf(output: GraphQLOutputType, depth: number): string | null {
   const type = getNamedType(output)
   if (isLeafType(type)) return null
@@ -83,7 +83,7 @@ function fieldsOf(output: GraphQLOutputType, depth: number): string | null {
     .filter((field) => field.args.every((arg) => !isNonNullType(arg.type) || arg.defaultValue !== undefined))
     .flatMap((field) => {
       if (isLeafType(getNamedType(field.type))) return [field.name]
-      // both ways to the nodes ask for the same
+      // `nodes` and `edges` return the same
       if (depth === 0 || field.name === 'edges') return []
       const first = field.args.some((arg) => arg.name === 'first') ? '(first: 1)' : ''
       return [`${field.name}${first} ${selectionOf(field, depth - 1)}`]

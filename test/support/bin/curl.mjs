@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The options of curl that the README's examples use, so that they can be tested on a machine without curl.
+// Implements the options of curl that the README's examples use, for machines without curl.
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 

@@ -1,19 +1,20 @@
-// What the stand-in for podman makes of a Dockerfile: few instructions, and it fails at any other. RUN in its shell form
-// is run on this machine, in the image's folder, with `/run/secrets/` where the secrets are; the JSON form is not.
+// Builds an image from a Dockerfile for the podman stand-in: it supports few instructions and fails at any other. RUN
+// in its shell form runs on this machine, in the image's folder, with `/run/secrets/` mapped to the secrets; the JSON
+// form is skipped.
 import { spawn } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 
-/** Returns the image. `find`: an image by its name. `begun`: called with an image that is not whole yet. */
+/** Returns the image. `find`: an image by its name. `begun`: called with an incomplete image. */
 export async function build(root, values, [context], find, begun) {
   const id = randomUUID()
   const working = path.join(root, 'overlay-containers', id, 'userdata')
   const tree = path.join(root, 'trees', id)
   fs.mkdirSync(working, { recursive: true })
   fs.mkdirSync(tree, { recursive: true })
-  // as buildah notes its options; it stays when the build is killed
+  // buildah records its options here too; they stay when the build is killed
   fs.writeFileSync(path.join(working, 'buildah.json'), JSON.stringify({ CommonBuildOpts: { Secrets: values.secret } }))
   const secrets = path.join(working, 'secrets')
   fs.mkdirSync(secrets)
@@ -37,7 +38,7 @@ export async function build(root, values, [context], find, begun) {
       .digest('hex')
     begun(image)
     console.log(`COMMIT ${values.tag}`)
-    // as the real one, which packs them
+    // packed, as the real engine does
     for (const entry of fs.readdirSync(tree, { recursive: true, withFileTypes: true }))
       if (entry.isFile()) for await (const _ of fs.createReadStream(path.join(entry.parentPath, entry.name)));
     return image

@@ -1,6 +1,6 @@
 /**
- * Debian's docker-registry. Servers and registry each have to know the other's address before they start: so the address is a
- * listener of ours, which is there from the beginning, and behind it the registry takes whatever port is free.
+ * Debian's docker-registry. Servers and registry need each other's address before they start. So a TCP listener
+ * holds the address from the beginning and forwards to the registry, which uses any free port.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,16 +13,16 @@ import { gunzipSync } from 'node:zlib'
 export interface DockerRegistry {
   /** `127.0.0.1:port` */
   host: string
-  /** Resolves when it listens. `auth`: of its configuration; without, anybody may do anything. */
+  /** Resolves when it listens. `auth`: a part of its configuration; without it, every caller may do everything. */
   start(auth?: object): Promise<void>
-  /** whether something that was pushed to it has this text in it, unpacked */
+  /** Whether a pushed layer contains this text. */
   holds(text: string): boolean
   close(): void
 }
 
 export const dockerRegistryIsInstalled = (): boolean => spawnSync('docker-registry', ['--version']).status === 0
 
-/** `folder`: for its settings and, in `registry`, what is pushed. */
+/** `folder`: for its settings and, in `registry`, the pushed data. */
 export async function dockerRegistry(folder: string): Promise<DockerRegistry> {
   const root = path.join(folder, 'registry')
   let port = 0

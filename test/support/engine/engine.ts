@@ -1,5 +1,5 @@
 /**
- * An engine to build and run images with: our stand-in, or the real one that TEST_CONTAINER_ENGINE names. Its images
+ * An engine to build and run images: the stand-in, or the real one that TEST_CONTAINER_ENGINE names. Its images
  * `localhost/pilothouse-test:one` and `:two` answer with their tag.
  */
 import { execFileSync } from 'node:child_process'
@@ -18,13 +18,13 @@ export interface TestEngine {
   name: 'podman' | 'docker'
   real: boolean
   env: Record<string, string>
-  /** names of the containers with this label */
+  /** Names of the containers with this label. */
   containers(label: string): string[]
-  /** names of the images of a deployment that were built or pulled here */
+  /** Names of a deployment's images that were built or pulled here. */
   imagesOf(deploymentId: string): string[]
-  /** of builds below this folder: what is kept of containers that are not removed */
+  /** Working containers of builds below this folder. */
   workingContainers(dataDir: string): string[]
-  /** Leaves an image as a build leaves it that is killed while it writes it. What it returns writes the rest. */
+  /** Leaves an incomplete image, like a build that was killed while it wrote. The returned function completes it. */
   halfWrite(imageId: string): () => void
   /** Removes the images from a real engine. */
   close(): void
@@ -87,7 +87,7 @@ function standIn(folder: string): Record<string, string> {
   }
 }
 
-/** An image as the stand-in's registries give it. */
+/** An image in the form of the stand-in's registries. */
 export function imageOf(tag: string) {
   const id = Buffer.from(tag.padEnd(32, '.')).toString('hex')
   return {

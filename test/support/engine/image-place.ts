@@ -1,6 +1,6 @@
 /**
- * What images are built in for tests that go from a push to pods: a stand-in for podman, a registry that checks its tokens,
- * repositories to push to, and the cluster of TEST_KUBECONFIG or the stand-in.
+ * Everything for tests that go from a push to pods: a podman stand-in, a registry that verifies its tokens,
+ * repositories to push to, and the cluster of TEST_KUBECONFIG or its stand-in.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
@@ -16,17 +16,17 @@ import { BASE, standInEngine, type TestEngine } from './engine.ts'
 import { type TestRegistry, testRegistry } from './registry.ts'
 
 export interface ImagePlace {
-  /** for whatever a test needs beside */
+  /** A folder for the test's files. */
   root: string
   engine: TestEngine
   registry: TestRegistry
-  /** checks what the servers have signed */
+  /** The registry, which verifies the servers' tokens. */
   tokens: Registry
   cluster: TestCluster
   namespace: string
-  /** of a server that works on the cluster, and builds with the engine */
+  /** Settings of a server that works on the cluster and builds with the engine. */
   settings: Record<string, string>
-  /** Commits a Dockerfile with this command to `acme/<name>.git`, and pushes it. Returns its URL. */
+  /** Commits a Dockerfile with this command to `acme/<name>.git`, pushes it and returns the URL. */
   push(command: string, name?: string): string
   /** The image that the pods of a deployment run. */
   imageInPods(deploymentId: string): Promise<string>

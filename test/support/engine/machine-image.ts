@@ -1,15 +1,15 @@
-/** Images of programs of this machine, with the libraries that they load: no registry has to be reached for them. */
+/** Images made of this machine's programs and their libraries, so that no registry is needed. */
 import { execFile, execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 
-/** Where a program is, by its name; throws when it is nowhere. */
+/** Returns the path of a program; throws if it isn't installed. */
 export function programOf(name: string): string {
   return fs.realpathSync(execFileSync('/bin/sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim())
 }
 
-/** Makes a folder with these programs in `/bin` and all that they load, and nothing else. */
+/** Creates a folder with these programs in `/bin` and everything that they load, and nothing else. */
 export function machineRoot(root: string, programs: string[]): void {
   for (const folder of ['bin', 'etc', 'home', 'tmp']) fs.mkdirSync(path.join(root, folder), { recursive: true })
   fs.chmodSync(path.join(root, 'tmp'), 0o1777)
@@ -17,7 +17,7 @@ export function machineRoot(root: string, programs: string[]): void {
   copyLibraries(root, programs.map(programOf))
 }
 
-/** The libraries of programs and of other libraries, where they are on this machine. */
+/** The libraries of programs and of other libraries on this machine. */
 export function copyLibraries(root: string, files: string[]): void {
   const said = execFileSync('ldd', files, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
   for (const line of said.split('\n')) {
@@ -32,7 +32,10 @@ function copyFile(from: string, to: string): void {
   fs.copyFileSync(fs.realpathSync(from), to)
 }
 
-/** Makes an image of a folder, whose files become root's, and removes the folder. `changes`: instructions of a Dockerfile. */
+/**
+ * Builds an image from a folder, with files owned by root, and removes the folder. `changes`: instructions of a
+ * Dockerfile.
+ */
 export async function importImage(
   engine: string,
   env: Record<string, string>,

@@ -1,6 +1,6 @@
-// A stand-in for podman, where there is none: knows just the commands and flags that we use, and fails at any
-// other. Its images are commands of this machine, its containers processes that outlive their client, as a real
-// engine's do. State is below CONTAINER_STAND_IN: images/<name>.json, containers/<name>.json.
+// A stand-in for podman on machines without it. It knows only the commands and flags that we use and fails at any
+// other. Images are commands of this machine; containers are processes that outlive their client, like a real
+// engine's. State is below CONTAINER_STAND_IN: images/<name>.json, containers/<name>.json.
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -24,7 +24,7 @@ const text = { type: 'string' }
 const texts = { type: 'string', multiple: true }
 const flag = { type: 'boolean' }
 
-/** Everything from the first word that is no flag on belongs to the image, as in the real one. */
+/** Everything from the first non-flag word on belongs to the image, as in podman. */
 function parse(args, options) {
   const rewritten = args.map((arg) => (arg === '--http-proxy=false' ? '--no-http-proxy' : arg))
   try {
@@ -37,7 +37,7 @@ function parse(args, options) {
 const authOf = (authfile, registry) =>
   authfile ? JSON.parse(fs.readFileSync(authfile, 'utf8')).auths[registry]?.auth : undefined
 
-/** By which an image is known, but for its id. */
+/** The names of an image, except its id. */
 function namesOf(id) {
   const entries = fs
     .readdirSync(path.join(root, 'images'))
@@ -101,12 +101,12 @@ const commands = {
       'cache-to': text,
     })
     only(values.format, 'docker', '--format')
-    // as the real one, that of a registry is brought unless it is there
+    // pulls an image of a registry unless it is present, as podman does
     const find = async (name) => {
       if (!read('images', name) && /^[\d.]+:\d+\//.test(name)) await commands.pull([name])
       return read('images', name)
     }
-    // the real one writes it in two goes, and what is killed between them lists no images of these labels any more
+    // podman writes this in two steps; a kill in between leaves it without images of these labels
     const begun = (image) => fs.writeFileSync(file('images', image.id), JSON.stringify({ ...image, half: true }))
     const image = await build(root, values, positionals, find, begun).catch((error) => fail(error.message))
     for (const name of [values.tag, image.id]) fs.writeFileSync(file('images', name), JSON.stringify(image))
@@ -222,7 +222,7 @@ const commands = {
       try {
         process.kill(-container.pid, 'SIGKILL')
       } catch {
-        // it has ended by itself
+        // the process has ended by itself
       }
       fs.rmSync(file('containers', name), { force: true })
       console.log(name)

@@ -1,6 +1,6 @@
 /**
- * A real container engine, on a machine that may allow it little. podman gets a storage of its own, so that nothing stays in
- * the machine's, and images are made of the machine's own programs.
+ * A real container engine, on a machine that may restrict it. podman gets a separate storage, so nothing stays in the
+ * machine's, and images are made of the machine's programs.
  */
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -10,18 +10,18 @@ import { engineEnvironment } from '../../../src/platform/config/config.ts'
 import { copyLibraries, importImage, machineRoot, programOf } from './machine-image.ts'
 
 const NAME = 'localhost/pilothouse-test'
-/** An image with a shell, to build others on. */
+/** An image with a shell, as a base for others. */
 export const BASE = `${NAME}:base`
-/** And with Node and npm. */
+/** The same with Node and npm. */
 export const NODE = `${NAME}:node`
-/** And with Python. */
+/** The same with Python. */
 export const PYTHON = `${NAME}:python`
 
 const PROBE = `${NAME}:probe`
 
 const COMMANDS = 'sh cat chmod chown cp dirname env ls mkdir rm sleep touch truncate uname'.split(' ')
 
-/** What the engine is run with. `folder`: for its settings and its images. */
+/** The engine's environment. `folder`: for its settings and its images. */
 export function realEnvironment(folder: string): Record<string, string> {
   const file = (name: string, text: string) => {
     fs.writeFileSync(path.join(folder, name), text)
@@ -36,7 +36,7 @@ export function realEnvironment(folder: string): Record<string, string> {
   fs.mkdirSync(TMPDIR, { recursive: true })
   return {
     ...engineEnvironment(),
-    // what an engine that is killed leaves there goes with the folder
+    // leftovers of a killed engine are removed with the folder
     TMPDIR,
     CONTAINERS_CONF: process.env.CONTAINERS_CONF ?? file('containers.conf', settings),
     CONTAINERS_STORAGE_CONF: process.env.CONTAINERS_STORAGE_CONF ?? file('storage.conf', storage),
@@ -62,7 +62,7 @@ const importNode: Import = async (engine, env, folder) => {
   await importImage(engine, env, root, NODE, ['ENV PATH=/bin'])
 }
 
-/** Throws where this machine's Python brings no pip for environments, as Debian's. */
+/** Throws if this machine's Python has no pip for virtual environments, as Debian's. */
 export const importPython: Import = async (engine, env, folder) => {
   const root = path.join(folder, 'python')
   machineRoot(root, COMMANDS)
@@ -98,7 +98,7 @@ export async function importAnswering(
 }
 
 /**
- * Makes the images with a shell and with Node, and builds and runs a tiny one. Says why not, in words, where that does not
+ * Creates the images with a shell and with Node, and builds and runs a tiny one. Returns the reason if that doesn't
  * work. Never throws.
  */
 export async function whyNot(engine: string, env: Record<string, string>, folder: string): Promise<string | null> {
@@ -120,7 +120,7 @@ export async function whyNot(engine: string, env: Record<string, string>, folder
   }
 }
 
-/** Ends its containers and lets go of its images, as far as it lets us: its storage goes with its folder. */
+/** Ends its containers and unmounts its images as far as possible; its storage is removed with its folder. */
 export function closeRealEngine(engine: string, env: Record<string, string>): void {
   const images = engine === 'podman' ? ['--all'] : [BASE, `${NAME}:one`, `${NAME}:two`]
   if (engine === 'podman') spawnSync(engine, ['rm', '--all', '--force', '--time', '0'], { env, timeout: 60_000 })

@@ -1,4 +1,4 @@
-/** A registry for tests, over HTTP: manifests by tag and digest, with whoever `authorize` lets in. */
+/** An HTTP registry for tests: manifests by tag and digest; `authorize` decides about access. */
 import { createHash } from 'node:crypto'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,17 +6,17 @@ import type { AddressInfo } from 'node:net'
 export interface TestRegistry {
   /** `127.0.0.1:port` */
   host: string
-  /** tags of a repository, with the digest of each */
+  /** Tags of a repository with the digest of each. */
   tags(repository: string): Record<string, string>
-  /** all that was put there */
+  /** Every stored manifest. */
   bodies(): string[]
-  /** what was asked for, like `PUT /v2/a/b/manifests/1` */
+  /** Requests, like `PUT /v2/a/b/manifests/1`. */
   requests: string[]
   close(): void
 }
 
 type Action = 'pull' | 'push' | 'delete'
-/** `token`: the password of Basic auth, or a Bearer; null: there is none */
+/** `token`: the password of Basic auth, or a Bearer token; null: none was sent. */
 type Authorize = (token: string | null, repository: string, action: Action) => Promise<boolean>
 
 const ACTIONS: Record<string, Action> = { GET: 'pull', HEAD: 'pull', PUT: 'push', DELETE: 'delete' }

@@ -1,4 +1,4 @@
-// What runs in the image of the tests: says what it was started with. Ends on /crash; on SIGTERM too, unless STUBBORN.
+// The program in the tests' image: reports what it was started with. Ends on /crash; on SIGTERM too, unless STUBBORN.
 import http from 'node:http'
 
 process.stdout.on('error', () => {})

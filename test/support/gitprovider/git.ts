@@ -1,4 +1,4 @@
-/** The stand-in's repositories on disk: real bare ones, served by git's own http backend. */
+/** The stand-in's repositories on disk: real bare repositories, served by git's http backend. */
 import { execFile, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -56,7 +56,7 @@ function onDisk(repo: FakeRepository): string {
   return repo.directory
 }
 
-/** Serves `/owner/name.git/…` from below `root` as CGI does. */
+/** Serves `/owner/name.git/…` from below `root` over CGI. */
 export function serveGit(root: string, url: URL, request: IncomingMessage, response: ServerResponse): void {
   const backend = spawn('git', ['http-backend'], {
     env: {

@@ -1,6 +1,6 @@
 /**
  * A stand-in for the git hosting provider: its REST API, its OAuth exchange, real repositories over http, webhooks,
- * and the ways it fails. `settings` is what a server's environment needs to use it.
+ * and its failures. `settings` is the environment of a server that uses it.
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -46,7 +46,7 @@ export async function openGitProvider() {
     webUrl: world.webUrl,
     webhookSecret: world.webhookSecret,
     slug: world.slug,
-    /** what the environment of a server needs */
+    /** The environment for a server. */
     settings: {
       GITPROVIDER_API_URL: world.apiUrl,
       GITPROVIDER_APP_ID: String(world.appId),
@@ -55,7 +55,7 @@ export async function openGitProvider() {
       GITPROVIDER_CLIENT_ID: world.clientId,
       GITPROVIDER_CLIENT_SECRET: world.clientSecret,
     },
-    /** all requests to the API so far, oldest first */
+    /** All requests to the API so far, oldest first. */
     calls: world.calls as readonly Call[],
 
     /** A private repository with a real bare one on disk, empty at first; `disk: false` for long lists. */
@@ -94,7 +94,7 @@ export async function openGitProvider() {
     uninstall(installed: FakeInstallation): void {
       world.installations.delete(installed.id)
     },
-    /** A one-time OAuth code, as the browser of this user would bring it. */
+    /** A one-time OAuth code, as this user's browser would bring it. */
     code(user: string): string {
       const code = randomBytes(10).toString('hex')
       world.codes.set(code, user)
@@ -106,7 +106,7 @@ export async function openGitProvider() {
     statuses: (repo: FakeRepository, sha: string): readonly FakeStatus[] =>
       world.statuses.get(`${repo.fullName}@${sha}`) ?? [],
 
-    /** payloads of webhooks, after the provider's own examples */
+    /** Payloads of webhooks, from the provider's examples. */
     payload: {
       push: (repo: FakeRepository, installed: FakeInstallation, push: Push) =>
         pushPayload(world, repo, installed, push),
@@ -115,27 +115,27 @@ export async function openGitProvider() {
       repositories: (installed: FakeInstallation, change: Parameters<typeof repositoriesPayload>[2]) =>
         repositoriesPayload(world, installed, change),
     },
-    /** Delivers a webhook, signed unless another signature (or null) is given. A string is sent as it is. */
+    /** Delivers a webhook, signed unless another signature (or null) is given. A string is sent unchanged. */
     deliver: (url: string, event: string, payload: unknown, delivery?: Delivery) =>
       deliver(world.webhookSecret, url, event, payload, delivery),
 
     outage(kind: Outage): void {
       world.outage = kind
     },
-    /** Requests left before the limit (null: no limit), and when it ends. */
+    /** Requests left before the rate limit (null: no limit), and when it ends. */
     rateLimit(remaining: number | null, resetAt = new Date(Date.now() + 3_600_000)): void {
       world.remaining = remaining
       world.resetAt = resetAt
     },
-    /** The next request of an installation is refused by a secondary limit. */
+    /** Makes a secondary limit refuse the next request of an installation. */
     secondaryLimit(retryAfterSeconds: number): void {
       world.secondary = retryAfterSeconds
     },
-    /** Every call of the API takes this long. */
+    /** Delays every call of the API by this time. */
     latency(ms: number): void {
       world.latency = ms
     },
-    /** The next `count` calls of paths like this are answered only when all of them are there. */
+    /** Holds the next `count` calls of paths like this until all have arrived. */
     together(path: RegExp, count: number): void {
       let meet = () => {}
       const met = new Promise<void>((resolve) => {
@@ -143,7 +143,7 @@ export async function openGitProvider() {
       })
       world.meeting = { path, missing: count, met, meet }
     },
-    /** All tokens stop working at once, as if they had expired. */
+    /** Expires all tokens immediately. */
     revokeTokens(): void {
       world.tokens.clear()
     },
@@ -176,7 +176,7 @@ async function serve(world: World, root: string, request: IncomingMessage, respo
   send(call, response, oauth ? exchangeCode(world, body) : await answer(world, asked))
 }
 
-/** Waits for those that are to come together with this call. */
+/** Waits for the other calls of the group. */
 async function others({ meeting }: World, path: string): Promise<void> {
   if (!meeting?.path.test(path)) return
   if (--meeting.missing === 0) meeting.meet()
@@ -198,7 +198,7 @@ function send(call: Call, response: ServerResponse, { status, body, headers }: A
   response.end(typeof body === 'string' ? body : JSON.stringify(body))
 }
 
-/** A private repository shows itself only to a token of an installation that reaches it. */
+/** A private repository is visible only to a token of an installation that includes it. */
 function gitOf(world: World, root: string, url: URL, request: IncomingMessage, response: ServerResponse): void {
   const fullName = url.pathname
     .split('/')

@@ -1,4 +1,4 @@
-/** The REST API of the stand-in: what our client uses, with the refusals of the real one. */
+/** The REST API of the stand-in: the calls of our client, with the real provider's refusals. */
 import { randomBytes } from 'node:crypto'
 import { jwtVerify } from 'jose'
 import { branchHead, hasCommit } from './git.ts'
@@ -13,7 +13,7 @@ export interface Answer {
 
 export interface Asked {
   method: string
-  /** below the API's URL */
+  /** Path below the API's URL. */
   path: string
   query: URLSearchParams
   authorization: string | undefined
@@ -144,7 +144,7 @@ async function createToken(world: World, asked: Asked, [id]: string[]): Promise<
   return { status: 201, body }
 }
 
-/** What the token reaches. */
+/** The repositories that the token can access. */
 function reachedBy({ installation, repositories }: FakeToken): FakeRepository[] {
   return installation.repositories.filter((repo) => repositories?.includes(repo.id) ?? true)
 }
@@ -176,7 +176,7 @@ function reached(world: World, asked: Asked, [owner, name]: string[]): FakeRepos
 
 async function getRepository(world: World, asked: Asked, found: string[]): Promise<Answer> {
   const named = world.repositories.get(found.join('/'))
-  // everybody reads a public one
+  // a public repository is readable for every caller
   const repo = named && !named.private ? named : reached(world, asked, found)
   return repo ? { status: 200, body: shapes.repository(world, repo) } : NOT_FOUND
 }
@@ -226,7 +226,7 @@ async function listUserInstallations(world: World, asked: Asked): Promise<Answer
   return { status: 200, headers, body: { total_count: all.length, installations } }
 }
 
-/** POST login/oauth/access_token, below the web URL: a wrong code is a 200 with an error in it. */
+/** POST login/oauth/access_token, below the web URL: a wrong code is a 200 with an error in the body. */
 export function exchangeCode(world: World, body: Record<string, unknown>): Answer {
   if (body.client_id !== world.clientId || body.client_secret !== world.clientSecret)
     return { status: 200, body: { error: 'incorrect_client_credentials', error_description: 'They are incorrect.' } }

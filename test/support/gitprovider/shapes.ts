@@ -1,4 +1,4 @@
-/** Answers of the stand-in, in the shapes of the real provider (test/gitprovider/fake-provider.test.ts compares them). */
+/** Answers of the stand-in in the real provider's shapes (test/gitprovider/standin.test.ts compares them). */
 import type { FakeInstallation, FakeRepository, FakeStatus, World } from './world.ts'
 
 export function account(world: World, login: string) {

@@ -1,4 +1,4 @@
-/** Webhooks of the stand-in: the provider's own example payloads, filled in, signed and delivered. */
+/** Webhooks of the stand-in: the provider's example payloads, filled in, signed and delivered. */
 import { createHmac, randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
 import * as shapes from './shapes.ts'
@@ -18,12 +18,12 @@ export function recorded(event: string): Payload[] {
 const NO_COMMIT = '0'.repeat(40)
 
 export interface Push {
-  /** `main`, or a whole ref: `refs/tags/v1` */
+  /** `main`, or a full ref: `refs/tags/v1`. */
   branch: string
-  /** null: the branch was deleted */
+  /** null: the branch was deleted. */
   after: string | null
   before?: string | null
-  /** the payload's `repository.pushed_at`; default: now */
+  /** The payload's `repository.pushed_at`; default: now. */
   pushedAt?: Date
 }
 
@@ -86,9 +86,9 @@ export function repositoriesPayload(
 }
 
 export interface Delivery {
-  /** id of the delivery; default: a new one */
+  /** id of the delivery; default: a new one. */
   id?: string
-  /** null: none is sent */
+  /** null: no signature is sent. */
   signature?: string | null
 }
 

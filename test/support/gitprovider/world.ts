@@ -1,4 +1,4 @@
-/** What the stand-in for the git provider knows: repositories, installations, tokens, statuses, failures, calls. */
+/** The state of the git provider's stand-in: repositories, installations, tokens, statuses, failures, calls. */
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 
 export interface FakeRepository {
@@ -9,9 +9,9 @@ export interface FakeRepository {
   archived: boolean
   private: boolean
   defaultBranch: string
-  /** path of the bare repository; null: listed, but without one on disk */
+  /** Path of the bare repository; null: listed, but without one on disk. */
   directory: string | null
-  /** for cloning */
+  /** The URL for cloning. */
   url: string
 }
 
@@ -21,7 +21,7 @@ export interface FakeInstallation {
   createdAt: Date
   suspended: boolean
   repositories: FakeRepository[]
-  /** logins of those who may use it */
+  /** Logins of users who may use it. */
   users: string[]
 }
 
@@ -36,23 +36,23 @@ export interface FakeStatus {
 
 export interface FakeToken {
   installation: FakeInstallation
-  /** ids; null: all of the installation */
+  /** ids; null: all of the installation. */
   repositories: number[] | null
   permissions: Record<string, string>
   expiresAt: Date
 }
 
-/** One request, as it came. */
+/** One received request. */
 export interface Call {
   method: string
-  /** below the API's URL, with the query */
+  /** Path below the API's URL, with the query. */
   path: string
   status: number
   startedAt: number
   endedAt: number
 }
 
-/** `down`: connections are closed; `slow`: no answer ever. */
+/** `down`: connections are closed; `slow`: requests get no answer. */
 export type Outage = 'down' | '500' | 'html' | 'slow' | null
 
 export interface World {
@@ -66,29 +66,29 @@ export interface World {
   webUrl: string
   apiUrl: string
   repositories: Map<string, FakeRepository>
-  /** by the full name that the repository had before */
+  /** By the full name that the repository had before. */
   renamed: Map<string, FakeRepository>
   installations: Map<number, FakeInstallation>
   tokens: Map<string, FakeToken>
-  /** by `owner/name@sha` */
+  /** By `owner/name@sha`. */
   statuses: Map<string, FakeStatus[]>
-  /** one-time OAuth codes and the users' tokens made of them: login of the user */
+  /** One-time OAuth codes and the users' tokens from them, by login. */
   codes: Map<string, string>
   userTokens: Map<string, string>
   calls: Call[]
   outage: Outage
-  /** requests left before the limit; null: as many as one likes */
+  /** Requests left before the rate limit; null: no limit. */
   remaining: number | null
   resetAt: Date
-  /** the next request of an installation gets a secondary limit with this Retry-After */
+  /** The Retry-After of a secondary limit for the next request of an installation. */
   secondary: number | null
-  /** how long the API takes, so that concurrency shows */
+  /** Delay of the API, so that tests can see concurrency. */
   latency: number
-  /** calls that are answered only once so many of them are there */
+  /** Calls that are held until this many have arrived. */
   meeting: { path: RegExp; missing: number; met: Promise<void>; meet(): void } | null
 }
 
-// across stand-ins of one process too: the client's libraries keep pending tokens by this id
+// unique across the stand-ins of one process, because the client's libraries store pending tokens by this id
 let last = 50_000_000
 export const newId = () => ++last
 
