@@ -1,4 +1,4 @@
-/** docs/client.md: the client against a real server, with trouble on the way. */
+/** docs/client.md: the client against a real server, over connections that fail. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createClient, PilothouseError, UnreachableError, WaitTimeoutError } from '../../src/client/index.ts'
 import { move, ROLLOUT } from '../realtime/support.ts'
@@ -18,7 +18,7 @@ const wanted = () => {
   return { name, body: { ...body, source: 'external_container' as const } }
 }
 const revisionsOf = async (id: string) => (await app.rest('GET', `/v2/deployments/${id}/revisions`)).body.resources
-/** A deployment and its first revision. */
+/** Creates a deployment and its first revision. */
 async function deployed() {
   const { deployment, revisionId } = await clientOf(app).deploy(wanted())
   return { deploymentId: deployment.id, revisionId: revisionId! }
@@ -41,7 +41,7 @@ describe('deploy', () => {
     ])
   })
 
-  test('of two at once, one creates and the other updates', async () => {
+  test('of two concurrent calls, one creates and the other updates', async () => {
     const how = wanted()
     const both = await Promise.all([clientOf(app).deploy(how), clientOf(app).deploy(how)])
     expect(both.map(({ created }) => created).sort()).toEqual([false, true])
@@ -58,7 +58,7 @@ describe('deploy', () => {
     expect(await revisionsOf(deployment.id)).toHaveLength(2)
   })
 
-  test('has one outcome for one key, also when the whole call is repeated', async () => {
+  test('has one outcome per key, also when the whole call is repeated', async () => {
     const how = { ...wanted(), idempotencyKey: `job-${Math.random()}` }
     const first = await clientOf(app).deploy(how)
     const again = await clientOf(app).deploy(how)
@@ -72,7 +72,7 @@ describe('deploy', () => {
     expect(await revisionsOf(first.deployment.id)).toHaveLength(2)
   })
 
-  test('says all that is wrong, where it is', async () => {
+  test('reports every violation with its place', async () => {
     const how = { name: 'incomplete', body: { source: 'gitprovider' as const } }
     const error = await clientOf(app)
       .deploy(how)
@@ -84,8 +84,8 @@ describe('deploy', () => {
   })
 })
 
-describe('A call that fails', () => {
-  test('waits as long as it is told to, and is then made again', async () => {
+describe('A failed call', () => {
+  test('is retried after the time that the server asks for', async () => {
     const { url, seen } = await troubled(app.url, [
       { status: 429, headers: { 'retry-after': '1' } },
       { status: 503, headers: { 'retry-after': '0' } },
@@ -99,14 +99,14 @@ describe('A call that fails', () => {
     expect(seen.filter((line) => line.startsWith('POST'))).toHaveLength(3)
   })
 
-  test('is not made again when it can’t succeed', async () => {
+  test('is not retried when it can’t succeed', async () => {
     const { url, seen } = await troubled(app.url, [])
     const client = clientOf({ ...app, url })
     await expect(client.find('nobody')).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND' })
     expect(seen).toHaveLength(1)
   })
 
-  test('ends when nobody has answered for as long as it may take', async () => {
+  test('fails when no server has answered within the retry time', async () => {
     const proxy = await tcpProxy(app.url)
     onTestFinished(() => proxy.close())
     proxy.away(true)
@@ -114,14 +114,14 @@ describe('A call that fails', () => {
     await expect(client.find('x')).rejects.toThrow(UnreachableError)
   })
 
-  test('ends at once when it is told to', async () => {
+  test('ends immediately when its signal aborts', async () => {
     const { url } = await troubled(app.url, [{ status: 503, headers: { 'retry-after': '10' } }], { reads: true })
     const stop = new AbortController()
     const client = clientOf({ ...app, url }, { onRetry: () => stop.abort(new Error('enough')) })
     await expect(client.find('x', stop.signal)).rejects.toThrow('enough')
   })
 
-  test('follows no redirect, which would carry the key away, and names no address with a secret in it', async () => {
+  test('follows no redirect, which would carry the key away, and names no secret address', async () => {
     const headers = { location: 'https://elsewhere.example.com/login?token=canary' }
     const { url } = await troubled(app.url, [{ status: 302, headers }], { reads: true })
     const error = await clientOf({ ...app, url })
@@ -138,7 +138,7 @@ test.each([
   { baseUrl: 'http://127.0.0.1/?key=canary' },
   { apiKey: 'canary\nX-More: 1' },
   { tenantId: 'canary canary' },
-])('options that can’t be used are refused without their values: %j', (wrong) => {
+])('invalid options are refused without showing their values: %j', (wrong) => {
   const error = (() => {
     try {
       return createClient({ baseUrl: app.url, apiKey: app.keys.admin, ...wrong })
@@ -151,14 +151,14 @@ test.each([
 })
 
 describe('waitUntilTerminal', () => {
-  test('tells each status, and answers with the one that ends it', async () => {
+  test('reports each status, and returns the one that ends the revision', async () => {
     const which = await deployed()
     const ctx = await app.context(app.keys.admin)
     const told: string[] = []
     const ended = await clientOf(app).waitUntilTerminal({
       ...which,
       onChange({ status }) {
-        // each change once the one before was seen; of one status there may be several messages
+        // each change after the previous one was seen; one status may have several messages
         const next = ROLLOUT[new Set(told).size]
         if (told.includes(status) || !told.push(status) || !next) return
         void move(ctx, which.revisionId, [next])
@@ -189,7 +189,7 @@ describe('waitUntilTerminal', () => {
     expect(cuts).toBeGreaterThanOrEqual(2)
   })
 
-  test('ends with what it has seen last when the time is up', async () => {
+  test('returns the last state that it saw when the time is up', async () => {
     const which = await deployed()
     const error = await clientOf(app)
       .waitUntilTerminal({ ...which, timeoutMs: 500 })
@@ -198,7 +198,7 @@ describe('waitUntilTerminal', () => {
     expect(error.last).toMatchObject({ id: which.revisionId, status: 'CREATING' })
   })
 
-  test('ends at once when it is told to', async () => {
+  test('ends immediately when its signal aborts', async () => {
     const which = await deployed()
     const stop = new AbortController()
     const onChange = () => stop.abort(new Error('enough'))
@@ -207,7 +207,7 @@ describe('waitUntilTerminal', () => {
 })
 
 describe('rollback', () => {
-  test('goes back to what was deployed before, and one further back the next time', async () => {
+  test('redeploys the previous deployment, and the one before it the next time', async () => {
     const client = clientOf(app)
     const how = wanted()
     const made: string[] = []

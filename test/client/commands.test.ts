@@ -1,4 +1,4 @@
-/** docs/client.md: the commands that speak to a server, what they print, and how they end. In process, but for the last one. */
+/** docs/client.md: the commands that call a server, their output and exit codes. All run in process except the last. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
@@ -32,7 +32,7 @@ const IMAGE = ['--image', 'registry.example.com/agent:1']
 const admin = () => app.context(app.keys.admin)
 const moveAll = async (revisionId: string, statuses: readonly RevisionStatus[]) =>
   move(await admin(), revisionId, statuses)
-/** Moves the revision that a command says it has made. */
+/** Moves the revision that a command reports. */
 const moving = (statuses: readonly RevisionStatus[]) => (line: string) => {
   const made = /revision ([0-9a-f-]{36})\n$/.exec(line)?.[1]
   if (made) void moveAll(made, statuses)
@@ -40,7 +40,7 @@ const moving = (statuses: readonly RevisionStatus[]) => (line: string) => {
 const deploymentOf = async (name: string) =>
   (await app.rest('GET', `/v2/deployments?name=${name}`, { key: app.keys.secretsReader })).body.resources[0]
 
-describe('deploy ends with', () => {
+describe('The exit of deploy is', () => {
   test('0 when it is deployed; stdout has one JSON document, progress is on stderr', async () => {
     const name = newName()
     const ran = await command(deployOne, [name, ...IMAGE, '--json'], env, moving(ROLLOUT))
@@ -61,7 +61,7 @@ describe('deploy ends with', () => {
     expect(JSON.parse(ran.out)).toMatchObject({ outcome, revision: { status: statuses.at(-1) } })
   })
 
-  test('the last lines of the log that tells why it failed', async () => {
+  test('the last lines of the log that explains the failure', async () => {
     const name = newName()
     const { out } = await command(deployOne, [name, ...IMAGE, '--no-wait', '--json'], env)
     const { deployment_id: deploymentId, revision_id: revisionId } = JSON.parse(out)
@@ -85,7 +85,7 @@ describe('deploy ends with', () => {
     expect(ran.err).not.toContain('build line')
   })
 
-  test('2 when it was called wrongly, or the server finds something wrong', async () => {
+  test('2 for a wrong command line, or a value that the server refuses', async () => {
     const twoKinds = await command(deployOne, [newName(), ...IMAGE, '--repo', 'https://git.example.com/a/b'], env)
     expect(twoKinds).toMatchObject({ code: 2, err: 'Only one of --repo, --image and --dir.\n' })
     const nothing = await command(deployOne, [newName(), '--json'], env)
@@ -104,7 +104,7 @@ describe('deploy ends with', () => {
       })
   })
 
-  test('4 when the time is up, and says how to wait on', async () => {
+  test('4 when the time is up, with the command that keeps waiting', async () => {
     const ran = await command(deployOne, [newName(), ...IMAGE, '--timeout', '0.5', '--json'], env)
     expect(ran).toMatchObject({ code: 4, err: expect.stringContaining('To wait on: npm run cli -- wait ') })
     expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'running', revision: { status: 'CREATING' } })
@@ -116,7 +116,7 @@ describe('deploy ends with', () => {
   ])('4 when the server goes away %s, since the create was accepted', async (_, statuses) => {
     const name = newName()
     const away = Array(50).fill({ status: 503, body: 'away' })
-    // the look-up and the create pass, then the reads of the revision
+    // the look-up and the create pass, then the reads of the revision fail
     const plan = [...Array(2 + statuses).fill('pass'), ...away]
     const { url } = await troubled(app.url, plan, { reads: true })
     const ran = await command(deployOne, [name, ...IMAGE, '--retry-for', '0.2', '--json'], {
@@ -134,7 +134,7 @@ describe('deploy ends with', () => {
     })
   })
 
-  test('0 when it is deployed, also if the server goes away right after that', async () => {
+  test('0 when it is deployed, also if the server stops right after', async () => {
     const name = newName()
     const { deployment_id, revision_id } = JSON.parse(
       (await command(deployOne, [name, ...IMAGE, '--no-wait', '--json'], env)).out,
@@ -147,7 +147,7 @@ describe('deploy ends with', () => {
     expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'deployed', revision: { status: 'DEPLOYED' } })
   })
 
-  test('7 when nobody answers', async () => {
+  test('7 when no server answers', async () => {
     const ran = await command(deployOne, [newName(), ...IMAGE, '--retry-for', '0.2', '--json'], {
       ...env,
       PILOTHOUSE_URL: 'http://127.0.0.1:9',
@@ -158,7 +158,7 @@ describe('deploy ends with', () => {
 })
 
 describe('deploy sends', () => {
-  test('of an update only what was named', async () => {
+  test('only the named options of an update', async () => {
     const name = newName()
     const repo = [
       '--repo',
@@ -176,7 +176,7 @@ describe('deploy sends', () => {
       source_config: { integration_id: app.tenant.integrationId, build_on_push: true },
       source_revision_config: { repo_ref: 'next', graph_config_path: 'graph.json' },
     })
-    // the name alone: the newest commit of what is stored
+    // only the name: builds the newest commit of the stored ref
     const again = await command(deployOne, [name, '--no-wait', '--json'], env)
     expect(JSON.parse(again.out).revision_id).not.toBe(JSON.parse(updated.out).revision_id)
     expect((await deploymentOf(name)).source_revision_config.repo_ref).toBe('next')
@@ -216,7 +216,7 @@ describe('deploy sends', () => {
   test.each([
     ['alone', []],
     ['with another image, in one revision', ['--image', 'registry.example.com/agent:2']],
-  ])('a secret %s, while somebody else sets another: none is lost', async (_, more) => {
+  ])('a secret %s, while another caller sets a different one: none is lost', async (_, more) => {
     const name = newName()
     const variables = { ...env, ...Object.fromEntries(['ONE', 'TWO', 'THREE'].map((one) => [one, `of ${one}`])) }
     const deploy = (...words: string[]) => command(deployOne, [name, ...words, '--no-wait', '--json'], variables)
@@ -238,7 +238,7 @@ describe('deploy sends', () => {
     expect((await app.rest('GET', `/v2/deployments/${id}/revisions`)).body.resources).toHaveLength(4)
   })
 
-  test('a local folder, without what git ignores', async () => {
+  test('a local folder without the files that git ignores', async () => {
     const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-folder-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     mkdirSync(path.join(folder, 'node_modules/left-pad'), { recursive: true })
@@ -261,7 +261,7 @@ describe('deploy sends', () => {
     expect(ran.err).not.toContain('/uploads/')
   })
 
-  test('a local folder with the first file in it that says what it is, where --config does not', async () => {
+  test('a local folder with its first known file as --config, if --config is missing', async () => {
     const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-folder-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     for (const file of ['Dockerfile', 'pyproject.toml', 'package.json', 'graph.json', 'langgraph.json']) {
@@ -291,7 +291,7 @@ test.each([
   expect(await deploymentOf(name)).toBeUndefined()
 })
 
-test('help names the exit codes that a command has, and what else it reads', () => {
+test('help lists a command’s exit codes and the variables that it reads', () => {
   expect(showStatus.details).toMatch(/^Exit codes: 0 done, .*, 3 the credential, 7 the server is away\.$/m)
   expect(deployOne.details).toContain('4 still running when the time was up or the\nserver went away')
 })
@@ -307,7 +307,7 @@ async function packedFiles(folder: string): Promise<string[]> {
   return files.sort()
 }
 
-test('logs are in their colours on a terminal that shows them, and plain text anywhere else', async () => {
+test('logs have colours on a terminal that shows them, and are plain text elsewhere', async () => {
   const name = newName()
   const { out } = await command(deployOne, [name, ...IMAGE, '--no-wait', '--json'], env)
   const line = { revisionId: JSON.parse(out).revision_id, attempt: 1, type: 'deploy' as const, time: new Date(0) }
@@ -321,7 +321,7 @@ test('logs are in their colours on a terminal that shows them, and plain text an
   expect(coloured.out).toBe(plain.out.replace('all', '\u001b[0;32mall\u001b[0m'))
 })
 
-test('a command that is made to wait says so, and goes on', async () => {
+test('a command that must wait says so, and continues', async () => {
   const { url } = await troubled(app.url, [{ status: 503, headers: { 'retry-after': '0' }, body: 'busy' }], {
     reads: true,
   })
@@ -329,7 +329,7 @@ test('a command that is made to wait says so, and goes on', async () => {
   expect(ran, ran.err).toMatchObject({ code: 0, err: expect.stringMatching(/\. Trying again\.$/m) })
 })
 
-test('wait finds the newest rollout that is under way, also one of an older revision', async () => {
+test('wait finds the newest rollout in progress, also of an older revision', async () => {
   const name = newName()
   const made = JSON.parse((await command(deployOne, [name, ...IMAGE, '--json'], env, moving(ROLLOUT))).out)
   const second = await command(
@@ -361,7 +361,7 @@ test('an organization’s key names its workspace', async () => {
     })
 })
 
-test('the process ends with the code of the outcome, and with 130 at once on Ctrl-C; the deployment goes on', async () => {
+test('the process exits with the code of the outcome, and immediately with 130 on Ctrl-C; the deployment continues', async () => {
   const name = newName()
   const wrong = await cli(['deploy', name], env)
   expect(wrong).toMatchObject({

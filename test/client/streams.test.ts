@@ -1,4 +1,4 @@
-/** docs/client.md: watching and following, while connections break. */
+/** docs/client.md: watching and following over connections that break. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { Event } from '../../src/client/index.ts'
 import { resumingStream } from '../../src/client/stream.ts'
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** A way to the server that ends with the test. */
+/** A route to the server that ends with the test. */
 async function cuttable(): Promise<TcpProxy> {
   const proxy = await tcpProxy(app.url)
   onTestFinished(() => proxy.close())
@@ -62,7 +62,7 @@ test('a deployment is watched from a cursor on, over two servers', async () => {
   expect(seen).toEqual([...ROLLOUT])
 })
 
-test('a stream ends with its key, and says so', async () => {
+test('a stream ends with its key, and reports it', async () => {
   const { organizationId, workspaceId } = app.tenant
   const key = await newKey(app.app.core, { organizationId, workspaceId })
   const { actor } = await app.context(key)
@@ -98,7 +98,7 @@ test('a log is followed line by line, complete and in order, though connections 
   expect(seen).toEqual(Array.from({ length: 1000 }, (_, n) => `line ${n + 1}`))
 })
 
-test('following may begin with the newest lines', async () => {
+test('following can begin with the newest lines', async () => {
   const { deploymentId, revisionId } = await deployed()
   await app.app.core.db.logLine.createMany({
     data: [1, 2, 3].map((n) => ({
@@ -117,13 +117,13 @@ test('following may begin with the newest lines', async () => {
   expect(lines).toEqual(['line 2', 'line 3'])
 })
 
-test('watching what is not there is told at once', async () => {
+test('watching an unknown deployment fails immediately', async () => {
   const nobody = '00000000-0000-4000-8000-000000000000'
   const iterator = clientOf(app).watch({ deploymentId: nobody })[Symbol.asyncIterator]()
   await expect(iterator.next()).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND' })
 })
 
-test('a connection that breaks before anything has come goes on from where it began', async () => {
+test('a connection that breaks before its first event continues from its starting position', async () => {
   const sent = [':\nid: where-it-began\n\n', 'id: next\nevent: tag.created\ndata: {}\n\nevent: complete\ndata: {}\n\n']
   const asked: (string | null)[] = []
   const open = async (cursor: string | null) => {

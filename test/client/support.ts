@@ -1,4 +1,4 @@
-/** The client and its commands against a server of this process, and the trouble that is on the way to it. */
+/** The client and its commands against a server in this process, and a proxy that disturbs them. */
 import { once } from 'node:events'
 import http, { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,16 +10,16 @@ import { type Client, type ClientOptions, createClient } from '../../src/client/
 import type { TestApp } from '../support/app.ts'
 import { asyncListener } from '../support/async-listener.ts'
 
-/** As an admin of workspace A. */
+/** A client with the admin key of workspace A. */
 export const clientOf = (app: Pick<TestApp, 'url' | 'keys'>, options: Partial<ClientOptions> = {}): Client =>
   createClient({ baseUrl: app.url, apiKey: app.keys.admin, retryForMs: 20_000, ...options })
 
-/** What becomes of a request: it gets through; its answer is lost on the way back; or somebody else answers. */
+/** What the proxy does with a request: forwards it, drops its answer, or answers itself. */
 export type Trouble = 'pass' | 'swallow' | { status: number; headers?: Record<string, string>; body?: string }
 
 /**
- * An HTTP proxy before `target`. `plan` says what becomes of each request that is no read, in turn, then all get through; with
- * `reads`, of reads too. Answers its URL and the requests it has seen. Ends with the test.
+ * An HTTP proxy in front of `target`. `plan` treats the writes in turn, then all pass; with `reads`, the reads too.
+ * Returns its URL and the received requests. Ends with the test.
  */
 export async function troubled(target: string, plan: Trouble[], { reads = false } = {}) {
   const seen: string[] = []
@@ -31,7 +31,7 @@ export async function troubled(target: string, plan: Trouble[], { reads = false 
       response.writeHead(trouble.status, trouble.headers).end(trouble.body)
       return
     }
-    // of node:http, on a connection of its own: what the client under test does to fetch's is not to be met here
+    // uses node:http on a separate connection, because the client under test configures fetch
     const { method, headers } = request
     const asked = http.request(target + request.url, { method, headers, agent: false }).end(body)
     const [answer] = (await once(asked, 'response')) as [IncomingMessage]
@@ -53,13 +53,13 @@ export interface Ran {
   code: number
   /** stdout */
   out: string
-  /** stderr, the last message included */
+  /** stderr, including the last message */
   err: string
 }
 
 /**
- * Runs a command as the process would, with what it prints. `onLine`: told of each line of its progress. `colours`: as on a
- * terminal that shows them.
+ * Runs a command like the process, and collects its output. `onLine` gets each line of progress. `colours`: as on a
+ * terminal with colours.
  */
 export async function command(
   { call }: RemoteCommand,

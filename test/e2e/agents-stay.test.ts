@@ -1,6 +1,6 @@
 /**
- * An agent in use, at 50 requests a second and with ten open streams, while its servers end, hang and come back, and while
- * it is replaced: nobody who uses it notices. `npm run chaos` does the same for longer.
+ * An agent with 50 requests a second and ten open streams, while its servers stop, hang and return, and while it is
+ * replaced: its users notice nothing. `npm run chaos` does the same for longer.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
@@ -11,7 +11,7 @@ import { supervisorsOf } from '../support/steady/supervisors.ts'
 import { checkout } from '../support/steady/upgrade.ts'
 import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts'
 
-// servers are started again and again
+// servers start repeatedly
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
 let database: TestDatabase
@@ -38,25 +38,25 @@ afterAll(async () => {
 
 const noFailure = { failed: [], cut: [], backwards: 0 }
 
-/** One agent has answered every request, and none of its streams was cut. */
+/** One agent answered every request, and no stream was cut. */
 function unnoticed({ failed, cut, agents, backwards }: Report): void {
   expect({ failed, cut, backwards }).toEqual(noFailure)
   expect(agents).toHaveLength(1)
 }
 
-/** A server that holds the agent's deployment. */
+/** Returns a server that holds the agent's deployment. */
 async function holding(settings?: Record<string, string>) {
   const server = await place.start(settings)
   await taken(place, agent, server)
   return server
 }
 
-describe('nobody notices that', () => {
-  test('its server ends by SIGTERM and by kill -9, and the next one goes on with it', async () => {
+describe('the agent’s users notice nothing when', () => {
+  test('its server ends by SIGTERM and by kill -9, and the next one continues', async () => {
     unnoticed((await restart(place, await holding(), agent, ['SIGTERM', 'SIGKILL'])).report)
   })
 
-  test('its server loses the database for longer than its lease lasts', async () => {
+  test('its server loses the database for longer than its lease', async () => {
     const server = await holding({ DATABASE_URL: proxy.url })
     const report = await inUse(agent, async () => {
       proxy.away(true)
@@ -67,7 +67,7 @@ describe('nobody notices that', () => {
     unnoticed(report)
   })
 
-  test('its server stands still until another one has taken over, and then goes on', async () => {
+  test('its server freezes until another one has taken over, and then continues', async () => {
     await holding()
     await place.start()
     unnoticed(await standstill(place, agent))
@@ -90,13 +90,13 @@ describe('nobody notices that', () => {
     },
   )
 
-  test('two servers are restarted, one after the other', async () => {
+  test('two servers restart one after the other', async () => {
     const first = await holding()
     unnoticed(await rollingRestart(place, [first, await place.start()], agent))
   })
 })
 
-test('who has a stream of an agent that is replaced keeps it; a request after the switch meets the new one', async () => {
+test('a stream of a replaced agent continues; a request after the switch reaches the new one', async () => {
   await holding()
   const report = await inUse(agent, async (client) => {
     await place.reaches(agent.id, await place.update(agent.id, 'two'), 'DEPLOYED')
@@ -106,7 +106,7 @@ test('who has a stream of an agent that is replaced keeps it; a request after th
   expect(report.agents.map(({ greeting }) => greeting)).toEqual(['one', 'two'])
 })
 
-test('a server that stood still in the middle of a deploy, and wakes up after another one has carried it out, changes nothing', async () => {
+test('a server that froze during a deploy and wakes after another one completed it changes nothing', async () => {
   await holding()
   await place.start()
   const report = await standstill(place, agent, async (client) => {
@@ -117,8 +117,8 @@ test('a server that stood still in the middle of a deploy, and wakes up after an
   expect(report.agents.map(({ greeting }) => greeting)).toEqual(['two', 'three'])
 })
 
-describe.skipIf(process.platform !== 'linux')('its supervisor is killed:', () => {
-  test.each(['keeper', 'network'] as const)('the %s, and the agent answers again', async (which) => {
+describe.skipIf(process.platform !== 'linux')('after a kill of the supervisor’s', () => {
+  test.each(['keeper', 'network'] as const)('%s process, the agent answers again', async (which) => {
     await holding()
     const [processes] = supervisorsOf(place.dataDir)
     process.kill(processes![which], 'SIGKILL')
@@ -127,7 +127,7 @@ describe.skipIf(process.platform !== 'linux')('its supervisor is killed:', () =>
         ({ ok }) => ok,
         () => false,
       )
-    // there is a moment without any, in which what is left of the killed one still answers
+    // for a moment there is no supervisor, and the remains of the killed one still answer
     const another = () => ![undefined, processes![which]].includes(supervisorsOf(place.dataDir)[0]?.[which])
     await found(async () => another() && (await answers()))
     const report = await inUse(agent, async () => {})

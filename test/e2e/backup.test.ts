@@ -1,6 +1,6 @@
 /**
- * A backup of a server that works, brought back where nothing is left of it: on the embedded Postgres, and on one of the
- * operator's own.
+ * A backup of a running server, restored where nothing is left: on the embedded Postgres, and on an operator's
+ * Postgres.
  */
 import fs from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -21,11 +21,11 @@ import { restOf } from '../support/rest-of.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-/** for processes that start on a busy machine */
+/** For processes that start on a busy machine, in ms. */
 const PATIENT = { timeout: 60_000 }
 const KEY = 'cpk_backup_admin_key_of_a_test'
 
-/** A server with an agent that keeps something in its database. */
+/** A server with an agent that stores data in its database. */
 class Installation {
   readonly dataDir = newDataDir()
   readonly env: Record<string, string>
@@ -54,7 +54,7 @@ class Installation {
     await this.#app.start()
   }
 
-  /** Ends the server, and its agents. */
+  /** Ends the server and its agents. */
   async stop(): Promise<void> {
     const app = this.#app
     this.#app = null
@@ -92,7 +92,7 @@ class Installation {
     await follower.close()
   }
 
-  /** What the agent says at its address; rejects as long as it isn't there. */
+  /** The agent's answer at its address; rejects while it doesn't answer. */
   async ask(target: string): Promise<string> {
     const { url } = await this.rest('GET', `/v2/deployments/${this.deploymentId}`)
     const response = await fetch(url + target)
@@ -104,7 +104,7 @@ class Installation {
     return JSON.parse(await this.ask('/env')).DATABASE_URI
   }
 
-  /** As if the machine were a new one. */
+  /** Removes everything, as on a new machine. */
   async lose(): Promise<void> {
     await this.stop()
     await rm(this.dataDir, { recursive: true, force: true })
@@ -116,7 +116,7 @@ class Installation {
   }
 }
 
-/** Writes 1, 2, 3, … into the agent's database until it is told to stop; answers the last one. */
+/** Writes 1, 2, 3, … into the agent's database until stopped; returns the last number. */
 async function writeOn(uri: string): Promise<{ written(): number; stop(): Promise<void> }> {
   await asAdmin(uri, (client) => client.query('CREATE TABLE kept (n int PRIMARY KEY)'))
   let [written, over] = [0, false]
@@ -136,7 +136,7 @@ async function writeOn(uri: string): Promise<{ written(): number; stop(): Promis
 const numbers = (uri: string) =>
   asAdmin(uri, async (client) => (await client.query('SELECT n FROM kept ORDER BY n')).rows.map(({ n }) => n as number))
 
-/** What whoever restored `old` has to find, of which `before` numbers were written when the backup began. */
+/** Checks a restore of `old`, of which `before` numbers were written when the backup began. */
 async function expectAllBack(restored: Installation, before: number): Promise<void> {
   const deployment = () => restored.rest('GET', `/v2/deployments/${restored.deploymentId}`)
   await expect
@@ -146,9 +146,9 @@ async function expectAllBack(restored: Installation, before: number): Promise<vo
   const revisions = await restored.rest('GET', `/v2/deployments/${restored.deploymentId}/revisions`)
   expect(revisions.resources).toHaveLength(1)
   expect(JSON.parse(await restored.ask('/env'))).toMatchObject({ GREETING_TOKEN: 'kept as it was' })
-  // nobody knows which sessions were ended since
+  // sessions that were ended since the backup must not return
   expect((await restored.rest('GET', '/v2/sessions')).resources).toEqual([])
-  // all that was written before, and of what was written meanwhile no number without the one before it
+  // all numbers from before, and of the later ones none without its predecessor
   const found = await numbers(await restored.databaseUri())
   expect(found).toEqual(found.map((_, index) => index + 1))
   expect(found.length).toBeGreaterThanOrEqual(before)
@@ -181,22 +181,22 @@ describe('on the embedded Postgres', () => {
     expect(writer.written()).toBeGreaterThan(before + 1)
     expect(fs.statSync(backup()).mode & 0o777).toBe(0o700)
     expect(await installation.ask('/')).toBe('Hello\n')
-    // nothing else is left of it
+    // nothing else remains
     expect(fs.readdirSync(folder)).toEqual(['embedded'])
   })
 
-  test('a second backup needs a name of its own', async () => {
+  test('a second backup needs another name', async () => {
     await expect(installation.backUp(backup())).rejects.toThrow(`${backup()} is there already: name a new folder.`)
   })
 
-  test('it is not brought back over a DATA_DIR that is in use', async () => {
+  test('a restore refuses a DATA_DIR that is in use', async () => {
     await expect(installation.restore(backup())).rejects.toThrow(
       'is not empty: stop the server with its agents and move the folder away.',
     )
     expect(await installation.ask('/')).toBe('Hello\n')
   })
 
-  test('a restore that was killed lets no server start, and the next one brings everything back', async () => {
+  test('a killed restore lets no server start, and the next restore brings everything back', async () => {
     await installation.lose()
     const killed = run('cli', ['restore', backup()], installation.env)
     await expect.poll(() => fs.existsSync(path.join(installation.dataDir, 'restore-unfinished')), PATIENT).toBe(true)
@@ -210,7 +210,7 @@ describe('on the embedded Postgres', () => {
     await expectAllBack(installation, before)
   })
 
-  test('what was restored can be changed, and goes back to the revision of before the backup without a build', async () => {
+  test('a restored deployment can be changed, and rolls back to the revision from before the backup without a build', async () => {
     const at = `/v2/deployments/${installation.deploymentId}`
     const [first] = (await installation.rest('GET', `${at}/revisions`)).resources
     const token = async () => JSON.parse(await installation.ask('/env')).GREETING_TOKEN
@@ -235,7 +235,7 @@ describe('on the embedded Postgres', () => {
 
 const programs = ownPrograms()
 
-describe.skipIf(programs === null)('on a Postgres of one’s own, where one is installed with pg_dump', () => {
+describe.skipIf(programs === null)('on an operator’s Postgres with pg_dump', () => {
   const SECRETS_KEYS = `k:${Buffer.alloc(32, 3).toString('base64')}`
   let postgres: OwnPostgres
   let installation: Installation
@@ -254,7 +254,7 @@ describe.skipIf(programs === null)('on a Postgres of one’s own, where one is i
     await postgres?.stop()
   })
 
-  test('databases, roles and files are back on an empty Postgres and in an empty DATA_DIR', async () => {
+  test('databases, roles and files are restored on an empty Postgres and in an empty DATA_DIR', async () => {
     const backup = path.join(folder, 'own')
     const writer = await writeOn(await installation.databaseUri())
     await expect.poll(writer.written).toBeGreaterThan(100)
@@ -272,7 +272,7 @@ describe.skipIf(programs === null)('on a Postgres of one’s own, where one is i
     await expectAllBack(installation, before)
     await installation.stop()
 
-    // dumps are of use to another Postgres, too
+    // another Postgres can read the dumps too
     const embedded = new Installation('21120-21139', { SECRETS_KEYS, PATH: installation.env.PATH! })
     onTestFinished(() => embedded.remove())
     embedded.deploymentId = installation.deploymentId

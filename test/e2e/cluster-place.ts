@@ -1,6 +1,6 @@
 /**
- * A control plane, a cluster and a listener between them, as a self-hosted team has them: the real server, the real
- * listener process with the rights of its manifest and no more, and the cluster of TEST_KUBECONFIG or the stand-in.
+ * A control plane, a cluster and a listener, as a self-hosted team has them: the real server, the real listener
+ * process with exactly the rights of its manifest, and the cluster of TEST_KUBECONFIG or its stand-in.
  */
 import { randomUUID } from 'node:crypto'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -13,18 +13,18 @@ import { type Running, run } from '../support/process.ts'
 export interface ClusterPlace {
   app: TestApp
   cluster: TestCluster
-  /** the objects in it */
+  /** The objects in it. */
   objects: AdminView
-  /** the listener's one namespace in which it has rights */
+  /** The listener's namespace with rights. */
   namespace: string
-  /** another one, for a test that limits what may be in it */
+  /** Another one, for a test that limits its content. */
   tight: string
-  /** another namespace of the listener, in which it has none */
+  /** A namespace of the listener without rights. */
   forbidden: string
-  /** between the listeners and the API server */
+  /** A proxy between the listeners and the API server. */
   proxy: KubernetesProxy
   listenerId: string
-  /** of the listener */
+  /** id of the listener. */
   key: string
   listeners: Running[]
   startListener(env?: Record<string, string>): Promise<Running>
@@ -43,7 +43,7 @@ interface More {
 // biome-ignore lint/suspicious/noExplicitAny: bodies as REST presents them
 type Any = any
 
-/** One deployment and what is heard of it. */
+/** One deployment and its events. */
 export class Deployed {
   readonly id: string
   readonly follower: Follower
@@ -79,14 +79,14 @@ export class Deployed {
     return (await this.#app.rest('GET', `/v2/deployments/${this.id}/revisions/${id}`)).body
   }
 
-  /** PATCHes and returns the deployment as it then is. */
+  /** PATCHes it and returns the deployment. */
   async patch(body: object): Promise<Any> {
     const answer = await this.#app.rest('PATCH', `/v2/deployments/${this.id}`, { body })
     if (answer.status !== 200) throw new Error(answer.text)
     return answer.body
   }
 
-  /** A new revision of another image; returns its id. */
+  /** Creates a revision of another image; returns its id. */
   async update(image: string): Promise<string> {
     return (await this.patch({ source_revision_config: { image_uri: image } })).latest_revision_id
   }

@@ -1,4 +1,4 @@
-// A branch moves on after a build of it has failed: a real server with its worker, and real git.
+// A branch moves after a failed build: a real server with its worker, and real git.
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -22,7 +22,7 @@ const newest = async (id: string) => (await revisions(id))[0]
 const reaches = (id: string, status: string, attempt = 1) =>
   expect.poll(() => newest(id), { timeout: 60_000, interval: 100 }).toMatchObject({ status, attempt })
 
-/** What GraphQL says of the newest revision's commit. */
+/** The commit of the newest revision in GraphQL. */
 async function byGraphQL(id: string): Promise<string | null> {
   const { data } = await app.gql(
     'query ($id: ID!) { deployment(id: $id) { sourceRevisionConfig { repoCommitSha } } }',
@@ -36,7 +36,7 @@ async function buildLog(id: string, revision: string): Promise<string[]> {
   return answer.body.logs.map(({ message }: { message: string }) => message)
 }
 
-test('a redeploy of what failed builds the same commit, and only a new revision builds where the branch is now', async () => {
+test('a redeploy of a failed revision builds the same commit; only a new revision builds the branch’s new commit', async () => {
   const first = await repository.push('broken')
   const source_config = { repo_url: repository.url, build_command: 'grep mended greeting.txt' }
   const { id } = await gitDeployment(app, { source_config })
@@ -65,7 +65,7 @@ test('a redeploy of what failed builds the same commit, and only a new revision 
   expect(commits).toEqual([second, first])
 }, 120_000)
 
-test('so does a redeploy of what was interrupted', async () => {
+test('a redeploy of an interrupted revision builds the same commit', async () => {
   const first = await repository.push('slow')
   const source_config = { repo_url: repository.url, build_command: 'grep slow greeting.txt; echo here; sleep 100' }
   const { id } = await gitDeployment(app, { source_config })

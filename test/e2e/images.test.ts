@@ -1,6 +1,6 @@
 /**
- * From a push to pods: a server that works on a cluster builds images, with a stand-in for podman, pushes them to a registry
- * that checks its tokens, and rolls out exactly what it has built. Its neighbour goes on when it is killed in the middle.
+ * From a push to pods: a server on a cluster builds images with a podman stand-in, pushes them to a registry that
+ * verifies its tokens, and rolls out exactly the built image. Another server continues when it is killed.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -15,7 +15,7 @@ import { type RunningServer, startServer } from '../support/process.ts'
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
 let place: ImagePlace
-/** answers, and does no work */
+/** A server without a worker. */
 let app: TestApp
 const servers: RunningServer[] = []
 
@@ -30,7 +30,7 @@ afterAll(async () => {
   await place?.close()
 })
 
-/** Another process on the same database, that works. */
+/** Another process on the same database, with a worker. */
 async function worker(name: string): Promise<RunningServer> {
   const server = await startServer({
     ...place.settings,
@@ -49,7 +49,7 @@ const repository = (id: string) => `${app.tenant.workspaceId}/${id}`
 const digests = (id: string) => new Set(Object.values(place.registry.tags(repository(id))))
 const pushed = () => place.registry.requests.filter((request) => request.startsWith('PUT')).length
 
-/** Whether the pods of a deployment are given what the registry's realm takes, for their own images alone. */
+/** Whether the pods of a deployment get a pull credential for their own images only. */
 async function pulls(id: string): Promise<boolean> {
   const view = adminView(place.cluster.kubeconfig)
   const server = await view.get('apps/v1', 'Deployment', place.namespace, `ph-${id}-server`)
@@ -68,7 +68,7 @@ async function pulls(id: string): Promise<boolean> {
   return refused.status === 401
 }
 
-test('a push becomes pods with exactly the image that was built, also if its server is killed in the middle; a rollback builds nothing', async () => {
+test('a push becomes pods with exactly the built image, also if its server is killed during the build; a rollback builds nothing', async () => {
   const [begun, free] = [path.join(place.root, 'begun'), path.join(place.root, 'free')]
   const url = place.push(`test -e ${free} || { touch ${begun}; exec sleep 4714; }`)
   const first = await worker('first')

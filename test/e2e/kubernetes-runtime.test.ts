@@ -1,6 +1,6 @@
 /**
- * A server that works on a cluster itself: RUNTIME=kubernetes, without any listener. In a namespace as platforms have them,
- * with a compute quota and the Pod Security Standard restricted.
+ * A server that works on a cluster itself (RUNTIME=kubernetes), without a listener, in a namespace with a compute
+ * quota and the Pod Security Standard restricted.
  */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { eventually } from '../dataplane/support.ts'
@@ -63,7 +63,7 @@ const image = (name: string) => ({
   secrets: [],
 })
 
-test('an image of the workspace is deployed, with an address below INGRESS_DOMAIN, and goes without a trace', async () => {
+test('an image of the workspace is deployed with an address below INGRESS_DOMAIN, and is deleted without a trace', async () => {
   const { id, to, message } = await ended(image('Greeter No. 1'))
   expect([to, message]).toEqual(['DEPLOYED', null])
   const { body } = await app.rest('GET', `/v2/deployments/${id}`)
@@ -84,7 +84,7 @@ test('an image of the workspace is deployed, with an address below INGRESS_DOMAI
   )
 })
 
-test('a git source fails its build at once where there is no engine, or no registry, and says which setting', async () => {
+test('a git source fails its build immediately without an engine or a registry, and names the setting', async () => {
   const { to, message } = await ended(gitBody(app.tenant))
   expect(to).toBe('BUILD_FAILED')
   expect(message).toMatch(/^(An image has to be built, and there is nothing to build it with|REGISTRY_URL is not set)/)

@@ -1,17 +1,16 @@
 /**
- * From REST call to pods: a real server, the real listener with the rights of its manifest, and a cluster (the
- * stand-in, or the one that TEST_KUBECONFIG names; there pods whose image tag starts with `bad` must never pull and
- * `crash` must crash).
+ * From a REST call to pods: a real server, the real listener with the rights of its manifest, and a cluster: the
+ * stand-in, or that of TEST_KUBECONFIG, where image tags `bad…` must never pull and `crash…` must crash.
  */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { eventually } from '../dataplane/support.ts'
 import { type ClusterPlace, type Deployed, openClusterPlace } from './cluster-place.ts'
 
 const image = (tag: string) => `registry.example.com/acme/agent:${tag}`
-/** more than any machine has: such a pod is never scheduled */
+/** More memory than any machine has, so the pod is never scheduled. */
 const HUGE = { memory_mb: 900_000_000 }
 
-// real pods of a real cluster take their time
+// real pods of a real cluster take longer
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let place: ClusterPlace
@@ -24,7 +23,7 @@ afterAll(() => place?.close())
 // biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes as the API server presents them
 type Any = any
 
-/** What is there of a deployment, straight from the API server; pods that are on their way out left out. */
+/** The deployment's objects from the API server, without pods that are terminating. */
 async function pods({ id }: Deployed): Promise<Any[]> {
   const all = await place.objects.list('v1', 'Pod', place.namespace, `pilothouse.dev/deployment-id=${id}`)
   return all.filter((pod: Any) => !pod.metadata.deletionTimestamp)
@@ -49,7 +48,7 @@ async function running(tag: string, more?: Parameters<ClusterPlace['create']>[1]
   return [deployed, first]
 }
 
-test.concurrent('an image becomes pods, with a database and a cache, and the deployment says how many serve', async () => {
+test.concurrent('an image becomes pods with a database and a cache, and the deployment says how many serve', async () => {
   const [deployed, first] = await running('1', { secrets: [{ name: 'TOKEN', value: 'canary-of-the-cluster' }] })
   expect(deployed.events.map((event) => event.to)).toEqual([
     'CREATING',
@@ -66,7 +65,7 @@ test.concurrent('an image becomes pods, with a database and a cache, and the dep
   const policies = await place.objects.list('networking.k8s.io/v1', 'NetworkPolicy', place.namespace, label)
   expect(policies.map(({ spec }) => spec.policyTypes.join()).sort()).toEqual(['Egress', 'Ingress'])
   expect(await deployed.read()).toMatchObject({ status: 'READY', active_revision_id: first, image_version: '1' })
-  // during the rollout it says what that waits for
+  // during the rollout it says what it waits for
   const well = async () => {
     const health = await deployed.health()
     return health?.ready === 1 && health.message === null
@@ -76,7 +75,7 @@ test.concurrent('an image becomes pods, with a database and a cache, and the dep
   for (const { output } of place.listeners) expect(output.stdout + output.stderr).not.toContain('canary-of-the-cluster')
 })
 
-test.concurrent('when an update is DEPLOYED only its own pods serve', async () => {
+test.concurrent('after an update is DEPLOYED only its pods serve', async () => {
   const [deployed] = await running('1')
   const second = await deployed.update(image('2'))
   await deployed.deployed(second)
@@ -100,7 +99,7 @@ test.concurrent('a quota with room for one more pod lets an update through', asy
   expect(images(left)).toEqual([image('2')])
 })
 
-test.concurrent('a bad image fails early and says why, the pods before it were never touched, and the next one recovers', async () => {
+test.concurrent('a bad image fails early with the reason, the pods before it stay untouched, and the next one recovers', async () => {
   const [deployed, first] = await running('1')
   const before = uids(await agents(deployed))
   const bad = await deployed.update(image('bad-2'))
@@ -113,7 +112,7 @@ test.concurrent('a bad image fails early and says why, the pods before it were n
   expect(images(await agents(deployed))).toEqual([image('3')])
 })
 
-test.concurrent('a first image that crashes fails with what it said, and leaves nothing running', async () => {
+test.concurrent('a first image that crashes fails with its output, and leaves nothing running', async () => {
   const deployed = await place.create(image('crash-1'))
   const first = await deployed.latest()
   const failure = await deployed.until(first, 'DEPLOY_FAILED', 'DEPLOYED')
@@ -131,7 +130,7 @@ test.concurrent('redeploying an earlier revision is the rollback', async () => {
   expect((await deployed.read()).active_revision_id).toBe(first)
 })
 
-test.concurrent('scale is carried out on the running revision, without a new one', async () => {
+test.concurrent('a changed scale applies to the running revision, without a new one', async () => {
   const [deployed, first] = await running('1')
   await deployed.patch({ source_config: { resource_spec: { min_scale: 3, max_scale: 3 } } })
   const scaled = async () => ofComponent(await pods(deployed), 'server').length === 3
@@ -140,7 +139,7 @@ test.concurrent('scale is carried out on the running revision, without a new one
   expect(await eventually(async () => (await deployed.health())?.ready === 3)).toBe(true)
 })
 
-test.concurrent('secrets by reference come from the namespace; one that is missing is named', async () => {
+test.concurrent('secrets by reference come from the namespace; a missing one is named', async () => {
   const reference = { name: 'MODEL_KEY', secret_name: 'model', secret_key: 'key' }
   const early = await place.create(image('1'), { secret_references: [reference] })
   const failure = await early.until(await early.latest(), 'DEPLOY_FAILED', 'DEPLOYED')
@@ -157,10 +156,10 @@ test.concurrent('secrets by reference come from the namespace; one that is missi
   expect(env).toContainEqual({ name: 'MODEL_KEY', valueFrom: { secretKeyRef: { name: 'model', key: 'key' } } })
 })
 
-test.concurrent('a rollout that is interrupted is undone, and the next one goes on', async () => {
+test.concurrent('an interrupted rollout is undone, and the next one continues', async () => {
   const [deployed, first] = await running('1')
   const before = uids(await agents(deployed))
-  await deployed.patch({ source_config: { resource_spec: HUGE } }) // carried out on the running one: its new pod waits
+  await deployed.patch({ source_config: { resource_spec: HUGE } }) // applies to the running revision: its new pod waits
   const second = await deployed.update(image('2'))
   await deployed.until(second, 'DEPLOYING')
   await place.app.rest('POST', `/v2/deployments/${deployed.id}/revisions/${second}/interrupt`)
@@ -171,7 +170,7 @@ test.concurrent('a rollout that is interrupted is undone, and the next one goes 
   expect(images(await agents(deployed))).toEqual([image('3')])
 })
 
-test.concurrent('of many updates the newest wins, and what was overtaken is skipped', async () => {
+test.concurrent('the newest of many updates wins, and superseded ones are skipped', async () => {
   const [deployed] = await running('1')
   const ids: string[] = []
   for (let n = 2; n <= 6; n++) ids.push(await deployed.update(image(String(n))))
@@ -182,7 +181,7 @@ test.concurrent('of many updates the newest wins, and what was overtaken is skip
   expect(images(await agents(deployed))).toEqual([image('6')])
 })
 
-test.concurrent('a deployment that is deleted leaves nothing, and its neighbour everything', async () => {
+test.concurrent('a deleted deployment leaves nothing, and its neighbour keeps everything', async () => {
   const [[gone], [stays]] = await Promise.all([running('1'), running('1')])
   const neighbours = uids(await pods(stays))
   expect((await gone.remove()).status).toBe(204)
@@ -205,14 +204,14 @@ test.concurrent('a deployment that is deleted leaves nothing, and its neighbour 
   expect(uids(await pods(stays))).toEqual(neighbours)
 })
 
-test.concurrent('a namespace without rights fails the deployment with what is missing', async () => {
+test.concurrent('a namespace without rights fails the deployment and names the missing right', async () => {
   const deployed = await place.create(image('1'), { namespace: place.forbidden })
   const failure = await deployed.until(await deployed.latest(), 'CREATE_FAILED', 'DEPLOYED')
   expect(failure).toMatchObject({ to: 'CREATE_FAILED', message: expect.stringContaining(place.forbidden) })
   expect(failure.message).toMatch(/forbidden|rights/i)
 })
 
-test.concurrent('what somebody deletes or changes by hand is repaired', async () => {
+test.concurrent('objects that a person deletes or changes are repaired', async () => {
   const [deployed] = await running('1')
   const name = `ph-${deployed.id}`
   await place.objects.remove('v1', 'Service', place.namespace, name)
@@ -229,13 +228,13 @@ test.concurrent('what somebody deletes or changes by hand is repaired', async ()
   expect(server?.metadata.annotations['acme.example/owner']).toBe('somebody')
 })
 
-test.concurrent("the agent's lines are in the deploy log", async () => {
+test.concurrent('the agent’s lines are in the deploy log', async () => {
   const [deployed, first] = await running('1')
   expect(await eventually(async () => (await deployed.log(first)).length > 0)).toBe(true)
 })
 
-// not beside the others: it takes their API server away
-test('an API server that is away for ten seconds, whatever was under way, costs only the time', async () => {
+// not concurrent with the others, because it takes their API server away
+test('an API server that is unavailable for ten seconds only delays all work', async () => {
   const [[serving], [updated], [deleted]] = await Promise.all([running('1'), running('1'), running('1')])
   const provisioned = await place.create(image('1'))
   const second = await updated.update(image('2'))
@@ -244,7 +243,7 @@ test('an API server that is away for ten seconds, whatever was under way, costs 
   place.proxy.cut()
   try {
     await place.objects.remove('v1', 'Service', place.namespace, `ph-${serving.id}`)
-    await new Promise((resolve) => setTimeout(resolve, 10_000)) // as long as the outage lasts
+    await new Promise((resolve) => setTimeout(resolve, 10_000)) // the duration of the outage
   } finally {
     place.proxy.heal()
   }

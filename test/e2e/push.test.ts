@@ -18,7 +18,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-test('a push is built at its exact commit, its agent answers, and the commit is told, also after a rename', async () => {
+test('a push is built at its exact commit, its agent answers, and the commit gets its status, also after a rename', async () => {
   const repository = await provider.repository('acme/agent')
   const first = await provider.push(repository, 'main', FILES)
   const installed = provider.install('acme', { repositories: [repository], users: ['ada'] })
@@ -66,7 +66,7 @@ test('a push is built at its exact commit, its agent answers, and the commit is 
   await expect
     .poll(() => provider.statuses(repository, pushed).at(-1), { timeout: 15_000 })
     .toMatchObject({ state: 'success', context: 'pilothouse/agent', targetUrl: customUrl })
-  // of what comes in quick succession only the newest is told (commit-status.test.ts has each of them)
+  // of fast consecutive statuses only the newest is sent (commit-status.test.ts has each of them)
   const before = provider.statuses(repository, pushed).slice(0, -1)
   expect(before.filter(({ state }) => state !== 'pending')).toEqual([])
 

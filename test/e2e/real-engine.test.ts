@@ -1,6 +1,6 @@
 /**
- * From a push to a container that runs, with a real podman and a real registry that checks our tokens, built by a server and by
- * builders; and builds on it that end early. Only where they work: one line says so otherwise, and the stand-in covers it
+ * From a push to a running container, and builds that end early, with a real podman and a real registry that verifies
+ * our tokens, built by a server and by builders. Where they don't work, one line says why; the stand-in covers it
  * (images.test.ts, ../builder).
  */
 import { execFileSync } from 'node:child_process'
@@ -26,7 +26,7 @@ mkdirSync(path.join(root, 'engine'))
 const env = realEnvironment(path.join(root, 'engine'))
 const podman = await whyNot('podman', env, path.join(root, 'engine'))
 const lacking = podman ? `podman: ${podman}` : dockerRegistryIsInstalled() ? null : 'docker-registry is not installed'
-/** As far as it can be: of a podman that does not work some may be mounted, or another account's. */
+/** As far as possible: a broken podman may leave mounts, or files of another account. */
 function removeRoot(): void {
   try {
     rmSync(root, { recursive: true, force: true })
@@ -55,10 +55,10 @@ describe.skipIf(lacking)('on a real podman', () => {
     })
     afterAll(() => place?.close())
 
-    test('a build that is cancelled leaves no process, no working container and no tag, whatever it was at', () =>
+    test('a cancelled build leaves no process, no working container and no tag, in any of its phases', () =>
       whenCancelled(place))
 
-    test('of a server that is killed while it builds nothing is left by the next start, whatever its builds were at', () =>
+    test('the next start of a killed server removes everything of its builds, in any of their phases', () =>
       whenKilled(place))
   })
 
@@ -91,7 +91,7 @@ describe.skipIf(lacking)('on a real podman', () => {
       })
     }
 
-    test('Node, Python and Dockerfile repositories become images by their digests, which run; no layer has a secret, and a rollback builds nothing', async () => {
+    test('Node, Python and Dockerfile repositories become images by digest, which run; no layer has a secret, and a rollback builds nothing', async () => {
       const { app, tags, imageInPod } = place
       const noPython = await importPython('podman', env, path.join(root, 'engine')).then(
         () => undefined,
@@ -158,7 +158,7 @@ server.serve_forever()
       for (const one of made) await one.follower.close()
     })
 
-    test('of a builder that is killed in mid-build another one takes the build: one image, which runs, and nothing of it stays on their machines', async () => {
+    test('the build of a killed builder is taken by another one: one image, which runs, and no leftovers on their machines', async () => {
       const { app } = place
       await serve({ BUILDER: 'none' })
       const key = await newKey(app.app.core, { ...app.tenant, role: 'builder' })
@@ -172,7 +172,7 @@ server.serve_forever()
         return started
       }
       const first = await builder('first')
-      // its name is that of an image without Node, then of one with it: so the second build does not wait
+      // the image name exists first without Node, then with it, so the second build does not wait
       const gate = 'localhost/pilothouse-test:gate'
       execFileSync('podman', ['tag', BASE, gate], { env })
       const sleep = `sleep 4714.${process.pid}${Date.now()}`

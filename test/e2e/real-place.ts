@@ -1,7 +1,6 @@
 /**
- * Where a push becomes an image in a real registry that checks our tokens, and that image runs: for servers and builders with
- * a real podman. The cluster is that of TEST_KUBECONFIG, or the stand-in; what its pods would run is run by podman here, with
- * images of its own.
+ * Everything for tests that turn a push into an image of a real registry and run it, for servers and builders with a
+ * real podman. The cluster is that of TEST_KUBECONFIG or the stand-in; podman runs here what its pods would run.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,31 +22,31 @@ import { pushFiles } from '../support/pushed-files.ts'
 export interface RealPlace {
   app: TestApp
   registry: DockerRegistry
-  /** of servers that work on the cluster */
+  /** Settings of servers that work on the cluster. */
   settings: Record<string, string>
-  /** Commits these files and pushes them. Returns the URL. */
+  /** Commits these files, pushes them and returns the URL. */
   push(name: string, files: Record<string, string>): string
-  /** Tags of what was pushed for a deployment. */
+  /** Tags that were pushed for a deployment. */
   tags(deploymentId: string): Promise<string[]>
   /** Pushes these files, and creates a deployment of them. */
   deploy(name: string, files: Record<string, string>, secrets?: object[]): Promise<RealDeployment>
   /** The image that the pods of a deployment run. */
   imageInPod(deploymentId: string): Promise<string>
-  /** The first line of a container of the image of a deployment's pods, pulled with what its pods pull with. */
+  /** The first output line of the image of a deployment's pods, pulled with the pods' credential. */
   saidBy(deploymentId: string, image: string): Promise<string>
   close(): Promise<void>
 }
 
 interface RealDeployment {
   id: string
-  /** its first revision */
+  /** Its first revision. */
   first: string
   follower: Follower
-  /** Waits until a revision is; `from`: events of the follower that don't count. */
+  /** Waits for a status of a revision; `from`: number of the follower's events to skip. */
   deployed(from?: number): Promise<void>
 }
 
-/** `root`: for everything. `env`: what podman is run with. */
+/** `root`: the folder for everything. `env`: podman's environment. */
 export async function openRealPlace(root: string, env: Record<string, string>): Promise<RealPlace> {
   const registry = await dockerRegistry(root)
   const { host } = registry
@@ -103,7 +102,7 @@ export async function openRealPlace(root: string, env: Record<string, string>): 
       const secret = await view.get('v1', 'Secret', namespace, `ph-${id}-pull`)
       const auth = path.join(root, `${id}.json`)
       writeFileSync(auth, Buffer.from(secret.data['.dockerconfigjson'], 'base64'))
-      // a server removes what it has built from the engine when it is no longer needed there
+      // a server removes built images from the engine when they are no longer needed
       const own = ['root', 'runroot'].map((name) => `--${name}=${path.join(root, 'node', name)}`)
       const podman = (...args: string[]) => promisify(execFile)('podman', [...own, ...args], { env })
       await podman('pull', '--quiet', '--tls-verify=false', '--authfile', auth, image)

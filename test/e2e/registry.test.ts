@@ -1,6 +1,6 @@
 /**
- * The real registry of distribution, set up to trust our tokens: an image is pushed to a deployment's repository with
- * its push token, as container engines do it, and nothing else is let in.
+ * The real registry of distribution, configured to trust our tokens: an image is pushed to a deployment's repository
+ * with its push token, as container engines do, and every other access is refused.
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -65,7 +65,7 @@ describe.skipIf(!dockerRegistryIsInstalled())('a registry that trusts our tokens
     for (const folder of [settings.folder, root]) rmSync(folder, { recursive: true, force: true })
   })
 
-  /** As an engine does: a request; told where to get a token, it gets one there and asks again. */
+  /** Like an engine: requests, gets a token where the challenge says, and requests again. */
   async function request(method: string, target: string, password: string, body?: string, type?: string) {
     const url = new URL(target, address)
     const headers = { accept: TYPE, ...(type ? { 'content-type': type } : {}) }
@@ -97,7 +97,7 @@ describe.skipIf(!dockerRegistryIsInstalled())('a registry that trusts our tokens
     return (await request('PUT', `/v2/${name}/manifests/1`, password, MANIFEST, TYPE)).status
   }
 
-  test('takes an image with the push token of the deployment, and gives it to who pulls for the deployment', async () => {
+  test('takes an image with the deployment’s push token, and serves it to a pull for the deployment', async () => {
     expect((await request('GET', '/v2/', pushToken)).status).toBe(200)
     expect(await push(repository, pushToken)).toBe(201)
     const image = `${new URL(address).host}/${repository}:1`
@@ -108,7 +108,7 @@ describe.skipIf(!dockerRegistryIsInstalled())('a registry that trusts our tokens
     expect(await push(repository, pull.password)).toBe(401)
   })
 
-  test('takes an image below the repository of the deployment, and gives it to who pulls it for the deployment', async () => {
+  test('takes an image below the deployment’s repository, and serves it to a pull for the deployment', async () => {
     const name = `${repository}/agent`
     expect(await push(name, pushToken)).toBe(201)
     const image = `${new URL(address).host}/${name}:1`
@@ -117,38 +117,41 @@ describe.skipIf(!dockerRegistryIsInstalled())('a registry that trusts our tokens
     expect(await push(`${repository}-x`, pushToken)).toBe(401)
   })
 
-  test('takes nothing for another repository, and nothing from who has no token', async () => {
+  test('refuses pushes to another repository, and pushes without a token', async () => {
     const other = await app.create()
     expect(await push(`${app.tenant.workspaceId}/${other.id}`, pushToken)).toBe(401)
     expect(await push('library/agent', pushToken)).toBe(401)
     expect(await push(repository, app.keys.admin)).toBe(401)
   })
 
-  test.skipIf(!installed('skopeo'))('works with a container engine’s own client', async () => {
-    const { folder } = settings
-    const layout = path.join(folder, 'layout')
-    mkdirSync(path.join(layout, 'blobs/sha256'), { recursive: true })
-    const blob = (bytes: string) =>
-      writeFileSync(path.join(layout, 'blobs', digestOf(bytes).replace(':', path.sep)), bytes)
-    for (const bytes of [CONFIG, MANIFEST]) blob(bytes)
-    writeFileSync(path.join(layout, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
-    const manifest = { mediaType: TYPE, digest: digestOf(MANIFEST), size: Buffer.byteLength(MANIFEST) }
-    writeFileSync(path.join(layout, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [manifest] }))
-    const auths = { [new URL(address).host]: { auth: Buffer.from(`token:${pushToken}`).toString('base64') } }
-    const authfile = path.join(folder, 'auth.json')
-    writeFileSync(authfile, JSON.stringify({ auths }))
-    const copy = (to: string) =>
-      promisify(execFile)('skopeo', [
-        '--insecure-policy',
-        'copy',
-        '--dest-tls-verify=false',
-        `--authfile=${authfile}`,
-        `oci:${layout}`,
-        `docker://${new URL(address).host}/${to}`,
-      ])
-    await copy(`${repository}:by-skopeo`)
-    const found = await request('GET', `/v2/${repository}/tags/list`, pushToken)
-    expect(await found.json()).toMatchObject({ tags: expect.arrayContaining(['by-skopeo']) })
-    await expect(copy('library/agent:1')).rejects.toThrow(/denied|unauthorized/)
-  })
+  test.skipIf(!installed('works with a container engine’s own client'))(
+    'works with a container engine’s own client',
+    async () => {
+      const { folder } = settings
+      const layout = path.join(folder, 'layout')
+      mkdirSync(path.join(layout, 'blobs/sha256'), { recursive: true })
+      const blob = (bytes: string) =>
+        writeFileSync(path.join(layout, 'blobs', digestOf(bytes).replace(':', path.sep)), bytes)
+      for (const bytes of [CONFIG, MANIFEST]) blob(bytes)
+      writeFileSync(path.join(layout, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
+      const manifest = { mediaType: TYPE, digest: digestOf(MANIFEST), size: Buffer.byteLength(MANIFEST) }
+      writeFileSync(path.join(layout, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [manifest] }))
+      const auths = { [new URL(address).host]: { auth: Buffer.from(`token:${pushToken}`).toString('base64') } }
+      const authfile = path.join(folder, 'auth.json')
+      writeFileSync(authfile, JSON.stringify({ auths }))
+      const copy = (to: string) =>
+        promisify(execFile)('skopeo', [
+          '--insecure-policy',
+          'copy',
+          '--dest-tls-verify=false',
+          `--authfile=${authfile}`,
+          `oci:${layout}`,
+          `docker://${new URL(address).host}/${to}`,
+        ])
+      await copy(`${repository}:by-skopeo`)
+      const found = await request('GET', `/v2/${repository}/tags/list`, pushToken)
+      expect(await found.json()).toMatchObject({ tags: expect.arrayContaining(['by-skopeo']) })
+      await expect(copy('library/agent:1')).rejects.toThrow(/denied|unauthorized/)
+    },
+  )
 })

@@ -1,6 +1,6 @@
 /**
- * The database is brought back from a backup while agents go on: their supervisors have seen newer tokens than it has. The
- * server that starts on it takes them over all the same, without a restart.
+ * The database is restored from a backup while agents keep running, so their supervisors have seen newer tokens than
+ * it contains. A server that starts on it still takes them over, without a restart.
  */
 import fs from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import { restOf } from '../support/rest-of.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 })
 
-/** for processes that start on a busy machine */
+/** For processes that start on a busy machine, in ms. */
 const PATIENT = { timeout: 60_000 }
 const KEY = 'cpk_restored_database_admin_key'
 const dataDir = newDataDir()
@@ -63,7 +63,7 @@ const rest = restOf(() => server!.url, KEY)
 
 const name = () => new URL(database.url).pathname.slice(1)
 
-/** What an operator's own means do: one database becomes what another one was. */
+/** Copies one database over another, like an operator's own backup. */
 const copyDatabase = (from: string, to: string) =>
   asAdmin(inject('postgres').url, async (admin) => {
     await dropDatabase(admin, to)
@@ -118,7 +118,7 @@ test('a server on an older database takes over agents that have obeyed newer tok
   expect(await tokenOf(id)).toBe(fence())
   expect(await ask()).toBe(begun)
 
-  // and it is obeyed: the next deploy is done
+  // its commands are accepted: the next deploy works
   await rest('POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/redeploy`)
   const revision = () => rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}`)
   await expect.poll(revision, PATIENT).toMatchObject({ status: 'DEPLOYED', attempt: 2 })

@@ -1,6 +1,6 @@
 /**
- * Two replicas of one listener. The one that holds a deployment is stopped with SIGSTOP past the end of its lease and
- * resumed when the other one has made a newer revision serve.
+ * Two replicas of one listener. The holder of a deployment is stopped with SIGSTOP past its lease, and resumed after
+ * the other replica has made a newer revision serve.
  */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { eventually } from '../dataplane/support.ts'
@@ -8,7 +8,7 @@ import { type ClusterPlace, openClusterPlace } from './cluster-place.ts'
 
 const image = (tag: string) => `registry.example.com/acme/agent:${tag}`
 
-// real pods of a real cluster take their time
+// real pods of a real cluster take longer
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 let place: ClusterPlace
@@ -43,7 +43,7 @@ test.each(['DEPLOYING', 'DEPLOYED'])(
       const told = deployed.events.length
       const before = await server(deployed.id)
       stale.child.kill('SIGCONT')
-      // it has found out by its own clock; what it had wanted to write it would have written by the time another one serves
+      // its own clock has told it; any write of it would have arrived by the time the other one serves
       expect(await eventually(() => stale.output.stdout.includes('The lease could not be renewed'), 20_000)).toBe(true)
       const another = await place.create(image('1'))
       await another.deployed(await another.latest())

@@ -1,6 +1,6 @@
 /**
- * The path of a CI job without a git provider, on a real server with its worker: create, ask for an address, PUT the
- * tarball, PATCH, poll, use the agent. And what its user is told of a tarball that can't be taken.
+ * A CI job without a git provider, on a real server with its worker: create, request an address, PUT the tarball,
+ * PATCH, poll, use the agent. And the messages for tarballs that are refused.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
@@ -24,7 +24,7 @@ let server: RunningServer
 
 beforeAll(async () => {
   database = await testDatabase()
-  // an unprivileged account has to get through it
+  // an unprivileged account must be able to pass through it
   await mkdir(dataDir, { mode: 0o711 })
   server = await startServer({
     DATABASE_URL: database.url,
@@ -55,7 +55,7 @@ const create = (name: string) =>
     secrets: [],
   })
 
-/** Uploads, makes a revision of it, and waits for its end. */
+/** Uploads it, creates a revision of it, and waits for its end. */
 async function release(deploymentId: string, bytes: Buffer) {
   const { upload_url, object_path } = await rest('POST', `/v2/deployments/${deploymentId}/upload-url`)
   const put = await fetch(upload_url, { method: 'PUT', body: new Uint8Array(bytes) })
@@ -86,7 +86,7 @@ test('a client uploads a tarball, and its agent answers; the next tarball replac
   expect(await answer(id)).toContain('Hello again')
 }, 60_000)
 
-test('the command line deploys a folder without graphs, with a health path of its own', async () => {
+test('the command line deploys a folder without graphs, with its own health path', async () => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-folder-'))
   onTestFinished(() => rm(folder, { recursive: true }))
   await writeFile(path.join(folder, 'package.json'), JSON.stringify({ scripts: { start: 'node server.js' } }))
@@ -109,7 +109,7 @@ test('the command line deploys a folder without graphs, with a health path of it
   expect(await (await fetch(`${url}/healthz`)).text()).toBe('/healthz')
 }, 60_000)
 
-test('a tarball that leads out of its folder ends in BUILD_FAILED and its message; what ran goes on', async () => {
+test('a tarball that leaves its folder ends in BUILD_FAILED with its message; the running agent continues', async () => {
   const { id } = await create('hostile')
   await release(id, tarballOf(AGENT))
   const before = await answer(id)

@@ -1,6 +1,6 @@
 /**
- * Two real servers with workers on one database and one machine. In each working status, whichever of them holds the
- * deployment is killed with SIGKILL; the other one, and the killed one when it is back, carry on.
+ * Two real servers with workers on one database and one machine. In each working status the holder of the deployment
+ * is killed with SIGKILL; the other server, and the killed one after its restart, continue.
  */
 import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
@@ -40,9 +40,9 @@ const alive = () => servers.filter((server) => server !== null).map((server) => 
 beforeAll(async () => {
   database = await testDatabase()
   db = connectDatabase({ url: database.url, poolSize: 2 })
-  // an unprivileged account has to get through it
+  // an unprivileged account must be able to pass through it
   await mkdir(dataDir, { mode: 0o711 })
-  // slow enough to be caught at it
+  // slow enough to be interrupted
   const pause = `node -e "setTimeout(() => {}, 1200)"`
   repository = await agentRepository(path.join(dataDir, 'git'), 'agent', `${pause} && node server.mjs`)
   await Promise.all([start(0), start(1)])
@@ -73,7 +73,7 @@ async function create(name: string) {
   })
 }
 
-/** Kills whoever holds the deployment, as soon as somebody does. Returns which one it was. */
+/** Kills the holder of the deployment as soon as there is one. Returns which server it was. */
 async function killHolder(deploymentId: string): Promise<number> {
   for (;;) {
     const { leaseHolder } = await db.prisma.deployment.findUniqueOrThrow({ where: { id: deploymentId } })
@@ -94,7 +94,7 @@ async function answer(deploymentId: string): Promise<string> {
       const response = await fetch(source_config.custom_url, { signal: AbortSignal.timeout(2000) })
       if (response.status === 200) return (await response.text()).trim()
     } catch {
-      // nobody has the port at this moment: the next holder binds it
+      // the port is unused at this moment: the next holder binds it
     }
   }
 }
@@ -103,7 +103,7 @@ async function checkLog(deploymentId: string, follower: Follower) {
   const workspace = await db.prisma.workspace.findFirstOrThrow()
   const log = await db.prisma.event.findMany({ where: { workspaceId: workspace.id }, orderBy: { sequence: 'asc' } })
   expect(log.map((event) => Number(event.sequence))).toEqual(log.map((_, i) => i + 1))
-  // the subscriber, across the kill: a snapshot, then every change, none twice and none missing
+  // the subscriber, across the kill: a snapshot, then every change, none doubled and none missing
   const told = log
     .filter((event) => event.deploymentId === deploymentId && event.type === 'revision.status')
     .map((event) => event.toStatus)

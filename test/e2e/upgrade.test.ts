@@ -1,6 +1,6 @@
 /**
- * Another version of Pilothouse on the same DATA_DIR and database, and the one before again: two copies of this tree, of
- * which one has another supervisor and a migration more. Agents go on serving, as they were started.
+ * Upgrades to another version of Pilothouse on the same DATA_DIR and database, and back: two copies of this tree, one
+ * with another supervisor and one more migration. Agents keep serving as they were started.
  */
 import fs from 'node:fs'
 import { cp, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
@@ -37,7 +37,7 @@ const env = () => ({
   LOG_LEVEL: 'warn',
 })
 
-/** What `git checkout` and `npm ci` bring. */
+/** The changes of `git checkout` and `npm ci`. */
 async function checkout(): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-version-'))
   for (const name of ['src', 'prisma', 'package.json', 'tsconfig.json'])
@@ -68,14 +68,14 @@ afterAll(async () => {
 
 const rest = restOf(() => server!.url, KEY)
 
-/** Stops the server as a service does, and starts that of this tree. */
+/** Stops the server like a service, and starts that of this tree. */
 async function restartAs(tree: string): Promise<void> {
   server?.child.kill('SIGTERM')
   await server?.ended
   server = await startServer(env(), tree)
 }
 
-/** Calls the agent again and again, until `stop`, which tells how often it answered, and what else came. */
+/** Calls the agent repeatedly until `stop`, which returns the number of answers and all other results. */
 function callOn(url: string) {
   let [over, answers] = [false, 0]
   const failures: string[] = []
@@ -98,7 +98,7 @@ function callOn(url: string) {
   }
 }
 
-test('the next version takes agents over, the version before does so again, and no request fails', async () => {
+test('the next version takes agents over, the previous version does so again, and no request fails', async () => {
   await restartAs(older)
   const [integration] = await rest('GET', '/v1/integrations/gitprovider/install')
   const { id, latest_revision_id } = await rest('POST', '/v2/deployments', {
@@ -128,7 +128,7 @@ test('the next version takes agents over, the version before does so again, and 
   expect(answers).toBeGreaterThan(10)
   expect(await environment()).toBe(begun)
 
-  // each of them can do more than look on
+  // each version can also change the agent
   await rest('POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/redeploy`)
   const status = async () => (await rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}`)).status
   await expect.poll(status, { timeout: 60_000 }).toBe('DEPLOYED')

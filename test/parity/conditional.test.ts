@@ -1,4 +1,7 @@
-/** docs/api-rules.md#conditional-requests: `If-Match` and `ifVersion` are one thing, of every resource that callers edit. */
+/**
+ * docs/api-rules.md#conditional-requests: `If-Match` and `ifVersion` behave the same for every resource that callers
+ * edit.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -12,20 +15,20 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 interface Outcome {
-  /** of the catalogue; null: it is done */
+  /** The error code; null: success. */
   code: string | null
-  /** that it is at now, if the answer says so */
+  /** The current version, if the answer has it. */
   version: number | null
 }
 
-/** How a kind of resource is named, and what changes it. */
+/** The names of a kind of resource, and a change of it. */
 interface Kind {
-  /** of REST */
+  /** Of REST. */
   path(id: string): string
-  /** of GraphQL: its mutations, the member that names it, its field in their answers, and that of its version */
+  /** Of GraphQL: its mutations, the member that names it, its field in their answers, and that of its version. */
   names: { type: string; id: string; field: string; version: string }
   make(): Promise<string>
-  /** in the names of REST, and of GraphQL */
+  /** In the names of REST, and of GraphQL. */
   edit(n: number): [object, object]
 }
 
@@ -110,18 +113,18 @@ const DRIVERS: Record<string, Driver> = {
 const FAILED = 'PRECONDITION_FAILED'
 
 describe.each(Object.entries(KINDS))('a %s', (_kind, kind) => {
-  test.each(Object.entries(DRIVERS))('is edited over %s only at the version that is known', async (name, driver) => {
+  test.each(Object.entries(DRIVERS))('is edited over %s only at the named version', async (name, driver) => {
     const id = await kind.make()
     const first = await driver.look(kind, id)
     const edited = await driver.edit(kind, id, 1, first)
     expect(edited.code).toBeNull()
     const second = edited.version!
     expect(second).toBeGreaterThan(first)
-    // the version that is told is the one to go on with, over either
+    // the returned version is the next one, over both transports
     for (const other of Object.values(DRIVERS)) expect(await other.look(kind, id)).toBe(second)
     const stale = await driver.edit(kind, id, 2, first)
     expect(stale).toEqual({ code: FAILED, version: name === 'REST' ? null : second })
-    // what changes nothing is no edit
+    // a call that changes nothing does not change the version
     expect((await driver.edit(kind, id, 1)).version).toBe(second)
     const atOnce = await Promise.all([3, 4, 5].map((n) => driver.edit(kind, id, n, second)))
     expect(atOnce.map(({ code }) => code).sort()).toEqual([FAILED, FAILED, null])
@@ -130,7 +133,7 @@ describe.each(Object.entries(KINDS))('a %s', (_kind, kind) => {
   })
 })
 
-test('versions that one transport tells are taken by the other', async () => {
+test('versions from one transport are valid in the other', async () => {
   const kind = KINDS.deployment!
   const id = await kind.make()
   let version = await DRIVERS.REST!.look(kind, id)
@@ -139,7 +142,7 @@ test('versions that one transport tells are taken by the other', async () => {
   expect(version).not.toBeNull()
 })
 
-test('a revision, a redeploy and tags are for one version, too; what makes a revision tells the next', async () => {
+test('a new revision, a redeploy and tags are conditional too; a new revision returns the next version', async () => {
   const { id, latest_revision_id: revisionId } = await gitDeployment(app)
   const path = KINDS.deployment!.path(id)
   const stale = 99
@@ -196,7 +199,7 @@ test('GraphQL answers are as private as those of REST', async () => {
   expect(headers.get('cache-control')).toBe('private, no-cache')
 })
 
-test('GraphQL refuses the conditions of HTTP, which it would not keep', async () => {
+test('GraphQL refuses the condition headers of HTTP, which it does not support', async () => {
   const headers = { 'if-match': '"1"', 'if-unmodified-since': new Date().toUTCString() }
   const answer = await app.gql('{ viewer { role } }', {}, { headers })
   expect(answer.status).toBe(422)

@@ -6,10 +6,10 @@ type Body = any
 
 export interface Outcome {
   ok: boolean
-  /** of the error catalogue */
+  /** A code of the error catalogue. */
   code?: string
   message?: string
-  /** what is wrong, `source_config.resource_spec.cpu less_than_equal`, sorted */
+  /** The violations, `source_config.resource_spec.cpu less_than_equal`, sorted. */
   issues?: string[]
   value?: Body
 }
@@ -121,7 +121,7 @@ export function graphqlDriver(app: TestApp): Driver {
       change('updateDeployment', { deployment_id: id, ...body }, `deployment { ${DEPLOYMENT} }`, key),
     createRevision: (id, body, key) =>
       change('createRevision', { deployment_id: id, ...body }, `revision { ${REVISION} }`, key),
-    // REST answers the deployment, GraphQL the revision, from which the deployment can be asked for
+    // REST returns the deployment; GraphQL the revision, which leads to the deployment
     redeploy: async (id, revision_id, key) => {
       const outcome = await change(
         'redeployRevision',
@@ -182,7 +182,7 @@ export function graphqlDriver(app: TestApp): Driver {
   }
 }
 
-/** REST has the ids of a connection's token and provider where GraphQL has the two themselves. */
+/** REST has the ids of a connection's token and provider where GraphQL has the objects. */
 function flat(connection: Body): Body {
   const { token, provider, ...own } = snake(connection) as Body
   return { ...own, oauth_token_id: token.id, provider_id: provider.provider_id }
@@ -201,7 +201,7 @@ function failure(code: string, message: string, issues?: { path: string[]; code:
 const camelName = (name: string) => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 const snakeName = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** `labels` is a map of the user's own: its keys stay. */
+/** `labels` is the user's map, so its keys stay unchanged. */
 function rename(value: unknown, name: (key: string) => string): unknown {
   if (Array.isArray(value)) return value.map((item) => rename(item, name))
   if (value === null || typeof value !== 'object') return value

@@ -9,7 +9,7 @@ import { type Driver, graphqlDriver, type Outcome, restDriver } from './drivers.
 let app: TestApp
 let rest: Driver
 let graphql: Driver
-/** is there, with a token of the admin's */
+/** An existing provider with a token of the admin. */
 let acme: OAuthProvider
 let tokenId: string
 beforeAll(async () => {
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** Runs a scenario through both and expects the same failure; returns it. */
+/** Runs a scenario through both transports, expects the same failure and returns it. */
 async function same(scenario: (driver: Driver) => Promise<Outcome>): Promise<Outcome> {
   const [one, other] = [await scenario(rest), await scenario(graphql)]
   expect(other).toEqual(one)
@@ -40,7 +40,7 @@ const provider = (more: object = {}) => ({
 })
 
 describe('OAuth providers', () => {
-  test('made through one are shown by both alike, without the secret', async () => {
+  test('created through one transport look the same in both, without the secret', async () => {
     for (const driver of [rest, graphql]) {
       const body = provider({
         uses_pkce: true,
@@ -66,16 +66,16 @@ describe('OAuth providers', () => {
     ['an id that is a UUID', { provider_id: randomUUID() }, ['provider_id value_error']],
     ['addresses that are not https', { token_url: 'http://acme.example/token' }, ['token_url value_error']],
     [
-      'several at once',
+      'several violations',
       { client_id: '', auth_url: '', provider_id: '.' },
       ['auth_url string_too_short', 'client_id string_too_short', 'provider_id string_pattern_mismatch'],
     ],
-  ])('are refused alike for %s', async (_, wrong, issues) => {
+  ])('are refused equally for %s', async (_, wrong, issues) => {
     const body = provider(wrong)
     expect(await same((driver) => driver.createProvider(body))).toMatchObject({ code: 'VALIDATION_FAILED', issues })
   })
 
-  test('are refused alike when they are there, are not there, are in use, or for a role', async () => {
+  test('are refused equally when they exist, don’t exist, are in use, or the role is too low', async () => {
     const { keys, other } = app
     const taken = provider({ provider_id: acme.providerId })
     expect(await same((driver) => driver.createProvider(taken))).toMatchObject({ code: 'ALREADY_EXISTS' })
@@ -93,7 +93,7 @@ describe('OAuth providers', () => {
 })
 
 describe('connections', () => {
-  test('made through one are shown by both alike, and the same when they are made again', async () => {
+  test('created through one transport look the same in both, also when they are created again', async () => {
     for (const [driver, another] of [
       [rest, graphql],
       [graphql, rest],
@@ -112,7 +112,7 @@ describe('connections', () => {
     }
   })
 
-  test('are refused alike', async () => {
+  test('are refused equally', async () => {
     const { keys } = app
     const id = randomUUID()
     const ended = await storedToken(app, { provider: acme, key: keys.admin, row: { endedAt: new Date() } })

@@ -1,4 +1,4 @@
-/** A write answers with its own outcome, whatever others write at the same moment (docs/api-rules.md#errors): through both transports. */
+/** A write returns its own outcome during concurrent writes (docs/api-rules.md#errors), through both transports. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mutate } from '../graphql/mutate.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** What a caller was told, in one form for both transports. */
+/** A caller's answer in one form for both transports. */
 interface Told {
   revision: string | null
   latest: string
@@ -27,7 +27,7 @@ async function byRest(method: string, id: string, path: string, body?: object, k
   expect(answer.status, answer.text).toBeLessThan(300)
   const revision = answer.headers.get('x-revision-id')
   const { source_revision_config: source, secrets } = answer.body
-  // of the calls that answer a revision it is the one they made
+  // for calls that answer a revision it is the one that they made
   const latest = answer.body.latest_revision_id ?? answer.body.id
   return { revision, latest, ref: source.repo_ref, secrets }
 }
@@ -51,7 +51,7 @@ const numbers = Array.from({ length: 20 }, (_, n) => n)
 const refOf = async (id: string) => (await app.app.core.db.revision.findUniqueOrThrow({ where: { id } })).repoRef
 const said = (n: number) => ({ ref: `branch-${n}`, secrets: [{ name: 'MINE', value: `value-of-${n}` }] })
 
-test('of 20 PATCHes at once each caller is told of the revision that they made, and sees their own secrets', async () => {
+test('of 20 concurrent PATCHes each caller gets its own revision and secrets', async () => {
   const { id } = await gitDeployment(app)
   const told = await Promise.all(
     numbers.map((n) => {
@@ -66,7 +66,7 @@ test('of 20 PATCHes at once each caller is told of the revision that they made, 
   expect(await Promise.all(told.map(({ latest }) => refOf(latest)))).toEqual(told.map(({ ref }) => ref))
 })
 
-test('who may not read secrets is told of their own revision, too, and of no value', async () => {
+test('a caller without secrets:read gets its own revision, and no value', async () => {
   const { id } = await gitDeployment(app)
   const key = app.keys.deployer
   const told = await Promise.all(
@@ -82,7 +82,7 @@ test('who may not read secrets is told of their own revision, too, and of no val
   )
 })
 
-test('new revisions that are made at once are answered each to the one who made it', async () => {
+test('concurrent new revisions are each returned to their creator', async () => {
   const { id } = await gitDeployment(app)
   const told = await Promise.all(
     numbers.map((n) => {
@@ -99,7 +99,7 @@ test('new revisions that are made at once are answered each to the one who made 
   expect(new Set(told.map(({ latest }) => latest)).size).toBe(20)
 })
 
-test('a change that makes no revision names none, and is told with what it has changed', async () => {
+test('a change without a revision names none, and returns its values', async () => {
   const { id, latest_revision_id: first } = await imageDeployment(app)
   const urls = numbers.slice(0, 10).map((n) => `https://agent-${n}.example.com/`)
   const told = await Promise.all(
@@ -140,7 +140,7 @@ test('create, redeploy and interrupt name their revision', async () => {
   expect([interrupted.headers.get('x-revision-id'), interrupted.body.status]).toEqual([first, 'INTERRUPTED'])
   const second = await byRest('PATCH', id, '', { secrets: [{ name: 'A', value: 'b' }] })
 
-  // latest does not move: the header is how a caller knows which one it was
+  // latest does not move: the header names the revision
   const redeployed = await app.rest('POST', `${at}/redeploy`)
   expect(redeployed.headers.get('x-revision-id')).toBe(first)
   expect(redeployed.body.latest_revision_id).toBe(second.latest)
@@ -165,7 +165,7 @@ test('create, redeploy and interrupt name their revision', async () => {
   expect(made.revision).toEqual(made.deployment.latestRevision)
 })
 
-test('an answer of which nothing is selected is read neither way', async () => {
+test('a mutation without selected rows reads nothing back', async () => {
   const { id } = await imageDeployment(app)
   expect(await mutate(app, 'updateDeployment', '__typename', { deploymentId: id, secrets: [] })).toEqual({
     __typename: 'UpdateDeploymentSuccess',
@@ -177,7 +177,7 @@ test('an answer of which nothing is selected is read neither way', async () => {
   })
 })
 
-test('ten who change one listener, one OAuth provider or the tags of one deployment are told of their own change', async () => {
+test('ten callers who change one listener, one OAuth provider or the tags of one deployment get their own change', async () => {
   const { id: listenerId } = await listener(app)
   const provider = 'shared'
   const urls = { auth_url: 'https://a.example.com/authorize', token_url: 'https://a.example.com/token' }

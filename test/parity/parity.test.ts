@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** Runs a scenario through both and expects the same failure; returns it. */
+/** Runs a scenario through both transports, expects the same failure and returns it. */
 async function same(scenario: (driver: Driver) => Promise<Outcome>): Promise<Outcome> {
   const [one, other] = [await scenario(rest), await scenario(graphql)]
   expect(other).toEqual(one)
@@ -36,7 +36,7 @@ async function made(driver: Driver, body: object = gitBody(app.tenant)) {
   return value
 }
 
-describe('A refused create is refused alike', () => {
+describe('Both transports refuse a create the same way for', () => {
   test.each<[string, object, string[]]>([
     ['an empty name', { name: '' }, ['name string_too_short']],
     ['a name with a line break', { name: 'a\nb' }, ['name string_pattern_mismatch']],
@@ -81,7 +81,7 @@ describe('A refused create is refused alike', () => {
     ],
     ['a reserved secret', { secrets: [{ name: 'PORT', value: '1' }] }, ['secrets.0.name value_error']],
     [
-      'several at once',
+      'several violations',
       { source_config: { repo_url: null, custom_url: 'https://x.example' }, secrets: [{ name: '1', value: '' }] },
       ['secrets.0.name value_error', 'source_config.custom_url value_error', 'source_config.repo_url missing'],
     ],
@@ -100,7 +100,7 @@ describe('A refused create is refused alike', () => {
     })
   })
 
-  test('an integration and a listener that are not there', async () => {
+  test('an unknown integration and listener', async () => {
     const id = randomUUID()
     expect(await failing({ source_config: { integration_id: id } })).toMatchObject({
       code: 'NOT_FOUND',
@@ -120,8 +120,8 @@ describe('A refused create is refused alike', () => {
   })
 })
 
-describe('What one transport makes, the other shows alike', () => {
-  test('a deployment from git with everything that can be said', async () => {
+describe('A resource created through one transport looks the same in the other:', () => {
+  test('a deployment from git with every member', async () => {
     const body = gitBody(app.tenant, {
       source_config: {
         build_on_push: true,
@@ -220,7 +220,7 @@ describe('The life of a deployment is the same', () => {
   })
 })
 
-describe('A refused change is refused alike', () => {
+describe('Both transports refuse a change the same way for', () => {
   test('immutable fields: another value is refused, the same passes', async () => {
     const { id } = await made(rest)
     const { name, source_config } = (await rest.get(id)).value
@@ -253,7 +253,7 @@ describe('A refused change is refused alike', () => {
     }
   })
 
-  test("another tenant's ids and ids of nothing", async () => {
+  test('another tenant’s ids and unknown ids', async () => {
     const { id } = await made(rest)
     const revision = (await rest.get(id)).value.latest_revision_id
     const { admin } = app.other.keys
@@ -276,7 +276,7 @@ describe('A refused change is refused alike', () => {
       expect(await driver.get('no-uuid')).toMatchObject({ code: 'VALIDATION_FAILED' })
   })
 
-  test('once the workspace has a listener, an image needs it, and its namespaces', async () => {
+  test('images once the workspace has a listener: they need it, and its namespaces', async () => {
     const { id } = await listener(app)
     expect(await failing({}, 'image')).toMatchObject({ issues: ['source_config.listener_id missing'] })
     expect(
@@ -295,7 +295,7 @@ describe('Listeners', () => {
     ...more,
   })
 
-  test('are answered alike, however they were made', async () => {
+  test('are answered equally, through either transport', async () => {
     for (const driver of [rest, graphql]) {
       const { value } = await driver.createListener(body({ version: '1' }))
       const changed = await driver.updateListener(value.id, { version: '2', compute_config: { k8s_namespaces: [] } })
@@ -313,11 +313,11 @@ describe('Listeners', () => {
       { compute_config: { k8s_namespaces: ['A', 'b', 'b'] } },
       ['compute_config.k8s_namespaces.0 value_error', 'compute_config.k8s_namespaces.2 value_error'],
     ],
-  ])('with %s are refused alike', async (_what, more, issues) => {
+  ])('with %s are refused equally', async (_what, more, issues) => {
     expect(await same((driver) => driver.createListener(body(more)))).toMatchObject({ ok: false, issues })
   })
 
-  test('are refused alike when they exist, are unknown, or the role is too low', async () => {
+  test('are refused equally when they exist, are unknown, or the role is too low', async () => {
     const one = body()
     await rest.createListener(one)
     expect((await same((driver) => driver.createListener(one))).code).toBe('ALREADY_EXISTS')

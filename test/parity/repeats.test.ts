@@ -1,6 +1,6 @@
 /**
- * Every write there is, in REST and in GraphQL, sent twice with one Idempotency-Key (docs/api-rules.md#retries): answered alike, and
- * done once. A new operation or mutation has to stand here, or among those that give something of its own to each call.
+ * Sends every write of REST and GraphQL twice with one Idempotency-Key (docs/api-rules.md#retries): equal answers, one
+ * effect. A new operation or mutation must be listed here, or among those with a unique result per call.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -39,24 +39,24 @@ afterAll(async () => {
   await mcp.close()
 })
 
-/** In every secret that is sent or stored: in no outcome. */
+/** Part of every secret that is sent or stored; must be in no outcome. */
 const CANARY = 'canary-4711'
 
 interface Call {
   path?: Record<string, string>
   query?: Record<string, string | string[]>
   body?: object
-  /** default: the admin's */
+  /** Default: the admin's. */
   key?: string
 }
 
 interface Write {
-  /** operationId; absent: it is in GraphQL alone */
+  /** operationId; absent: it is only in GraphQL. */
   rest?: string
   mutation: string
-  /** of the mutation's success */
+  /** Selection of the mutation's success. */
   selection: string
-  /** what it is done to, made anew for each transport */
+  /** Creates its target, separately for each transport. */
   call(): Promise<Call>
 }
 
@@ -285,7 +285,7 @@ const WRITES: readonly Write[] = [
   },
 ]
 
-/** What each call of these gives is for that call alone. */
+/** Mutations whose result is unique per call. */
 const ANEW = [
   ...['createUploadUrl', 'createUploadUrlUnversioned', 'createPushToken', 'startInstallation', 'authenticate'],
   ...['issueAccessToken', 'revealSecret'],
@@ -295,7 +295,7 @@ const ANEW_MUTATIONS = [
   'revealSecret',
 ]
 
-test('every write stands here', () => {
+test('every write is listed', () => {
   const named = WRITES.flatMap(({ rest }) => rest ?? [])
   expect(
     operations
@@ -311,7 +311,7 @@ test('every write stands here', () => {
   expect(Object.keys(schema.getMutationType()!.getFields()).sort()).toEqual(mutations.sort())
 })
 
-/** How much has happened, to anybody. */
+/** Number of changes, by any caller. */
 async function done() {
   const counters = await app.app.core.db.eventCounter.aggregate({ _sum: { sequence: true } })
   return { events: counters._sum.sequence, registered: mcp.requests.filter(({ path }) => path === '/register').length }
@@ -328,7 +328,7 @@ async function twice(send: () => Promise<unknown>) {
 
 const tenant = () => ({ 'x-tenant-id': app.tenant.workspaceId })
 
-describe('a write that is sent twice in REST', () => {
+describe('a write that is sent twice in REST has one effect:', () => {
   test.each(WRITES.filter(({ rest }) => rest).map((write) => [write.rest!, write] as const))(
     '%s',
     async (name, write) => {
@@ -351,7 +351,7 @@ describe('a write that is sent twice in REST', () => {
   )
 })
 
-describe('a write that is sent twice in GraphQL', () => {
+describe('a write that is sent twice in GraphQL has one effect:', () => {
   test.each(WRITES.map((write) => [write.mutation, write] as const))('%s', async (name, { call, selection }) => {
     const { path, query, body, key } = await call()
     const input = inCamelCase({ ...path, ...query, ...body }, name === 'deleteOAuthProvider' ? { force: true } : {})
@@ -371,7 +371,7 @@ describe('a write that is sent twice in GraphQL', () => {
   })
 })
 
-test('no secret is in any outcome that was stored', async () => {
+test('no stored outcome contains a secret', async () => {
   const stored = JSON.stringify(await app.app.core.db.idempotencyEntry.findMany())
   expect(stored.length).toBeGreaterThan(10_000)
   for (const secret of [CANARY, 'ciphertext', 'wrappedKey', 'clientSecret', '"sealed"', '"hash"'])
