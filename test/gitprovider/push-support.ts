@@ -10,7 +10,7 @@ import {
   openGitProvider,
 } from '../support/gitprovider/open.ts'
 
-export interface Pushing {
+export interface PushFixture {
   provider: FakeGitProvider
   app: TestApp
   core: Core
@@ -25,7 +25,7 @@ export interface Pushing {
   /** Commits to a branch; sends nothing. */
   commit(branch?: string): Promise<string>
   /** The provider tells of a push. */
-  tell(
+  deliverPush(
     after: string | null,
     how?: { branch?: string; id?: string; repo?: FakeRepository; installed?: FakeInstallation },
   ): Promise<Response>
@@ -36,7 +36,7 @@ export interface Pushing {
   /** Resolves when it holds. */
   eventually(holds: () => Promise<boolean>): Promise<void>
   /** How often the provider was asked where a branch is. */
-  looks(): number
+  branchLookups(): number
   close(): Promise<void>
 }
 
@@ -48,7 +48,7 @@ interface Deploy {
   key?: string
 }
 
-export async function pushing(): Promise<Pushing> {
+export async function pushFixture(): Promise<PushFixture> {
   const provider = await openGitProvider()
   const app = await testApp({ settings: provider.settings })
   const { core } = app.app
@@ -56,7 +56,7 @@ export async function pushing(): Promise<Pushing> {
   const installed = provider.install('acme', { repositories: [repo] })
   const webhook = `${app.url}/v1/integrations/gitprovider/webhook`
 
-  const integrate: Pushing['integrate'] = async ({ id, account }, tenant = app.tenant) => {
+  const integrate: PushFixture['integrate'] = async ({ id, account }, tenant = app.tenant) => {
     const { workspaceId } = tenant
     const data = { workspaceId, kind: 'app', name: account, account, installationId: id } as const
     return (await core.db.integration.create({ data })).id
@@ -94,7 +94,7 @@ export async function pushing(): Promise<Pushing> {
       return answer.body.id
     },
     commit: (branch = 'main') => provider.push(repo, branch, { 'greeting.txt': `Hello ${++files}\n` }),
-    tell(after, { branch = 'main', id, repo: where = repo, installed: whose = installed } = {}) {
+    deliverPush(after, { branch = 'main', id, repo: where = repo, installed: whose = installed } = {}) {
       return provider.deliver(webhook, 'push', provider.payload.push(where, whose, { branch, after }), id ? { id } : {})
     },
     async commits(deploymentId) {
@@ -108,7 +108,7 @@ export async function pushing(): Promise<Pushing> {
         await core.db.$executeRaw`SELECT pg_notify(${GITPROVIDER_CHANNEL}, '')`
         return (await core.db.webhookDelivery.count({ where: { finishedAt: null } })) === 0
       }),
-    looks: () => provider.calls.filter(({ path }) => path.includes('/git/ref/')).length,
+    branchLookups: () => provider.calls.filter(({ path }) => path.includes('/git/ref/')).length,
     async close() {
       await app.close()
       await provider.close()

@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { testApp } from '../support/app.ts'
-import { type Pushing, pushing } from './push-support.ts'
+import { type PushFixture, pushFixture } from './push-support.ts'
 
-let world: Pushing
+let world: PushFixture
 beforeAll(async () => {
-  world = await pushing()
+  world = await pushFixture()
   await world.commit()
 })
 afterAll(() => world.close())
@@ -16,7 +16,7 @@ test('a push makes a revision that is pinned to that very commit', async () => {
   const edit = async () => (await world.app.rest('GET', `/v2/deployments/${id}`)).headers.get('etag')!.split('-')[0]
   const before = await edit()
   const head = await world.commit()
-  await world.tell(head)
+  await world.deliverPush(head)
   await world.settled()
   const [revision] = (await world.app.rest('GET', `/v2/deployments/${id}/revisions`)).body.resources
   expect(revision.source_revision_config).toMatchObject({ repo_ref: 'main', repo_commit_sha: head })
@@ -28,11 +28,11 @@ test('a push makes a revision that is pinned to that very commit', async () => {
 test('a PATCH after a push follows the branch again, and so does the next push', async () => {
   const id = await world.deploy()
   const head = await world.commit()
-  await world.tell(head)
+  await world.deliverPush(head)
   await world.settled()
   const body = { source_revision_config: { graph_config_path: 'graph.json' } }
   expect((await world.app.rest('PATCH', `/v2/deployments/${id}`, { body })).status).toBe(200)
-  await world.tell(head)
+  await world.deliverPush(head)
   await world.settled()
   expect(await world.commits(id)).toEqual([null, head, null, head])
 })
@@ -43,13 +43,13 @@ test('a delivery that is replayed, doubled or older makes nothing more', async (
   const head = await world.commit()
   const delivery = randomUUID()
   // the newer one comes first
-  await world.tell(head, { id: delivery })
+  await world.deliverPush(head, { id: delivery })
   await world.settled()
-  await world.tell(before)
-  await world.tell(head, { id: delivery })
-  await world.tell(head)
+  await world.deliverPush(before)
+  await world.deliverPush(head, { id: delivery })
+  await world.deliverPush(head)
   await world.settled()
-  await world.tell(before)
+  await world.deliverPush(before)
   await world.settled()
   expect(await world.commits(id)).toEqual([null, head])
 })
@@ -57,7 +57,7 @@ test('a delivery that is replayed, doubled or older makes nothing more', async (
 test('a commit that the provider does not have is never rolled out, whatever a delivery says', async () => {
   const id = await world.deploy()
   const head = await world.commit()
-  await world.tell('f'.repeat(40))
+  await world.deliverPush('f'.repeat(40))
   await world.settled()
   expect(await world.commits(id)).toEqual([null, head])
 })
@@ -69,22 +69,22 @@ test('a tag, a deleted branch, another branch, another repository and another in
   const other = await provider.repository('acme/other')
   world.installed.repositories.push(other)
   const stranger = provider.install('stranger', { repositories: [world.repo] })
-  const looks = world.looks()
-  await world.tell(head, { branch: 'refs/tags/quiet' })
-  await world.tell(null, { branch: 'quiet' })
-  await world.tell(head, { branch: 'silent' })
-  await world.tell(head, { branch: 'quiet', repo: other })
-  await world.tell(head, { branch: 'quiet', installed: stranger })
+  const looks = world.branchLookups()
+  await world.deliverPush(head, { branch: 'refs/tags/quiet' })
+  await world.deliverPush(null, { branch: 'quiet' })
+  await world.deliverPush(head, { branch: 'silent' })
+  await world.deliverPush(head, { branch: 'quiet', repo: other })
+  await world.deliverPush(head, { branch: 'quiet', installed: stranger })
   await world.settled()
   expect(await world.commits(id)).toEqual([null])
-  expect(world.looks()).toBe(looks)
+  expect(world.branchLookups()).toBe(looks)
 })
 
 test('a deployment that does not build on push, or is deleted, is left alone', async () => {
   const manual = await world.deploy({ branch: 'held', buildOnPush: false })
   const deleted = await world.deploy({ branch: 'held' })
   await world.app.rest('DELETE', `/v2/deployments/${deleted}`)
-  await world.tell(await world.commit('held'), { branch: 'held' })
+  await world.deliverPush(await world.commit('held'), { branch: 'held' })
   await world.settled()
   expect(await world.commits(manual)).toEqual([null])
   expect(await world.commits(deleted)).toEqual([null])
@@ -98,10 +98,10 @@ test('another tenant’s deployments of the same repository follow their own ins
   const head = await world.commit(branch)
   const mine = await world.deploy({ branch })
   const other = await world.deploy({ branch, integrationId, key: app.other.keys.admin })
-  await world.tell(head, { branch })
+  await world.deliverPush(head, { branch })
   await world.settled()
   expect([await world.commits(mine), await world.commits(other)]).toEqual([[null, head], [null]])
-  await world.tell(head, { branch, installed: theirs })
+  await world.deliverPush(head, { branch, installed: theirs })
   await world.settled()
   expect([await world.commits(mine), await world.commits(other)]).toEqual([
     [null, head],
@@ -115,7 +115,7 @@ test('while the provider is down the push waits; when it is back, the newest com
   const id = await world.deploy({ branch })
   world.provider.outage('500')
   const delivery = randomUUID()
-  await world.tell(await world.commit(branch), { branch, id: delivery })
+  await world.deliverPush(await world.commit(branch), { branch, id: delivery })
   await world.eventually(async () => {
     const kept = await world.core.db.webhookDelivery.findUniqueOrThrow({ where: { id: delivery } })
     return kept.tries === 1 && kept.leasedUntil === null
@@ -139,7 +139,7 @@ test('an installation that is suspended or deleted at the provider builds no mor
   await provider.deliver(webhook, 'installation', provider.payload.installation(installed, 'suspend'))
   await world.settled()
   expect((await state()).suspendedAt).not.toBeNull()
-  await world.tell(await world.commit(branch), { branch, installed })
+  await world.deliverPush(await world.commit(branch), { branch, installed })
   await world.settled()
   expect(await world.commits(id)).toEqual([null])
 
@@ -168,7 +168,7 @@ test('of 500 pushes in a burst to two servers the newest wins, and no commit is 
   const id = await world.deploy({ branch })
   const second = await testApp({ settings: world.provider.settings, beside: world.app })
   const urls = [world.webhook, `${second.url}/v1/integrations/gitprovider/webhook`]
-  const looks = world.looks()
+  const looks = world.branchLookups()
   let head = ''
   const sent: Promise<Response>[] = []
   for (let push = 0; push < 25; push++) {
@@ -182,7 +182,7 @@ test('of 500 pushes in a burst to two servers the newest wins, and no commit is 
   const commits = await world.commits(id)
   expect(commits.at(-1)).toBe(head)
   expect(new Set(commits).size).toBe(commits.length)
-  expect(world.looks() - looks).toBeLessThan(100)
+  expect(world.branchLookups() - looks).toBeLessThan(100)
   const open = await world.core.db.revision.findMany({ where: { deploymentId: id, status: { not: 'SKIPPED' } } })
   expect(open.map(({ repoCommitSha }) => repoCommitSha)).toEqual([head])
   await second.close()

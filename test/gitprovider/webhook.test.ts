@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { testApp } from '../support/app.ts'
 import { recorded } from '../support/gitprovider/webhooks.ts'
-import { type Pushing, pushing } from './push-support.ts'
+import { type PushFixture, pushFixture } from './push-support.ts'
 
-let world: Pushing
+let world: PushFixture
 beforeAll(async () => {
-  world = await pushing()
+  world = await pushFixture()
 })
 afterAll(() => world.close())
 
@@ -69,9 +69,9 @@ test('a signed delivery that is no JSON, or not what a push is, is 422; one that
 
 test('a delivery that comes again is said to be a duplicate', async () => {
   const id = randomUUID()
-  const first = await world.tell('b'.repeat(40), { id })
+  const first = await world.deliverPush('b'.repeat(40), { id })
   expect([first.status, await first.json()]).toEqual([202, { accepted: true }])
-  const second = await world.tell('c'.repeat(40), { id })
+  const second = await world.deliverPush('c'.repeat(40), { id })
   expect([second.status, await second.json()]).toEqual([202, { accepted: true, duplicate: true }])
 })
 
@@ -116,7 +116,7 @@ test('it answers within a second while the provider is slow', async () => {
   const head = await world.commit()
   world.provider.outage('slow')
   const began = performance.now()
-  for (let n = 0; n < 20; n++) expect((await world.tell(head)).status).toBe(202)
+  for (let n = 0; n < 20; n++) expect((await world.deliverPush(head)).status).toBe(202)
   expect((performance.now() - began) / 20).toBeLessThan(1000)
   world.provider.outage(null)
 })

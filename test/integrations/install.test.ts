@@ -17,7 +17,7 @@ describe('without an OAuth client', () => {
   test('an admin begins, a person installs and comes back, and the integration is in the list', async () => {
     const state = await app.begin()
     const installed = app.provider.install('acme')
-    const page = await app.comeBack({ state, installation_id: String(installed.id), setup_action: 'install' })
+    const page = await app.openCallback({ state, installation_id: String(installed.id), setup_action: 'install' })
     expect(page.status).toBe(200)
     expect(page.text).toContain('The repositories of acme can be deployed now.')
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -58,14 +58,14 @@ describe('without an OAuth client', () => {
     )
     const state = new URL(data.startGitIntegration.installUrl).searchParams.get('state')!
     const installed = app.provider.install('by-graphql')
-    expect((await app.comeBack({ state, installation_id: String(installed.id) })).status).toBe(200)
+    expect((await app.openCallback({ state, installation_id: String(installed.id) })).status).toBe(200)
   })
 
   test('a made-up, an expired and a used state connect nothing', async () => {
     const installed = app.provider.install('states')
     const installation_id = String(installed.id)
     const refuse = async (state: string) => {
-      const page = await app.comeBack({ state, installation_id })
+      const page = await app.openCallback({ state, installation_id })
       expect(page.status).toBe(403)
       expect(page.text).toContain('was used already, or has expired')
     }
@@ -74,7 +74,7 @@ describe('without an OAuth client', () => {
     await app.core.db.installState.updateMany({ data: { expiresAt: new Date(Date.now() - 1000) } })
     await refuse(expired)
     const used = await app.begin()
-    expect((await app.comeBack({ state: used, installation_id })).status).toBe(200)
+    expect((await app.openCallback({ state: used, installation_id })).status).toBe(200)
     await refuse(used)
     expect(await live(installed.id)).toHaveLength(1)
   })
@@ -90,7 +90,7 @@ describe('without an OAuth client', () => {
     const installed = app.provider.install('contested')
     const states = [await app.begin(), await app.begin(app.other.keys.admin)]
     const pages = await Promise.all(
-      states.map((state) => app.comeBack({ state, installation_id: String(installed.id) })),
+      states.map((state) => app.openCallback({ state, installation_id: String(installed.id) })),
     )
     expect(pages.map(({ status }) => status).sort()).toEqual([200, 409])
     expect(pages.find(({ status }) => status === 409)!.text).toContain('belongs to another organization')
@@ -108,7 +108,7 @@ describe('without an OAuth client', () => {
     const installed = app.provider.install('twice')
     const [one, other] = [await app.begin(), await app.begin()]
     const installation_id = String(installed.id)
-    const pages = await Promise.all([one, one, other].map((state) => app.comeBack({ state, installation_id })))
+    const pages = await Promise.all([one, one, other].map((state) => app.openCallback({ state, installation_id })))
     expect(pages.map(({ status }) => status).sort()).toEqual([200, 200, 403])
     const rows = await live(installed.id)
     expect(rows).toHaveLength(1)
@@ -118,25 +118,25 @@ describe('without an OAuth client', () => {
   test('an installation that was there before is refused: its id proves nothing', async () => {
     const installed = app.provider.install('victim')
     installed.createdAt = new Date(Date.now() - 3_600_000)
-    const page = await app.comeBack({ state: await app.begin(), installation_id: String(installed.id) })
+    const page = await app.openCallback({ state: await app.begin(), installation_id: String(installed.id) })
     expect(page.status).toBe(403)
     expect(page.text).toContain('GITPROVIDER_CLIENT_ID')
     expect(await live(installed.id)).toEqual([])
   })
 
   test('an installation that the provider does not know is 404, an incomplete address 422', async () => {
-    expect((await app.comeBack({ state: await app.begin(), installation_id: '999999999' })).status).toBe(404)
+    expect((await app.openCallback({ state: await app.begin(), installation_id: '999999999' })).status).toBe(404)
     for (const query of [{}, { state: 'x' }, { state: 'x', installation_id: '1 OR 1=1' }]) {
-      const page = await app.comeBack(query as Record<string, string>)
+      const page = await app.openCallback(query as Record<string, string>)
       expect([page.status, page.headers.get('content-type')]).toEqual([422, 'text/html; charset=utf-8'])
     }
   })
 
   test('who has to ask an owner, and who declines, are told so; the state is left', async () => {
     const state = await app.begin()
-    const asked = await app.comeBack({ state, setup_action: 'request' })
+    const asked = await app.openCallback({ state, setup_action: 'request' })
     expect([asked.status, asked.text.includes('An owner has to approve it')]).toEqual([202, true])
-    const declined = await app.comeBack({
+    const declined = await app.openCallback({
       state,
       error: 'access_denied',
       error_description: '<script>alert(1)</script>',
@@ -144,12 +144,12 @@ describe('without an OAuth client', () => {
     expect([declined.status, declined.text.includes('declined')]).toEqual([403, true])
     expect(declined.text).not.toContain('<script>')
     const installed = app.provider.install('after-all')
-    expect((await app.comeBack({ state, installation_id: String(installed.id) })).status).toBe(200)
+    expect((await app.openCallback({ state, installation_id: String(installed.id) })).status).toBe(200)
   })
 
   test('the name of an account is shown as text', async () => {
     const installed = app.provider.install('<b>&')
-    const page = await app.comeBack({ state: await app.begin(), installation_id: String(installed.id) })
+    const page = await app.openCallback({ state: await app.begin(), installation_id: String(installed.id) })
     expect(page.text).toContain('&lt;b&gt;&amp;')
     expect(page.text).not.toContain('<b>')
   })
@@ -159,7 +159,7 @@ describe('without an OAuth client', () => {
     const installed = app.provider.install('headed')
     const query = new URLSearchParams({ state, installation_id: String(installed.id) })
     expect((await app.rest('HEAD', `/v1/integrations/gitprovider/setup?${query}`, { key: null })).status).toBe(405)
-    expect((await app.comeBack({ state, installation_id: String(installed.id) })).status).toBe(200)
+    expect((await app.openCallback({ state, installation_id: String(installed.id) })).status).toBe(200)
   })
 
   test('a provider that is away is a 502, for who begins and for who comes back', async () => {
@@ -170,7 +170,7 @@ describe('without an OAuth client', () => {
       status: 502,
       body: { code: 'GITPROVIDER_UNAVAILABLE' },
     })
-    const page = await app.comeBack({ state, installation_id: String(installed.id) })
+    const page = await app.openCallback({ state, installation_id: String(installed.id) })
     expect([page.status, page.text.includes('Start the installation again then.')]).toEqual([502, true])
     expect(await live(installed.id)).toEqual([])
   })
@@ -194,7 +194,7 @@ describe('with an OAuth client', () => {
     app.provider.install('evil', { users: ['eve'] })
     for (const code of [undefined, 'made-up', app.provider.code('eve')]) {
       const state = await app.begin()
-      const page = await app.comeBack({ state, installation_id: String(installed.id), ...(code ? { code } : {}) })
+      const page = await app.openCallback({ state, installation_id: String(installed.id), ...(code ? { code } : {}) })
       expect([page.status, page.text.includes('did not confirm')]).toEqual([403, true])
     }
     expect(await live(installed.id)).toEqual([])

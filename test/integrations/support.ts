@@ -9,7 +9,7 @@ export interface InstallApp extends RestApp {
   /** Begins an installation: the state that the provider is given. */
   begin(key?: string): Promise<string>
   /** What a browser is shown at the call-back. */
-  comeBack(query: Record<string, string>): Promise<Answer>
+  openCallback(query: Record<string, string>): Promise<Answer>
   /** The whole of it: begins, comes back, and gives the integration's id. */
   connect(installed: FakeInstallation, key?: string): Promise<string>
 }
@@ -27,13 +27,13 @@ export async function installApp({ oauth }: { oauth: boolean }): Promise<Install
     expect(`${url.origin}${url.pathname}`).toContain(provider.slug)
     return url.searchParams.get('state')!
   }
-  const comeBack: InstallApp['comeBack'] = (query) =>
+  const comeBack: InstallApp['openCallback'] = (query) =>
     app.rest('GET', `/v1/integrations/gitprovider/setup?${new URLSearchParams(query)}`, { key: null })
   return {
     ...app,
     provider,
     begin,
-    comeBack,
+    openCallback: comeBack,
     async connect(installed, key) {
       const state = await begin(key)
       const code: Record<string, string> = oauth ? { code: provider.code(installed.users[0]!) } : {}

@@ -17,7 +17,7 @@ export interface Agent {
   key: string
 }
 
-export interface Granted extends Agent {
+export interface ConnectedAgent extends Agent {
   provider: TestProvider
   tokenId: string
   connectionId: string
@@ -45,7 +45,11 @@ export async function newAgent({ app, tenant }: TestApp, of: TestTenant = tenant
 }
 
 /** A token that the server has granted to a person, and an agent that is connected to it. */
-export async function granted(app: TestApp, server: OAuthServer, how: GrantOptions = {}): Promise<Granted> {
+export async function connectedAgent(
+  app: TestApp,
+  server: OAuthServer,
+  how: GrantOptions = {},
+): Promise<ConnectedAgent> {
   const { core } = app.app
   const { tenant = app.tenant, subject = 'alice', scopes = ['openid', 'read'] } = how
   const { organizationId, workspaceId } = tenant
@@ -82,29 +86,29 @@ export async function granted(app: TestApp, server: OAuthServer, how: GrantOptio
 }
 
 /** The same, and the access token has expired. */
-export async function expired(app: TestApp, server: OAuthServer, how: GrantOptions = {}): Promise<Granted> {
-  return granted(app, server, { ...how, row: { expiresAt: new Date(Date.now() - 10_000), ...how.row } })
+export async function expiredAgent(app: TestApp, server: OAuthServer, how: GrantOptions = {}): Promise<ConnectedAgent> {
+  return connectedAgent(app, server, { ...how, row: { expiresAt: new Date(Date.now() - 10_000), ...how.row } })
 }
 
-export const row = ({ app }: TestApp, { tokenId }: Pick<Granted, 'tokenId'>) =>
+export const tokenRow = ({ app }: TestApp, { tokenId }: Pick<ConnectedAgent, 'tokenId'>) =>
   app.core.db.oAuthToken.findUniqueOrThrow({ where: { id: tokenId } })
 
 /** What is stored of it, decrypted. */
-export async function stored(app: TestApp, of: Pick<Granted, 'tokenId'>): Promise<TokenContent> {
-  return openToken(app.app.core.keyring, await row(app, of))
+export async function storedContent(app: TestApp, of: Pick<ConnectedAgent, 'tokenId'>): Promise<TokenContent> {
+  return openToken(app.app.core.keyring, await tokenRow(app, of))
 }
 
 /** Moves time: its back-off is over, its access token has expired. */
-export async function later({ app }: TestApp, { tokenId }: Pick<Granted, 'tokenId'>): Promise<void> {
+export async function makeDueForRefresh({ app }: TestApp, { tokenId }: Pick<ConnectedAgent, 'tokenId'>): Promise<void> {
   await app.core.db.$executeRaw`
     UPDATE oauth_tokens SET refresh_after = now() - interval '1 second', expires_at = now() - interval '1 second'
     WHERE id = ${tokenId}::uuid`
 }
 
 /** The agent asks for its access token. */
-export function ask(
+export function requestAccessToken(
   app: TestApp,
-  { key, agentId, provider }: Pick<Granted, 'key' | 'agentId' | 'provider'>,
+  { key, agentId, provider }: Pick<ConnectedAgent, 'key' | 'agentId' | 'provider'>,
   body: object = {},
 ): Promise<Answer> {
   return app.rest('POST', `/v2/auth/agents/${agentId}/providers/${provider.providerId}/access-token`, {
@@ -114,6 +118,6 @@ export function ask(
 }
 
 /** The refresh tokens that the server was sent for this one's client, in their order: first the one that was granted. */
-export function refreshes(server: OAuthServer): (string | undefined)[] {
+export function sentRefreshTokens(server: OAuthServer): (string | undefined)[] {
   return server.tokenRequests.filter(({ grantType }) => grantType === 'refresh_token').map((one) => one.refreshToken)
 }

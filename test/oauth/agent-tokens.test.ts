@@ -6,15 +6,24 @@ import { connectDatabase } from '../../src/platform/postgres/client.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { ask, type Granted, type GrantOptions, granted, newAgent, refreshes, row, SETTINGS } from './agent-support.ts'
+import {
+  type ConnectedAgent,
+  connectedAgent,
+  type GrantOptions,
+  newAgent,
+  requestAccessToken,
+  SETTINGS,
+  sentRefreshTokens,
+  tokenRow,
+} from './agent-support.ts'
 import { oauthProvider } from './support.ts'
 
 let server: OAuthServer
 let app: TestApp
-let held: Granted
+let held: ConnectedAgent
 beforeAll(async () => {
   ;[server, app] = await Promise.all([startOAuthServer(), testApp({ settings: SETTINGS })])
-  held = await granted(app, server, { scopes: ['openid', 'read'] })
+  held = await connectedAgent(app, server, { scopes: ['openid', 'read'] })
 })
 afterAll(async () => {
   await app.close()
@@ -24,16 +33,16 @@ beforeEach(() => {
   server.tokenRequests.length = 0
 })
 
-const more = (how: GrantOptions = {}) => granted(app, server, { provider: held.provider, ...how })
+const more = (how: GrantOptions = {}) => connectedAgent(app, server, { provider: held.provider, ...how })
 
 test('an agent gets an access token of the account that it is connected to', async () => {
-  const answer = await ask(app, held)
+  const answer = await requestAccessToken(app, held)
   expect([answer.status, answer.body]).toEqual([
     200,
     {
       access_token: held.content.accessToken,
       token_type: 'bearer',
-      expires_at: (await row(app, held)).expiresAt!.toISOString(),
+      expires_at: (await tokenRow(app, held)).expiresAt!.toISOString(),
       scopes: ['openid', 'read'],
       connection_id: held.connectionId,
       provider_account_label: null,
@@ -41,7 +50,7 @@ test('an agent gets an access token of the account that it is connected to', asy
   ])
   expect(answer.headers.get('cache-control')).toBe('no-store')
   expect(answer.text).not.toContain(held.content.refreshToken!)
-  expect(refreshes(server)).toEqual([])
+  expect(sentRefreshTokens(server)).toEqual([])
 })
 
 test('it may name the provider by the id of its row, and ask for no scope at all', async () => {
@@ -60,9 +69,9 @@ test('the path of earlier versions is gone, and the answer names the new one', a
 
 test('the account’s name comes with it: the owner’s own, if there is one', async () => {
   const named = await more({ row: { accountLabel: 'alice@example.com' } })
-  expect((await ask(app, named)).body.provider_account_label).toBe('alice@example.com')
+  expect((await requestAccessToken(app, named)).body.provider_account_label).toBe('alice@example.com')
   await app.app.core.db.oAuthToken.update({ where: { id: named.tokenId }, data: { label: 'Work' } })
-  expect((await ask(app, named)).body.provider_account_label).toBe('Work')
+  expect((await requestAccessToken(app, named)).body.provider_account_label).toBe('Work')
 })
 
 describe('nobody else gets it', () => {
@@ -84,13 +93,13 @@ describe('nobody else gets it', () => {
       data: { workspaceId, computeType: 'k8s', computeId: `c-${randomUUID()}`, k8sNamespaces: ['a'] },
     })
     const key = await newKey(app.app.core, { organizationId, workspaceId, role: 'listener', listenerId: listener.id })
-    expect((await ask(app, { ...held, key })).status).toBe(403)
+    expect((await requestAccessToken(app, { ...held, key })).status).toBe(403)
   })
 
   test('no other agent’s key, and no call without one', async () => {
     const other = await newAgent(app)
     for (const body of [{}, { scopes: 'wrong' }])
-      expect(await ask(app, { ...held, key: other.key }, body)).toMatchObject({
+      expect(await requestAccessToken(app, { ...held, key: other.key }, body)).toMatchObject({
         status: 403,
         body: { code: 'FORBIDDEN' },
       })
@@ -108,7 +117,7 @@ describe('nobody else gets it', () => {
       const { organizationId, workspaceId } = tenant
       const key = await newKey(app.app.core, { organizationId, workspaceId, role: 'agent', agentId })
       for (const named of [provider.providerId, provider.id]) {
-        const answer = await ask(app, { agentId, key, provider: { ...provider, providerId: named } })
+        const answer = await requestAccessToken(app, { agentId, key, provider: { ...provider, providerId: named } })
         expect([answer.status, answer.body.code]).toEqual([status, code])
       }
       const elsewhere = await app.rest(
@@ -141,7 +150,7 @@ test.each([
 
 test('a provider that is not there is a 404', async () => {
   for (const providerId of ['nothing', randomUUID()])
-    expect(await ask(app, { ...held, provider: { ...held.provider, providerId } })).toMatchObject({
+    expect(await requestAccessToken(app, { ...held, provider: { ...held.provider, providerId } })).toMatchObject({
       status: 404,
       body: { code: 'NOT_FOUND', detail: `OAuth provider ID ${providerId} not found.` },
     })
@@ -150,7 +159,7 @@ test('a provider that is not there is a 404', async () => {
 describe('what is missing is said', () => {
   test('when the agent is connected to nothing', async () => {
     const agent = await newAgent(app)
-    const answer = await ask(app, { ...agent, provider: held.provider })
+    const answer = await requestAccessToken(app, { ...agent, provider: held.provider })
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
       409,
       'CONNECTION_REQUIRED',
@@ -159,7 +168,7 @@ describe('what is missing is said', () => {
   })
 
   test('when it is connected, but to less than it asks for', async () => {
-    const answer = await ask(app, held, { scopes: ['read', 'write', 'email'] })
+    const answer = await requestAccessToken(app, held, { scopes: ['read', 'write', 'email'] })
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
       409,
       'CONNECTION_REQUIRED',
@@ -169,7 +178,7 @@ describe('what is missing is said', () => {
 
   test('when it is connected to a token of another provider', async () => {
     const provider = await oauthProvider(app, server)
-    expect((await ask(app, { ...held, provider })).body.code).toBe('CONNECTION_REQUIRED')
+    expect((await requestAccessToken(app, { ...held, provider })).body.code).toBe('CONNECTION_REQUIRED')
   })
 
   test('when the token has ended, or has expired and can’t be refreshed', async () => {
@@ -179,10 +188,10 @@ describe('what is missing is said', () => {
       { refreshable: false, expiresAt: past },
     ]) {
       const ended = await more({ row: state })
-      const answer = await ask(app, ended)
+      const answer = await requestAccessToken(app, ended)
       expect([answer.status, answer.body.code]).toEqual([409, 'TOKEN_EXPIRED'])
     }
-    expect(refreshes(server)).toEqual([])
+    expect(sentRefreshTokens(server)).toEqual([])
   })
 })
 
@@ -192,7 +201,7 @@ describe('of several tokens', () => {
     const { agentId, key } = old
     const newer = await more({ agent: { agentId, key } })
     const widest = await more({ agent: { agentId, key }, scopes: ['openid', 'read', 'write'] })
-    const taken = async (scopes: string[]) => (await ask(app, old, { scopes })).body.connection_id
+    const taken = async (scopes: string[]) => (await requestAccessToken(app, old, { scopes })).body.connection_id
     expect(await taken(['read'])).toBe(old.connectionId)
     expect(await taken(['write'])).toBe(widest.connectionId)
     await app.app.core.db.oAuthToken.update({ where: { id: newer.tokenId }, data: { isDefault: true } })
@@ -207,10 +216,13 @@ describe('of several tokens', () => {
     const first = await more({ row: { createdAt: past, expiresAt: past } })
     const second = await more({ agent: first })
     server.next({ status: 400, body: '{"error":"invalid_grant"}' })
-    expect(await ask(app, first)).toMatchObject({ status: 200, body: { connection_id: second.connectionId } })
-    expect((await row(app, first)).endedAt).not.toBeNull()
-    expect((await ask(app, first)).body.connection_id).toBe(second.connectionId)
-    expect(refreshes(server)).toHaveLength(1)
+    expect(await requestAccessToken(app, first)).toMatchObject({
+      status: 200,
+      body: { connection_id: second.connectionId },
+    })
+    expect((await tokenRow(app, first)).endedAt).not.toBeNull()
+    expect((await requestAccessToken(app, first)).body.connection_id).toBe(second.connectionId)
+    expect(sentRefreshTokens(server)).toHaveLength(1)
   })
 
   test('a provider that gives no answer ends one of them a call, not all', async () => {
@@ -218,38 +230,49 @@ describe('of several tokens', () => {
     const first = await more({ row: { createdAt: past, expiresAt: past } })
     const second = await more({ agent: first, row: { expiresAt: past } })
     server.next('reset')
-    expect(await ask(app, first)).toMatchObject({ status: 502, body: { code: 'OAUTH_PROVIDER_UNAVAILABLE' } })
-    expect([(await row(app, first)).endedAt, (await row(app, second)).endedAt]).toEqual([expect.any(Date), null])
-    expect(await ask(app, first)).toMatchObject({ status: 200, body: { connection_id: second.connectionId } })
+    expect(await requestAccessToken(app, first)).toMatchObject({
+      status: 502,
+      body: { code: 'OAUTH_PROVIDER_UNAVAILABLE' },
+    })
+    expect([(await tokenRow(app, first)).endedAt, (await tokenRow(app, second)).endedAt]).toEqual([
+      expect.any(Date),
+      null,
+    ])
+    expect(await requestAccessToken(app, first)).toMatchObject({
+      status: 200,
+      body: { connection_id: second.connectionId },
+    })
   })
 
   test('of several people it has to be said whose, and nobody steps in for one whose token has ended', async () => {
     const alices = await more()
     const bobs = await more({ agent: alices, subject: 'bob' })
-    const unsaid = await ask(app, alices)
+    const unsaid = await requestAccessToken(app, alices)
     expect([unsaid.status, unsaid.body.code, unsaid.body.detail]).toEqual([
       409,
       'CONFLICT',
       expect.stringContaining('user_id'),
     ])
-    expect((await ask(app, alices, { user_id: 'bob' })).body.access_token).toBe(bobs.content.accessToken)
-    expect((await ask(app, alices, { user_id: 'alice' })).body.access_token).toBe(alices.content.accessToken)
-    expect((await ask(app, alices, { user_id: 'carol' })).body.code).toBe('CONNECTION_REQUIRED')
+    expect((await requestAccessToken(app, alices, { user_id: 'bob' })).body.access_token).toBe(bobs.content.accessToken)
+    expect((await requestAccessToken(app, alices, { user_id: 'alice' })).body.access_token).toBe(
+      alices.content.accessToken,
+    )
+    expect((await requestAccessToken(app, alices, { user_id: 'carol' })).body.code).toBe('CONNECTION_REQUIRED')
     await app.app.core.db.oAuthToken.update({ where: { id: alices.tokenId }, data: { endedAt: new Date() } })
-    expect((await ask(app, alices)).body.code).toBe('CONFLICT')
-    expect((await ask(app, alices, { user_id: 'alice' })).body.code).toBe('TOKEN_EXPIRED')
+    expect((await requestAccessToken(app, alices)).body.code).toBe('CONFLICT')
+    expect((await requestAccessToken(app, alices, { user_id: 'alice' })).body.code).toBe('TOKEN_EXPIRED')
   })
 
   test('somebody else’s is not taken because it is there: only what the agent is connected to', async () => {
     const mine = await more()
     await more({ subject: 'bob' })
-    expect((await ask(app, mine, { user_id: 'bob' })).body.code).toBe('CONNECTION_REQUIRED')
+    expect((await requestAccessToken(app, mine, { user_id: 'bob' })).body.code).toBe('CONNECTION_REQUIRED')
   })
 })
 
 test('a token whose end nobody knows is handed out as it is', async () => {
   const endless = await more({ row: { expiresAt: null } })
-  expect(await ask(app, endless)).toMatchObject({
+  expect(await requestAccessToken(app, endless)).toMatchObject({
     status: 200,
     body: { expires_at: null, access_token: endless.content.accessToken },
   })
@@ -266,10 +289,10 @@ test('a quiet call is one statement, and notes its use once a minute', async () 
   }
   const call = () => countStatements(database, () => issueAccessToken(ctx, raw))
   expect((await call()).filter((sql) => !/SET used_at/.test(sql))).toHaveLength(1)
-  await expect.poll(async () => (await row(app, quiet)).usedAt).not.toBeNull()
-  const { usedAt } = await row(app, quiet)
+  await expect.poll(async () => (await tokenRow(app, quiet)).usedAt).not.toBeNull()
+  const { usedAt } = await tokenRow(app, quiet)
   expect(await call()).toHaveLength(1)
-  expect((await row(app, quiet)).usedAt).toEqual(usedAt)
+  expect((await tokenRow(app, quiet)).usedAt).toEqual(usedAt)
   await database.close()
 })
 
@@ -290,7 +313,7 @@ describe('by GraphQL', () => {
       __typename: 'IssueAccessTokenSuccess',
       accessToken: content.accessToken,
       tokenType: 'bearer',
-      expiresAt: (await row(app, held)).expiresAt!.toISOString(),
+      expiresAt: (await tokenRow(app, held)).expiresAt!.toISOString(),
       scopes: ['openid', 'read'],
       connectionId,
       providerAccountLabel: null,

@@ -4,7 +4,7 @@ import { waitForAuthorization } from '../../src/domain/oauth/authorizations/wait
 import type { Notifier } from '../../src/platform/async/notifier.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { authenticate, connectedToken, LOCAL, oauthProvider, open, type TestProvider } from './support.ts'
+import { authenticate, connectedToken, LOCAL, oauthProvider, openPage, type TestProvider } from './support.ts'
 
 let server: OAuthServer
 let app: TestApp
@@ -292,7 +292,7 @@ describe('GraphQL', () => {
     expect(authorization).toMatchObject({ status: 'pending', oauthTokenId: null, oauthToken: null })
     expect((await look(authorization.authId)).data.authorization).toMatchObject({ status: 'pending', url: null })
     const waiting = look(authorization.authId, 60)
-    expect((await open(await server.visit(authorization.url))).status).toBe(200)
+    expect((await openPage(await server.visit(authorization.url))).status).toBe(200)
     const done = (await waiting).data.authorization
     expect(done).toMatchObject({
       status: 'completed',
@@ -308,7 +308,7 @@ describe('GraphQL', () => {
   test('an admin who asks for somebody else learns the token’s id and no more', async () => {
     const input = { provider: provider.providerId, scopes: ['read'], userId: 'ann' }
     const { authorization } = await ask(input, app.keys.admin)
-    expect((await open(await server.visit(authorization.url))).status).toBe(200)
+    expect((await openPage(await server.visit(authorization.url))).status).toBe(200)
     expect((await look(authorization.authId, 0, app.keys.admin)).data.authorization).toMatchObject({
       status: 'completed',
       oauthTokenId: expect.any(String),
@@ -332,7 +332,7 @@ describe('GraphQL', () => {
     const { auth_id, url } = await begin()
     expect((await look(auth_id, 0, app.keys.admin)).errors![0]!.extensions.code).toBe('NOT_FOUND')
     expect((await look(auth_id, 61)).errors![0]!.extensions.code).toBe('VALIDATION_FAILED')
-    await open(await server.visit(url, { decline: true }))
+    await openPage(await server.visit(url, { decline: true }))
     expect((await look(auth_id, null)).errors![0]).toMatchObject({
       message: expect.stringContaining('Access was declined'),
       extensions: { code: 'AUTHORIZATION_FAILED' },

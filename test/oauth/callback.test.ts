@@ -6,7 +6,7 @@ import { openToken } from '../../src/domain/oauth/tokens/token.ts'
 import type { Prisma } from '../../src/generated/prisma/client.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { authenticate, connectedToken, LOCAL, oauthProvider, open, SCOPES, type TestProvider } from './support.ts'
+import { authenticate, connectedToken, LOCAL, oauthProvider, openPage, SCOPES, type TestProvider } from './support.ts'
 
 let server: OAuthServer
 let app: TestApp
@@ -56,7 +56,7 @@ async function failedWith(authId: string, reason: string) {
 
 test('the page loads nothing, is kept nowhere and sends no address on', async () => {
   const { url } = await begin()
-  const page = await open(await server.visit(url))
+  const page = await openPage(await server.visit(url))
   expect(page.status).toBe(200)
   expect(Object.fromEntries(page.headers)).toMatchObject({
     'content-type': 'text/html; charset=utf-8',
@@ -72,10 +72,10 @@ test('a person who declines is told that nothing was connected, and so is whoeve
   const { url, authId } = await begin({ agentId: 'declined' })
   const waiting = wait(authId, 60)
   const callback = await server.visit(url, { decline: true })
-  const page = await open(callback)
+  const page = await openPage(callback)
   expect(page.status).toBe(403)
   const reloaded = 'Nothing was connected</h1><p>This link was used already. Access was declined at Acme. To try again'
-  expect((await open(callback)).text).toContain(reloaded)
+  expect((await openPage(callback)).text).toContain(reloaded)
   expect(page.text).toContain('Nothing was connected')
   expect(page.text).toContain('Access was declined at Acme.')
   expect(await waiting).toMatchObject({ status: 409, body: { code: 'AUTHORIZATION_FAILED' } })
@@ -85,7 +85,7 @@ test('a person who declines is told that nothing was connected, and so is whoeve
 
 test('an error that an admin has to mend says so', async () => {
   const { state, authId } = await begin()
-  const page = await open(at({ state, error: 'unauthorized_client' }))
+  const page = await openPage(at({ state, error: 'unauthorized_client' }))
   const reason =
     "The OAuth provider 'Acme' answered with an error: unauthorized_client. An admin has to check how the client is registered there."
   expect([page.status, page.text.includes('An admin has to check how the client is registered there. To try')]).toEqual(
@@ -96,18 +96,18 @@ test('an error that an admin has to mend says so', async () => {
 
 test('of an error nothing is shown but a plain code', async () => {
   const known = await begin()
-  const page = await open(at({ state: known.state, error: 'invalid_scope', error_description: 'SECRET <b>' }))
+  const page = await openPage(at({ state: known.state, error: 'invalid_scope', error_description: 'SECRET <b>' }))
   expect([page.status, page.text.includes('SECRET')]).toEqual([409, false])
   await failedWith(known.authId, "The OAuth provider 'Acme' answered with an error: invalid_scope.")
   const strange = await begin()
-  const other = await open(at({ state: strange.state, error: '<script>alert(1)</script>' }))
+  const other = await openPage(at({ state: strange.state, error: '<script>alert(1)</script>' }))
   expect([other.status, other.text.includes('script')]).toEqual([409, false])
   await failedWith(strange.authId, "The OAuth provider 'Acme' answered with an error.")
 })
 
 test('a made-up, an expired and a used state connect nothing', async () => {
   const refuse = async (url: string, says: string) => {
-    const page = await open(url)
+    const page = await openPage(url)
     expect(page.status).toBe(403)
     expect(page.text).toContain(says)
   }
@@ -123,7 +123,7 @@ test('a made-up, an expired and a used state connect nothing', async () => {
 
   const used = await begin()
   const callback = await server.visit(used.url)
-  expect((await open(callback)).status).toBe(200)
+  expect((await openPage(callback)).status).toBe(200)
   const asked = server.tokenRequests.length
   // as somebody who reloads the page
   await refuse(callback, 'Used already</h1><p>This link was used already, and the account was connected then.')
@@ -136,9 +136,9 @@ test('a state is good for its own provider only, and is not used up by the path 
   const { url, authId } = await begin()
   const callback = await server.visit(url)
   for (const providerId of [other.providerId, 'unknown', provider.id, '%00', 'a'.repeat(300)])
-    expect((await open(callback.replace(provider.providerId, providerId))).status).toBeGreaterThanOrEqual(400)
+    expect((await openPage(callback.replace(provider.providerId, providerId))).status).toBeGreaterThanOrEqual(400)
   expect(await authorization(authId)).toMatchObject({ status: 'pending' })
-  expect((await open(callback)).status).toBe(200)
+  expect((await openPage(callback)).status).toBe(200)
 })
 
 test('a provider of the same name in another organization is another one', async () => {
@@ -147,7 +147,7 @@ test('a provider of the same name in another organization is another one', async
     organizationId: app.other.organizationId,
   })
   const asked = await authenticate(app, { provider: theirs, key: app.other.keys.admin })
-  expect((await open(await server.visit(asked.body.url))).status).toBe(200)
+  expect((await openPage(await server.visit(asked.body.url))).status).toBe(200)
   expect(await db().oAuthToken.findMany({ where: { workspaceId: app.other.workspaceId } })).toMatchObject([
     { oauthProviderId: theirs.id },
   ])
@@ -165,19 +165,19 @@ test('an incomplete address, and one that says something twice, use nothing up',
     `${callback}&code=other`,
   ]
   for (const address of [...bad, `${callback}&extra=1&extra=2`]) {
-    const page = await open(address)
+    const page = await openPage(address)
     expect([page.status, page.headers.get('content-type')]).toEqual([422, 'text/html; charset=utf-8'])
     expect(page.text).not.toContain(state)
   }
   expect(await authorization(authId)).toMatchObject({ status: 'pending' })
-  expect((await open(callback)).status).toBe(200)
+  expect((await openPage(callback)).status).toBe(200)
 })
 
 test('a HEAD does not use the state up', async () => {
   const { url } = await begin()
   const callback = await server.visit(url)
-  expect((await open(callback, { method: 'HEAD' })).status).toBeGreaterThanOrEqual(400)
-  expect((await open(callback)).status).toBe(200)
+  expect((await openPage(callback, { method: 'HEAD' })).status).toBeGreaterThanOrEqual(400)
+  expect((await openPage(callback)).status).toBe(200)
 })
 
 test('a provider may post a form instead of redirecting', async () => {
@@ -185,7 +185,7 @@ test('a provider may post a form instead of redirecting', async () => {
   const parameters = new URL(await server.visit(url)).searchParams
   const path = `${app.url}/v2/auth/callback/${provider.providerId}`
   const post = (body: string, type = 'application/x-www-form-urlencoded') =>
-    open(path, { method: 'POST', body, headers: { 'content-type': type } })
+    openPage(path, { method: 'POST', body, headers: { 'content-type': type } })
   const refused = [
     await post(''),
     await post(JSON.stringify(Object.fromEntries(parameters)), 'application/json'),
@@ -202,7 +202,7 @@ test('a form of many thousand parameters holds nobody up', async () => {
   const names = Array.from({ length: 16_000 }, (_, i) => i.toString(36))
   const path = `${app.url}/v2/auth/callback/${provider.providerId}`
   const post = (body: string) =>
-    open(path, { method: 'POST', body, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
+    openPage(path, { method: 'POST', body, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
   // of the CPU, whoever else wants it: this process is the server
   const began = process.cpuUsage()
   expect((await post(`state=made-up&code=x&${names.join('&')}`)).status).toBe(403)
@@ -214,7 +214,7 @@ test('two tabs at once with the same call-back: one is connected, the other is t
   const { url } = await begin({ agentId: 'tabs' })
   const callback = await server.visit(url)
   const asked = server.tokenRequests.length
-  const pages = await Promise.all([open(callback), open(callback), open(callback)])
+  const pages = await Promise.all([openPage(callback), openPage(callback), openPage(callback)])
   expect(pages.map(({ status }) => status).sort()).toEqual([200, 403, 403])
   expect(server.tokenRequests.length).toBe(asked + 1)
 })
@@ -223,7 +223,7 @@ test('two call-backs at once for the same account end in one token with both age
   const fresh = await oauthProvider(app, server)
   const begun = [await begin({ provider: fresh, agentId: 'one' }), await begin({ provider: fresh, agentId: 'two' })]
   const callbacks = await Promise.all(begun.map(({ url }) => server.visit(url)))
-  const pages = await Promise.all(callbacks.map((callback) => open(callback)))
+  const pages = await Promise.all(callbacks.map((callback) => openPage(callback)))
   expect(pages.map(({ status }) => status)).toEqual([200, 200])
   const kept = await db().oAuthToken.findMany({ where: { oauthProviderId: fresh.id }, include: { connections: true } })
   expect(kept).toMatchObject([{ version: 2, accountId: 'alice' }])
@@ -236,27 +236,27 @@ test('a code that has expired, was made up or used before is not accepted', asyn
   const late = await begin()
   const callback = await server.visit(late.url)
   server.expireCodes()
-  const page = await open(callback)
+  const page = await openPage(callback)
   expect([page.status, page.text]).toEqual([409, expect.stringContaining('The link was followed too late, or twice.')])
   await failedWith(late.authId, reason)
   const madeUp = await begin()
-  expect((await open(at({ state: madeUp.state, code: 'made-up' }))).status).toBe(409)
+  expect((await openPage(at({ state: madeUp.state, code: 'made-up' }))).status).toBe(409)
   await failedWith(madeUp.authId, reason)
   expect(await tokens()).toBe(before)
 
   const { url } = await begin()
   const good = await server.visit(url)
-  expect((await open(good)).status).toBe(200)
+  expect((await openPage(good)).status).toBe(200)
   const replayed = await begin()
   const code = new URL(good).searchParams.get('code')!
-  expect((await open(at({ state: replayed.state, code }))).status).toBe(409)
+  expect((await openPage(at({ state: replayed.state, code }))).status).toBe(409)
   await failedWith(replayed.authId, reason)
 })
 
 test('a code of somebody who began elsewhere is not accepted with PKCE', async () => {
   const [victim, attacker] = [await begin(), await begin()]
   const code = new URL(await server.visit(victim.url)).searchParams.get('code')!
-  expect((await open(at({ state: attacker.state, code }))).status).toBe(409)
+  expect((await openPage(at({ state: attacker.state, code }))).status).toBe(409)
   expect((await authorization(attacker.authId)).status).toBe('failed')
 })
 
@@ -271,7 +271,7 @@ test.each([
   const { url, authId } = await begin()
   const callback = await server.visit(url)
   server.next(disturbance)
-  const page = await open(callback)
+  const page = await openPage(callback)
   expect(page.status).toBe(502)
   expect(page.text).toContain('Nothing was connected')
   expect(page.text).toContain('. To try again later, begin where you were given the link.')
@@ -292,7 +292,7 @@ test.each([
   const { url, authId } = await begin()
   const callback = await server.visit(url)
   server.next({ status: 401, body: JSON.stringify({ error }) })
-  const page = await open(callback)
+  const page = await openPage(callback)
   expect([page.status, page.text]).toEqual([409, expect.stringContaining(says)])
   expect((await authorization(authId)).status).toBe('failed')
 })
@@ -301,7 +301,7 @@ test('of an error code that nobody knows only the code is told, whatever word it
   const { url, authId } = await begin()
   const callback = await server.visit(url)
   server.next({ status: 400, body: '{"error":"constructor"}' })
-  expect((await open(callback)).status).toBe(409)
+  expect((await openPage(callback)).status).toBe(409)
   await failedWith(authId, "The OAuth provider 'Acme' answered: constructor.")
 })
 
@@ -313,7 +313,7 @@ test('a slow token endpoint is waited for, also when the browser has gone away',
   browser.end()
   await slow.reached
   expect(await authorization(authId)).toMatchObject({ status: 'exchanging' })
-  const again = await open(callback)
+  const again = await openPage(callback)
   expect([again.status, again.text]).toEqual([
     403,
     expect.stringContaining(
@@ -331,13 +331,13 @@ test('what a server was finishing when it died has failed two minutes later', as
   const { url, authId } = await begin()
   const callback = await server.visit(url)
   const hung = server.next('hang')
-  const page = open(callback)
+  const page = openPage(callback)
   await hung.reached
   const { expiresAt } = await authorization(authId)
   expect(expiresAt.getTime() - Date.now()).toBeLessThan(121_000)
   await db().$executeRaw`UPDATE oauth_authorizations SET expires_at = now() WHERE id = ${authId}::uuid`
   expect((await wait(authId)).body.detail).toContain('The server stopped while it was finishing it.')
-  expect((await open(callback)).text).toContain(
+  expect((await openPage(callback)).text).toContain(
     'Nothing was connected</h1><p>This link was used already. The server stopped while it was finishing it. To try',
   )
   hung.release()
@@ -352,12 +352,12 @@ test('scopes that are not granted: the token is kept, but no agent is connected 
     status: 200,
     body: JSON.stringify({ access_token: 'at', token_type: 'Bearer', scope: 'read', expires_in: 3600 }),
   })
-  const page = await open(callback)
+  const page = await openPage(callback)
   expect([page.status, page.text]).toEqual([409, expect.stringContaining('granted only: read')])
   const says =
     'The token is kept, but no agent was connected to it. Begin again where you were given the link, and allow all that'
   // also to who reloads the page
-  for (const { text } of [page, await open(callback)]) {
+  for (const { text } of [page, await openPage(callback)]) {
     expect(text).toContain('<h1>Not everything was granted</h1>')
     expect(text).toContain(says)
   }
@@ -373,7 +373,7 @@ test('scopes that are not granted: the token is kept, but no agent is connected 
 async function consentAgain(to: TestProvider, scopes: string[], agentId?: string) {
   const { url, authId } = await begin({ provider: to, scopes, agentId })
   const callback = await server.visit(url)
-  return { authId, open: () => open(callback) }
+  return { authId, open: () => openPage(callback) }
 }
 
 test('who consents again without naming an agent is told which agents go on using the token', async () => {
@@ -452,7 +452,7 @@ test('an answer without a refresh token keeps the old one of the same account, u
     const callback = await server.visit((await begin({ provider: fresh })).url)
     const body = { access_token: 'at', token_type: 'Bearer', scope: SCOPES.join(' '), id_token: idToken }
     server.next({ status: 200, body: JSON.stringify(body) })
-    expect((await open(callback)).status).toBe(200)
+    expect((await openPage(callback)).status).toBe(200)
     return db().oAuthToken.findUniqueOrThrow({ where: { id: tokenId } })
   }
   expect(await again()).toMatchObject({ refreshable: true, version: 2, expiresAt: null })
@@ -467,15 +467,15 @@ test('a provider that is deleted meanwhile connects nothing', async () => {
   const { url } = await begin({ provider: fresh })
   const callback = await server.visit(url)
   const slow = server.next('hang')
-  const page = open(callback)
+  const page = openPage(callback)
   await slow.reached
   expect((await app.rest('DELETE', `/v2/auth/providers/${fresh.providerId}`)).status).toBe(200)
   slow.release()
   expect(await page).toMatchObject({ status: 409, text: expect.stringContaining('was deleted meanwhile') })
-  expect((await open(callback)).text).toContain('or its OAuth provider was deleted since.')
+  expect((await openPage(callback)).text).toContain('or its OAuth provider was deleted since.')
   // nobody is to have it: what the provider has just issued is revoked
   expect(await db().tokenRevocation.count()).toBe(revocations + 1)
-  expect((await open(callback)).status).toBe(403)
+  expect((await openPage(callback)).status).toBe(403)
 })
 
 test('a provider that is being deleted just when the token is stored connects nothing either', async () => {
@@ -488,11 +488,11 @@ test('a provider that is being deleted just when the token is stored connects no
       await db().$queryRaw<unknown[]>`
       SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
     ).length > 0
-  let page: ReturnType<typeof open>
+  let page: ReturnType<typeof openPage>
   const slow = server.next('hang')
   // what deleteProvider does, with a pause in it
   const deletion = async (sql: Prisma.TransactionClient) => {
-    page = open(callback)
+    page = openPage(callback)
     await slow.reached
     await sql.$queryRaw`SELECT 1 FROM oauth_providers WHERE id = ${fresh.id}::uuid FOR UPDATE`
     slow.release()
@@ -511,14 +511,14 @@ test('a key that was revoked since finishes nothing that it has begun', async ()
   const callback = await server.visit(asked.body.url)
   const { subject } = (await app.context(key)).actor
   await db().apiKey.update({ where: { id: subject }, data: { revokedAt: new Date() } })
-  expect((await open(callback)).status).toBe(403)
+  expect((await openPage(callback)).status).toBe(403)
   expect(await db().oAuthToken.count({ where: { subject } })).toBe(0)
 })
 
 test('the name of an account is shown as text', async () => {
   const { url } = await begin()
   const callback = await server.visit(url, { account: '<b>&' })
-  const page = await open(callback)
+  const page = await openPage(callback)
   expect(page.status).toBe(200)
   expect(page.text).toContain('&lt;b&gt;&amp;@example.com')
   expect(page.text).not.toContain('<b>')
@@ -528,7 +528,7 @@ test('what goes wrong here is a 500 that says nothing but the request’s id', a
   const { url, authId } = await begin()
   const callback = await server.visit(url)
   await db().$executeRaw`UPDATE oauth_authorizations SET code_verifier = 'broken' WHERE id = ${authId}::uuid`
-  const page = await open(callback)
+  const page = await openPage(callback)
   expect([page.status, page.text]).toEqual([500, expect.stringContaining(page.headers.get('x-request-id')!)])
   await failedWith(authId, 'Something went wrong on this server.')
 })

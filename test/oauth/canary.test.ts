@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
 import { type Answer, type Call, newKey, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { authenticate, LOCAL, oauthProvider, open } from './support.ts'
+import { authenticate, LOCAL, oauthProvider, openPage } from './support.ts'
 
 const AGENT = 'reader'
 
@@ -124,7 +124,7 @@ test('no secret and no token is anywhere but where it was asked for', async () =
   const comesBack = async (url: string) => {
     const back = await server.visit(url)
     canaries.add(new URL(back).searchParams.get('code')!)
-    const page = await open(back)
+    const page = await openPage(back)
     answers.push(page.text)
     return { back, page }
   }
@@ -135,7 +135,7 @@ test('no secret and no token is anywhere but where it was asked for', async () =
   const good = await started()
   const { back, page } = await comesBack(good.url)
   expect(page.status).toBe(200)
-  answers.push((await open(back)).text)
+  answers.push((await openPage(back)).text)
   expect((await rest('GET', `/v2/auth/wait/${good.auth_id}?timeout=0`, { key })).body.status).toBe('completed')
 
   // the token's life: used, refreshed, refused, refreshed in vain

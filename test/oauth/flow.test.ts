@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openToken } from '../../src/domain/oauth/tokens/token.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { authenticate, connectedToken, LOCAL, oauthProvider, open, SCOPES } from './support.ts'
+import { authenticate, connectedToken, LOCAL, oauthProvider, openPage, SCOPES } from './support.ts'
 
 let server: OAuthServer
 let app: TestApp
@@ -43,7 +43,7 @@ describe.each(['none', 'client_secret_basic', 'client_secret_post'] as const)('a
     expect(query.get('code_challenge_method')).toBe(pkce ? 'S256' : null)
     expect(query.get('redirect_uri')).toBe(`${app.url}/v2/auth/callback/${provider.providerId}`)
 
-    const page = await open(await server.visit(asked.body.url))
+    const page = await openPage(await server.visit(asked.body.url))
     expect(page.status).toBe(200)
     expect(page.text).toContain('alice@example.com')
     expect(page.text).toContain(provider.name)
@@ -113,7 +113,7 @@ test('who waits is told the moment the person is back, on this server and on ano
   const asked = await authenticate(app, { provider })
   const began = performance.now()
   const waiting = [wait(asked.body.auth_id, 60), wait(asked.body.auth_id, 60, beside)]
-  expect((await open(await server.visit(asked.body.url))).status).toBe(200)
+  expect((await openPage(await server.visit(asked.body.url))).status).toBe(200)
   for (const answer of await Promise.all(waiting)) expect(answer.body.status).toBe('completed')
   expect(performance.now() - began).toBeLessThan(20_000)
 })
@@ -122,7 +122,7 @@ test('the call-back may come to another server than the one that began', async (
   const provider = await oauthProvider(app, server)
   const asked = await authenticate(app, { provider })
   const callback = await server.visit(asked.body.url)
-  expect((await open(callback.replace(app.url, beside.url))).status).toBe(200)
+  expect((await openPage(callback.replace(app.url, beside.url))).status).toBe(200)
   expect((await wait(asked.body.auth_id)).body.status).toBe('completed')
 })
 
@@ -135,7 +135,7 @@ test('an agent that is named later is connected to the token that is there', asy
     oauth_token_id: first.tokenId,
     url: expect.any(String),
   })
-  expect((await open(await server.visit(asked.body.url))).status).toBe(200)
+  expect((await openPage(await server.visit(asked.body.url))).status).toBe(200)
   expect(await row(first.tokenId)).toMatchObject({ version: 2, connections: [{ agentId: 'late' }] })
   expect((await authenticate(app, { provider, agentId: 'late' })).body.status).toBe('completed')
 })
@@ -149,7 +149,7 @@ test('a token that has ended is renewed in its place, and its connections go on'
   })
   const asked = await authenticate(app, { provider, agentId: 'faithful' })
   expect(asked.body).toMatchObject({ status: 'token_expired', oauth_token_id: tokenId, url: expect.any(String) })
-  expect((await open(await server.visit(asked.body.url))).status).toBe(200)
+  expect((await openPage(await server.visit(asked.body.url))).status).toBe(200)
   expect(await row(tokenId)).toMatchObject({
     version: 2,
     endedAt: null,
@@ -171,7 +171,7 @@ test('a token that lacks scopes is asked for with those it has, and keeps its pl
   const asked = await authenticate(app, { provider, agentId: 'writer', scopes: ['write'] })
   expect(asked.body).toMatchObject({ status: 'pending', oauth_token_id: null })
   expect(new URL(asked.body.url).searchParams.get('scope')!.split(' ').sort()).toEqual(['openid', 'read', 'write'])
-  expect((await open(await server.visit(asked.body.url))).status).toBe(200)
+  expect((await openPage(await server.visit(asked.body.url))).status).toBe(200)
   const token = await row(tokenId)
   expect([...token.scopes].sort()).toEqual(['openid', 'read', 'write'])
   expect(token.connections.map(({ agentId }) => agentId).sort()).toEqual(['reader', 'writer'])
@@ -232,7 +232,7 @@ test('an admin gets a token for somebody else, who alone sees it', async () => {
   const provider = await oauthProvider(app, server)
   const userId = await subjectOf(app.keys.viewer)
   const asked = await authenticate(app, { provider, key: app.keys.admin, userId, agentId: 'theirs' })
-  const page = await open(await server.visit(asked.body.url))
+  const page = await openPage(await server.visit(asked.body.url))
   expect([page.status, page.text]).toEqual([200, expect.stringContaining('the API key “test ')])
   for (const key of [app.keys.admin, app.keys.viewer])
     expect((await wait(asked.body.auth_id, 0, app, key)).body.status).toBe('completed')
@@ -249,12 +249,12 @@ test('an admin gets a token for somebody else, who alone sees it', async () => {
 test('a user whom only the issuer of JWTs knows is shown as they are called there', async () => {
   const provider = await oauthProvider(app, server)
   const asked = await authenticate(app, { provider, key: app.keys.admin, userId: 'ann@<b>corp' })
-  const page = await open(await server.visit(asked.body.url))
+  const page = await openPage(await server.visit(asked.body.url))
   expect(page.text).toContain('the user “ann@&lt;b&gt;corp”')
   // a key of another organization has no name here
   const theirs = await subjectOf(app.other.keys.admin)
   const next = await authenticate(app, { provider, key: app.keys.admin, userId: theirs })
-  expect((await open(await server.visit(next.body.url))).text).toContain(`the user “${theirs}”`)
+  expect((await openPage(await server.visit(next.body.url))).text).toContain(`the user “${theirs}”`)
 })
 
 test('what the provider publishes is looked for once; its issuer is not taken over', async () => {
@@ -290,7 +290,7 @@ test('what userinfo says of somebody else is not believed', async () => {
   const idToken = `x.${Buffer.from('{"sub":"alice"}').toString('base64url')}.x`
   const body = { access_token: bobs, token_type: 'Bearer', scope: SCOPES.join(' '), id_token: idToken }
   server.next({ status: 200, body: JSON.stringify(body) })
-  expect((await open(callback)).text).toContain('The account “alice” at')
+  expect((await openPage(callback)).text).toContain('The account “alice” at')
   expect(await row(bob.tokenId)).toMatchObject({ accountId: 'bob', version: 1 })
 })
 
@@ -310,8 +310,8 @@ test('neither state nor code nor verifier is in a log, nor in the database as it
   const before = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: asked.body.auth_id } })
   expect(before.codeVerifier).toMatch(/^test\./)
   const callback = await server.visit(asked.body.url)
-  expect((await open(callback)).status).toBe(200)
-  expect((await open(callback)).status).toBe(403)
+  expect((await openPage(callback)).status).toBe(200)
+  expect((await openPage(callback)).status).toBe(403)
   const code = new URL(callback).searchParams.get('code')!
   const after = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: asked.body.auth_id } })
   expect(after).toMatchObject({

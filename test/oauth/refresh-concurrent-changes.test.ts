@@ -8,7 +8,16 @@ import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
 import { sealToken } from '../../src/domain/oauth/tokens/token.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { ask, expired, type Granted, granted, refreshes, row, SETTINGS, stored } from './agent-support.ts'
+import {
+  type ConnectedAgent,
+  connectedAgent,
+  expiredAgent,
+  requestAccessToken,
+  SETTINGS,
+  sentRefreshTokens,
+  storedContent,
+  tokenRow,
+} from './agent-support.ts'
 
 let rotating: OAuthServer
 let app: TestApp
@@ -26,7 +35,7 @@ beforeEach(() => {
 })
 
 test('a client that leaves does not cut the refresh short: what the provider gave is kept', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
   const leaves = new AbortController()
   const { agentId, key, provider } = held
@@ -39,58 +48,58 @@ test('a client that leaves does not cut the refresh short: what the provider gav
   await reached
   leaves.abort()
   expect(await left).toBe('AbortError')
-  const next = ask(app, held)
+  const next = requestAccessToken(app, held)
   release()
-  expect((await next).body.access_token).toBe((await stored(app, held)).accessToken)
-  expect(refreshes(rotating)).toHaveLength(1)
-  expect(await row(app, held)).toMatchObject({ version: 2 })
+  expect((await next).body.access_token).toBe((await storedContent(app, held)).accessToken)
+  expect(sentRefreshTokens(rotating)).toHaveLength(1)
+  expect(await tokenRow(app, held)).toMatchObject({ version: 2 })
 })
 
 test('a server that is stopped while it refreshes writes down what the provider gave before it goes', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   const stopping = await testApp({ beside: app, settings: SETTINGS })
   const { reached, release } = rotating.next('hang')
-  const asked = ask(stopping, held)
+  const asked = requestAccessToken(stopping, held)
   await reached
   const closed = stopping.close()
   release()
   expect((await asked).status).toBe(200)
   await closed
-  expect(await row(app, held)).toMatchObject({ version: 2, refreshId: null, endedAt: null })
-  expect((await ask(app, held)).body.access_token).toBe((await stored(app, held)).accessToken)
-  expect(refreshes(rotating)).toHaveLength(1)
+  expect(await tokenRow(app, held)).toMatchObject({ version: 2, refreshId: null, endedAt: null })
+  expect((await requestAccessToken(app, held)).body.access_token).toBe((await storedContent(app, held)).accessToken)
+  expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('a server that is about to stop begins no refresh; another one does', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   const stopping = await testApp({ beside: app, settings: SETTINGS })
   await stopping.app.core.inFlight.close(0)
-  expect(await ask(stopping, held)).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } })
-  expect(refreshes(rotating)).toEqual([])
-  expect((await ask(app, held)).status).toBe(200)
+  expect(await requestAccessToken(stopping, held)).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } })
+  expect(sentRefreshTokens(rotating)).toEqual([])
+  expect((await requestAccessToken(app, held)).status).toBe(200)
   await stopping.close()
 })
 
 test('a database that fails at that very moment does not lose what the provider gave', async () => {
   const { db } = app.app.core
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   await db.$executeRaw`
     CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$`
   await db.$executeRaw`
     CREATE TRIGGER refuse BEFORE UPDATE ON oauth_tokens FOR EACH ROW WHEN (NEW.version > OLD.version) EXECUTE FUNCTION refuse()`
-  const asked = ask(app, held)
+  const asked = requestAccessToken(app, held)
   await expect.poll(() => lines.filter((line) => line.includes('could not be written down'))).toHaveLength(1)
   await db.$executeRaw`DROP TRIGGER refuse ON oauth_tokens`
-  expect((await asked).body.access_token).toBe((await stored(app, held)).accessToken)
-  expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+  expect((await asked).body.access_token).toBe((await storedContent(app, held)).accessToken)
+  expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
 })
 
 test.each([null, false])(
   'a server that has not heard from the provider in time does not take itself for dead (rotates: %s)',
   async (rotates) => {
-    const held = await expired(app, rotating, { row: { rotates } })
+    const held = await expiredAgent(app, rotating, { row: { rotates } })
     const { reached, release } = rotating.next('hang')
-    const first = ask(app, held)
+    const first = requestAccessToken(app, held)
     await reached
     await app.app.core.db.$executeRaw`
       UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${held.tokenId}::uuid`
@@ -99,18 +108,18 @@ test.each([null, false])(
       looked()
       release()
     })
-    const next = await ask(app, held)
+    const next = await requestAccessToken(app, held)
     expect([(await first).body.access_token, next.body.access_token]).toEqual(
-      Array(2).fill((await stored(app, held)).accessToken),
+      Array(2).fill((await storedContent(app, held)).accessToken),
     )
-    expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+    expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
   },
 )
 
 test('a token that is deleted while it is refreshed stays deleted, and what the provider gave is revoked', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
-  const asked = ask(app, held)
+  const asked = requestAccessToken(app, held)
   await reached
   await app.app.core.db.oAuthToken.delete({ where: { id: held.tokenId } })
   const before = await app.app.core.db.tokenRevocation.count()
@@ -131,7 +140,7 @@ test('a token that is deleted while it is refreshed stays deleted, and what the 
 })
 
 describe('before the provider is asked', () => {
-  const begin = ({ tokenId }: Granted, of = app) => beginRefresh(of.app.core, { id: tokenId, version: 1 })
+  const begin = ({ tokenId }: ConnectedAgent, of = app) => beginRefresh(of.app.core, { id: tokenId, version: 1 })
   const blocked = async () =>
     (
       await app.app.core.db.$queryRaw<unknown[]>`
@@ -139,7 +148,7 @@ describe('before the provider is asked', () => {
     ).length > 0
 
   test('a server that is stopped just then waits for what it has begun', async () => {
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     const stopping = await testApp({ beside: app, settings: SETTINGS })
     let closing: Promise<void> | undefined
     await app.app.core.db.$transaction(async (sql) => {
@@ -149,13 +158,13 @@ describe('before the provider is asked', () => {
       closing = stopping.app.core.inFlight.close(6000)
     })
     await closing
-    expect(await row(app, held)).toMatchObject({ version: 2, refreshId: null })
+    expect(await tokenRow(app, held)).toMatchObject({ version: 2, refreshId: null })
     await stopping.close()
   })
 
   test('a database that is away just then loses nothing: the lease that nobody has heard of is given back', async () => {
     const { database } = app.app
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     // cuts the connection when the lease is written, before its answer is read
     const taken: pg.PoolClient[] = []
     const last = (client: pg.PoolClient) => void taken.push(client)
@@ -166,19 +175,19 @@ describe('before the provider is asked', () => {
       const { stream } = (taken.at(-1) as unknown as { connection: { stream: Socket } }).connection
       stream.pause()
       void expect
-        .poll(async () => (await row(app, held)).refreshId)
+        .poll(async () => (await tokenRow(app, held)).refreshId)
         .not.toBeNull()
         .then(() => stream.destroy())
     })
     await expect(begin(held)).rejects.toThrow()
     database.pool.off('acquire', last)
-    await expect.poll(async () => (await row(app, held)).refreshId).toBeNull()
-    expect(refreshes(rotating)).toEqual([])
-    expect((await ask(app, held)).status).toBe(200)
+    await expect.poll(async () => (await tokenRow(app, held)).refreshId).toBeNull()
+    expect(sentRefreshTokens(rotating)).toEqual([])
+    expect((await requestAccessToken(app, held)).status).toBe(200)
   })
 
   test('a server that took too long to get ready does not ask: its lease could run out meanwhile', async () => {
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     const { core } = app.app
     const now = performance.now.bind(performance)
     await core.db.$transaction(async (sql) => {
@@ -189,8 +198,8 @@ describe('before the provider is asked', () => {
     })
     await core.inFlight.of(held.tokenId)
     vi.restoreAllMocks()
-    expect(refreshes(rotating)).toEqual([])
-    expect(await row(app, held)).toMatchObject({ endedAt: null, refreshId: null, refreshFailures: 1 })
+    expect(sentRefreshTokens(rotating)).toEqual([])
+    expect(await tokenRow(app, held)).toMatchObject({ endedAt: null, refreshId: null, refreshFailures: 1 })
   })
 })
 
@@ -200,11 +209,11 @@ test.each([
 ])(
   'who authenticates again while it is refreshed keeps the new grant, whatever the old one still %s',
   async (_what, refused) => {
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     const { reached, release } = rotating.next('hang')
-    const asked = ask(app, held)
+    const asked = requestAccessToken(app, held)
     await reached
-    const renewed = await granted(app, rotating, { provider: held.provider, subject: 'bob' })
+    const renewed = await connectedAgent(app, rotating, { provider: held.provider, subject: 'bob' })
     const { core } = app.app
     await core.db.oAuthToken.update({
       where: { id: held.tokenId },
@@ -224,25 +233,25 @@ test.each([
     }
     release()
     expect((await asked).body.access_token).toBe(renewed.content.accessToken)
-    expect(await stored(app, held)).toEqual(renewed.content)
-    expect(await row(app, held)).toMatchObject({ version: 2, endedAt: null })
+    expect(await storedContent(app, held)).toEqual(renewed.content)
+    expect(await tokenRow(app, held)).toMatchObject({ version: 2, endedAt: null })
     expect(rotating.tokenRequests.find((one) => one.refreshToken === refreshToken)?.status).toBe(refused ? 400 : 200)
   },
 )
 
 test('who is unlinked, or loses its key, while it waits gets nothing', async () => {
   const { core } = app.app
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   const first = rotating.next('hang')
-  const unlinked = ask(app, held)
+  const unlinked = requestAccessToken(app, held)
   await first.reached
   await core.db.agentConnection.delete({ where: { id: held.connectionId } })
   first.release()
   expect((await unlinked).body.code).toBe('CONNECTION_REQUIRED')
 
-  const other = await expired(app, rotating)
+  const other = await expiredAgent(app, rotating)
   const second = rotating.next('hang')
-  const revoked = ask(app, other)
+  const revoked = requestAccessToken(app, other)
   await second.reached
   await core.db.apiKey.updateMany({ where: { agentId: other.agentId }, data: { revokedAt: new Date() } })
   second.release()
@@ -250,20 +259,20 @@ test('who is unlinked, or loses its key, while it waits gets nothing', async () 
 })
 
 test('who waits for one person’s token never gets another’s that comes in its place', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
-  const asked = ask(app, held)
+  const asked = requestAccessToken(app, held)
   await reached
-  await granted(app, rotating, { provider: held.provider, agent: held, subject: 'bob' })
+  await connectedAgent(app, rotating, { provider: held.provider, agent: held, subject: 'bob' })
   await app.app.core.db.agentConnection.delete({ where: { id: held.connectionId } })
   release()
   expect((await asked).body.code).toBe('CONNECTION_REQUIRED')
 })
 
 test('no token is in any line of the log, whatever went wrong', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   rotating.next('500')
-  await ask(app, held)
+  await requestAccessToken(app, held)
   const text = lines.join('')
   expect(text).toContain('a token could not be refreshed')
   expect(text).not.toContain(held.content.accessToken)

@@ -3,7 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { type RunningServer, startServer } from '../support/process.ts'
-import { expired, type Granted, refreshes, row, SETTINGS, stored } from './agent-support.ts'
+import {
+  type ConnectedAgent,
+  expiredAgent,
+  SETTINGS,
+  sentRefreshTokens,
+  storedContent,
+  tokenRow,
+} from './agent-support.ts'
 
 let rotating: OAuthServer
 let app: TestApp
@@ -22,7 +29,7 @@ afterAll(async () => {
   await rotating.close()
 })
 
-async function askAt({ url }: RunningServer, held: Granted, signal?: AbortSignal): Promise<Answer['body']> {
+async function askAt({ url }: RunningServer, held: ConnectedAgent, signal?: AbortSignal): Promise<Answer['body']> {
   const path = `/v2/auth/agents/${held.agentId}/providers/${held.provider.providerId}/access-token`
   const headers = { 'x-api-key': held.key, 'content-type': 'application/json' }
   return (await fetch(url + path, { method: 'POST', headers, body: '{"scopes":["read"]}', signal })).json()
@@ -35,7 +42,7 @@ const listens = ({ url }: RunningServer) =>
   )
 
 test('of one that was killed nothing is left behind: once its time is up the other one says what has to be done', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
   const lost = askAt(killed, held).catch(() => 'lost')
   await reached
@@ -51,11 +58,11 @@ test('of one that was killed nothing is left behind: once its time is up the oth
     detail: expect.stringContaining('authenticate again'),
   })
   expect((await askAt(other, held)).code).toBe('TOKEN_EXPIRED')
-  expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+  expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
 })
 
 test('one that is told to stop first writes down what the provider gives it, though nobody waits for it any more', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
   const leaves = new AbortController()
   const left = askAt(other, held, leaves.signal)
@@ -66,6 +73,6 @@ test('one that is told to stop first writes down what the provider gives it, tho
   await expect.poll(() => listens(other)).toBe(false)
   release()
   expect(await other.ended).toMatchObject({ code: 0, signal: null })
-  expect(await row(app, held)).toMatchObject({ version: 2, endedAt: null, refreshId: null })
-  expect((await stored(app, held)).refreshToken).not.toBe(held.content.refreshToken)
+  expect(await tokenRow(app, held)).toMatchObject({ version: 2, endedAt: null, refreshId: null })
+  expect((await storedContent(app, held)).refreshToken).not.toBe(held.content.refreshToken)
 })

@@ -5,7 +5,17 @@ import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
 import { refreshExpiring } from '../../src/domain/oauth/tokens/refresh-expiring.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { ask, expired, type Granted, granted, later, refreshes, row, SETTINGS, stored } from './agent-support.ts'
+import {
+  type ConnectedAgent,
+  connectedAgent,
+  expiredAgent,
+  makeDueForRefresh,
+  requestAccessToken,
+  SETTINGS,
+  sentRefreshTokens,
+  storedContent,
+  tokenRow,
+} from './agent-support.ts'
 
 let rotating: OAuthServer
 let plain: OAuthServer
@@ -26,105 +36,105 @@ beforeEach(() => {
 })
 
 /** 25 on each server. */
-const fifty = (held: Granted): Promise<Answer[]> =>
-  Promise.all(Array.from({ length: 50 }, (_, i) => ask(apps[i % 2]!, held)))
+const fifty = (held: ConnectedAgent): Promise<Answer[]> =>
+  Promise.all(Array.from({ length: 50 }, (_, i) => requestAccessToken(apps[i % 2]!, held)))
 const kinds = (answers: Answer[]) => [...new Set(answers.map(({ status, body }) => `${status} ${body.code ?? 'ok'}`))]
 const given = (answers: Answer[]) => [...new Set(answers.map(({ body }) => body.access_token))]
 
 test('with rotation: one refresh, and all fifty get the same new token', async () => {
-  const held = await expired(apps[0], rotating)
+  const held = await expiredAgent(apps[0], rotating)
   const answers = await fifty(held)
   expect(kinds(answers)).toEqual(['200 ok'])
-  expect(given(answers)).toEqual([(await stored(apps[0], held)).accessToken])
-  expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+  expect(given(answers)).toEqual([(await storedContent(apps[0], held)).accessToken])
+  expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
   expect(await rotating.isActive(answers[0]!.body.access_token)).toBe(true)
 })
 
 test('without rotation: one refresh, and all fifty get the same new token', async () => {
-  const held = await expired(apps[0], plain)
+  const held = await expiredAgent(apps[0], plain)
   const answers = await fifty(held)
-  expect([kinds(answers), given(answers).length, refreshes(plain).length]).toEqual([['200 ok'], 1, 1])
+  expect([kinds(answers), given(answers).length, sentRefreshTokens(plain).length]).toEqual([['200 ok'], 1, 1])
 })
 
 test('time after time, no refresh token is seen twice', async () => {
-  const held = await expired(apps[0], rotating)
+  const held = await expiredAgent(apps[0], rotating)
   for (let time = 1; time <= 4; time++) {
     const answers = await fifty(held)
-    expect([kinds(answers), given(answers).length, refreshes(rotating).length]).toEqual([['200 ok'], 1, time])
-    await later(apps[0], held)
+    expect([kinds(answers), given(answers).length, sentRefreshTokens(rotating).length]).toEqual([['200 ok'], 1, time])
+    await makeDueForRefresh(apps[0], held)
   }
-  expect(new Set(refreshes(rotating)).size).toBe(4)
+  expect(new Set(sentRefreshTokens(rotating)).size).toBe(4)
 })
 
 test('all fifty share the failure of one try', async () => {
-  const held = await expired(apps[0], rotating, { row: { refreshFailures: 5 } })
+  const held = await expiredAgent(apps[0], rotating, { row: { refreshFailures: 5 } })
   rotating.next('500', 50)
   expect(kinds(await fifty(held))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
-  expect(refreshes(rotating)).toHaveLength(1)
+  expect(sentRefreshTokens(rotating)).toHaveLength(1)
   rotating.tokenRequests.length = 0
   // nothing of the fifty is left to come
-  await later(apps[0], held)
+  await makeDueForRefresh(apps[0], held)
   await Promise.all(Array.from({ length: 49 }, () => fetch(rotating.tokenUrl, { method: 'POST' })))
   expect(kinds(await fifty(held))).toEqual(['200 ok'])
-  expect(refreshes(rotating)).toHaveLength(1)
+  expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('all fifty hear that it has expired for good when the provider takes it no more', async () => {
-  const held = await expired(apps[0], rotating)
+  const held = await expiredAgent(apps[0], rotating)
   rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
   expect(kinds(await fifty(held))).toEqual(['409 TOKEN_EXPIRED'])
-  expect(refreshes(rotating)).toHaveLength(1)
+  expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('the other server’s agents wait for the one that refreshes, and hear of it at once', async () => {
-  const held = await expired(apps[0], rotating)
+  const held = await expiredAgent(apps[0], rotating)
   const { reached, release } = rotating.next('hang')
-  const first = ask(apps[0], held)
+  const first = requestAccessToken(apps[0], held)
   await reached
-  const others = Array.from({ length: 10 }, () => ask(apps[1], held))
+  const others = Array.from({ length: 10 }, () => requestAccessToken(apps[1], held))
   release()
   expect(given(await Promise.all([first, ...others]))).toHaveLength(1)
-  expect(refreshes(rotating)).toHaveLength(1)
+  expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('of fifty one takes over from a server that died, where refresh tokens stay as they are', async () => {
-  const held = await expired(apps[0], plain, {
+  const held = await expiredAgent(apps[0], plain, {
     row: { rotates: false, refreshId: randomUUID(), refreshUntil: new Date(Date.now() - 1000) },
   })
   const answers = await fifty(held)
-  expect([kinds(answers), given(answers).length, refreshes(plain).length]).toEqual([['200 ok'], 1, 1])
+  expect([kinds(answers), given(answers).length, sentRefreshTokens(plain).length]).toEqual([['200 ok'], 1, 1])
 })
 
 test('a server that read the token before the other one refreshed it does not do it again', async () => {
-  const held = await expired(apps[0], rotating)
-  expect((await ask(apps[0], held)).status).toBe(200)
+  const held = await expiredAgent(apps[0], rotating)
+  expect((await requestAccessToken(apps[0], held)).status).toBe(200)
   const { core } = apps[1].app
   await beginRefresh(core, { id: held.tokenId, version: 1 })
   await core.inFlight.of(held.tokenId)
-  expect(refreshes(rotating)).toHaveLength(1)
+  expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('nor when the other one has tried in vain meanwhile: it waits as long', async () => {
-  const held = await expired(apps[0], rotating, { row: { refreshFailures: 5 } })
+  const held = await expiredAgent(apps[0], rotating, { row: { refreshFailures: 5 } })
   rotating.next('500')
-  expect((await ask(apps[0], held)).status).toBe(502)
+  expect((await requestAccessToken(apps[0], held)).status).toBe(502)
   const { core } = apps[1].app
   await beginRefresh(core, { id: held.tokenId, version: 1 })
   await core.inFlight.of(held.tokenId)
-  expect(refreshes(rotating)).toHaveLength(1)
+  expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('both servers’ jobs at once refresh each token once before it expires', async () => {
   const { db } = apps[0].app.core
   // what the tests before have left
   await db.oAuthToken.deleteMany()
-  const held = await Promise.all(Array.from({ length: 8 }, () => granted(apps[0], rotating)))
+  const held = await Promise.all(Array.from({ length: 8 }, () => connectedAgent(apps[0], rotating)))
   await db.$executeRaw`
     UPDATE oauth_tokens SET used_at = now(), updated_at = now() - interval '1 hour', expires_at = now() + interval '2 minutes'
     WHERE id = ANY(${held.map(({ tokenId }) => tokenId)}::uuid[])`
   rotating.tokenRequests.length = 0
   const round = (app: TestApp) => refreshExpiring(app.app.core, new AbortController().signal)
   await Promise.all([...apps, ...apps].map(round))
-  expect(refreshes(rotating).sort()).toEqual(held.map(({ content }) => content.refreshToken).sort())
-  for (const one of held) expect(await row(apps[0], one)).toMatchObject({ version: 2, rotates: true })
+  expect(sentRefreshTokens(rotating).sort()).toEqual(held.map(({ content }) => content.refreshToken).sort())
+  for (const one of held) expect(await tokenRow(apps[0], one)).toMatchObject({ version: 2, rotates: true })
 })

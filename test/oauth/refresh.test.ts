@@ -10,7 +10,17 @@ import { tokenStatusMessage } from '../../src/domain/oauth/tokens/token.ts'
 import { readSnapshot } from '../../src/domain/oauth/tokens/token-snapshot.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { ask, expired, granted, later, newAgent, refreshes, row, SETTINGS, stored } from './agent-support.ts'
+import {
+  connectedAgent,
+  expiredAgent,
+  makeDueForRefresh,
+  newAgent,
+  requestAccessToken,
+  SETTINGS,
+  sentRefreshTokens,
+  storedContent,
+  tokenRow,
+} from './agent-support.ts'
 import { authenticate, connectedToken } from './support.ts'
 
 let rotating: OAuthServer
@@ -40,58 +50,58 @@ const endings = async () =>
   (await app.app.core.db.event.findMany({ where: { type: 'oauth_token.expired' } })).map(({ subjectId }) => subjectId)
 
 test('an agent that asks with an expired access token gets a new one, and the new refresh token is kept', async () => {
-  const held = await expired(app, rotating)
-  const answer = await ask(app, held)
+  const held = await expiredAgent(app, rotating)
+  const answer = await requestAccessToken(app, held)
   expect(answer).toMatchObject({ status: 200, body: { token_type: 'bearer', scopes: ['openid', 'read'] } })
   expect(answer.body.access_token).not.toBe(held.content.accessToken)
   expect(Date.parse(answer.body.expires_at)).toBeGreaterThan(Date.now() + 3_500_000)
   expect(await rotating.isActive(answer.body.access_token)).toBe(true)
-  const now = await stored(app, held)
+  const now = await storedContent(app, held)
   expect(now.refreshToken).not.toBe(held.content.refreshToken)
-  expect(await row(app, held)).toMatchObject({ version: 2, rotates: true, refreshId: null, refreshUntil: null })
-  expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+  expect(await tokenRow(app, held)).toMatchObject({ version: 2, rotates: true, refreshId: null, refreshUntil: null })
+  expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
   // and again
-  await later(app, held)
-  expect((await ask(app, held)).status).toBe(200)
-  expect(refreshes(rotating)).toEqual([held.content.refreshToken, now.refreshToken])
+  await makeDueForRefresh(app, held)
+  expect((await requestAccessToken(app, held)).status).toBe(200)
+  expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken, now.refreshToken])
 })
 
 test('a provider that leaves refresh tokens as they are is asked with the same one again', async () => {
-  const held = await expired(app, plain)
-  expect((await ask(app, held)).status).toBe(200)
-  await later(app, held)
-  expect((await ask(app, held)).status).toBe(200)
-  expect(refreshes(plain)).toEqual([held.content.refreshToken, held.content.refreshToken])
-  expect(await row(app, held)).toMatchObject({ version: 3, rotates: false })
+  const held = await expiredAgent(app, plain)
+  expect((await requestAccessToken(app, held)).status).toBe(200)
+  await makeDueForRefresh(app, held)
+  expect((await requestAccessToken(app, held)).status).toBe(200)
+  expect(sentRefreshTokens(plain)).toEqual([held.content.refreshToken, held.content.refreshToken])
+  expect(await tokenRow(app, held)).toMatchObject({ version: 3, rotates: false })
 })
 
 test('a provider that has rotated once is one that does, also when it leaves a refresh token as it is for once', async () => {
-  const held = await expired(app, rotating, { row: { rotates: true } })
+  const held = await expiredAgent(app, rotating, { row: { rotates: true } })
   rotating.next({ status: 200, body: '{"access_token":"next","token_type":"Bearer","expires_in":600}' })
-  expect((await ask(app, held)).body.access_token).toBe('next')
-  expect(await row(app, held)).toMatchObject({ version: 2, rotates: true })
-  expect((await stored(app, held)).refreshToken).toBe(held.content.refreshToken)
+  expect((await requestAccessToken(app, held)).body.access_token).toBe('next')
+  expect(await tokenRow(app, held)).toMatchObject({ version: 2, rotates: true })
+  expect((await storedContent(app, held)).refreshToken).toBe(held.content.refreshToken)
 })
 
 test('twenty who ask while the provider takes its time share its one answer', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
-  const asked = many(20, () => ask(app, held))
+  const asked = many(20, () => requestAccessToken(app, held))
   await reached
   release()
   const answers = await asked
   expect(kinds(answers)).toEqual(['200 ok'])
   expect(new Set(answers.map(({ body }) => body.access_token)).size).toBe(1)
-  expect(refreshes(rotating)).toHaveLength(1)
+  expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('an access token that has expired by the time it comes is refreshed again for whoever asks next', async () => {
-  const held = await expired(app, plain)
+  const held = await expiredAgent(app, plain)
   plain.next({ status: 200, body: '{"access_token":"over","token_type":"Bearer","expires_in":-5}' })
-  expect((await ask(app, held)).status).toBe(200)
-  const answer = await ask(app, held)
+  expect((await requestAccessToken(app, held)).status).toBe(200)
+  const answer = await requestAccessToken(app, held)
   expect([answer.status, await plain.isActive(answer.body.access_token)]).toEqual([200, true])
-  expect(refreshes(plain)).toHaveLength(2)
+  expect(sentRefreshTokens(plain)).toHaveLength(2)
 })
 
 describe('an access token that is still good', () => {
@@ -102,28 +112,35 @@ describe('an access token that is still good', () => {
       .$executeRaw`UPDATE oauth_tokens SET updated_at = now() - interval '1 hour' WHERE id = ${tokenId}::uuid`
 
   test('for less than a minute is refreshed before it is handed out', async () => {
-    const held = await granted(app, rotating, { row: soon() })
+    const held = await connectedAgent(app, rotating, { row: soon() })
     await aged(held.tokenId)
-    expect((await ask(app, held)).body.access_token).not.toBe(held.content.accessToken)
+    expect((await requestAccessToken(app, held)).body.access_token).not.toBe(held.content.accessToken)
   })
 
   test('is handed out all the same when the provider fails', async () => {
     // so often before that its back-off is not over when it is asked for again
-    const held = await granted(app, rotating, { row: { ...soon(), refreshFailures: 5 } })
+    const held = await connectedAgent(app, rotating, { row: { ...soon(), refreshFailures: 5 } })
     await aged(held.tokenId)
     rotating.next('500')
-    expect(await ask(app, held)).toMatchObject({ status: 200, body: { access_token: held.content.accessToken } })
+    expect(await requestAccessToken(app, held)).toMatchObject({
+      status: 200,
+      body: { access_token: held.content.accessToken },
+    })
     // and while the back-off lasts nobody asks the provider
-    expect((await ask(app, held)).status).toBe(200)
-    expect(refreshes(rotating)).toHaveLength(1)
+    expect((await requestAccessToken(app, held)).status).toBe(200)
+    expect(sentRefreshTokens(rotating)).toHaveLength(1)
   })
 
   test('is not refreshed at each call because all of the provider’s are short-lived', async () => {
     const short = await startOAuthServer({ accessTokenSeconds: 40 })
-    const held = await expired(app, short)
-    const answers = [await ask(app, held), await ask(app, held), await ask(app, held)]
+    const held = await expiredAgent(app, short)
+    const answers = [
+      await requestAccessToken(app, held),
+      await requestAccessToken(app, held),
+      await requestAccessToken(app, held),
+    ]
     expect(new Set(answers.map(({ body }) => body.access_token)).size).toBe(1)
-    expect(refreshes(short)).toHaveLength(1)
+    expect(sentRefreshTokens(short)).toHaveLength(1)
     await short.close()
   })
 })
@@ -142,108 +159,108 @@ describe('when the provider fails', () => {
       'An admin has to check the provider’s client_id and client_secret',
     ],
   ])('by answering %s, all who wait are told so after one try, and it works again later', async (_name, what, why) => {
-    const held = await expired(app, rotating, failedBefore)
+    const held = await expiredAgent(app, rotating, failedBefore)
     rotating.next(what)
     lines.length = 0
-    const answers = await many(8, () => ask(app, held))
+    const answers = await many(8, () => requestAccessToken(app, held))
     expect(kinds(answers)).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
     for (const { body } of answers) for (const said of [held.provider.name, why]) expect(body.detail).toContain(said)
-    expect(refreshes(rotating)).toHaveLength(1)
+    expect(sentRefreshTokens(rotating)).toHaveLength(1)
     expect(lines.filter((line) => line.includes(why))).toHaveLength(1)
-    const after = await row(app, held)
+    const after = await tokenRow(app, held)
     expect(after).toMatchObject({ endedAt: null, refreshFailures: 6, refreshId: null })
     expect(tokenStatusMessage(after, new Date())).toContain(why)
-    await later(app, held)
-    expect((await ask(app, held)).status).toBe(200)
-    expect(await row(app, held)).toMatchObject({ refreshFailures: 0, refreshAfter: null, refreshError: null })
+    await makeDueForRefresh(app, held)
+    expect((await requestAccessToken(app, held)).status).toBe(200)
+    expect(await tokenRow(app, held)).toMatchObject({ refreshFailures: 0, refreshAfter: null, refreshError: null })
   })
 
   test('by not being there, nothing was sent, and nothing is lost', async () => {
     const gone = await startOAuthServer()
-    const held = await expired(app, gone, failedBefore)
+    const held = await expiredAgent(app, gone, failedBefore)
     await gone.close()
-    expect(kinds(await many(8, () => ask(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
-    expect(await row(app, held)).toMatchObject({ endedAt: null, refreshFailures: 6 })
+    expect(kinds(await many(8, () => requestAccessToken(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    expect(await tokenRow(app, held)).toMatchObject({ endedAt: null, refreshFailures: 6 })
   })
 
   test('who has waited for a try in vain is told so, though its back-off is over by then', async () => {
     const { core } = app.app
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     const seen = await readSnapshot(core, held.tokenId)
     rotating.next('500')
-    expect((await ask(app, held)).status).toBe(502)
-    await later(app, held)
+    expect((await requestAccessToken(app, held)).status).toBe(502)
+    await makeDueForRefresh(app, held)
     expect(await refreshToken(core, seen!, 5)).toEqual({ kind: 'failed', why: 'answered 500' })
-    expect(refreshes(rotating)).toHaveLength(1)
+    expect(sentRefreshTokens(rotating)).toHaveLength(1)
   })
 
   test('again and again, it is asked less and less often, but every five minutes at least', async () => {
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     const pauses: number[] = []
     for (const failures of [0, 1, 5, 8, 30]) {
       await app.app.core.db.oAuthToken.update({ where: { id: held.tokenId }, data: { refreshFailures: failures } })
-      await later(app, held)
+      await makeDueForRefresh(app, held)
       rotating.next('500')
       const before = Date.now()
-      expect((await ask(app, held)).status).toBe(502)
+      expect((await requestAccessToken(app, held)).status).toBe(502)
       // what the call itself took is in it
-      pauses.push(Math.floor(((await row(app, held)).refreshAfter!.getTime() - before) / 1000))
+      pauses.push(Math.floor(((await tokenRow(app, held)).refreshAfter!.getTime() - before) / 1000))
     }
     expect(pauses).toEqual([1, 2, 32, 256, 300])
   })
 
   test('by cutting the connection after it has rotated, the old refresh token is never sent again', async () => {
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     rotating.next('reset')
-    expect(kinds(await many(5, () => ask(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
-    await later(app, held)
-    const answer = await ask(app, held)
+    expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
+    await makeDueForRefresh(app, held)
+    const answer = await requestAccessToken(app, held)
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
       409,
       'TOKEN_EXPIRED',
       expect.stringContaining('may have been used up'),
     ])
-    expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+    expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
     expect(await endings()).toContain(held.tokenId)
   })
 
   test.each(['{"access_token":"cut off', ''])(
     'by cutting a token off (%j), it may have rotated: the old refresh token is never sent again',
     async (body) => {
-      const held = await expired(app, rotating)
+      const held = await expiredAgent(app, rotating)
       rotating.next({ status: 200, body })
-      expect(kinds(await many(5, () => ask(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
-      await later(app, held)
-      expect((await ask(app, held)).body.code).toBe('TOKEN_EXPIRED')
-      expect(refreshes(rotating)).toEqual([held.content.refreshToken])
+      expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
+      await makeDueForRefresh(app, held)
+      expect((await requestAccessToken(app, held)).body.code).toBe('TOKEN_EXPIRED')
+      expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
     },
   )
 
   test('by cutting a token off though it does not rotate, it is asked again', async () => {
-    const held = await expired(app, plain, { row: { rotates: false, refreshFailures: 5 } })
+    const held = await expiredAgent(app, plain, { row: { rotates: false, refreshFailures: 5 } })
     plain.next({ status: 200, body: '{"access_token":"cut off' })
-    expect(kinds(await many(5, () => ask(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
-    await later(app, held)
-    expect((await ask(app, held)).status).toBe(200)
+    expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    await makeDueForRefresh(app, held)
+    expect((await requestAccessToken(app, held)).status).toBe(200)
   })
 
   test('by cutting the connection though it does not rotate, it is asked again', async () => {
-    const held = await expired(app, plain, { row: { rotates: false, refreshFailures: 5 } })
+    const held = await expiredAgent(app, plain, { row: { rotates: false, refreshFailures: 5 } })
     plain.next('reset')
-    expect(kinds(await many(5, () => ask(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
-    await later(app, held)
-    expect((await ask(app, held)).status).toBe(200)
+    expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    await makeDueForRefresh(app, held)
+    expect((await requestAccessToken(app, held)).status).toBe(200)
   })
 })
 
 test('what the provider takes no more has expired for good, and the workspace’s log says so once', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   rotating.next({ status: 400, body: '{"error":"invalid_grant","error_description":"canary-description"}' })
-  const answers = await many(6, () => ask(app, held))
+  const answers = await many(6, () => requestAccessToken(app, held))
   expect(kinds(answers)).toEqual(['409 TOKEN_EXPIRED'])
   expect(answers[0]!.body.detail).toContain('authenticate again')
-  expect((await ask(app, held)).body.code).toBe('TOKEN_EXPIRED')
-  expect(refreshes(rotating)).toHaveLength(1)
+  expect((await requestAccessToken(app, held)).body.code).toBe('TOKEN_EXPIRED')
+  expect(sentRefreshTokens(rotating)).toHaveLength(1)
   expect((await endings()).filter((id) => id === held.tokenId)).toHaveLength(1)
   expect(lines.join()).not.toContain('canary-description')
 })
@@ -252,19 +269,19 @@ test('and its owner, who authenticates again, has it back: the agent gets the ne
   const agent = await newAgent(app)
   const asked = { agentId: agent.agentId, scopes: ['openid', 'read'] }
   const { tokenId, provider } = await connectedToken(app, rotating, asked)
-  await later(app, { tokenId })
+  await makeDueForRefresh(app, { tokenId })
   rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
-  expect((await ask(app, { ...agent, provider })).body.code).toBe('TOKEN_EXPIRED')
+  expect((await requestAccessToken(app, { ...agent, provider })).body.code).toBe('TOKEN_EXPIRED')
   expect((await authenticate(app, { ...asked, provider })).body).toMatchObject({ status: 'token_expired' })
   expect(await connectedToken(app, rotating, { ...asked, provider })).toMatchObject({ tokenId })
-  const answer = await ask(app, { ...agent, provider })
+  const answer = await requestAccessToken(app, { ...agent, provider })
   expect([answer.status, await rotating.isActive(answer.body.access_token)]).toEqual([200, true])
 })
 
 test('one that was used up by a refresh whose answer got lost says so', async () => {
-  const held = await expired(app, rotating, { row: { refreshFailures: 1 } })
+  const held = await expiredAgent(app, rotating, { row: { refreshFailures: 1 } })
   rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
-  expect((await ask(app, held)).body.detail).toContain('used up when a refresh last failed')
+  expect((await requestAccessToken(app, held)).body.detail).toContain('used up when a refresh last failed')
 })
 
 describe('a server that died while it refreshed', () => {
@@ -273,25 +290,25 @@ describe('a server that died while it refreshed', () => {
       refresh_until = now() - make_interval(secs => ${ago}::float8) WHERE id = ${tokenId}::uuid`
 
   test.each([true, null])('may have used the refresh token up: it is not sent again (rotates: %s)', async (rotates) => {
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     await died(held.tokenId, rotates)
-    expect(kinds(await many(5, () => ask(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
-    expect(refreshes(rotating)).toEqual([])
+    expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
+    expect(sentRefreshTokens(rotating)).toEqual([])
     expect((await endings()).filter((id) => id === held.tokenId)).toHaveLength(1)
   })
 
   test.each([true, null])('is not replaced where it may have used it up, either (rotates: %s)', async (rotates) => {
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     await died(held.tokenId, rotates)
     const { core } = app.app
     await beginRefresh(core, { id: held.tokenId, version: 1 })
     await core.inFlight.of(held.tokenId)
-    expect(refreshes(rotating)).toEqual([])
+    expect(sentRefreshTokens(rotating)).toEqual([])
   })
 
   test('has not, if it was heard of between the look and the verdict', async () => {
     const { core } = app.app
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     await died(held.tokenId, null)
     const seen = await readSnapshot(core, held.tokenId)
     for (const now of [
@@ -301,67 +318,67 @@ describe('a server that died while it refreshed', () => {
       await core.db.oAuthToken.update({ where: { id: held.tokenId }, data: now })
       expect(await endAbandonedToken(core, seen!)).toBe(false)
     }
-    expect((await row(app, held)).endedAt).toBeNull()
+    expect((await tokenRow(app, held)).endedAt).toBeNull()
   })
 
   test('is replaced by one other where refresh tokens stay as they are', async () => {
-    const held = await expired(app, plain)
+    const held = await expiredAgent(app, plain)
     await died(held.tokenId, false)
-    expect(kinds(await many(5, () => ask(app, held)))).toEqual(['200 ok'])
-    expect(refreshes(plain)).toEqual([held.content.refreshToken])
+    expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['200 ok'])
+    expect(sentRefreshTokens(plain)).toEqual([held.content.refreshToken])
   })
 
   test('and was only slow has not lost what the provider gave it', async () => {
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     const { reached, release } = rotating.next('hang')
-    const first = ask(app, held)
+    const first = requestAccessToken(app, held)
     await reached
     await app.app.core.db.$executeRaw`
       UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${held.tokenId}::uuid`
     const beside = await testApp({ beside: app, settings: SETTINGS })
-    expect((await ask(beside, held)).body.code).toBe('TOKEN_EXPIRED')
+    expect((await requestAccessToken(beside, held)).body.code).toBe('TOKEN_EXPIRED')
     release()
     await first
-    expect(await row(app, held)).toMatchObject({ version: 2, endedAt: null, endedBecause: null, refreshId: null })
-    expect((await ask(beside, held)).status).toBe(200)
+    expect(await tokenRow(app, held)).toMatchObject({ version: 2, endedAt: null, endedBecause: null, refreshId: null })
+    expect((await requestAccessToken(beside, held)).status).toBe(200)
     await beside.close()
   })
 
   test('and was only slow has not lost what it had, when the provider did not take it', async () => {
-    const held = await expired(app, rotating)
+    const held = await expiredAgent(app, rotating)
     const { core } = app.app
     const lease = await takeRefreshLease(core, { id: held.tokenId, version: 1 }, randomUUID())
     await core.db.$executeRaw`
       UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${held.tokenId}::uuid`
-    expect((await ask(app, held)).body.code).toBe('TOKEN_EXPIRED')
+    expect((await requestAccessToken(app, held)).body.code).toBe('TOKEN_EXPIRED')
     await postponeRefresh(core, lease!, 'answered 500')
-    expect(await row(app, held)).toMatchObject({ endedAt: null, endedBecause: null, refreshId: null })
-    await later(app, held)
-    expect((await ask(app, held)).status).toBe(200)
+    expect(await tokenRow(app, held)).toMatchObject({ endedAt: null, endedBecause: null, refreshId: null })
+    await makeDueForRefresh(app, held)
+    expect((await requestAccessToken(app, held)).status).toBe(200)
   })
 })
 
 test('a refresh token is never sent to another place than the one it came from', async () => {
-  const held = await expired(app, rotating)
+  const held = await expiredAgent(app, rotating)
   await app.app.core.db.oAuthProvider.update({ where: { id: held.provider.id }, data: { tokenUrl: plain.tokenUrl } })
-  const answer = await ask(app, held)
+  const answer = await requestAccessToken(app, held)
   expect([answer.body.code, answer.body.detail]).toEqual(['TOKEN_EXPIRED', expect.stringContaining('address')])
   expect([...rotating.tokenRequests, ...plain.tokenRequests].filter((one) => one.refreshToken)).toEqual([])
 })
 
 test('scopes that the provider takes back are gone, and what needs them is told so', async () => {
-  const held = await expired(app, rotating, { scopes: ['openid', 'read', 'write'] })
+  const held = await expiredAgent(app, rotating, { scopes: ['openid', 'read', 'write'] })
   rotating.next({
     status: 200,
     body: '{"access_token":"narrow","token_type":"Bearer","expires_in":600,"scope":"read"}',
   })
-  const answer = await ask(app, held, { scopes: ['read', 'write'] })
+  const answer = await requestAccessToken(app, held, { scopes: ['read', 'write'] })
   expect([answer.body.code, answer.body.detail]).toEqual([
     'CONNECTION_REQUIRED',
     expect.stringContaining('lack scopes: write.'),
   ])
-  expect(await row(app, held)).toMatchObject({ scopes: ['read', 'openid'] })
-  expect(await ask(app, held)).toMatchObject({ status: 200, body: { access_token: 'narrow' } })
+  expect(await tokenRow(app, held)).toMatchObject({ scopes: ['read', 'openid'] })
+  expect(await requestAccessToken(app, held)).toMatchObject({ status: 200, body: { access_token: 'narrow' } })
 })
 
 describe('before they expire', () => {
@@ -374,7 +391,7 @@ describe('before they expire', () => {
 
   test('tokens that agents use are refreshed, so that nobody waits; others are left alone', async () => {
     const [used, unused, idle, good, unlinked, ended] = await Promise.all(
-      Array.from({ length: 6 }, () => granted(app, rotating)),
+      Array.from({ length: 6 }, () => connectedAgent(app, rotating)),
     )
     await prepare(used!.tokenId, 200)
     await prepare(unused!.tokenId, 200, null)
@@ -386,27 +403,27 @@ describe('before they expire', () => {
     await app.app.core.db.oAuthToken.update({ where: { id: ended!.tokenId }, data: { endedAt: new Date() } })
     rotating.tokenRequests.length = 0
     await Promise.all([round(), round()])
-    expect(refreshes(rotating)).toEqual([used!.content.refreshToken])
+    expect(sentRefreshTokens(rotating)).toEqual([used!.content.refreshToken])
     await round()
-    expect(refreshes(rotating)).toHaveLength(1)
+    expect(sentRefreshTokens(rotating)).toHaveLength(1)
   })
 
   test('one that fails holds up no other, and waits for its back-off', async () => {
-    const held = await Promise.all(Array.from({ length: 6 }, () => granted(app, rotating)))
+    const held = await Promise.all(Array.from({ length: 6 }, () => connectedAgent(app, rotating)))
     for (const { tokenId } of held) await prepare(tokenId, 100)
     rotating.tokenRequests.length = 0
     rotating.next('500')
     await round()
-    expect(refreshes(rotating)).toHaveLength(6)
-    const versions = await Promise.all(held.map(async (one) => (await row(app, one)).version))
+    expect(sentRefreshTokens(rotating)).toHaveLength(6)
+    const versions = await Promise.all(held.map(async (one) => (await tokenRow(app, one)).version))
     expect(versions.sort()).toEqual([1, 2, 2, 2, 2, 2])
   })
 })
 
 test('no token is in any line of the log', async () => {
-  const held = await expired(app, rotating)
-  const first = await ask(app, held)
-  const now = await stored(app, held)
+  const held = await expiredAgent(app, rotating)
+  const first = await requestAccessToken(app, held)
+  const now = await storedContent(app, held)
   const text = lines.join('')
   expect(text).toContain('a token could not be refreshed')
   for (const secret of [held.content, now].flatMap((one) => [one.accessToken, one.refreshToken!]))

@@ -58,7 +58,7 @@ export async function oauthProvider(
   return { id, providerId, name: row.name, clientId, clientSecret }
 }
 
-export interface Asked {
+export interface AuthenticateOptions {
   provider: TestProvider
   /** default: the deployer of workspace A */
   key?: string
@@ -73,7 +73,7 @@ export interface Asked {
 export const SCOPES = ['openid', 'email', 'read']
 
 /** POST /v2/auth/authenticate. */
-export function authenticate(app: TestApp, asked: Asked): Promise<Answer> {
+export function authenticate(app: TestApp, asked: AuthenticateOptions): Promise<Answer> {
   const { provider, scopes = SCOPES, agentId, userId, forceNew } = asked
   return app.rest('POST', '/v2/auth/authenticate', {
     key: asked.key ?? app.keys.deployer,
@@ -83,12 +83,12 @@ export function authenticate(app: TestApp, asked: Asked): Promise<Answer> {
 }
 
 /** As a person's browser opens an address it was sent to. */
-export async function open(url: string, init?: RequestInit): Promise<Answer> {
+export async function openPage(url: string, init?: RequestInit): Promise<Answer> {
   const response = await fetch(url, { redirect: 'manual', ...init })
   return { status: response.status, headers: response.headers, text: await response.text(), body: undefined }
 }
 
-export interface Went {
+export interface ConnectedToken {
   authId: string
   tokenId: string
   /** null: no agent was named */
@@ -103,12 +103,12 @@ export interface Went {
 export async function connectedToken(
   app: TestApp,
   server: OAuthServer,
-  how: Partial<Asked> & { account?: string } = {},
-): Promise<Went> {
+  how: Partial<AuthenticateOptions> & { account?: string } = {},
+): Promise<ConnectedToken> {
   const provider = how.provider ?? (await oauthProvider(app, server))
   const asked = await authenticate(app, { ...how, provider })
   expect(asked).toMatchObject({ status: 200, body: { url: expect.any(String), auth_id: expect.any(String) } })
-  const page = await open(await server.visit(asked.body.url, { account: how.account }))
+  const page = await openPage(await server.visit(asked.body.url, { account: how.account }))
   expect([page.status, page.text]).toEqual([200, expect.stringContaining('Connected')])
   const { tokenId, agentId } = await app.app.core.db.oAuthAuthorization.findUniqueOrThrow({
     where: { id: asked.body.auth_id },

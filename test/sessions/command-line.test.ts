@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
 import { cli, ROOT, run } from '../support/process.ts'
-import { opened, over, signIn } from './support.ts'
+import { asPage, openSession, signIn } from './support.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -25,16 +25,16 @@ test('the command line prints an address, alone on stdout, that works once', asy
   expect(made.stdout).toBe(`${line}\n`)
   const page = await signIn(app, { code: code! })
   const headers = { 'x-tenant-id': app.sibling.workspaceId }
-  const { data } = await app.gql('{ me { role organizationWide actor { kind } } }', {}, over(page, headers))
+  const { data } = await app.gql('{ me { role organizationWide actor { kind } } }', {}, asPage(page, headers))
   expect(data.me).toEqual({ role: 'admin', organizationWide: true, actor: { kind: 'command_line' } })
-  expect((await opened(app, { code })).status).toBe(401)
+  expect((await openSession(app, { code })).status).toBe(401)
 })
 
 test('the command line lists who is signed in, and ends a session, here at once', async () => {
   const page = await signIn(app, { api_key: app.keys.deployer })
   const listed = await cli(['sessions', 'list'], env)
   expect(listed.stdout).toMatch(new RegExp(`^${page.id} +deployer +valid until \\S+ +\\S+ +api_key test`, 'm'))
-  const asked = async () => (await app.rest('GET', '/v2/deployments', over(page))).status
+  const asked = async () => (await app.rest('GET', '/v2/deployments', asPage(page))).status
   expect(await asked()).toBe(200)
   expect(await cli(['sessions', 'revoke', page.id], env)).toMatchObject({ code: 0, stdout: `Ended ${page.id}\n` })
   await expect.poll(asked).toBe(401)
@@ -45,14 +45,14 @@ test('the command line lists who is signed in, and ends a session, here at once'
     code: 0,
     stdout: expect.stringMatching(/^Ended \d+\n$/),
   })
-  await expect.poll(async () => (await app.rest('GET', '/v2/deployments', over(open))).status).toBe(401)
-  expect((await opened(app, { code: ADDRESS.exec(others.stdout)![1] })).status).toBe(401)
+  await expect.poll(async () => (await app.rest('GET', '/v2/deployments', asPage(open))).status).toBe(401)
+  expect((await openSession(app, { code: ADDRESS.exec(others.stdout)![1] })).status).toBe(401)
 })
 
 test('for one workspace it opens no other one', async () => {
   const made = await cli(['dashboard', '--workspace', app.tenant.workspaceId], env)
   const page = await signIn(app, { code: ADDRESS.exec(made.stdout)![1]! })
-  const asked = (tenant: string) => app.rest('GET', '/v2/deployments', over(page, { 'x-tenant-id': tenant }))
+  const asked = (tenant: string) => app.rest('GET', '/v2/deployments', asPage(page, { 'x-tenant-id': tenant }))
   expect((await asked(app.tenant.workspaceId)).status).toBe(200)
   expect((await asked(app.sibling.workspaceId)).status).toBe(403)
 })
@@ -62,7 +62,7 @@ test('what it does is the command line’s: the key that it makes and the sessio
   const page = await signIn(app, { code: ADDRESS.exec(made.stdout)![1]! })
   const mutation =
     'mutation { createApiKey(input: { name: "ci", role: viewer }) { ... on CreateApiKeySuccess { apiKey { id createdBy } } } }'
-  const { data } = await app.gql(mutation, {}, over(page))
+  const { data } = await app.gql(mutation, {}, asPage(page))
   expect(data.createApiKey.apiKey.createdBy).toBe('command_line')
   const events = await app.app.core.db.event.findMany({
     where: { subjectId: { in: [data.createApiKey.apiKey.id, page.id] } },
@@ -95,7 +95,7 @@ test.skipIf(spawnSync('script', ['--version']).error)('a server on a terminal pr
   })
   await vi.waitFor(() => expect(shown).toContain('prints another address'), 30_000)
   const code = /sign-in#code=([\w-]{43})/.exec(shown)![1]!
-  expect((await opened(app, { code })).status).toBe(201)
+  expect((await openSession(app, { code })).status).toBe(201)
   // its log has lines of JSON: none of them has it
   for (const line of shown.split('\n').filter((one) => one.startsWith('{'))) expect(line).not.toContain(code)
 })

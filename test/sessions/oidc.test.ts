@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
 import { freePort } from '../support/free-port.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
-import { over, signIn } from './support.ts'
+import { asPage, signIn } from './support.ts'
 
 /** What the provider claims of people; each test says what of whom. */
 const people: Record<string, Record<string, unknown>> = { alice: { org: null, workspace: null, role: null } }
@@ -83,7 +83,7 @@ function fragment({ location }: { location: URL }): Record<string, string> {
 
 async function whoIs(jar: Jar, code: string) {
   const browser = await signIn(app, { code }, { cookie: jar.cookie, 'sec-fetch-site': 'same-origin' })
-  return { browser, session: await app.rest('GET', `/v2/sessions`, over(browser)) }
+  return { browser, session: await app.rest('GET', `/v2/sessions`, asPage(browser)) }
 }
 
 describe('a person whom the provider knows', () => {
@@ -95,7 +95,7 @@ describe('a person whom the provider knows', () => {
     const [own] = session.body.resources
     expect(own).toMatchObject({ role: 'deployer', workspace_id: app.tenant.workspaceId, api_key_id: null })
     expect(own.actor).toMatchObject({ kind: 'person', id: 'alice', name: 'alice' })
-    const { data } = await app.gql('{ apiKeys(first: 1) { edges { node { id } } } }', {}, over(browser))
+    const { data } = await app.gql('{ apiKeys(first: 1) { edges { node { id } } } }', {}, asPage(browser))
     expect(data?.apiKeys ?? null).toBeNull()
   })
 
@@ -112,7 +112,7 @@ describe('a person whom the provider knows', () => {
     claim({ role: 'viewer', workspace: undefined })
     const again = await whoIs(jar, (await jar.login()).code!)
     const roles = async ({ browser }: typeof before, tenant?: string) =>
-      (await app.rest('GET', '/v2/sessions', { ...over(browser), ...(tenant && { tenant }) })).body.resources?.find(
+      (await app.rest('GET', '/v2/sessions', { ...asPage(browser), ...(tenant && { tenant }) })).body.resources?.find(
         ({ current }: { current: boolean }) => current,
       ).role
     expect(await roles(before)).toBe('deployer')

@@ -4,7 +4,7 @@ import { createRetention } from '../../src/domain/retention/retain.ts'
 import { issueSessionCode } from '../../src/domain/sessions/issue-code.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
-import { type Browser, over, signIn } from './support.ts'
+import { asPage, type Browser, signIn } from './support.ts'
 
 let app: TestApp
 let beside: TestApp
@@ -17,7 +17,7 @@ afterAll(async () => {
   await app.close()
 })
 
-const statusOn = async (on: TestApp, page: Browser) => (await on.rest('GET', '/v2/deployments', over(page))).status
+const statusOn = async (on: TestApp, page: Browser) => (await on.rest('GET', '/v2/deployments', asPage(page))).status
 const own = async (how: object = {}) => {
   const text = await newKey(app.app.core, { ...app.tenant, ...how })
   const { actor } = await app.context(text, app.tenant.workspaceId)
@@ -48,7 +48,7 @@ describe('a session ends', () => {
   test('by itself, and its key goes on', async () => {
     const { text, page } = await own()
     const open = await stream(beside, page)
-    expect((await revoke('current', over(page))).status).toBe(204)
+    expect((await revoke('current', asPage(page))).status).toBe(204)
     expect(await statusOn(app, page)).toBe(401)
     expect(await open.text).toContain('UNAUTHENTICATED')
     await expect.poll(() => statusOn(beside, page)).toBe(401)
@@ -67,7 +67,7 @@ describe('a session ends', () => {
     // caches hold for some seconds; who asks for the first time is told at once
     const late = await testApp({ beside: app })
     expect([await statusOn(late, first.page), await statusOn(late, second.page)]).toEqual([401, 401])
-    expect((await late.rest('POST', '/v2/deployments', { ...over(third.page), body: {} })).status).toBe(403)
+    expect((await late.rest('POST', '/v2/deployments', { ...asPage(third.page), body: {} })).status).toBe(403)
     await late.close()
   })
 
@@ -115,7 +115,7 @@ describe('who sees sessions, and ends them', () => {
 
   test('is their own subject, and an admin of the workspace; to everybody else they do not exist', async () => {
     const [one, other] = [await own(), await own()]
-    expect(await listed(over(one.page))).toEqual([one.page.id])
+    expect(await listed(asPage(one.page))).toEqual([one.page.id])
     expect(await listed({ key: one.text })).toEqual([one.page.id])
     expect(await listed({})).toEqual(expect.arrayContaining([one.page.id, other.page.id]))
     for (const key of [app.sibling.keys.admin, app.other.keys.admin]) {
@@ -124,7 +124,7 @@ describe('who sees sessions, and ends them', () => {
       const { data } = await app.gql('query($id: ID!) { node(id: $id) { id } }', { id: one.page.id }, { key })
       expect(data.node).toBeNull()
     }
-    expect((await revoke(other.page.id, over(one.page))).status).toBe(404)
+    expect((await revoke(other.page.id, asPage(one.page))).status).toBe(404)
     expect((await revoke('current')).status).toBe(404)
     expect((await revoke('not-an-id')).status).toBe(422)
     expect(await statusOn(app, other.page)).toBe(200)
@@ -135,9 +135,9 @@ describe('who sees sessions, and ends them', () => {
     const { page } = await own()
     const query =
       '{ sessions(first: 100) { totalCount nodes { id current role endedAt actor { kind name } organizationWide apiKeyId } } }'
-    const { data } = await app.gql(query, {}, over(page))
+    const { data } = await app.gql(query, {}, asPage(page))
     expect(data.sessions).toMatchObject({ totalCount: 1, nodes: [{ id: page.id, current: true, endedAt: null }] })
-    const found = await app.gql('query($id: ID!) { node(id: $id) { __typename id } }', { id: page.id }, over(page))
+    const found = await app.gql('query($id: ID!) { node(id: $id) { __typename id } }', { id: page.id }, asPage(page))
     expect(found.data.node).toEqual({ __typename: 'Session', id: page.id })
     const revoked = await app.gql(
       'mutation($id: ID!) { revokeSession(input: { sessionId: $id }) { ... on RevokeSessionSuccess { session { id endedAt } } } }',
@@ -155,7 +155,7 @@ describe('who sees sessions, and ends them', () => {
   test('an organization-wide one is ended by its like, and by its own', async () => {
     const wide = await own({ organizationWide: true, role: 'admin' })
     expect((await revoke(wide.page.id)).status).toBe(403)
-    const call = over(wide.page, { 'x-tenant-id': app.tenant.workspaceId })
+    const call = asPage(wide.page, { 'x-tenant-id': app.tenant.workspaceId })
     expect((await revoke('current', call)).status).toBe(204)
   })
 
@@ -172,7 +172,7 @@ test('over a session values of secrets are masked, for an admin too, in REST and
   const page = await signIn(app, { api_key: app.keys.admin })
   const query = 'query($id: ID!) { deployment(id: $id) { secrets { name value } } }'
   // twice each: what is asked for again is answered from memory
-  for (const call of [{}, over(page), {}, over(page)]) {
+  for (const call of [{}, asPage(page), {}, asPage(page)]) {
     const isSession = 'headers' in call
     const rest = await app.rest('GET', `/v2/deployments/${id}`, call)
     const graphql = await app.gql(query, { id }, call)

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
-import { over, signIn } from './support.ts'
+import { asPage, signIn } from './support.ts'
 
 let app: TestApp
 let id: string
@@ -17,17 +17,17 @@ const of = (api_key: string) => signIn(app, { api_key })
 test('a change by name answers masks, to an admin too, and says whose session it was', async () => {
   const session = await of(app.keys.admin)
   const body = { set: [{ name: 'NEW', value: 'another-value' }] }
-  const answer = await app.rest('PATCH', `/v2/deployments/${id}/secrets`, { ...over(session), body })
+  const answer = await app.rest('PATCH', `/v2/deployments/${id}/secrets`, { ...asPage(session), body })
   expect(answer.status).toBe(200)
   expect(answer.body.secrets.map(({ name }: { name: string }) => name)).toEqual(['TOKEN', 'NEW'])
   expect(answer.text).not.toMatch(/the-value|another-value/)
-  const list = await app.rest('GET', `/v2/deployments/${id}/secrets`, over(session))
+  const list = await app.rest('GET', `/v2/deployments/${id}/secrets`, asPage(session))
   expect(list.body.resources[1]).toMatchObject({ name: 'NEW', set_by: { kind: 'api_key' } })
 })
 
 test('one value is revealed to who may read values by the key, and to nobody else', async () => {
   const reveal = async (key: string) =>
-    app.rest('POST', `/v2/deployments/${id}/secrets/TOKEN/reveal`, over(await of(key)))
+    app.rest('POST', `/v2/deployments/${id}/secrets/TOKEN/reveal`, asPage(await of(key)))
   const answer = await reveal(app.keys.secretsReader)
   expect([answer.status, answer.body]).toEqual([200, { name: 'TOKEN', value: 'the-value' }])
   expect(answer.headers.get('cache-control')).toBe('no-store')

@@ -4,7 +4,7 @@ import { issueSessionCode } from '../../src/domain/sessions/issue-code.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 import { listener } from '../support/factories.ts'
-import { type Browser, opened, over, signIn } from './support.ts'
+import { asPage, type Browser, openSession, signIn } from './support.ts'
 
 let app: TestApp
 beforeAll(async () => {
@@ -24,7 +24,7 @@ const key = (how: object = {}) => newKey(app.app.core, { ...app.tenant, name: 'a
 
 describe('signing in', () => {
   test('with a key answers one half as a cookie that no page reads, and the other in the body', async () => {
-    const answer = await opened(app, { api_key: app.keys.deployer })
+    const answer = await openSession(app, { api_key: app.keys.deployer })
     expect(answer.status).toBe(201)
     expect(answer.headers.get('cache-control')).toBe('no-store')
     const cookie = answer.headers.get('set-cookie')!
@@ -39,7 +39,7 @@ describe('signing in', () => {
   })
 
   test('with an organization’s key says the workspace to begin in', async () => {
-    const { body } = await opened(app, { api_key: app.keys.organization })
+    const { body } = await openSession(app, { api_key: app.keys.organization })
     expect(body.session.workspace_id).toBeNull()
     expect(body.workspace_id).toBe(app.tenant.workspaceId)
   })
@@ -70,7 +70,7 @@ describe('signing in', () => {
     [{ code: 'unknown' }, 401],
     ['{', 422],
   ])('refuses %j with %i', async (body, expected) => {
-    expect((await opened(app, body)).status).toBe(expected)
+    expect((await openSession(app, body)).status).toBe(expected)
   })
 
   test('is not for the keys of machines', async () => {
@@ -79,7 +79,7 @@ describe('signing in', () => {
       { role: 'listener', listenerId: id },
       { role: 'agent', agentId: 'bot' },
     ])
-      expect((await opened(app, { api_key: await key(how) })).body).toMatchObject({ code: 'FORBIDDEN' })
+      expect((await openSession(app, { api_key: await key(how) })).body).toMatchObject({ code: 'FORBIDDEN' })
   })
 
   test('is refused to pages of other origins', async () => {
@@ -88,31 +88,31 @@ describe('signing in', () => {
       { origin: 'null' },
       { 'sec-fetch-site': 'same-site' },
     ])
-      expect((await opened(app, { api_key: app.keys.viewer }, headers as never)).status).toBe(403)
-    expect((await opened(app, { api_key: app.keys.viewer }, { origin: app.url })).status).toBe(201)
+      expect((await openSession(app, { api_key: app.keys.viewer }, headers as never)).status).toBe(403)
+    expect((await openSession(app, { api_key: app.keys.viewer }, { origin: app.url })).status).toBe(201)
   })
 })
 
 describe('a code', () => {
   test('works once, also when it is used twice at once', async () => {
     const code = await codeOf()
-    const both = await Promise.all([opened(app, { code }), opened(app, { code })])
+    const both = await Promise.all([openSession(app, { code }), openSession(app, { code })])
     expect(both.map((one) => one.status).sort()).toEqual([201, 401])
-    expect((await opened(app, { code })).status).toBe(401)
+    expect((await openSession(app, { code })).status).toBe(401)
   })
 
   test('is over after its time', async () => {
-    expect((await opened(app, { code: await codeOf({}, { seconds: -1 }) })).status).toBe(401)
+    expect((await openSession(app, { code: await codeOf({}, { seconds: -1 }) })).status).toBe(401)
   })
 
   test('that is bound to a cookie is of no use without it', async () => {
     const code = await codeOf({}, { boundTo: 'what the browser has' })
     const { cookie } = await signIn(app, { api_key: app.keys.viewer })
     const name = `${cookie.split('=')[0]}_code`
-    expect((await opened(app, { code })).status).toBe(401)
-    expect((await opened(app, { code }, { cookie: `${name}=guessed` })).status).toBe(401)
+    expect((await openSession(app, { code })).status).toBe(401)
+    expect((await openSession(app, { code }, { cookie: `${name}=guessed` })).status).toBe(401)
     const planted = `${name}=planted by a page at another port; `
-    expect((await opened(app, { code }, { cookie: `${planted}${name}=what the browser has` })).status).toBe(201)
+    expect((await openSession(app, { code }, { cookie: `${planted}${name}=what the browser has` })).status).toBe(201)
   })
 
   test('that is bound to a cookie takes none behind https that another host of the domain, or another port, could have set', async () => {
@@ -132,7 +132,7 @@ describe('a code', () => {
 
   test('of the command line opens a session of an admin, whose actor is the command line', async () => {
     const page = await signIn(app, { code: await codeOf() })
-    const { data } = await app.gql('{ me { role actor { kind subject } session { id current } } }', {}, over(page))
+    const { data } = await app.gql('{ me { role actor { kind subject } session { id current } } }', {}, asPage(page))
     expect(data.me).toEqual({
       role: 'admin',
       actor: { kind: 'command_line', subject: null },
@@ -142,7 +142,7 @@ describe('a code', () => {
 
   test('of a person opens a session with that person’s role, for at most 12 hours', async () => {
     const person = { kind: 'person', subject: 'jane', name: 'Jane', role: 'viewer' }
-    const answer = await opened(app, { code: await codeOf(person) })
+    const answer = await openSession(app, { code: await codeOf(person) })
     expect(answer.body.session).toMatchObject({ role: 'viewer', actor: { kind: 'person', id: 'jane', name: 'Jane' } })
     expect(Math.round((Date.parse(answer.body.session.expires_at) - Date.now()) / 3_600_000)).toBe(12)
   })
@@ -153,7 +153,7 @@ describe('a code', () => {
     })
     const code = await codeOf({ kind: 'api_key', apiKeyId })
     await app.app.core.db.apiKey.update({ where: { id: apiKeyId! }, data: { revokedAt: new Date() } })
-    expect((await opened(app, { code })).status).toBe(401)
+    expect((await openSession(app, { code })).status).toBe(401)
   })
 })
 
@@ -237,11 +237,11 @@ describe('a request over a session', () => {
   })
 
   test('has the role of its key, as it is now, and its budgets', async () => {
-    expect((await app.rest('POST', '/v2/deployments', { ...over(page), body: {} })).status).toBe(422)
+    expect((await app.rest('POST', '/v2/deployments', { ...asPage(page), body: {} })).status).toBe(422)
     const viewer = await signIn(app, { api_key: app.keys.viewer })
-    expect((await app.rest('POST', '/v2/deployments', { ...over(viewer), body: {} })).status).toBe(403)
+    expect((await app.rest('POST', '/v2/deployments', { ...asPage(viewer), body: {} })).status).toBe(403)
     const { actor } = await app.context(app.keys.viewer)
-    const { data } = await app.gql('{ me { actor { subject } } }', {}, over(viewer))
+    const { data } = await app.gql('{ me { actor { subject } } }', {}, asPage(viewer))
     expect(data.me.actor.subject).toBe(actor.subject)
   })
 
@@ -262,7 +262,7 @@ describe('a request over a session', () => {
   test('in GraphQL costs as many statements as one with its key: the one that reads what was asked for', async () => {
     // never the same question twice: its answer could be reused
     let first = 0
-    for (const call of [over(page), { key: app.keys.deployer }])
+    for (const call of [asPage(page), { key: app.keys.deployer }])
       for (const known of [false, true]) {
         first += 1
         const asked = async () => {

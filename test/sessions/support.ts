@@ -17,18 +17,18 @@ export async function signIn(
   body: { api_key: string } | { code: string },
   headers: Record<string, string> = {},
 ): Promise<Browser> {
-  const answer = await opened(app, body, headers)
+  const answer = await openSession(app, body, headers)
   if (answer.status !== 201) throw new Error(`signing in: ${answer.status} ${answer.text}`)
   const cookie = answer.headers.get('set-cookie')!.split(';')[0]!
   const { half, session } = answer.body
   return { id: session.id, half, cookie, headers: { cookie, 'x-session': half, 'sec-fetch-site': 'same-origin' } }
 }
 
-export const opened = (app: TestApp, body: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
+export const openSession = (app: TestApp, body: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
   app.rest('POST', '/v2/sessions', { key: null, body, headers })
 
 /** A call as the page makes it. */
-export const over = ({ headers }: Browser, more: Record<string, string> = {}) => ({
+export const asPage = ({ headers }: Browser, more: Record<string, string> = {}) => ({
   key: null,
   headers: { ...headers, ...more },
 })

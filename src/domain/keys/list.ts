@@ -20,7 +20,6 @@ export async function windowKeys(ctx: RequestContext, window: Window): Promise<S
   return cut(window, await ctx.db.apiKey.findMany({ where, ...page, omit: WITHOUT_HASH }))
 }
 
-/** Role: admin. */
 export async function countKeys(ctx: RequestContext): Promise<number> {
   requireRole(ctx, 'admin')
   return ctx.db.apiKey.count({ where: visibleKeys(ctx) })

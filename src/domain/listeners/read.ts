@@ -14,7 +14,6 @@ import { listenerPath } from './schemas.ts'
 
 export const getInput = z.object({ path: listenerPath })
 
-/** Role: viewer. Throws NotFoundError. */
 export async function getListener(ctx: RequestContext, raw: RawInput, query: Selection = {}): Promise<Listener> {
   requireRole(ctx, 'viewer')
   requireListenerPlan(ctx)
@@ -24,12 +23,10 @@ export async function getListener(ctx: RequestContext, raw: RawInput, query: Sel
   return found
 }
 
-/** The row after a write, for GraphQL. */
 export const selectWritten = writtenRow((sql) => sql.listener)
 
 export const listInput = z.object({ query: z.object(offsetQuery) })
 
-/** An offset page. Role: viewer. */
 export async function listListeners(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<Listener>> {
   requireRole(ctx, 'viewer')
   requireListenerPlan(ctx)
@@ -43,7 +40,6 @@ export async function listListeners(ctx: RequestContext, raw: RawInput): Promise
   return { resources, offset: query.offset + resources.length }
 }
 
-/** A window of the list, for GraphQL. `query`: the selection. Role: viewer. */
 export async function windowListeners(ctx: RequestContext, window: Window, query: Selection): Promise<Slice<Listener>> {
   requireRole(ctx, 'viewer')
   requireListenerPlan(ctx)
@@ -51,7 +47,6 @@ export async function windowListeners(ctx: RequestContext, window: Window, query
   return cut(window, await ctx.db.listener.findMany({ ...query, where: { ...tenant(ctx), ...keyset }, ...page }))
 }
 
-/** Role: viewer. */
 export async function countListeners(ctx: RequestContext): Promise<number> {
   requireRole(ctx, 'viewer')
   requireListenerPlan(ctx)

@@ -29,7 +29,6 @@ export function visibleSessions({
 
 export const listInput = z.object({ query: z.object(offsetQuery) })
 
-/** An offset page, for REST. Role: viewer. */
 export async function listSessions(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<SessionView>> {
   requireRole(ctx, 'viewer')
   const { query } = parse(listInput, raw)
@@ -43,7 +42,6 @@ export async function listSessions(ctx: RequestContext, raw: RawInput): Promise<
   return { resources, offset: query.offset + resources.length }
 }
 
-/** A window of the list, for GraphQL. Role: viewer. */
 export async function windowSessions(ctx: RequestContext, window: Window): Promise<Slice<SessionView>> {
   requireRole(ctx, 'viewer')
   const { keyset, ...page } = newestFirst(window)
@@ -53,7 +51,6 @@ export async function windowSessions(ctx: RequestContext, window: Window): Promi
   )
 }
 
-/** Role: viewer. */
 export async function countSessions(ctx: RequestContext): Promise<number> {
   requireRole(ctx, 'viewer')
   return ctx.db.session.count({ where: visibleSessions(ctx) })

@@ -29,7 +29,6 @@ export async function getWorkspace(ctx: RequestContext, id: string, query: Selec
   return found
 }
 
-/** The row after a write, for GraphQL. */
 export const selectWritten = writtenRow((sql) => sql.workspace)
 
 const filterInput = z.object({ query: z.object({ name_contains: queryText }) })
@@ -60,7 +59,6 @@ export async function windowWorkspaces(
   )
 }
 
-/** Role: viewer. */
 export async function countWorkspaces(ctx: RequestContext, filter: WorkspaceFilter): Promise<number> {
   requireRole(ctx, 'viewer')
   return ctx.db.workspace.count({ where: whereOf(ctx, filter) })

@@ -1,4 +1,4 @@
-/** authenticate: says whether a person has a token for an agent, or otherwise where to get one (docs/oauth.md#rules). */
+/** The `authenticate` verb: finds a token that an agent may use, or starts an authorization request (docs/oauth.md#rules). */
 import { randomUUID } from 'node:crypto'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { seal } from '../../crypto/encrypted-value.ts'
@@ -20,7 +20,7 @@ import {
   verifierContext,
 } from './schemas.ts'
 
-/** expired authorizations that one call deletes, so that they do not accumulate */
+/** Limits how many expired authorizations one call deletes. */
 const MAX_PURGED_ROWS = 100
 
 interface AuthorizationRequest {
@@ -31,9 +31,9 @@ interface AuthorizationRequest {
 }
 
 /**
- * `url` leads the person to the provider and back to our callback, once, within 15 minutes. It also asks for the scopes
- * that the renewed token has, so that agents that use it lose none. Role: deployer; admin for somebody else's token.
- * Throws ForbiddenError, ValidationError, NotFoundError; ConflictError when the provider lacks its client secret.
+ * `url` leads the person to the provider and back to the callback. It works once, within 15 minutes. The request includes the
+ * scopes of the renewed token, so agents that use that token lose none. Role: deployer; admin for another user's token. Throws
+ * ForbiddenError, ValidationError, NotFoundError; ConflictError when the provider lacks its client secret.
  */
 export async function authenticate(ctx: RequestContext, raw: RawInput): Promise<AuthorizationView> {
   requireRole(ctx, 'deployer')
@@ -92,7 +92,7 @@ async function beginAuthorization(
   const request = { redirectUri, state, codeVerifier, scopes }
   const url = await ctx.oauth.authorizationUrl(openProviderAccess(ctx.keyring, provider), request)
   const sealed = codeVerifier === null ? null : seal(ctx.keyring, verifierContext(authId), codeVerifier)
-  // provider and token may just have been deleted: they are looked up and locked again
+  // The provider or the token may have been deleted since, so the statement finds and locks both again.
   const made = await ctx.db.$executeRaw`
     WITH purged AS (
       DELETE FROM oauth_authorizations WHERE id IN (

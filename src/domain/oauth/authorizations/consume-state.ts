@@ -1,20 +1,20 @@
-/** Consumes the state that a callback brings: it is valid once, for one provider, until it expires. */
+/** Consumes the `state` of a callback. A state is valid once, for one provider, until it expires. */
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { hashState } from '../../crypto/oauth-state.ts'
 import { ForbiddenError } from '../../errors/errors.ts'
 import type { Core } from '../../transaction/context.ts'
 import { EXCHANGE_SECONDS, SERVER_STOPPED } from './schemas.ts'
 
-/** The authorization, which only this call may finish now. `takenAt`: by the database's clock. */
+/** Only this call may finish the authorization. `takenAt` comes from the database's clock. */
 export type ConsumedAuthorization = NonNullable<Awaited<ReturnType<typeof read>>> & { takenAt: Date }
 
-/** What came of an earlier use of the link. `incomplete`: there is a token, but not all scopes were granted. */
+/** Result of the first use of a link. `incomplete`: a token was stored, but the provider granted fewer scopes than requested. */
 export type LinkOutcome = 'connected' | 'incomplete' | 'failed' | 'unknown'
 
-/** The link was used before, for example because the page was reloaded: says what came of that. */
+/** The link was used before, for example because the person reloaded the page. */
 export class UsedLinkError extends ForbiddenError {
   readonly outcome: LinkOutcome
-  /** `rest`: the end of the sentence, and further sentences */
+  /** `rest` ends the sentence and may add more sentences. */
   constructor(rest: string, outcome: LinkOutcome) {
     super(`This link was used already${rest}`)
     this.outcome = outcome
@@ -22,11 +22,11 @@ export class UsedLinkError extends ForbiddenError {
 }
 
 /**
- * `providerId`: of the callback's path, as `redirectUriOf` has it. Of concurrent calls one succeeds. A state that was
- * obtained with a key that has been revoked since is invalid. Throws ForbiddenError, having changed nothing.
+ * `providerId` comes from the callback's path, in the form that `redirectUriOf` writes. One of several concurrent calls succeeds.
+ * A state is invalid when the API key that started the authorization is revoked. Throws ForbiddenError and then changes nothing.
  */
 export async function consumeState(core: Core, providerId: string, state: string): Promise<ConsumedAuthorization> {
-  // a is the authorization, p its provider
+  // a: the authorization; p: its provider
   const named = Prisma.sql`a.state_hash = ${hashState(state)} AND p.id = a.oauth_provider_id
     AND ${providerId} = CASE WHEN p.is_dynamic_client THEN p.id::text ELSE p.provider_id END`
   const [taken] = await core.db.$queryRaw<{ id: string; takenAt: Date }[]>`
@@ -47,12 +47,11 @@ export async function consumeState(core: Core, providerId: string, state: string
 interface EarlierUse {
   status: string
   failure: string | null
-  /** a token was stored */
   stored: boolean
   expired: boolean
 }
 
-/** Only whoever has the state gets to read this. */
+/** Returns the error for an unusable state. Only a caller that has the state can read `failure`. */
 function refuse(past: EarlierUse | undefined): ForbiddenError {
   switch (past?.status) {
     case 'completed':

@@ -1,7 +1,6 @@
 /**
- * The OAuth callback: a person comes back from the provider with a code, and the state that `authenticate` gave out. The
- * state stands for workspace, owner and agent; it is consumed first. The exchange goes on even if the person does not
- * wait for the answer, since a code can be used only once.
+ * Handles the OAuth callback: consumes the state, exchanges the code, stores the token and connects the agent. The state
+ * identifies workspace, owner and agent. A code works only once, so the exchange continues when the person disconnects.
  */
 import { z } from 'zod'
 import { unseal } from '../../crypto/encrypted-value.ts'
@@ -27,7 +26,7 @@ import {
 import { resolveAccount } from './resolve-account.ts'
 import { verifierContext } from './schemas.ts'
 
-/** The other parameters are for the OAuth client to check. */
+/** The OAuth client validates the other parameters. */
 const callbackInput = z
   .object({
     path: z.object({ provider_id: z.string() }),
@@ -42,28 +41,26 @@ const callbackInput = z
     error: 'This field is required.',
   })
 
-/** A callback: the provider that the path names, and the query parameters. */
 export interface Callback {
   providerId: string
   parameters: URLSearchParams
 }
 
-/** What is connected now; names are for people. */
+/** The connected account, with names for display. */
 export interface FinishedAuthorization {
   provider: string
   /** null: the provider does not tell */
   account: string | null
   workspace: string
   owner: string
-  /** null: no agent was named */
+  /** null: the request named no agent */
   agentId: string | null
-  /** the agents that were connected to the token before */
+  /** agents that were connected to the token before */
   agents: string[]
-  /** which scopes those agents have lost, as a sentence; null: none */
+  /** sentence that lists the scopes these agents lost; null: none */
   loss: string | null
 }
 
-/** The result of the exchange. */
 interface ExchangeResult {
   tokens: TokenSet
   scopes: string[]
@@ -72,11 +69,11 @@ interface ExchangeResult {
 }
 
 /**
- * Stores the token, replacing the one it renews, and connects the agent to it. A token that lacks some of the scopes is
- * stored, too, but then the authorization has failed and no agent is connected. Throws ValidationError; ForbiddenError
- * for an invalid state, and when the person has declined; ConflictError (AUTHORIZATION_FAILED), also as
- * IncompleteGrantError; DomainError (OAUTH_PROVIDER_UNAVAILABLE). After all but invalid input or state the authorization
- * is stored as failed, with the same reason.
+ * Stores the token, or replaces the token that it renews, and connects the agent. A token with too few scopes is stored as well,
+ * but then the authorization fails and no agent is connected. Throws ValidationError; ForbiddenError for an invalid state or when
+ * the person declines; ConflictError (AUTHORIZATION_FAILED), also as IncompleteGrantError; DomainError
+ * (OAUTH_PROVIDER_UNAVAILABLE). Except for invalid input or an invalid state, the authorization is stored as failed with the same
+ * reason.
  */
 export async function finishAuthorization(
   core: Core,
@@ -86,7 +83,7 @@ export async function finishAuthorization(
   const { query } = parse(callbackInput, raw, { foreignQuery: true })
   const authorization = await consumeState(core, providerId, query.state)
   const finished = finish(core, authorization, parameters, query)
-  // the server's stop waits for it
+  // a stopping server waits for it
   core.inFlight.begin(authorization.id, async () => void (await finished.catch(() => {})))
   return finished
 }
@@ -120,16 +117,16 @@ async function finish(
   }
 }
 
-/** No parameter may occur twice (RFC 6749, 3.1): readers could disagree on which one counts. */
+/** Rejects repeated parameters (RFC 6749, 3.1), because readers could disagree on which one counts. */
 function requireSingleValues(parameters: URLSearchParams): Record<string, string> {
   const names = [...parameters.keys()]
-  // counted, not compared pairwise: anybody may send thousands
+  // A comparison in pairs would be slow: anyone may send thousands of parameters.
   if (new Set(names).size < names.length)
     throw new ValidationError([{ loc: ['query'], msg: 'No parameter may be there twice.', type: 'value_error' }])
   return Object.fromEntries(parameters)
 }
 
-/** For a person who knows nothing of OAuth. Of the address only a plain error code is shown: anybody can forge one. */
+/** The message shows only a plain error code, because anyone can forge the URL. */
 function providerError(error: string, provider: string): Error {
   if (error === 'access_denied') return new ForbiddenError(`Access was declined at ${provider}.`)
   const code = /^[a-z_]{1,64}$/.test(error) ? `: ${error}` : ''
@@ -154,7 +151,7 @@ async function exchange(
   return { tokens, scopes, account, expiresAt: expiryOf(tokens.expiresIn, takenAt) }
 }
 
-/** Stores token, connection and outcome in one transaction. Returns, not throws, an error whose outcome must be committed. */
+/** Stores token, connection and outcome in one transaction. An error whose outcome must be committed is returned, not thrown. */
 async function store(
   core: Core,
   tx: Tx,
@@ -184,7 +181,7 @@ async function store(
   return failure === null ? saved : new IncompleteGrantError(failure)
 }
 
-/** Keeps the provider from being deleted until the commit. False: it has been deleted. */
+/** Locks the provider against deletion until the commit. False: it is deleted. */
 async function lockProviderShared(tx: Tx, id: string): Promise<boolean> {
   const found = await tx.sql.$queryRaw<
     unknown[]
@@ -192,7 +189,7 @@ async function lockProviderShared(tx: Tx, id: string): Promise<boolean> {
   return found.length > 0
 }
 
-/** The name of a token's owner for people: a key's name, or the subject of a user's JWT. */
+/** Display name of a token's owner: a key's name, or the subject of a user's JWT. */
 async function ownerName(
   { db }: Core,
   { organizationId }: { organizationId: string },

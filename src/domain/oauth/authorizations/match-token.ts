@@ -1,21 +1,21 @@
-/** Whether one of a person's tokens at a provider will do for an agent, or has to be renewed. Pure. */
+/** Decides whether one of a person's tokens at a provider is enough for an agent, or must be renewed. Pure. */
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { sameOrigin } from '../provider-access/access.ts'
 import { coversScopes, type TokenView, tokenStatus } from '../tokens/token.ts'
 import type { AuthorizationStatus } from './schemas.ts'
 
-/** `connections`: to the agent in question only. */
+/** `connections`: only those to the requested agent. */
 export type Candidate = TokenView & { connections: readonly { id: string }[] }
 
 export interface TokenMatch {
   status: AuthorizationStatus
-  /** the token that will do, or otherwise the one to renew, if any */
+  /** the matching token, or else the token to renew, if any */
   token: Candidate | null
 }
 
 /**
- * `tokens`: the person's at the provider, the default one first, then by age. `agentId` null: no agent is involved. The
- * token that comes closest is the one to renew, so that its connections go on working.
+ * `tokens`: the person's tokens at the provider, the default first, then the oldest. `agentId` null: the request names no agent.
+ * The closest token is the one to renew, so its connections continue to work.
  */
 export function matchToken(
   tokens: readonly Candidate[],
@@ -25,10 +25,10 @@ export function matchToken(
 ): TokenMatch {
   const connected = (token: Candidate) => asked.agentId === null || token.connections.length > 0
   const usable = (token: Candidate) => !isUnusable(token, provider, now)
-  // connected ones first, otherwise in the order of `tokens`: find() returns the first match
+  // Connected tokens first, otherwise in the order of `tokens`: find() returns the first match.
   const ordered = [...tokens.filter(connected), ...tokens.filter((token) => !connected(token))]
   const covering = ordered.filter((token) => coversScopes(token, asked.scopes))
-  // an expired token that the agent is connected to is renewed, even if one of another account would do
+  // An expired token that the agent is connected to is renewed, even if a token of another account would match.
   const candidates = covering.some(connected) ? covering.filter(connected) : covering
   const match = candidates.find(usable)
   if (match) return { status: connected(match) ? 'completed' : 'connection_required', token: match }
@@ -37,7 +37,9 @@ export function matchToken(
   return { status: 'pending', token: ordered.find(usable) ?? ordered[0] ?? null }
 }
 
-/** Also true if the provider's address has changed: the new one is not shown tokens that the old one has issued. */
+/**
+ * Also true after the provider's token endpoint moved to another origin: the new origin must not receive tokens of the old one.
+ */
 function isUnusable(token: Candidate, provider: Pick<OAuthProvider, 'tokenUrl'>, now: Date): boolean {
   return tokenStatus(token, now) === 'EXPIRED' || !sameOrigin(token.tokenUrl, provider.tokenUrl)
 }

@@ -1,4 +1,4 @@
-/** The messages for people of an authorization's outcome, and how a failed one is stored for the caller that waits for it. */
+/** Describes the outcome of an authorization for people, and stores failures for the caller that waits. */
 
 import { ConflictError, DomainError } from '../../errors/errors.ts'
 import { OAuthFailure } from '../../ports/oauth-client.ts'
@@ -6,14 +6,14 @@ import { type Core, OAUTH_CHANNEL } from '../../transaction/context.ts'
 import { adminHint } from '../provider-access/access.ts'
 import type { SavedToken } from '../tokens/save.ts'
 
-/** Not all scopes that were asked for were granted. The token is stored nevertheless. `reason`: for people. */
+/** The provider granted fewer scopes than requested. The token is stored anyway. */
 export class IncompleteGrantError extends ConflictError {
   constructor(reason: string) {
     super(reason, 'AUTHORIZATION_FAILED')
   }
 }
 
-/** Stores the failure, unless the authorization has ended already. `reason`: for people. */
+/** Stores the failure, unless the authorization has already ended. */
 export async function failAuthorization({ db }: Core, id: string, reason: string): Promise<void> {
   await db.$executeRaw`
     WITH failed AS (
@@ -23,7 +23,7 @@ export async function failAuthorization({ db }: Core, id: string, reason: string
     SELECT pg_notify(${OAUTH_CHANNEL}, id::text) FROM failed`
 }
 
-/** The reason that is stored, and the error that is thrown. `provider`: its name. */
+/** Returns the reason to store and the error to throw. `provider`: its name. */
 export function explainFailure(error: unknown, provider: string): { reason: string; shown: unknown } {
   if (error instanceof DomainError) return { reason: error.message, shown: error }
   if (!(error instanceof OAuthFailure)) return { reason: 'Something went wrong on this server.', shown: error }
@@ -36,10 +36,9 @@ export function explainFailure(error: unknown, provider: string): { reason: stri
   return { reason, shown }
 }
 
-/** scopes that are listed in a message */
 const MAX_LISTED_SCOPES = 20
 
-/** Says, in sentences for people, that not all scopes that were asked for were granted; null: all were. */
+/** Sentences about scopes that were requested but not granted; null: all were granted. */
 export function describeMissingScopes(
   { scopes: asked, provider }: { scopes: string[]; provider: { name: string } },
   scopes: readonly string[],
@@ -56,7 +55,7 @@ export function describeMissingScopes(
   return loss === null ? granted : `${granted} ${loss}`
 }
 
-/** Says which scopes a token has lost that agents were connected to; null: none. */
+/** Sentence about scopes that connected agents lost; null: none. */
 export function describeLostScopes({ agents, lost }: SavedToken): string | null {
   if (agents.length === 0 || lost.length === 0) return null
   return `The token has lost permissions: ${formatScopes(lost)}. Agents that need them can’t use it until they are given again.`

@@ -1,12 +1,12 @@
-/** Identifies the account that a provider has just issued a token for. */
+/** Identifies the account of a newly issued token. */
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { type Account, clauseOf, type ProviderAccess, type TokenSet } from '../../ports/oauth-client.ts'
 import type { Core } from '../../transaction/context.ts'
 import { publishedEndpoints } from '../provider-access/access.ts'
 
 /**
- * Taken from the token endpoint's answer; if that has no name for people, the provider's userinfo endpoint is asked. Its
- * failure is only logged: the token is good nevertheless. Null: unknown.
+ * Uses the token endpoint's response. If that has no display name, asks the userinfo endpoint. A failure of userinfo is only
+ * logged, because the token works without it. Null: unknown.
  */
 export async function resolveAccount(
   core: Core,
@@ -16,12 +16,12 @@ export async function resolveAccount(
   scopes: readonly string[],
 ): Promise<Account | null> {
   const named = account && account.label !== account.id
-  // without this scope userinfo answers nothing (OpenID Connect Core, 5.3)
+  // userinfo requires this scope (OpenID Connect Core, 5.3)
   if (named || !scopes.includes('openid')) return account
   try {
     const { userinfoUrl } = await publishedEndpoints(core, provider, access)
     const info = userinfoUrl ? await core.oauth.userinfo(access, userinfoUrl, accessToken) : null
-    // an answer about somebody else must not be used (5.3.2)
+    // a response about another account must not be used (5.3.2)
     return info && (!account || info.id === account.id) ? info : account
   } catch (error) {
     core.log.warn(

@@ -1,4 +1,4 @@
-/** The shapes of authenticate and wait (docs/oauth.md#rules). */
+/** The input and output shapes of `authenticate` and `wait` (docs/oauth.md#rules). */
 import { z } from 'zod'
 import { optional, printable, queryInt, uuid } from '../../parsing/fields.ts'
 import { agentId, scopes } from '../../values/oauth-token.ts'
@@ -6,27 +6,28 @@ import { agentId, scopes } from '../../values/oauth-token.ts'
 export const AUTHORIZATION_STATUSES = ['completed', 'pending', 'connection_required', 'token_expired'] as const
 export type AuthorizationStatus = (typeof AUTHORIZATION_STATUSES)[number]
 
-/** The answer of authenticate and wait. */
 export interface AuthorizationView {
   status: AuthorizationStatus
-  /** where to send the person; null: nowhere, or it was given out before (only a hash of its state is stored) */
+  /** where to send the person; null: no need, or the URL was returned before (only a hash of its state is stored) */
   url: string | null
-  /** for `wait` */
+  /** the id for `wait` */
   authId: string | null
-  /** the token that matches, or was made */
+  /** the matching or new token */
   tokenId: string | null
 }
 
-/** Minutes that a person has to come back. */
+/** Time that a person has to finish an authorization. */
 export const AUTHORIZATION_MINUTES = 15
 
-/** Seconds from the callback to the end of the exchange; longer than all calls at the provider together. */
+/** Time limit from the callback to the end of the exchange. Longer than all calls to the provider together. */
 export const EXCHANGE_SECONDS = 120
 
-/** Why an authorization has failed whose exchange took longer, for people. */
+/** Failure reason of an exchange that exceeded its time limit. */
 export const SERVER_STOPPED = 'The server stopped while it was finishing it.'
 
-/** Of the PKCE code verifier at rest (crypto/encrypted-value.ts): together with the code it gets a token, so it is sealed like one. */
+/**
+ * Encryption context of the PKCE code verifier. Verifier and code together yield a token, so the verifier is encrypted like one.
+ */
 export const verifierContext = (id: string) => `oauth_authorizations.code_verifier:${id}`
 
 export const authenticateInput = z.object({

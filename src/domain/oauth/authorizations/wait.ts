@@ -1,4 +1,4 @@
-/** Waits for the end of an authorization (long polling). */
+/** Waits for the end of an authorization by long polling. */
 
 import { lookUntil } from '../../../platform/async/long-poll.ts'
 import { takeSlot } from '../../concurrency/concurrency-limit.ts'
@@ -17,10 +17,9 @@ interface Row {
 }
 
 /**
- * Returns as soon as it is completed, or `pending` when the time is up. For whoever started it and for the owner of the
- * token. Role: viewer. Throws ForbiddenError, ValidationError, NotFoundError; ConflictError (AUTHORIZATION_FAILED) with
- * the reason when it has failed; RATE_LIMITED when too many calls of the workspace wait; UnauthenticatedError when the
- * caller's credential ends meanwhile.
+ * Returns when the authorization is completed, or `pending` after the timeout. Allowed for its creator and for the token's owner.
+ * Role: viewer. Throws ForbiddenError, ValidationError, NotFoundError; ConflictError (AUTHORIZATION_FAILED) with the reason;
+ * RATE_LIMITED when too many calls of the workspace wait; UnauthenticatedError when the caller's credential ends during the wait.
  */
 export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): Promise<AuthorizationView> {
   requireRole(ctx, 'viewer')
@@ -29,7 +28,7 @@ export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): 
   let existed = false
   const readOutcome = async () => {
     const row = await find(ctx, authId)
-    // one that existed a moment ago can only have been deleted with its provider
+    // an authorization that disappears during the wait was deleted with its provider
     if (!row)
       throw existed ? failed('The OAuth provider was deleted meanwhile.') : new NotFoundError('Authorization', authId)
     existed = true
@@ -50,7 +49,7 @@ async function find(ctx: RequestContext, authId: string): Promise<Row | undefine
   return row
 }
 
-/** Null: it has not ended yet. Throws ConflictError when it has failed. */
+/** Null: not ended yet. Throws ConflictError for a failed authorization. */
 function outcomeOf({ status, failure, tokenId, expired }: Row, authId: string): AuthorizationView | null {
   if (status === 'failed') throw failed(failure!)
   if (status === 'completed') {

@@ -1,4 +1,4 @@
-/** A connection of an agent to a token: its boundary, what is shown of it, and how one is made in an open transaction. */
+/** A connection of an agent to a token: tenant boundary, REST shape and insert. */
 import { z } from 'zod'
 import type { AgentConnection, Prisma } from '../../../generated/prisma/client.ts'
 import { tenant } from '../../transaction/access.ts'
@@ -8,12 +8,12 @@ import { ownTokens } from '../tokens/token.ts'
 
 export const agentPath = z.object({ agent_id: agentId })
 
-/** The boundary of connections: that of their tokens. */
+/** A caller sees the connections of their own tokens. */
 export function ownConnections(ctx: RequestContext) {
   return { ...tenant(ctx), token: ownTokens(ctx) } satisfies Prisma.AgentConnectionWhereInput
 }
 
-/** What REST shows of the token, never the token itself. */
+/** The token's fields that REST shows, without the secret content. */
 export const WITH_TOKEN = {
   token: {
     select: {
@@ -28,12 +28,12 @@ export const WITH_TOKEN = {
 
 export type ConnectionView = Prisma.AgentConnectionGetPayload<{ include: typeof WITH_TOKEN }>
 
-/** `subject`: who connects them. */
+/** `subject`: the person or key that connects them. */
 export type NewConnection = Record<'workspaceId' | 'agentId' | 'tokenId' | 'subject', string>
 
 /**
- * Connects an agent to a token; if they are connected already, returns that connection. The caller has checked that the
- * token is the workspace's and the subject's.
+ * Connects an agent to a token, or returns the existing connection. The caller has checked that the token belongs to the
+ * workspace and the subject.
  */
 export async function connectAgent(tx: Tx, connection: NewConnection): Promise<AgentConnection> {
   const { subject, ...key } = connection

@@ -1,4 +1,4 @@
-/** Connects an agent to a token of the caller: from then on the agent gets its access token (docs/oauth.md#rules). */
+/** Connects an agent to one of the caller's tokens, so the agent can get its access token (docs/oauth.md#rules). */
 import { z } from 'zod'
 import { ConflictError, NotFoundError } from '../../errors/errors.ts'
 import { uuid } from '../../parsing/fields.ts'
@@ -17,9 +17,8 @@ const createConnectionBody = z
 export const createInput = z.object({ path: agentPath, body: createConnectionBody })
 
 /**
- * Returns the connection as REST shows it, or what `read` reads in its transaction; if there is one already, that one.
- * Role: deployer. Throws NotFoundError for a token that is not the caller's; ConflictError (TOKEN_EXPIRED) for one that
- * has expired.
+ * Returns the new or existing connection as REST shows it, or the result of `read` in the same transaction. Role: deployer.
+ * Throws NotFoundError for another user's token; ConflictError (TOKEN_EXPIRED).
  */
 export const createConnection = writeVerb<ConnectionView>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
@@ -40,7 +39,7 @@ interface LockedToken {
   provider: string
 }
 
-/** Keeps the token and its connections from being deleted until the commit. */
+/** Locks the token until the commit, so neither it nor its connections are deleted. */
 async function lockActiveToken(tx: Tx, ctx: RequestContext, id: string): Promise<void> {
   const [token] = await tx.sql.$queryRaw<LockedToken[]>`
     SELECT t.ended_at AS "endedAt", t.expires_at AS "expiresAt", t.refreshable, p.name AS provider

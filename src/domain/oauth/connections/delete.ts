@@ -1,4 +1,4 @@
-/** Deletes a connection: the agent can't get this token any more. The token stays. */
+/** Deletes a connection: the agent can no longer get this token. The token stays. */
 import { z } from 'zod'
 import { NotFoundError } from '../../errors/errors.ts'
 import { uuid } from '../../parsing/fields.ts'
@@ -11,7 +11,7 @@ import { agentPath } from './connection.ts'
 
 export const deleteInput = z.object({ path: agentPath.extend({ connection_id: uuid }) })
 
-/** Role: deployer. Throws NotFoundError, also for another agent's or another user's. */
+/** Role: deployer. Throws NotFoundError, also for a connection of another agent or user. */
 export const deleteConnection = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, remove)
 
 async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
@@ -19,7 +19,7 @@ async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {
   const { path } = parse(deleteInput, raw)
   const { workspace, actor } = ctx
   await transaction(ctx, async (tx) => {
-    // locks the token, so that a concurrent `createConnection` either finds the connection or makes a new one
+    // The lock makes a concurrent `createConnection` either find this connection or make a new one.
     const deleted = await tx.sql.$executeRaw`
       WITH own AS (
         SELECT c.id FROM agent_connections c JOIN oauth_tokens t ON t.id = c.token_id

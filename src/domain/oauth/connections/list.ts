@@ -1,4 +1,4 @@
-/** Lists the connections of an agent, or of all agents, to the caller's own tokens: all (REST) or a window by cursor (GraphQL), newest first. */
+/** Lists connections to the caller's own tokens, newest first: all (REST) or a window by cursor (GraphQL). */
 import { z } from 'zod'
 import type { AgentConnection } from '../../../generated/prisma/client.ts'
 import { newestFirst } from '../../paging/newest-first.ts'
@@ -11,10 +11,10 @@ import { agentId } from '../../values/oauth-token.ts'
 import { agentPath, type ConnectionView, ownConnections, WITH_TOKEN } from './connection.ts'
 
 export const listInput = z.object({ path: agentPath })
-/** Without an agent: those of all of them. */
+/** Without `agent_id`, connections of all agents. */
 const windowInput = z.object({ path: z.object({ agent_id: agentId.nullish() }) })
 
-/** All of them; empty for an unknown agent. One statement. Role: viewer. */
+/** Empty for an unknown agent. One statement. Role: viewer. */
 export async function listConnections(ctx: RequestContext, raw: RawInput): Promise<ConnectionView[]> {
   requireRole(ctx, 'viewer')
   return ctx.db.agentConnection.findMany({
@@ -24,7 +24,6 @@ export async function listConnections(ctx: RequestContext, raw: RawInput): Promi
   })
 }
 
-/** A window of the list, for GraphQL. `query`: the selection. Role: viewer. */
 export async function windowConnections(
   ctx: RequestContext,
   raw: RawInput,
@@ -37,17 +36,14 @@ export async function windowConnections(
   return cut(window, await ctx.db.agentConnection.findMany({ ...query, where: { ...where, ...keyset }, ...page }))
 }
 
-/** Role: viewer. */
 export async function countConnections(ctx: RequestContext, raw: RawInput): Promise<number> {
   requireRole(ctx, 'viewer')
   return ctx.db.agentConnection.count({ where: listWhere(ctx, parse(windowInput, raw)) })
 }
 
-/** The where-clause of the list. */
 const listWhere = (ctx: RequestContext, { path }: z.output<typeof windowInput>) => ({
   ...ownConnections(ctx),
   ...(path.agent_id == null ? {} : { agentId: path.agent_id }),
 })
 
-/** The row after a write, for GraphQL. */
 export const selectWritten = writtenRow((sql) => sql.agentConnection)

@@ -1,4 +1,4 @@
-/** Creates an OAuth provider: a client that an admin has registered at a third party (docs/oauth.md#rules). */
+/** Creates an OAuth provider: a client that an admin registered at a third party (docs/oauth.md#rules). */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
@@ -12,14 +12,14 @@ import { sealClientSecret } from '../provider-access/access.ts'
 import { ownProviders } from '../provider-access/find.ts'
 import { createViolations } from './rules.ts'
 
-/** A provider to insert; what is absent is not known. */
+/** A provider to insert. An absent member is unknown. */
 export interface NewProvider {
-  /** default: a new one */
+  /** default: a new id */
   id?: string
   providerId: string
   name: string
   clientId: string
-  /** in plain text: it is sealed here; null: it has none */
+  /** plain text, encrypted on insert; null: none */
   clientSecret: string | null
   authUrl: string
   tokenUrl: string
@@ -32,14 +32,14 @@ export interface NewProvider {
   issuer?: string
   revocationUrl?: string | null
   userinfoUrl?: string | null
-  /** when issuer and URLs above were looked up */
+  /** when the issuer and the URLs above were read */
   metadataReadAt?: Date
 }
 
 export const createInput = z.object({ body: createBody })
 
 /**
- * Returns the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError, ValidationError,
+ * Returns the row, or the result of `read` in the same transaction. Role: admin. Throws ForbiddenError, ValidationError,
  * ConflictError (ALREADY_EXISTS).
  */
 export const createProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
@@ -60,7 +60,7 @@ export const createProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
   return insertProvider(ctx, data, read)
 })
 
-/** Inserts a provider that was validated. The event is in the log of the caller's workspace. Throws ConflictError (ALREADY_EXISTS). */
+/** Inserts a validated provider. The event goes to the caller's workspace. Throws ConflictError (ALREADY_EXISTS). */
 export function insertProvider<T>(
   ctx: RequestContext,
   data: NewProvider,
@@ -81,7 +81,7 @@ export function insertProvider<T>(
           createdIn: workspaceId,
         },
       ],
-      // the unique index decides, also between concurrent calls; an error of it would abort the transaction
+      // The unique index also decides between concurrent calls; its error would abort the transaction.
       skipDuplicates: true,
     })
     if (!provider) throw alreadyExists(organizationId, data.providerId)
@@ -90,7 +90,7 @@ export function insertProvider<T>(
   })
 }
 
-/** Throws ConflictError (ALREADY_EXISTS). For callers with side effects before the insert, which checks again. */
+/** For callers with side effects before the insert, which checks again. Throws ConflictError (ALREADY_EXISTS). */
 export async function requireUnused(ctx: RequestContext, providerId: string): Promise<void> {
   const where = { ...ownProviders(ctx), providerId }
   const found = await ctx.db.oAuthProvider.findFirst({ where, select: { id: true } })

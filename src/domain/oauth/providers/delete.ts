@@ -1,4 +1,4 @@
-/** Deletes an OAuth provider with its unfinished authorizations; with `force` also its tokens, otherwise it must have none. */
+/** Deletes an OAuth provider with its unfinished authorizations. With `force` also its tokens; otherwise it must have none. */
 import { z } from 'zod'
 import { type OAuthProvider, Prisma } from '../../../generated/prisma/client.ts'
 import { ConflictError, rejectIfAny } from '../../errors/errors.ts'
@@ -21,8 +21,8 @@ export const deleteInput = z.object({
 })
 
 /**
- * Returns it as it was, or what `read` makes of that. With `force` the tokens of all owners are revoked, without being shown to anybody. Role: admin.
- * Throws ForbiddenError, NotFoundError; ConflictError while it has tokens.
+ * Returns the deleted provider, or the result of `read`. `force` revokes the tokens of all owners and shows none of them. Role:
+ * admin. Throws ForbiddenError, NotFoundError; ConflictError while the provider has tokens.
  */
 export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
@@ -32,7 +32,7 @@ export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     ? await deleteTokensOfProvider(ctx, await requireProvider(ctx, ctx.db, path.provider_id))
     : []
   return transaction(ctx, async (tx) => {
-    // a concurrent call that stores a token has locked the row, too: its token is counted, or it finds no provider
+    // A concurrent call that stores a token locks this row too: its token is counted here, or it finds no provider.
     const provider = await lockProvider(tx, ctx, path.provider_id)
     const { id } = provider
     const users = await findProviderUsers(tx.sql, id)
@@ -45,7 +45,7 @@ export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
           'all workspaces of the organization. Their owners have to delete them first; or delete the provider with ' +
           'force=true, which deletes and revokes its tokens, too.',
       )
-    // its authorizations are deleted with it, by the foreign key: wake those who wait for one
+    // The foreign key deletes its authorizations: wake the callers that wait for one.
     await tx.sql.$executeRaw`
       SELECT pg_notify(${OAUTH_CHANNEL}, id::text) FROM oauth_authorizations
       WHERE oauth_provider_id = ${id}::uuid AND finished_at IS NULL`
@@ -55,14 +55,14 @@ export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
   })
 })
 
-/** Its tokens go in many transactions before it does: somebody could edit it when there is no way back. */
+/** `force` deletes tokens in many transactions first. A version mismatch found after that could not be undone. */
 const FORCE_WITH_VERSION = {
   loc: ['query', 'force'],
   msg: 'Is not taken together with a version that the provider has to be at: look at it, then delete it by force without one.',
   type: 'value_error',
 }
 
-/** Deletes all tokens of a provider, and returns who used it. Throws as `requireNoOthers`. */
+/** Deletes all tokens of a provider. Returns the workspaces that used it. Throws like `requireNoOtherWorkspace`. */
 async function deleteTokensOfProvider(ctx: RequestContext, provider: OAuthProvider): Promise<ProviderUser[]> {
   const users = await findProviderUsers(ctx.db, provider.id)
   requireNoOtherWorkspace(ctx, provider, users)

@@ -1,6 +1,6 @@
 /**
- * Creates an OAuth provider for an MCP server: finds its authorization server and registers a client there. From then on
- * it is a provider like any other (docs/oauth.md#rules).
+ * Creates an OAuth provider for an MCP server: finds its authorization server and registers a client there. The result is a
+ * provider like any other (docs/oauth.md#rules).
  */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
@@ -23,7 +23,7 @@ import { toSentence } from './rules.ts'
 
 const discoverBody = z
   .object({
-    // another description than in createBody: here the redirect URI contains the row's id
+    // not the description of createBody, because here the redirect URI contains the row's id
     provider_id: providerId.describe('Given by you: what every other call names it by. Cannot be changed.'),
     name: providerName,
     mcp_server_url: url.describe('Of its MCP endpoint: https, or http on this very machine.'),
@@ -34,16 +34,16 @@ type DiscoverBody = z.output<typeof discoverBody>
 export const discoverInput = z.object({ body: discoverBody })
 
 /**
- * Returns like `createProvider`. If two concurrent calls use the same `provider_id`, the client that the losing one has
- * registered stays behind, unused. Role: admin. Throws ForbiddenError; ValidationError, also for a server that does not
- * support what is needed; ConflictError (ALREADY_EXISTS); OAuthUnavailableError.
+ * Returns like `createProvider`. Of two concurrent calls with one `provider_id` one fails, and its registered client stays unused
+ * at the server. Role: admin. Throws ForbiddenError; ValidationError, also for a server that lacks a required feature;
+ * ConflictError (ALREADY_EXISTS); OAuthUnavailableError.
  */
 export const discoverMcpProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   const { body } = parse(discoverInput, raw)
   const refusal = ctx.oauth.refusal(body.mcp_server_url)
   rejectIfAny(refusal === null ? [] : [violation('mcp_server_url', toSentence(refusal))])
-  // before anything is registered; the insert checks again
+  // before any registration; the insert checks again
   await requireUnused(ctx, body.provider_id)
   const id = randomUUID()
   const client = await register(ctx, id, body)
@@ -68,7 +68,7 @@ export const discoverMcpProvider = writeVerb<OAuthProvider>(async (ctx, raw, rea
   return insertProvider(ctx, data, read)
 })
 
-/** `id`: of the row that will be inserted. */
+/** `id`: of the row to insert. */
 async function register(ctx: RequestContext, id: string, body: DiscoverBody): Promise<RegisteredClient> {
   const redirectUri = redirectUriOf(ctx, { id, providerId: body.provider_id, isDynamicClient: true })
   try {

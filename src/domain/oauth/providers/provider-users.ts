@@ -1,6 +1,6 @@
 /**
- * Which workspaces use an OAuth provider, which belongs to the organization. A credential of one workspace may change or delete
- * it only if it was created there and no other workspace has tokens of it. Every workspace that uses it gets an event.
+ * Finds the workspaces that use an OAuth provider, which belongs to the organization, and sends each an event on changes. A
+ * workspace credential may change or delete a provider only if its workspace created it and no other workspace has tokens.
  */
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { ForbiddenError } from '../../errors/errors.ts'
@@ -8,13 +8,12 @@ import type { NewEvent } from '../../outbox/append.ts'
 import { actorOf } from '../../transaction/access.ts'
 import type { RequestContext, Sql, Tx } from '../../transaction/context.ts'
 
-/** A workspace that has tokens of the provider, or authorizations in progress. */
+/** A workspace with tokens of the provider or unfinished authorizations. */
 export interface ProviderUser {
   workspaceId: string
   tokens: number
 }
 
-/** `id`: of the provider's row. */
 export function findProviderUsers(sql: Sql, id: string): Promise<ProviderUser[]> {
   return sql.$queryRaw<ProviderUser[]>`
     SELECT workspace_id::text AS "workspaceId", count(token)::int AS tokens FROM (
@@ -24,7 +23,7 @@ export function findProviderUsers(sql: Sql, id: string): Promise<ProviderUser[]>
     ) AS uses GROUP BY workspace_id`
 }
 
-/** Throws ForbiddenError for a credential of one workspace, if another one created the provider or has tokens of it. */
+/** Throws ForbiddenError for a workspace credential if another workspace created the provider or has tokens of it. */
 export function requireNoOtherWorkspace(
   { actor, workspace }: RequestContext,
   { createdIn }: Pick<OAuthProvider, 'createdIn'>,
@@ -39,7 +38,7 @@ export function requireNoOtherWorkspace(
   )
 }
 
-/** Emits an event in the caller's workspace and in each that uses the provider. */
+/** Emits an event in the caller's workspace and in each workspace that uses the provider. */
 export function emitToWorkspaces(
   tx: Tx,
   ctx: RequestContext,

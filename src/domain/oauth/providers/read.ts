@@ -11,18 +11,16 @@ import { type Selection, writtenRow } from '../../transaction/read-back.ts'
 import { providerPath } from '../../values/oauth-provider.ts'
 import { ownProviders, whereProvider } from '../provider-access/find.ts'
 
-/** A provider as it may be shown. */
+/** A provider without its secret. */
 export type ReadableProvider = Omit<OAuthProvider, 'clientSecret'>
 
 const WITHOUT_SECRET = { omit: { clientSecret: true } } as const
 
 export const getInput = z.object({ path: providerPath })
 
-/** Role: viewer. Throws NotFoundError. */
 export const getProvider = (ctx: RequestContext, raw: RawInput): Promise<ReadableProvider> =>
   selectProvider(ctx, raw, WITHOUT_SECRET)
 
-/** The same for GraphQL. `query`: the selection. Role: viewer. Throws NotFoundError. */
 export async function selectProvider(ctx: RequestContext, raw: RawInput, query: Selection): Promise<OAuthProvider> {
   requireRole(ctx, 'viewer')
   const { path } = parse(getInput, raw)
@@ -31,12 +29,10 @@ export async function selectProvider(ctx: RequestContext, raw: RawInput, query: 
   return found
 }
 
-/** The row after a write, for GraphQL. */
 export const selectWritten = writtenRow((sql) => sql.oAuthProvider)
 
 export const listInput = z.object({})
 
-/** All of them. Role: viewer. */
 export async function listProviders(ctx: RequestContext, raw: RawInput): Promise<ReadableProvider[]> {
   requireRole(ctx, 'viewer')
   parse(listInput, raw)
@@ -47,7 +43,6 @@ export async function listProviders(ctx: RequestContext, raw: RawInput): Promise
   })
 }
 
-/** A window of the list, for GraphQL. `query`: the selection. Role: viewer. */
 export async function windowProviders(
   ctx: RequestContext,
   window: Window,
@@ -59,7 +54,6 @@ export async function windowProviders(
   return cut(window, await ctx.db.oAuthProvider.findMany({ ...query, where, ...page }))
 }
 
-/** Role: viewer. */
 export async function countProviders(ctx: RequestContext): Promise<number> {
   requireRole(ctx, 'viewer')
   return ctx.db.oAuthProvider.count({ where: ownProviders(ctx) })

@@ -1,4 +1,4 @@
-/** The rules of OAuth providers (docs/oauth.md#rules). Pure: each returns a list of violations. */
+/** The field rules of OAuth providers (docs/oauth.md#rules). Pure: each function returns violations. */
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import type { Violation } from '../../errors/errors.ts'
 import { violation } from '../../parsing/parse.ts'
@@ -6,7 +6,7 @@ import type { OAuthClient } from '../../ports/oauth-client.ts'
 import type { CreateBody, UpdateBody } from '../../values/oauth-provider.ts'
 import { sameOrigin } from '../provider-access/access.ts'
 
-/** Knows which addresses the server may call. */
+/** Knows which URLs the server may call. */
 type AddressRules = Pick<OAuthClient, 'refusal'>
 
 /** Parameters that this server sets in an authorization URL (RFC 6749, 7636, 9101; OpenID Connect). */
@@ -34,7 +34,7 @@ export function createViolations(addresses: AddressRules, body: CreateBody): Vio
   ]
 }
 
-/** Clients send back what they got, so only values that differ from the stored ones are checked. */
+/** Clients send stored values back, so only changed values are checked. */
 export function updateViolations(addresses: AddressRules, stored: OAuthProvider, body: UpdateBody): Violation[] {
   const { auth_url: authUrl, token_url: tokenUrl, client_secret: secret } = body
   const secretless = (body.token_endpoint_auth_method ?? stored.tokenEndpointAuthMethod) === 'none'
@@ -78,13 +78,13 @@ function immutableViolations(stored: OAuthProvider, body: UpdateBody): Violation
     .map(([field]) => violation(field, 'Cannot be changed.'))
 }
 
-/** This server sends codes and secrets there, so the address must be one that it may call. */
+/** This server sends codes and secrets to token_url, so it must be allowed to call it. */
 function tokenUrlViolations(addresses: AddressRules, url: string): Violation[] {
   const refusal = addresses.refusal(url)
   return refusal === null ? [] : [violation('token_url', toSentence(refusal))]
 }
 
-/** People are sent there, and this server reads metadata there. */
+/** People are sent to auth_url, and this server reads metadata there. */
 function authUrlViolations(addresses: AddressRules, url: string): Violation[] {
   const refusal = addresses.refusal(url)
   if (refusal !== null) return [violation('auth_url', toSentence(refusal))]

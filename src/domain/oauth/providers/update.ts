@@ -1,4 +1,4 @@
-/** PATCH of an OAuth provider: an absent or null member keeps what is stored (docs/deployments.md#deployments). */
+/** PATCH of an OAuth provider. An absent or null member keeps the stored value (docs/deployments.md#deployments). */
 import { z } from 'zod'
 import type { OAuthProvider, Prisma } from '../../../generated/prisma/client.ts'
 import { rejectIfAny } from '../../errors/errors.ts'
@@ -17,9 +17,9 @@ import { updateViolations } from './rules.ts'
 export const updateInput = z.object({ path: providerPath, body: updateBody })
 
 /**
- * Its tokens stay, but after a change of token_url to another origin they are not refreshed any more. A call that changes
- * nothing writes no event. Returns the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError
- * (also as `requireNoOthers`), ValidationError, NotFoundError.
+ * Tokens stay, but are not refreshed after token_url moves to another origin. A call without changes writes no event. Returns the
+ * row, or the result of `read` in the same transaction. Role: admin. Throws ForbiddenError (see also `requireNoOtherWorkspace`),
+ * ValidationError, NotFoundError.
  */
 export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
@@ -31,7 +31,7 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     requireVersion(raw.ifMatch, 'OAuth provider', path.provider_id, stored)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
     const asked = { ...columns(body), ...secretColumn(ctx, stored, body) }
-    // a secret that is sent is always a change: it is sealed with a new key, and no caller can send the stored one back
+    // A sent secret always counts as a change: it is encrypted again, and no caller can send the stored ciphertext back.
     const changed = changedFields(stored, asked)
     if (changed.length === 0) return read(tx, stored)
     const updated = await tx.sql.oAuthProvider.update({
@@ -43,7 +43,7 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
   })
 })
 
-/** Columns and their new values; undefined: no change. */
+/** New column values; undefined: no change. */
 type Data = Partial<Pick<Prisma.OAuthProviderUncheckedUpdateInput, keyof OAuthProvider>>
 
 function columns(body: UpdateBody): Data {
@@ -58,13 +58,13 @@ function columns(body: UpdateBody): Data {
   }
 }
 
-/** A secret that is not used any more is deleted. */
+/** Deletes a secret that the new auth method does not use. */
 function secretColumn(ctx: RequestContext, { id }: OAuthProvider, body: UpdateBody): Data {
   if (body.token_endpoint_auth_method === 'none') return { clientSecret: null }
   return body.client_secret == null ? {} : { clientSecret: sealClientSecret(ctx.keyring, id, body.client_secret) }
 }
 
-/** After a change of its addresses the provider's metadata has to be looked up again. */
+/** New URLs make the stored metadata invalid. */
 function metadataColumns(stored: OAuthProvider, body: UpdateBody): Data {
   const same =
     (body.auth_url ?? stored.authUrl) === stored.authUrl && (body.token_url ?? stored.tokenUrl) === stored.tokenUrl

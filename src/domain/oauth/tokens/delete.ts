@@ -1,6 +1,6 @@
 /**
- * Deletes tokens with their connections, and revokes them at their providers: one token of the caller's, or all of a
- * user or a provider for admins, who never see them.
+ * Deletes tokens with their connections and revokes them at their providers. A user deletes one of their own; an admin deletes
+ * all of a user or a provider and sees none of them.
  */
 import { z } from 'zod'
 import { Prisma } from '../../../generated/prisma/client.ts'
@@ -17,15 +17,14 @@ import { queueRevocation, type Revocation } from './revocation-queue.ts'
 import { releaseRevocations, revokeNow } from './revoke.ts'
 import { openToken, ownTokens } from './token.ts'
 
-/** tokens deleted in one transaction, so that its locks are short */
+/** A small batch keeps the transaction's locks short. */
 const BATCH_ROWS = 100
 
 export const deleteInput = z.object({ path: tokenPath })
 
 /**
- * Deletes one token of the caller's. From the commit on no agent gets it. It is revoked at the provider right afterwards, for a
- * few seconds at most and even if the client is gone; if that fails the job does it later. Role: deployer. Throws
- * NotFoundError.
+ * Deletes one of the caller's tokens. No agent gets it after the commit. Role: deployer. Throws NotFoundError. The call then
+ * waits a few seconds for the revocation, even if the client disconnects. If it fails, the job repeats it.
  */
 export const deleteToken = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, removeToken)
 
@@ -48,9 +47,8 @@ export const deleteOfUserInput = z.object({
 })
 
 /**
- * Deletes all tokens that somebody has in this workspace: of a person who has left, or of a revoked key
- * (docs/api-rules.md#who-is-calling). The job revokes them soon. Returns how many there were. Role: admin. Throws
- * ForbiddenError, ValidationError.
+ * Deletes all tokens of one user in this workspace, for example of a revoked key (docs/api-rules.md#who-is-calling). The job
+ * revokes them soon. Returns their number. Role: admin. Throws ForbiddenError, ValidationError.
  */
 export const deleteTokensOfUser = (ctx: RequestContext, raw: RawInput): Promise<number> =>
   once(ctx, raw, async (ctx, raw) => {
@@ -60,8 +58,8 @@ export const deleteTokensOfUser = (ctx: RequestContext, raw: RawInput): Promise<
   })
 
 /**
- * Deletes the tokens of one workspace that fulfil `condition` on `oauth_tokens`, batch by batch until none is left, so it
- * may be interrupted and repeated. The job revokes them. Returns how many there were. The outcome of the call is not stored.
+ * Deletes a workspace's tokens that match `condition` on `oauth_tokens`, in batches, so it may be interrupted and repeated. The
+ * job revokes them. Returns their number. The call's outcome is not stored for its idempotency key.
  */
 export async function deleteTokens(ctx: RequestContext, workspaceId: string, condition: Prisma.Sql): Promise<number> {
   const where = Prisma.sql`workspace_id = ${workspaceId}::uuid AND ${condition}`
@@ -87,7 +85,7 @@ async function deleteBatch(tx: Tx, ctx: RequestContext, condition: Prisma.Sql) {
   return { count: tokens.length, revocations }
 }
 
-/** What has to be read of a token in order to delete it. */
+/** The relations that a deletion reads. */
 const DELETE_INCLUDE = {
   provider: true,
   connections: { select: { id: true }, orderBy: { id: 'asc' } },
@@ -96,8 +94,8 @@ const DELETE_INCLUDE = {
 type DeletableToken = Prisma.OAuthTokenGetPayload<{ include: typeof DELETE_INCLUDE }>
 
 /**
- * Locks a token of the caller's against everything, new connections included, and reads it. The token's row comes before
- * the rows that refer to it, as in finishAuthorization. Throws NotFoundError.
+ * Locks one of the caller's tokens, also against new connections, and reads it. Throws NotFoundError. Lock order: the token's row
+ * before the rows that refer to it, as in finishAuthorization.
  */
 async function lockToken(tx: Tx, ctx: RequestContext, id: string): Promise<DeletableToken> {
   const { workspaceId, subject } = ownTokens(ctx)
@@ -108,7 +106,7 @@ async function lockToken(tx: Tx, ctx: RequestContext, id: string): Promise<Delet
   return tx.sql.oAuthToken.findUniqueOrThrow({ where: { id }, include: DELETE_INCLUDE })
 }
 
-/** Returns the revocation, which the caller may carry out after the commit; otherwise the job does. Null: none is needed. */
+/** Returns the queued revocation; null: none is needed. The caller may run it after the commit; otherwise the job does. */
 async function deleteLocked(
   tx: Tx,
   { keyring }: Pick<Core, 'keyring'>,
@@ -117,7 +115,7 @@ async function deleteLocked(
 ): Promise<Revocation | null> {
   const { id, workspaceId } = token
   const queued = await queueRevocation(tx, keyring, provider, token, openToken(keyring, token))
-  // its connections are deleted with it, by the foreign key
+  // the foreign key deletes its connections
   await tx.sql.oAuthToken.delete({ where: { id }, select: { id: true } })
   for (const connection of connections)
     tx.emit({ workspaceId, type: 'connection.deleted', subjectId: connection.id, actor })

@@ -1,4 +1,4 @@
-/** Refreshes an access token that has expired, or is about to, before it is handed out. */
+/** Refreshes an access token that has expired, or soon will, before it is issued. */
 
 import { DomainError } from '../../errors/errors.ts'
 import { OAuthFailure, OAuthProviderUnavailableError } from '../../ports/oauth-client.ts'
@@ -7,20 +7,17 @@ import { type RefreshOutcome, refreshToken } from './refresh.ts'
 import { refreshFailureClause } from './token.ts'
 import type { TokenSnapshot } from './token-snapshot.ts'
 
-/** seconds that a caller waits for a refresh; longer than the provider's own time limit */
+/** Longest wait for a refresh. Longer than the provider's timeout. */
 const MAX_WAIT_SECONDS = 45
-/** seconds, while the current access token is valid for at least twice as long */
+/** Wait while the current access token is valid for at least twice as long. */
 const SHORT_WAIT_SECONDS = 5
 
-/**
- * `as read`: use it. `changed`: use it, but read it again, since the call has waited. `ended`: it can't be used any more,
- * or was deleted.
- */
+/** `as read`: use the token. `changed`: read it again first, because the call has waited. `ended`: unusable or deleted. */
 export type Freshness = 'as read' | 'changed' | 'ended'
 
 /**
- * `token`: one that was usable when it was read. `provider`: its name. Throws OAuthProviderUnavailableError;
- * DomainError (UNAVAILABLE) when the server is stopping.
+ * `token`: usable when it was read. `provider`: its name. Throws OAuthProviderUnavailableError; DomainError (UNAVAILABLE) when
+ * the server is stopping.
  */
 export async function ensureFresh(ctx: RequestContext, provider: string, token: TokenSnapshot): Promise<Freshness> {
   const { validForSeconds, refreshable } = token
@@ -35,7 +32,7 @@ export async function ensureFresh(ctx: RequestContext, provider: string, token: 
     case 'gone':
       return 'ended'
     default:
-      // the current access token is still valid: whatever is wrong with the provider need not concern the caller
+      // the current access token is still valid, so a failing provider does not matter to the caller yet
       if (validForSeconds - (performance.now() - began) / 1000 > 0) return 'changed'
       throw unavailable(provider, outcome)
   }

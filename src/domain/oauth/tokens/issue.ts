@@ -1,4 +1,4 @@
-/** Issues an access token to an agent: only with the agent's own key, and only of a token it is connected to (docs/oauth.md#rules). */
+/** Issues an access token to an agent. Requires the agent's own key and a connection to the token (docs/oauth.md#rules). */
 import { z } from 'zod'
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { NotFoundError } from '../../errors/errors.ts'
@@ -28,9 +28,9 @@ export const issueInput = z.object({
 })
 
 export interface IssuedToken {
-  /** never log it */
+  /** secret: never log it */
   accessToken: string
-  /** as the provider spells it; mostly `bearer` */
+  /** in the provider's spelling; usually `bearer` */
   tokenType: string
   expiresAt: Date | null
   scopes: string[]
@@ -41,12 +41,12 @@ export interface IssuedToken {
 type ConnectedToken = TokenSnapshot & { connectionId: string }
 
 /**
- * Mostly one statement; an access token that has expired is refreshed first, which takes as long as the provider does.
- * Key: the agent's own. Throws ForbiddenError, ValidationError, NotFoundError; what `selectForAgent` and `ensureFresh`
- * throw; UnauthenticatedError when the key was revoked or has expired while the call waited.
+ * Usually one statement. An expired access token is refreshed first, which takes as long as the provider does. Key: the agent's
+ * own. Throws ForbiddenError, ValidationError, NotFoundError; the errors of `selectForAgent` and `ensureFresh`;
+ * UnauthenticatedError when the key is revoked or expires during the call.
  */
 export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Promise<IssuedToken> {
-  // 403 comes before 422 (docs/api-rules.md#errors)
+  // 403 before 422 (docs/api-rules.md#errors)
   requireAgent(ctx, (raw.path as { agent_id: string }).agent_id)
   const { path, body } = parse(issueInput, raw)
   const token = await freshToken(ctx, {
@@ -68,16 +68,15 @@ export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Prom
 }
 
 /**
- * If the selected token turns out to have ended, the next one is tried, but without a second refresh: a provider that
- * does not answer would end all tokens one after the other while the caller waits. So it throws OAuthUnavailableError
- * if that one needs a refresh, too.
+ * Tries the next token if the selected one has ended, but without a second refresh. Otherwise a provider that does not respond
+ * could end all tokens one after another during one call. Throws OAuthUnavailableError if the next token needs a refresh as well.
  */
 async function freshToken(ctx: RequestContext, asked: TokenRequest): Promise<ConnectedToken> {
   const { provider, connected } = await findConnected(ctx, asked)
   const token = selectForAgent(connected, asked)
   const freshness = await ensureFresh(ctx, provider, token)
   if (freshness === 'as read') return token
-  // the call has waited: key, connection and scopes may have changed
+  // key, connection and scopes may have changed during the wait
   await refuseRevoked(ctx)
   const { connected: now } = await findConnected(ctx, asked)
   const next = selectForAgent(freshness === 'changed' ? now.filter(({ id }) => id === token.id) : now, asked)
@@ -90,7 +89,7 @@ async function freshToken(ctx: RequestContext, asked: TokenRequest): Promise<Con
 
 type Row = { provider: string } & (ConnectedToken | { [K in keyof ConnectedToken]: null })
 
-/** The provider's name, and the tokens that the agent is connected to there, in order of preference. Throws NotFoundError. */
+/** Returns the provider's name and the agent's connected tokens there, in order of preference. Throws NotFoundError. */
 async function findConnected(
   ctx: RequestContext,
   asked: TokenRequest,
@@ -110,7 +109,7 @@ async function findConnected(
   return { provider: first.provider, connected: rows.filter((row) => row.connectionId !== null) }
 }
 
-/** Records when the token was last used, at most once a minute across all servers. No call waits for it. */
+/** Records the last use, at most once a minute across all servers. No call waits for it. */
 function recordUse(core: Core, id: string): void {
   core.db.$executeRaw`
     UPDATE oauth_tokens SET used_at = clock_timestamp()

@@ -1,4 +1,4 @@
-/** Lists the caller's own tokens of the workspace, and reads one; never their content. */
+/** Lists the caller's own tokens of the workspace, and reads one. Secret content is never read. */
 import { z } from 'zod'
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import { NotFoundError } from '../../errors/errors.ts'
@@ -13,10 +13,8 @@ import { tokenPath } from '../../values/oauth-token.ts'
 import { whereProvider } from '../provider-access/find.ts'
 import { ownTokens, type TokenView, WITHOUT_CONTENT } from './token.ts'
 
-/** As REST shows it. */
 export type ListedToken = TokenView & { provider: { providerId: string } }
 
-/** What look-ups of a ListedToken ask for. */
 export const LISTED_TOKEN = {
   omit: WITHOUT_CONTENT,
   include: { provider: { select: { providerId: true } } },
@@ -28,7 +26,7 @@ export const listInput = z.object({
   }),
 })
 
-/** Newest first; empty for an unknown provider. Role: viewer. */
+/** Newest first. Empty for an unknown provider. Role: viewer. */
 export async function listTokens(ctx: RequestContext, raw: RawInput): Promise<ListedToken[]> {
   requireRole(ctx, 'viewer')
   return ctx.db.oAuthToken.findMany({
@@ -38,7 +36,7 @@ export async function listTokens(ctx: RequestContext, raw: RawInput): Promise<Li
   })
 }
 
-/** A window of the same list, for GraphQL. `query` must have `select`, or the content would be read, too. Role: viewer. */
+/** A window of the list, for GraphQL. `query` needs `select`, or the secret content would be read. Role: viewer. */
 export async function windowTokens(
   ctx: RequestContext,
   raw: RawInput,
@@ -51,7 +49,6 @@ export async function windowTokens(
   return cut(window, await ctx.db.oAuthToken.findMany({ ...query, where, ...page }))
 }
 
-/** Role: viewer. */
 export async function countTokens(ctx: RequestContext, raw: RawInput): Promise<number> {
   requireRole(ctx, 'viewer')
   return ctx.db.oAuthToken.count({ where: listWhere(ctx, raw) })
@@ -64,7 +61,7 @@ function listWhere(ctx: RequestContext, raw: RawInput): Prisma.OAuthTokenWhereIn
 
 const getInput = z.object({ path: tokenPath })
 
-/** One token, for GraphQL. `query`: as above. Role: viewer. Throws NotFoundError. */
+/** One token, for GraphQL. `query`: as in `windowTokens`. Role: viewer. Throws NotFoundError. */
 export async function selectToken(ctx: RequestContext, raw: RawInput, query: Selection): Promise<TokenView> {
   requireRole(ctx, 'viewer')
   const { path } = parse(getInput, raw)
@@ -73,5 +70,4 @@ export async function selectToken(ctx: RequestContext, raw: RawInput, query: Sel
   return found
 }
 
-/** The row after a write, for GraphQL. */
 export const selectWritten = writtenRow((sql) => sql.oAuthToken)

@@ -1,7 +1,4 @@
-/**
- * One refresh: asks the provider once, and stores the outcome. It can't be cancelled: the provider may have used the
- * refresh token up, and then its answer is the only thing that is still valid.
- */
+/** Runs one refresh: sends one request to the provider and stores the outcome. It can't be cancelled (README.md). */
 import { randomUUID } from 'node:crypto'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { backoff, retry } from '../../../platform/async/retry.ts'
@@ -24,20 +21,16 @@ import { openToken, type TokenContent } from './token.ts'
 import { grantedScopes } from './token-response.ts'
 import type { TokenSnapshot } from './token-snapshot.ts'
 
-/** ms between attempts to store the outcome: doubles */
 const FIRST_RETRY_DELAY_MS = 200
 const MAX_RETRY_DELAY_MS = 5000
-/** ms: the outcome is lost if the database is away for longer */
+/** If the database is unavailable for longer, the outcome is lost. */
 const STORE_TIMEOUT_MS = 600_000
 
-/**
- * Starts a refresh if the lease can be taken (`takeLease`). `core.inFlight` has it under the token's id until the outcome
- * is in the row.
- */
+/** Starts a refresh if `takeRefreshLease` succeeds. `core.inFlight` holds it under the token's id until the outcome is stored. */
 export function beginRefresh(core: Core, known: Pick<TokenSnapshot, 'id' | 'version'>): Promise<void> {
   const refreshId = randomUUID()
   return new Promise((begun, failed) => {
-    // registered before the lease is taken, so that a stopping server waits for it: an abandoned lease ends the token
+    // Registered before the lease is taken, so a stopping server waits for it: an abandoned lease ends the token.
     core.inFlight.begin(refreshId, () => leaseAndRefresh(core, known, refreshId).then(begun, failed))
   })
 }
@@ -51,7 +44,7 @@ async function leaseAndRefresh(
   try {
     lease = await takeRefreshLease(core, known, refreshId)
   } catch (error) {
-    // the database may have stored the lease in spite of the error, and nobody would use it
+    // The database may have stored the lease despite the error, and then no refresh would use it.
     const release = () => releaseRefreshLease(core, known.id, refreshId)
     core.inFlight.begin(refreshId, () => withRetries(core, { oauthTokenId: known.id }, release))
     throw error
@@ -70,7 +63,7 @@ async function refresh(core: Core, lease: RefreshLease): Promise<void> {
   await withRetries(core, { oauthTokenId: lease.token.id }, write)
 }
 
-/** Asks the provider. Returns what has to be done to store the outcome. */
+/** Sends the request. Returns the function that stores the outcome. */
 async function requestRefresh(core: Core, lease: RefreshLease): Promise<() => Promise<unknown>> {
   const about = { oauthTokenId: lease.token.id, provider: lease.token.oauthProviderId }
   let prepared: PreparedRefresh | null
@@ -78,7 +71,7 @@ async function requestRefresh(core: Core, lease: RefreshLease): Promise<() => Pr
     prepared = await prepare(core, lease)
     if (isTooLateToRequest(lease)) throw new Error('preparing the refresh took too long')
   } catch (error) {
-    // the database or the key ring failed, or was too slow: nothing was sent
+    // Nothing was sent: the database or the key ring failed or was too slow.
     core.log.error({ ...about, err: error }, 'the refresh of a token could not begin')
     return () => postponeRefresh(core, lease, 'could not be asked')
   }
@@ -99,7 +92,7 @@ async function requestRefresh(core: Core, lease: RefreshLease): Promise<() => Pr
   }
 }
 
-/** `before`: the refresh token that was used; `askedAt`: by the process's clock. */
+/** `before`: the refresh token that was sent. `askedAt`: from the process's clock. */
 async function store(
   core: Core,
   lease: RefreshLease,
@@ -108,12 +101,12 @@ async function store(
   { accessToken, tokenType, expiresIn, scopes, ...set }: TokenSet,
   askedAt: number,
 ): Promise<void> {
-  // a provider that sends no new refresh token goes on taking the old one (RFC 6749, 6)
+  // without a new refresh token the old one stays valid (RFC 6749, 6)
   const refreshToken = set.refreshToken ?? before
   const content = { accessToken, tokenType, refreshToken }
   const stored = await storeRefreshed(core, lease, {
     content,
-    // counted from when the request was sent, so that it is never later than the real expiry
+    // counted from the start of the request, so it is never later than the real expiry
     validForSeconds: expiresIn === null ? null : expiresIn - (performance.now() - askedAt) / 1000,
     scopes: grantedScopes(lease.token.scopes, scopes),
     rotated: refreshToken !== before,
@@ -121,7 +114,7 @@ async function store(
   if (!stored) await revokeOrphan(core, lease, provider, content)
 }
 
-/** Null: the provider's address has changed, so it may not be the issuer of the token any more. */
+/** Null: the provider moved to another origin, so it may no longer be the token's issuer. */
 async function prepare(core: Core, { token }: RefreshLease): Promise<PreparedRefresh | null> {
   const provider = await core.db.oAuthProvider.findUniqueOrThrow({ where: { id: token.oauthProviderId } })
   if (!sameOrigin(provider.tokenUrl, token.tokenUrl)) return null
@@ -131,7 +124,7 @@ async function prepare(core: Core, { token }: RefreshLease): Promise<PreparedRef
   return { provider, access: openProviderAccess(core.keyring, provider), content: { ...content, refreshToken } }
 }
 
-/** Why the token can't be refreshed any more, for people; null: it may be tried again. */
+/** Sentence on why the token can't be refreshed again; null: a later refresh may succeed. */
 function finalReason(failure: OAuthFailure, { rotates, refreshFailures }: TokenSnapshot): string | null {
   if (failure.error === 'invalid_grant') {
     const usedUp = refreshFailures > 0 ? ', or was used up when a refresh last failed' : ''
@@ -142,7 +135,7 @@ function finalReason(failure: OAuthFailure, { rotates, refreshFailures }: TokenS
   return null
 }
 
-/** The lease was lost. If because the token was deleted, what the provider has just issued is revoked, too. */
+/** The lease is lost. If the token was deleted, revokes what the provider just issued. */
 async function revokeOrphan(core: Core, { token }: RefreshLease, provider: OAuthProvider, content: TokenContent) {
   const queued = await transaction(core, async (tx) => {
     const there = await tx.sql.oAuthToken.count({ where: { id: token.id } })
@@ -151,7 +144,7 @@ async function revokeOrphan(core: Core, { token }: RefreshLease, provider: OAuth
   if (queued) await revokeNow(core, queued)
 }
 
-/** Repeats `write` until it succeeds, for GIVE_UP: the outcome of a refresh can't be obtained a second time. */
+/** Repeats `write` until it succeeds or STORE_TIMEOUT_MS is over: the outcome can't be obtained a second time. */
 async function withRetries(core: Core, about: object, write: () => Promise<unknown>): Promise<void> {
   const failed = (error: unknown) => {
     core.log.error({ ...about, err: error }, 'what came of the refresh of a token could not be written down')

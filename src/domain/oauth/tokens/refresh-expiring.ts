@@ -1,17 +1,16 @@
-/** Refreshes the tokens that agents use before they expire, so that no agent has to wait. */
+/** The job that refreshes tokens before they expire, so agents do not wait. */
 import { overOrAborted } from '../../../platform/async/in-flight.ts'
 import type { Core } from '../../transaction/context.ts'
 import { beginRefresh } from './refresh-attempt.ts'
 import { expiresWithin } from './token-snapshot.ts'
 
-/** seconds */
 const REFRESH_AHEAD_SECONDS = 300
-/** hours since the last use; after that a token is refreshed only when an agent asks for it */
+/** Tokens unused for longer are refreshed only when an agent requests them. */
 const IN_USE_HOURS = 24
 const BATCH_ROWS = 50
 const CONCURRENCY = 4
 
-/** One round. Safe on several servers at once: the lease decides. Starts nothing new once `signal` aborts. */
+/** Runs one round. Safe on several servers, because the lease decides. Starts nothing new after `signal` aborts. */
 export async function refreshExpiring(core: Core, signal: AbortSignal): Promise<void> {
   const due = await core.db.$queryRaw<{ id: string; version: number }[]>`
     SELECT t.id, t.version FROM oauth_tokens t

@@ -1,56 +1,51 @@
 /**
- * The lease of a token's refresh, in the token's row. It is taken and committed before the provider is asked, so that
- * only one server asks. Releasing it stores the outcome, once, and notifies those who wait for it.
+ * The lease of a token's refresh, stored in the token's row. It is committed before the request, so one server sends it. The
+ * release stores the outcome once and notifies waiting callers.
  */
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { type Core, OAUTH_CHANNEL, type Sql, transaction } from '../../transaction/context.ts'
 import { sealToken, type TokenContent } from './token.ts'
 import { SNAPSHOT_COLUMNS, type TokenSnapshot } from './token-snapshot.ts'
 
-/** ms that the provider has for its answer */
+/** Timeout of the provider's response. */
 export const REFRESH_TIMEOUT_MS = 30_000
-/** seconds: the provider's time limit, and 10 s to prepare the request and to store the answer */
+/** The provider's timeout, and 10 s to prepare the request and to store the response. */
 const LEASE_SECONDS = REFRESH_TIMEOUT_MS / 1000 + 10
-/** ms from taking the lease to asking the provider, at most; later, the lease could run out before the answer */
+/** Longest time from taking the lease to the request. Later, the lease could expire before the response. */
 const MAX_PREPARATION_MS = 8000
-/** seconds; the back-off is 1, 2, 4 … */
+/** The backoff is 1, 2, 4 … seconds. */
 const MAX_BACKOFF_SECONDS = 300
 
-/**
- * Also undoes `endAbandoned`: a holder that was thought dead may come back with an outcome, while no other server has
- * taken its lease.
- */
+/** Also undoes `endAbandonedToken`: a server that seemed dead may return with an outcome while no other server took its lease. */
 const NOT_ENDED = Prisma.sql`ended_at = NULL, ended_because = NULL`
 
-/** `refreshId` is the fencing token: only the holder of the lease can store an outcome. */
+/** `refreshId` is the fencing token: only the lease holder can store an outcome. */
 export interface RefreshLease {
   refreshId: string
   /** as it was when the lease was taken */
   token: TokenSnapshot
-  /** just before it was taken, by the process's clock */
+  /** just before the lease was taken, from the process's clock */
   takenAt: number
 }
 
-/** The provider's answer. */
 export interface Refreshed {
   content: TokenContent
-  /** seconds; null: not known */
+  /** null: unknown */
   validForSeconds: number | null
   scopes: string[]
   rotated: boolean
 }
 
 /**
- * `refreshId`: a new one. Null: another server has the lease, or the token has changed since `known` was read, has ended,
- * or is in its back-off. An expired lease is taken over only if the provider does not rotate refresh tokens (see
- * `endAbandoned`).
+ * `refreshId`: a new one. Null: another server holds the lease, or the token ended, is in its backoff or changed since `known`
+ * was read. An expired lease is taken over only if the provider does not rotate refresh tokens (see `endAbandonedToken`).
  */
 export async function takeRefreshLease(
   core: Core,
   known: Pick<TokenSnapshot, 'id' | 'version'>,
   refreshId: string,
 ): Promise<RefreshLease | null> {
-  const askedAt = performance.now()
+  const takenAt = performance.now()
   const [token] = await core.db.$queryRaw<TokenSnapshot[]>`
     UPDATE oauth_tokens t
     SET refresh_id = ${refreshId}::uuid, refresh_until = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}::float8)
@@ -58,20 +53,20 @@ export async function takeRefreshLease(
       AND (t.refresh_id IS NULL OR (t.refresh_until <= clock_timestamp() AND t.rotates IS FALSE))
       AND (t.refresh_after IS NULL OR t.refresh_after <= clock_timestamp())
     RETURNING ${SNAPSHOT_COLUMNS}`
-  return token ? { refreshId, token, takenAt: askedAt } : null
+  return token ? { refreshId, token, takenAt } : null
 }
 
-/** Whether it is too late to ask the provider: the lease could run out before it has answered. */
-export function isTooLateToRequest({ takenAt: askedAt }: RefreshLease): boolean {
-  return performance.now() - askedAt > MAX_PREPARATION_MS
+/** After this, the lease could expire before the provider responds. */
+export function isTooLateToRequest({ takenAt }: RefreshLease): boolean {
+  return performance.now() - takenAt > MAX_PREPARATION_MS
 }
 
-/** Releases a lease without an outcome: nothing was sent. */
+/** Releases a lease without an outcome, because nothing was sent. */
 export async function releaseRefreshLease(core: Core, id: string, refreshId: string): Promise<void> {
   await storeOutcome(core, { refreshId, token: { id } }, NOT_ENDED)
 }
 
-/** Stores a successful refresh. False: the lease is lost, nothing was written. */
+/** Stores a successful refresh. False: the lease is lost and nothing was written. */
 export function storeRefreshed(core: Core, lease: RefreshLease, got: Refreshed): Promise<boolean> {
   const sealed = sealToken(core.keyring, lease.token.id, got.content)
   return storeOutcome(
@@ -85,7 +80,7 @@ export function storeRefreshed(core: Core, lease: RefreshLease, got: Refreshed):
   )
 }
 
-/** Stores a failure after which it may be tried again. `why`: for people, a clause with "the provider" as its subject. */
+/** Stores a failure that may be retried. `why`: a clause with "the provider" as its subject. */
 export function postponeRefresh(core: Core, lease: RefreshLease, why: string): Promise<boolean> {
   return storeOutcome(
     core,
@@ -95,7 +90,7 @@ export function postponeRefresh(core: Core, lease: RefreshLease, why: string): P
   )
 }
 
-/** Ends the token: it can't be refreshed any more. `because`: for people, a sentence. */
+/** Ends the token, because it can't be refreshed again. `because`: a sentence for its owner. */
 export function endToken(core: Core, { refreshId, token }: RefreshLease, because: string): Promise<boolean> {
   return end(core, token, because, (sql, ended) =>
     update(
@@ -107,8 +102,8 @@ export function endToken(core: Core, { refreshId, token }: RefreshLease, because
 }
 
 /**
- * Ends a token whose lease has run out without an outcome, most likely because its server died. The refresh token may
- * have been used up, and a provider that rotates them takes a second use for theft and revokes the whole grant.
+ * Ends a token whose lease expired without an outcome, most likely because its server died. The refresh token may be used up. A
+ * provider that rotates them treats a second use as theft and revokes the whole grant.
  */
 export function endAbandonedToken(core: Core, token: TokenSnapshot): Promise<boolean> {
   return end(

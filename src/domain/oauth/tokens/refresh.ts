@@ -1,8 +1,4 @@
-/**
- * Single-flight refresh: however many callers, on however many servers, want a token refreshed at the same time, the
- * provider is asked once. One server holds the lease (refresh-lease.ts); all callers read the outcome, success or
- * failure, from the row.
- */
+/** Single-flight refresh across all servers: one sends the request, and all callers read the outcome from the row (README.md). */
 import { overOrAborted } from '../../../platform/async/in-flight.ts'
 import { lookUntil } from '../../../platform/async/long-poll.ts'
 import { limited } from '../../../platform/async/time-limit.ts'
@@ -14,21 +10,18 @@ import { readSnapshot, type TokenSnapshot } from './token-snapshot.ts'
 export type RefreshOutcome =
   /** there is a newer access token */
   | { kind: 'fresh' }
-  /** it can't be refreshed any more */
+  /** the token can't be refreshed again */
   | { kind: 'ended' }
-  /** it was deleted */
+  /** the token was deleted */
   | { kind: 'gone' }
-  /** the provider was asked and did not refresh it, or is not asked again yet */
+  /** the provider refused or failed, or the backoff is not over */
   | { kind: 'failed'; why: string }
-  /** the outcome is not known yet */
+  /** no outcome yet */
   | { kind: 'waiting' }
-  /** this server is stopping, and starts nothing new */
+  /** this server is stopping and starts no refresh */
   | { kind: 'stopping' }
 
-/**
- * `stale`: the token to refresh, as it was read. Waits `seconds` at most, or until `signal` aborts; a refresh that has
- * begun goes on regardless.
- */
+/** `stale`: the token as it was read. Waits at most `seconds`, or until `signal` aborts; a started refresh continues. */
 export async function refreshToken(
   core: Core,
   stale: TokenSnapshot,
@@ -41,14 +34,14 @@ export async function refreshToken(
   return outcome ?? { kind: 'waiting' }
 }
 
-/** One look: starts the refresh if nobody has, and waits for it if it is this server's. Null: the outcome is not known yet. */
+/** Starts the refresh or joins this server's running one. Null: no outcome yet. */
 async function refreshOrJoin(core: Core, stale: TokenSnapshot, over: AbortSignal): Promise<RefreshOutcome | null> {
   for (;;) {
     const token = await readSnapshot(core, stale.id)
     const known = outcomeOf(token, stale)
     if (known) return known
     const { refreshing, abandoned } = token!
-    // the lease has run out, but its holder is this very server, which is about to write the outcome
+    // The lease expired, but this server holds it and is about to store the outcome.
     const ours = abandoned && core.inFlight.of(stale.id) !== undefined
     if (!ours && (await endIfAbandoned(core, token!))) continue
     if (!refreshing && !ours) {
@@ -66,7 +59,7 @@ function outcomeOf(token: TokenSnapshot | null, stale: TokenSnapshot): RefreshOu
   if (!token) return { kind: 'gone' }
   if (token.endedAt) return { kind: 'ended' }
   if (token.version > stale.version) return { kind: 'fresh' }
-  // a failure is never stored without its reason
+  // a failure is always stored with its reason
   if (token.backingOff || token.refreshFailures > stale.refreshFailures)
     return { kind: 'failed', why: token.refreshError! }
   return null

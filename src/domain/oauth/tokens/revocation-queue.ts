@@ -1,7 +1,6 @@
 /**
- * The queue of token revocations (RFC 7009). A row is inserted by the transaction that deletes the token, so it
- * is carried out even if this server dies right after the commit. It contains all that is needed, since the token is deleted
- * and the provider may be, too.
+ * The queue of token revocations (RFC 7009). The transaction that deletes a token inserts the row, so a crash loses none. The row
+ * contains everything the revocation needs, because token and provider may be deleted by then.
  */
 import { randomUUID } from 'node:crypto'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
@@ -12,35 +11,33 @@ import type { Tx } from '../../transaction/context.ts'
 import { openProviderAccess, sameOrigin } from '../provider-access/access.ts'
 import type { TokenContent } from './token.ts'
 
-/** A leased row of `token_revocations`. `tries` is the fencing token: it grows with every lease. */
+/** A leased row of `token_revocations`. `tries` is the fencing token: each lease increments it. */
 export interface Revocation {
   id: string
   sealed: string
   tries: number
 }
 
-/** The sealed content of a row. */
 export interface RevocationContent {
   access: ProviderAccess
   /** null: the provider's metadata was not read yet */
   revocationUrl: string | null
   accessToken: string
   refreshToken: string | null
-  /** for the log: the provider's `provider_id`, and the id that the token had */
+  /** for the log: the provider's `provider_id` and the former id of the token */
   providerId: string
   tokenId: string
 }
 
-/** seconds; longer than anybody waits for a provider */
+/** Longer than any call waits for a provider. */
 export const LEASE_SECONDS = 60
 
 const sealContext = (id: string) => `token_revocations.sealed:${id}`
 
 /**
- * Queues the revocation of a token in the transaction that deletes it. The caller has the first lease: it calls
- * `revokeNow` (revoke.ts) after the commit, or leaves it to the job. Null: nothing to do, since the provider publishes
- * no revocation endpoint, or its address has changed since it issued the token (`token.tokenUrl`): a token is shown to
- * nobody but its issuer.
+ * Queues a revocation in the transaction that deletes the token. The caller holds the first lease: it calls `revokeNow` after the
+ * commit, or leaves the row to the job. Null: nothing to do, because the provider publishes no revocation endpoint or moved to
+ * another origin. A token is sent only to its issuer.
  */
 export async function queueRevocation(
   tx: Pick<Tx, 'sql'>,

@@ -1,6 +1,6 @@
 /**
- * Carries out the revocations in `token_revocations`: right away by the call that queued them, otherwise by the job of
- * any server, with a back-off, for a day. A token may be revoked twice, which is harmless.
+ * Runs queued revocations: first in the call that queued them, then in any server's job, with a backoff, for a day. A token may
+ * be revoked twice, which is harmless.
  */
 import { within } from '../../../platform/async/time-limit.ts'
 import { clauseOf } from '../../ports/oauth-client.ts'
@@ -8,25 +8,21 @@ import { toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core } from '../../transaction/context.ts'
 import { LEASE_SECONDS, openRevocation, type Revocation, type RevocationContent } from './revocation-queue.ts'
 
-/** ms that a caller waits for the provider */
 const CALLER_TIMEOUT_MS = 5000
-/** ms that the job waits for it */
 const JOB_TIMEOUT_MS = 30_000
-/** the job's concurrent calls */
 const JOB_CONCURRENCY = 8
-/** seconds until the next attempt: doubles */
 const FIRST_RETRY_SECONDS = 10
 const MAX_RETRY_SECONDS = 3600
 const GIVE_UP_HOURS = 24
 
-/** Tells the provider now, within 5 s. Throws nothing: a failure is left to the job. */
+/** Revokes within 5 s. Throws nothing: the job repeats a failed revocation. */
 export async function revokeNow(core: Core, revocation: Revocation): Promise<void> {
   await attempt(core, revocation, CALLER_TIMEOUT_MS).catch((error) => {
     core.log.error({ err: error }, 'could not store how revoking a deleted token went; the job does it again')
   })
 }
 
-/** One round of the job: all that is due. Safe on several servers at once. */
+/** Runs one round of the job: all due revocations. Safe on several servers. */
 export async function revokeDue(core: Core, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const due = await leaseDue(core)
@@ -35,7 +31,7 @@ export async function revokeDue(core: Core, signal: AbortSignal): Promise<void> 
   }
 }
 
-/** `not_before` is compared in whole milliseconds, as it is rounded: what was written down just now is due now. */
+/** `not_before` is compared in whole milliseconds, the precision of the column, so a new row is due immediately. */
 function leaseDue(core: Core): Promise<Revocation[]> {
   return core.db.$queryRaw`
     UPDATE token_revocations SET tries = tries + 1, not_before = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
@@ -68,7 +64,7 @@ async function revokeAtProvider({ oauth }: Core, content: RevocationContent): Pr
   const { access, accessToken, refreshToken } = content
   const url = content.revocationUrl ?? (await oauth.published(access)).revocationUrl
   if (!url) return
-  // the refresh token first: it is worth more, and most providers end the whole grant with it
+  // The refresh token first: most providers end the whole grant with it.
   if (refreshToken) await oauth.revoke(access, url, { value: refreshToken, hint: 'refresh_token' })
   await oauth.revoke(access, url, { value: accessToken, hint: 'access_token' })
 }
@@ -77,7 +73,7 @@ async function finish({ db }: Core, { id, tries }: Revocation): Promise<void> {
   await db.tokenRevocation.deleteMany({ where: { id, tries } })
 }
 
-/** Releases leases: the next round of the job on any server takes these. */
+/** Releases leases, so the next round of any server takes these rows. */
 export async function releaseRevocations({ db }: Core, leased: readonly Revocation[]): Promise<void> {
   const [ids, tries] = [leased.map(({ id }) => id), leased.map((one) => one.tries)]
   await db.$executeRaw`
@@ -85,7 +81,7 @@ export async function releaseRevocations({ db }: Core, leased: readonly Revocati
     FROM unnest(${ids}::uuid[], ${tries}::int[]) AS leased (id, tries) WHERE r.id = leased.id AND r.tries = leased.tries`
 }
 
-/** Schedules the next attempt; true: it was given up instead. */
+/** Schedules the next attempt. True: the revocation was given up instead. */
 async function postpone({ db }: Core, { id, tries }: Revocation): Promise<boolean> {
   const dropped = await db.$executeRaw`
     DELETE FROM token_revocations WHERE id = ${id}::uuid AND tries = ${tries}

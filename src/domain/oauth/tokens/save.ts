@@ -11,35 +11,34 @@ import { openToken, sealToken, type TokenContent } from './token.ts'
 export interface NewToken {
   workspaceId: string
   subject: string
-  /** `tokenUrl`: the endpoint that has issued it */
+  /** `tokenUrl`: the endpoint that issued the token */
   provider: { id: string; tokenUrl: string }
-  /** the token to replace, unless that is known to be of another account; null: none */
+  /** the token to replace, unless it is known to belong to another account; null: none */
   renews: string | null
   tokens: TokenSet
-  /** granted ones */
+  /** the granted scopes */
   scopes: string[]
   account: Account | null
   expiresAt: Date | null
 }
 
-/** The row that it was stored in. */
 export interface SavedToken {
   id: string
   isNew: boolean
-  /** the agents that were connected to the row already, oldest connection first */
+  /** agents that were connected to the row before, oldest connection first */
   agents: string[]
-  /** the scopes that it had before and has no more */
+  /** scopes that the row had before and lost */
   lost: string[]
 }
 
 /**
- * Chooses the row: (1) that of the same account; (2) that of the token it renews, unless both accounts are known and
- * differ; (3) a new one. Runs in an open transaction, one at a time for each person and provider. It ends the lease of a
- * refresh that is in flight for the row, so that its result is discarded.
+ * Chooses the row: (1) the row of the same account; (2) the renewed token, unless both accounts are known and differ; (3) a new
+ * row. Runs in an open transaction, one at a time for each person and provider. A running refresh of the row loses its lease, so
+ * its result is discarded.
  */
 export async function saveToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Promise<SavedToken> {
   const { workspaceId, subject, provider, tokens, account } = fresh
-  // two concurrent calls for the same account must not both insert a row
+  // two concurrent calls for one account must not both insert a row
   const lock = `oauth_tokens ${workspaceId} ${provider.id} ${subject}`
   await sql.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended(${lock}, 0))`
   const old = await lockRow(sql, fresh)
@@ -71,7 +70,7 @@ export async function saveToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
       refreshFailures: 0,
       refreshError: null,
       refreshAfter: null,
-      // a different endpoint may handle refresh tokens differently
+      // a different endpoint may treat refresh tokens differently
       rotates:
         (sameOrigin(old.tokenUrl, provider.tokenUrl) ? old.rotates : null) ?? (await observedRotation(sql, provider)),
     },
@@ -84,7 +83,7 @@ export async function saveToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Pr
   }
 }
 
-/** Whether the provider rotates refresh tokens, as refreshes of its other tokens have shown; null: not known yet. */
+/** Whether refreshes of the provider's other tokens showed that it rotates refresh tokens; null: unknown. */
 async function observedRotation(sql: Sql, { id, tokenUrl }: NewToken['provider']): Promise<boolean | null> {
   const found = await sql.oAuthToken.findFirst({
     where: { oauthProviderId: id, tokenUrl, rotates: { not: null }, endedAt: null },
@@ -113,8 +112,8 @@ async function lockRow(sql: Sql, { workspaceId, subject, provider, renews, accou
 }
 
 /**
- * The stored refresh token, for when the provider sent no new one: only if account and issuer are the same, and no
- * refresh of unknown outcome can have used it up.
+ * The stored refresh token, for a response without a new one. Reused only if account and issuer are the same and no refresh of
+ * unknown outcome may have used it up.
  */
 function reusableRefreshToken(keyring: KeyRing, old: OAuthToken, { account, provider }: NewToken): string | null {
   if (!account || account.id !== old.accountId || !sameOrigin(old.tokenUrl, provider.tokenUrl)) return null

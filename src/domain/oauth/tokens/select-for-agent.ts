@@ -5,7 +5,7 @@ import type { TokenSnapshot } from './token-snapshot.ts'
 
 export interface TokenRequest {
   agentId: string
-  /** as the caller has named it */
+  /** in the caller's spelling */
   providerId: string
   scopes: readonly string[]
   /** the token's owner; null: not given */
@@ -13,10 +13,10 @@ export interface TokenRequest {
 }
 
 /**
- * `connected`: the tokens at the provider, in order of preference (default ones first, then the oldest). Throws
- * ConflictError: CONNECTION_REQUIRED if none covers the scopes, TOKEN_EXPIRED if all that do have expired for good,
- * CONFLICT if those that do have several owners. Expired tokens count for the latter: an agent never gets somebody
- * else's token because its user's has expired.
+ * `connected`: the agent's tokens at the provider, in order of preference: the default ones first, then the oldest. Throws
+ * ConflictError: CONNECTION_REQUIRED if none covers the scopes, TOKEN_EXPIRED if all that do have ended, CONFLICT if those that
+ * do have several owners. Expired tokens count as well: an agent never gets another person's token because its user's token has
+ * expired.
  */
 export function selectForAgent<T extends TokenSnapshot>(connected: readonly T[], asked: TokenRequest): T {
   const theirs = connected.filter(({ subject }) => asked.userId === null || subject === asked.userId)

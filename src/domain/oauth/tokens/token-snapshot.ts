@@ -1,7 +1,4 @@
-/**
- * A token as it is stored at one moment of the database's clock, with all that decides whether it is handed out,
- * refreshed or waited for.
- */
+/** A token at one moment of the database's clock. Decides whether it is issued, refreshed or waited for. */
 import { Prisma } from '../../../generated/prisma/client.ts'
 import type { Core } from '../../transaction/context.ts'
 
@@ -18,9 +15,9 @@ export interface TokenSnapshot {
   refreshable: boolean
   tokenUrl: string
   expiresAt: Date | null
-  /** seconds until the access token expires, negative afterwards; null: not known */
+  /** until the access token expires; negative afterwards; null: unknown */
   validForSeconds: number | null
-  /** expired, or in its last minute (or second half, if it is so short-lived that it would always be expiring) */
+  /** expired or in its last minute; for a short-lived token, in the second half of its lifetime */
   expiring: boolean
   endedAt: Date | null
   endedBecause: string | null
@@ -29,22 +26,22 @@ export interface TokenSnapshot {
   refreshFailures: number
   /** why the last refresh failed: a clause with "the provider" as its subject */
   refreshError: string | null
-  /** some server holds the lease of a refresh */
+  /** a server holds the refresh lease */
   refreshing: boolean
-  /** the lease of a refresh has run out without an outcome */
+  /** the refresh lease expired without an outcome */
   abandoned: boolean
-  /** the last refresh failed, and the next one is not due yet */
+  /** the last refresh failed and the backoff is not over */
   backingOff: boolean
-  /** its last use was recorded more than a minute ago, or never */
+  /** the last use was recorded more than a minute ago, or never */
   useOutdated: boolean
 }
 
-/** Whether `oauth_tokens t` expires within so many seconds, or within half of its lifetime if that is less; null: not known. */
+/** Whether `oauth_tokens t` expires within `seconds`, or within half of its lifetime if that is shorter; null: unknown. */
 export const expiresWithin = (seconds: number) => Prisma.sql`
   t.expires_at <= clock_timestamp() + greatest(interval '0',
     least(make_interval(secs => ${seconds}::float8), (t.expires_at - t.updated_at) / 2))`
 
-/** The columns of a TokenSnapshot, of `oauth_tokens t`. */
+/** Columns of a TokenSnapshot, from `oauth_tokens t`. */
 export const SNAPSHOT_COLUMNS = Prisma.sql`
   t.id, t.workspace_id AS "workspaceId", t.oauth_provider_id AS "oauthProviderId", t.subject,
   t.account_label AS "accountLabel", t.label, t.is_default AS "isDefault", t.scopes, t.sealed, t.refreshable,

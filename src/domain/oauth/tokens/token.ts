@@ -1,18 +1,18 @@
-/** What a stored token is: whose it is, its sealed content, its status, its names. */
+/** A stored token: tenant boundary, encrypted content, status and display label. */
 import type { OAuthToken } from '../../../generated/prisma/client.ts'
 import { seal, unseal } from '../../crypto/encrypted-value.ts'
 import type { KeyRing } from '../../crypto/keyring.ts'
 import type { RequestContext } from '../../transaction/context.ts'
 
 /**
- * The boundary of tokens: one person's in one workspace (docs/api-rules.md#who-is-calling). Every look-up of tokens for a
- * caller spreads this into its where-clause; so do those of connections, for their token.
+ * The tenant boundary of tokens: one person in one workspace (docs/api-rules.md#who-is-calling). Every query for a caller spreads
+ * it into its where-clause. Queries of connections use it for their token.
  */
 export function ownTokens(ctx: RequestContext): { workspaceId: string; subject: string } {
   return { workspaceId: ctx.workspace.id, subject: ctx.actor.subject }
 }
 
-/** What the sealed column holds. */
+/** The content of the `sealed` column. */
 export interface TokenContent {
   accessToken: string
   tokenType: string
@@ -29,18 +29,18 @@ export function openToken(keyring: KeyRing, token: Pick<OAuthToken, 'id' | 'seal
   return JSON.parse(unseal(keyring, sealContext(token.id), token.sealed)) as TokenContent
 }
 
-/** A token as it may be shown. */
+/** A token without its secret content. */
 export type TokenView = Omit<OAuthToken, 'sealed'>
 
-/** Prisma's `omit` for every look-up that does not use the token. */
+/** Prisma's `omit` for every query that does not use the secret content. */
 export const WITHOUT_CONTENT = { sealed: true } as const
 
 export const TOKEN_STATUSES = ['ACTIVE', 'EXPIRED'] as const
 export type TokenStatus = (typeof TOKEN_STATUSES)[number]
 
 /**
- * EXPIRED: only its owner can bring it back, by authenticating again. A token that can be refreshed is ACTIVE, however
- * long ago its access token expired.
+ * EXPIRED: only its owner can renew it, by authenticating again. A refreshable token is ACTIVE, even long after its access token
+ * expired.
  */
 export function tokenStatus(token: Pick<OAuthToken, 'endedAt' | 'expiresAt' | 'refreshable'>, now: Date): TokenStatus {
   if (token.endedAt) return 'EXPIRED'
@@ -52,10 +52,10 @@ export function refreshFailureClause(why: string): string {
   return `did not refresh the token when it was last asked: it ${why}`
 }
 
-/** Why a token has expired that can't be refreshed. */
+/** Why a token without a refresh token has expired. */
 export const NOT_REFRESHABLE = 'The provider gave no refresh token for it.'
 
-/** What is wrong with it, in sentences for its owner; null: nothing. */
+/** Problem of the token, in sentences for its owner; null: none. */
 export function tokenStatusMessage(
   token: Pick<OAuthToken, 'endedAt' | 'endedBecause' | 'expiresAt' | 'refreshable' | 'refreshError'>,
   now: Date,
@@ -66,12 +66,11 @@ export function tokenStatusMessage(
   return refreshError === null ? null : `The provider ${refreshFailureClause(refreshError)}. It is asked again.`
 }
 
-/** The name of the account for people: the one its owner gave it, or else the provider's. */
+/** The label that the owner chose, or else the provider's account name. */
 export function displayLabel(token: Pick<OAuthToken, 'label' | 'accountLabel'>): string | null {
   return token.label ?? token.accountLabel
 }
 
-/** Whether the token has all the scopes that are asked for. */
 export function coversScopes(token: Pick<OAuthToken, 'scopes'>, asked: readonly string[]): boolean {
   return asked.every((scope) => token.scopes.includes(scope))
 }

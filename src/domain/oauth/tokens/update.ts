@@ -1,4 +1,4 @@
-/** PATCH of a token: the name its owner gives it, and whether it is the default of several tokens at a provider. */
+/** PATCH of a token: its label, and whether it is the default of its owner's tokens at the provider. */
 import { z } from 'zod'
 import type { OAuthToken } from '../../../generated/prisma/client.ts'
 import { NotFoundError, rejectIfAny } from '../../errors/errors.ts'
@@ -27,8 +27,8 @@ export const updateInput = z.object({
 })
 
 /**
- * An absent or null member keeps what is stored; a call that changes nothing writes no event. Returns the token as REST
- * shows it, or what `read` reads in its transaction. Role: deployer. Throws ValidationError, NotFoundError.
+ * An absent or null member keeps the stored value. A call without changes writes no event. Returns the token as REST shows it, or
+ * the result of `read` in the same transaction. Role: deployer. Throws ValidationError, NotFoundError.
  */
 export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
@@ -43,7 +43,7 @@ export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
     const data = { label: body.label ?? undefined, isDefault: chosen ?? undefined }
     const changed = changedFields(stored, data)
     if (changed.length === 0) return read(tx, await tx.sql.oAuthToken.findUniqueOrThrow({ where, ...LISTED_TOKEN }))
-    // first, since the unique index allows a person one default token at a provider, within the transaction, too
+    // First, because the unique index allows one default token per person and provider, even within a transaction.
     const formerDefaults = chosen
       ? await tx.sql.oAuthToken.updateManyAndReturn({
           where: { id: { in: others }, isDefault: true },
@@ -62,8 +62,8 @@ export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
 type Names = Pick<OAuthToken, 'label' | 'isDefault'>
 
 /**
- * Locks a token of the caller's and their other tokens at the same provider, so that two tokens can't become the default
- * at once; in the order of their ids, which prevents deadlocks. Throws NotFoundError.
+ * Locks one of the caller's tokens and their other tokens at the provider, so that two can't become the default concurrently.
+ * Locks in the order of ids, which prevents deadlocks. Throws NotFoundError.
  */
 async function lockWithSiblings(tx: Tx, ctx: RequestContext, id: string): Promise<{ stored: Names; others: string[] }> {
   const { workspaceId, subject } = ownTokens(ctx)
