@@ -1,23 +1,24 @@
-/** Which API keys and sessions still hold: asked again and again about those that have streams or waits open (api/auth/credential-watch.ts). */
+/**
+ * Checks which API keys and sessions are still valid, for credentials with open streams or waits (api/auth/credential-watch.ts).
+ */
 import type { Actor } from '../transaction/access.ts'
 
-/** An API key or a session, and the workspace that it acts in. */
+/** An API key or a session, with the workspace that it acts in. */
 export interface CredentialInWorkspace {
   credentialId: string
   workspaceId: string
 }
 
-/** What such a credential may do now. */
 export interface ActiveCredential extends CredentialInWorkspace {
   rights: Pick<Actor, 'role' | 'secretsRead' | 'listenerId' | 'agentId'>
 }
 
-/** What can run a statement: a pool of its own, so that revocations are found also while requests have all of theirs. */
+/** Runs statements on a separate pool, so revocations are found even while requests use all other connections. */
 export interface Queries {
   query<Row extends object>(sql: string, values: unknown[]): Promise<{ rows: Row[] }>
 }
 
-/** Of `asked` those that are neither expired nor revoked and still of the workspace. One statement. */
+/** Returns the credentials that are neither expired nor revoked and may act in the workspace. One statement. */
 export async function activeCredentials(
   queries: Queries,
   asked: readonly CredentialInWorkspace[],
@@ -27,7 +28,7 @@ export async function activeCredentials(
   return rows.map(({ credentialId, workspaceId, ...rights }) => ({ credentialId, workspaceId, rights }))
 }
 
-/** Ids are of one of the two, whichever it is. A session holds no longer than its key. */
+/** An id belongs to a key or a session. A session ends with its key. */
 const ACTIVE_CREDENTIALS = `
   WITH asked AS (SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS asked(credential_id, workspace_id))
   SELECT k.id AS "credentialId", w.id AS "workspaceId", k.role, k.secrets_read OR k.role = 'admin' AS "secretsRead",

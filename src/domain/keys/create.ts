@@ -1,4 +1,4 @@
-/** Creates an API key. Its text is only ever in this answer. */
+/** Creates an API key. Only this response contains its text. */
 import { z } from 'zod'
 import { ForbiddenError, rejectIfAny } from '../errors/errors.ts'
 import { optional, printableName, time, uuid } from '../parsing/fields.ts'
@@ -21,9 +21,9 @@ const createKeyBody = z.object({
   agent_id: optional(agentId).describe('The one agent that it is for. Only for the role agent, there required.'),
   /** may read the values of secrets; admin keys always may */
   secrets_read: optional(z.boolean()),
-  /** absent: it does not expire */
+  /** absent: never expires */
   expires_at: optional(time),
-  /** valid in every workspace of the organization; only for callers with such a credential */
+  /** valid in every workspace of the organization; only an organization-wide credential may set it */
   organization_wide: optional(z.boolean()),
 })
 
@@ -31,11 +31,14 @@ export const createInput = z.object({ body: createKeyBody })
 
 export interface CreatedKey {
   row: KeyView
-  /** the key itself, never stored; null: it was shown when this very call was made the first time */
+  /** the key itself, never stored; null: the response to the first call showed it */
   text: string | null
 }
 
-/** Role: admin, so that nobody can grant rights that they lack. Throws ForbiddenError, ValidationError; NotFoundError for the listener. */
+/**
+ * Role: admin, so no caller can grant rights that they lack. Throws ForbiddenError, ValidationError; NotFoundError for the
+ * listener.
+ */
 export async function createKey(ctx: RequestContext, raw: RawInput): Promise<CreatedKey> {
   const issued: IssuedKey[] = []
   const row = await create(ctx, raw, async (_sql, written) => {
@@ -58,7 +61,7 @@ const create = writeVerb<IssuedKey>(async (ctx, raw, read) => {
     ...keyViolations(body),
   ]
   return transaction(ctx, async (tx) => {
-    // locks the row, so that a concurrent deletion of the listener also revokes this key
+    // The lock makes a concurrent deletion of the listener revoke this key too.
     if (body.listener_id != null) await shareListener(tx, ctx.workspace.id, body.listener_id)
     rejectIfAny(violations)
     const issued = await issueKey(tx, {

@@ -1,4 +1,4 @@
-/** Who calls, as the database knows it: what an API key stands for, and the workspace of a token's organization. */
+/** Resolves an API key to its caller, and a workspace to its organization's plan. */
 import type { Plan } from '../../generated/prisma/enums.ts'
 import type { Actor } from '../transaction/access.ts'
 import type { Core, Statement, Tenant } from '../transaction/context.ts'
@@ -6,22 +6,22 @@ import type { Core, Statement, Tenant } from '../transaction/context.ts'
 export interface KeyIdentity {
   /** of the key */
   id: string
-  /** ms until the key expires, by the database's clock; null: never */
+  /** until the key expires, by the database's clock; null: never */
   validForMs: number | null
   actor: Actor
   /**
-   * the one that was asked for, or else the key's own; null: none, or not one of the key's organization. A builder of the
-   * organization is in all of them: where it asks for none it is limited as in the first.
+   * the requested workspace, or else the key's own; null: none, or one of another organization. An organization's builder key
+   * without a requested workspace gets the limits of the oldest one.
    */
   workspace: Tenant | null
 }
 
 interface KeyRow extends Omit<Actor, 'subject' | 'kind'>, Tenancy, Pick<KeyIdentity, 'id' | 'validForMs'> {
-  /** its last use was written a while ago, or never */
+  /** the last use was recorded more than a minute ago, or never */
   stale: boolean
 }
 
-// every server asks for each key that is in use every few seconds, so all of it is planned once
+// prepared statements, because every server looks up each active key every few seconds
 const BY_HASH: Statement = {
   name: 'key_by_hash',
   text: `
@@ -50,7 +50,10 @@ const TENANCY: Statement = {
     WHERE o.id = $1::uuid`,
 }
 
-/** The key with this hash, its workspace and plan, in one statement. Null: unknown, expired or revoked. `tenantId`: the workspace asked for. */
+/**
+ * Reads a key by its hash, with workspace and plan, in one statement. Null: unknown, expired or revoked. `tenantId`: the
+ * requested workspace.
+ */
 export async function identifyKey(core: Core, hash: string, tenantId: string | null): Promise<KeyIdentity | null> {
   const [row] = await core.query<KeyRow>(BY_HASH, [hash, tenantId])
   if (!row) return null
@@ -65,7 +68,7 @@ export async function identifyKey(core: Core, hash: string, tenantId: string | n
   }
 }
 
-/** Writes when the key was last used, at most once a minute however many servers ask. No call waits for it. */
+/** Records the last use, at most once a minute across all servers. No call waits for it. */
 function recordUse(core: Core, id: string): void {
   core
     .query(RECORD_USE, [id])
@@ -74,11 +77,11 @@ function recordUse(core: Core, id: string): void {
 
 export interface Tenancy {
   plan: Plan
-  /** null: no workspace was asked for, or it is another organization's */
+  /** null: no workspace was requested, or it belongs to another organization */
   tenantId: string | null
 }
 
-/** An organization's plan, and whether the workspace is its own. Null: there is no such organization. */
+/** Returns an organization's plan, and the workspace if it is the organization's. Null: there is no such organization. */
 export async function findTenancy(
   core: Core,
   organizationId: string,

@@ -1,4 +1,4 @@
-/** Stores a new API key, whoever creates it: an admin, the bootstrap or the command line. */
+/** Stores a new API key, for the API, the bootstrap and the command line. */
 
 import type { ApiKey } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
@@ -7,33 +7,32 @@ import type { Tx } from '../transaction/context.ts'
 import type { ActorRef } from '../values/event-actor.ts'
 import { displayPrefix, generateKey, hashKey } from './key.ts'
 
-/** A key as it may be shown: never its hash. */
+/** A key without its hash. */
 export type KeyView = Omit<ApiKey, 'hash'>
 
-/** Prisma's `omit` for every look-up of keys. */
+/** Prisma's `omit` for every query of keys. */
 export const WITHOUT_HASH = { hash: true } as const
 
-/** The roles that a key can be given. */
 export const KEY_ROLES = [...RANKED_ROLES, 'listener', 'agent', 'builder'] as const satisfies Role[]
 
 export interface NewKey {
   organizationId: string
-  /** the workspace in whose log the key appears, and which it is for unless it is organization-wide */
+  /** the workspace whose event log shows the key; also its only workspace, unless it is organization-wide */
   workspaceId: string
   organizationWide?: boolean
   name: string
-  /** the person or team that uses it; absent: events show `name` */
+  /** person or team that uses the key; absent: events show `name` */
   owner?: string | null | undefined
   role: (typeof KEY_ROLES)[number]
   secretsRead?: boolean
-  /** required for the role `listener`, and only for it: a listener of the workspace */
+  /** required for the role `listener` and allowed only for it: a listener of the workspace */
   listenerId?: string | null
-  /** required for the role `agent`, and only for it */
+  /** required for the role `agent` and allowed only for it */
   agentId?: string | null
   expiresAt?: Date | null
-  /** the subject of who makes it; null: there is none */
+  /** subject of the creator; null: none */
   createdBy: string | null
-  /** the same for its event; absent: the system */
+  /** author of the event; absent: the system */
   actor?: ActorRef
   /** chosen by the operator; default: random */
   text?: string

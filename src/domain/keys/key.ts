@@ -1,19 +1,19 @@
-/** The text of an API key, which only its owner has, and what is stored of it (docs/api-rules.md#who-is-calling). */
+/** Generates and hashes API keys (docs/api-rules.md#who-is-calling). */
 import { hash, randomBytes } from 'node:crypto'
 
 const KEY_PREFIX = 'cpk_'
 
-/** A new key: `cpk_` and 256 random bits. */
+/** Returns `cpk_` and 256 random bits. */
 export function generateKey(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url')
 }
 
-/** What is stored and looked up: SHA-256, hex. Keys are random, so they need neither salt nor stretching. */
+/** SHA-256, hex. Keys are random, so they need neither salt nor stretching. */
 export function hashKey(text: string): string {
   return hash('sha256', text, 'hex')
 }
 
-/** The first characters, so that people can tell keys apart; fewer of a key that the operator chose, which may be short. */
+/** The first characters, so people can tell keys apart. Fewer for a key that the operator chose, because it may be short. */
 export function displayPrefix(text: string): string {
   return text.slice(0, text.startsWith(KEY_PREFIX) ? 12 : 4)
 }

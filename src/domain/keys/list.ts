@@ -1,4 +1,4 @@
-/** Lists API keys that are valid in the workspace: its own and the organization-wide ones. Newest first. */
+/** Lists the API keys that are valid in the workspace: its own and the organization-wide ones, newest first. */
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { newestFirst } from '../paging/newest-first.ts'
 import { cut, type Slice, type Window } from '../paging/paging.ts'
@@ -6,13 +6,12 @@ import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type KeyView, WITHOUT_HASH } from './issue.ts'
 
-/** The keys that can act in the caller's workspace. */
 export function visibleKeys(ctx: RequestContext): Prisma.ApiKeyWhereInput {
   const { id, organizationId } = ctx.workspace
   return { organizationId, OR: [{ workspaceId: id }, { workspaceId: null }] }
 }
 
-/** A window of the list, revoked and expired ones included. Role: admin. */
+/** Includes revoked and expired keys. Role: admin. */
 export async function windowKeys(ctx: RequestContext, window: Window): Promise<Slice<KeyView>> {
   requireRole(ctx, 'admin')
   const { keyset, ...page } = newestFirst(window)
@@ -25,7 +24,7 @@ export async function countKeys(ctx: RequestContext): Promise<number> {
   return ctx.db.apiKey.count({ where: visibleKeys(ctx) })
 }
 
-/** The key that the call, or its session, came from; null: it came from none. */
+/** The key of the call or of its session; null: neither has one. */
 export async function ownKey({ actor, db }: RequestContext): Promise<KeyView | null> {
   if (actor.kind !== 'api_key') return null
   return db.apiKey.findUnique({ where: { id: actor.subject }, omit: WITHOUT_HASH })

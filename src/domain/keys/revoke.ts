@@ -1,4 +1,4 @@
-/** Revokes an API key: this server refuses it from the commit on, the others once they are notified (api/auth/credential-cache.ts). */
+/** Revokes an API key. This server rejects it after the commit, other servers after the NOTIFY (api/auth/api-key.ts). */
 
 import { z } from 'zod'
 import { ForbiddenError, NotFoundError, UnauthenticatedError } from '../errors/errors.ts'
@@ -13,13 +13,10 @@ import { visibleKeys } from './list.ts'
 
 export const revokeInput = z.object({ path: z.object({ api_key_id: uuid }) })
 
-/** NOTIFY channel for revoked keys; the payload is the key's id. */
+/** NOTIFY channel for revoked keys and ended sessions. The payload is the id. */
 export const KEY_CHANNEL = 'pilothouse_keys'
 
-/**
- * Idempotent. Role: admin. Throws NotFoundError; ForbiddenError for an organization-wide key and a credential of one
- * workspace.
- */
+/** Idempotent. Role: admin. Throws NotFoundError; ForbiddenError if a workspace credential revokes an organization-wide key. */
 export const revokeKey = writeVerb<KeyView>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   const { path } = parse(revokeInput, raw)
@@ -37,7 +34,7 @@ export const revokeKey = writeVerb<KeyView>(async (ctx, raw, read) => {
   return row
 })
 
-/** Stores the revocation, once, and notifies every server. `log`: the workspace and the actor of the event. */
+/** Stores the revocation once and notifies every server. `log`: workspace and actor of the event. */
 export async function markRevoked(
   tx: Tx,
   key: Pick<KeyView, 'id'>,
@@ -54,7 +51,7 @@ export async function markRevoked(
   return tx.sql.apiKey.findUniqueOrThrow({ where: { id: key.id }, omit: WITHOUT_HASH })
 }
 
-/** For a call that has waited before it answers with secrets: its key may have ended meanwhile. Throws UnauthenticatedError. */
+/** For a call that waited before it returns secrets: its key may have ended since. Throws UnauthenticatedError. */
 export async function refuseRevoked(ctx: RequestContext): Promise<void> {
   const key = await ctx.db.apiKey.findUnique({ where: { id: ctx.actor.subject } })
   if (!key || key.revokedAt || (key.expiresAt && key.expiresAt <= ctx.clock()))

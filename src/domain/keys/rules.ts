@@ -3,7 +3,6 @@ import type { Role } from '../../generated/prisma/enums.ts'
 import type { Violation } from '../errors/errors.ts'
 import { violation } from '../parsing/parse.ts'
 
-/** The fields that the rules are about. */
 export interface KeyFields {
   role: Role
   listener_id?: string | null
@@ -12,12 +11,12 @@ export interface KeyFields {
   secrets_read?: boolean | null
 }
 
-/** Roles whose keys are for one listener or agent, and the field that names it. */
+/** Roles whose keys belong to one listener or agent, with the field that names it. */
 const BOUND_ROLES = { listener: 'listener_id', agent: 'agent_id' } as const
 
 /**
- * A key for a listener or an agent is bound to that one, and so to one workspace. It can't read secrets by API, and no more can
- * a builder's: a listener and a builder get them with their work, an agent with its revision.
+ * A key of a listener or an agent belongs to one workspace. Keys of listeners, agents and builders can't read secrets by the API:
+ * listeners and builders get them with their work, agents with their revision.
  */
 export function keyViolations(key: KeyFields): Violation[] {
   const bound = key.role === 'listener' || key.role === 'agent'

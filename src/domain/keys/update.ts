@@ -1,4 +1,4 @@
-/** Changes the owner of an API key, which events show as the author of its calls. */
+/** Changes the owner of an API key. Events show the owner as author of the key's calls. */
 import { z } from 'zod'
 import { ForbiddenError, NotFoundError } from '../errors/errors.ts'
 import { printableName, uuid } from '../parsing/fields.ts'
@@ -17,8 +17,8 @@ export const updateInput = z.object({
 })
 
 /**
- * Role: admin; `viewer` for a key that names its own owner and has none yet. Throws NotFoundError; ForbiddenError, also for an
- * organization-wide key and a credential of one workspace. Other servers show the new owner within seconds.
+ * Role: admin; viewer for a key that sets its own missing owner. Other servers show the new owner within seconds. Throws
+ * NotFoundError; ForbiddenError, also if a workspace credential changes an organization-wide key.
  */
 export const updateKey = writeVerb<KeyView>(async (ctx, raw, read) => {
   requireRole(ctx, 'viewer')

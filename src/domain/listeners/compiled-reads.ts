@@ -1,4 +1,4 @@
-/** Hot reads of listeners: one, a window of the list, and windows of the deployments that use them. */
+/** Reads of listeners for compiled GraphQL queries: one, a window of the list, and windows of their deployments. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { NotFoundError } from '../errors/errors.ts'
 import { newestFirstSql } from '../paging/newest-first.ts'
@@ -12,7 +12,7 @@ import type { RequestContext } from '../transaction/context.ts'
 import { requireListenerPlan } from './plan-entitlement.ts'
 import { getInput } from './read.ts'
 
-/** `getListener` as a hot read. Role: viewer. Throws NotFoundError. */
+/** Like `getListener`. Throws NotFoundError. */
 export async function readListener(
   ctx: RequestContext,
   { selection, variables }: Reading,
@@ -28,7 +28,7 @@ export async function readListener(
   return found
 }
 
-/** `windowListeners` as a hot read, with `countListeners` where `counts`. Role: viewer. Throws what readNewest() does. */
+/** Like `windowListeners`, and like `countListeners` where `counts`. Throws like readNewest(). */
 export async function readListeners(
   ctx: RequestContext,
   reading: Reading,
@@ -43,7 +43,7 @@ export async function readListeners(
 const usedBy = (own: string, above: string) =>
   `${own}.workspace_id = ${above}.workspace_id AND ${own}.listener_id = ${above}.id AND ${own}.torn_down_at IS NULL`
 
-/** A window of the deployments of each listener; `of`: which, with the caller's variables. */
+/** A window of each listener's deployments. `of` computes the window from the caller's variables. */
 export function deploymentsOf(listener: Part, of: (variables: Call['variables']) => Window): { key: Key; rows: Rows } {
   return listener.many(
     'Deployment',
@@ -60,6 +60,6 @@ export function deploymentsOf(listener: Part, of: (variables: Call['variables'])
   )
 }
 
-/** How many each listener has, or the first number beyond what is counted (paging/total.ts). */
+/** Number of each listener's deployments, or the first number above the counting limit (paging/total.ts). */
 export const deploymentCountOf = (listener: Part): Key =>
   listener.count('Deployment', (own, above) => [`${usedBy(own, above)} LIMIT ${EXACT_UP_TO + 1}`])

@@ -1,4 +1,6 @@
-/** Registers a listener: a program in somebody's compute infrastructure that pulls work for its deployments (docs/deployments.md#listeners). */
+/**
+ * Registers a listener: a program in a customer's cluster that pulls work for its deployments (docs/deployments.md#listeners).
+ */
 import { z } from 'zod'
 import type { Listener } from '../../generated/prisma/client.ts'
 import { ConflictError, rejectIfAny } from '../errors/errors.ts'
@@ -13,7 +15,7 @@ import { createBody } from './schemas.ts'
 export const createInput = z.object({ body: createBody })
 
 /**
- * Returns the row, or what `read` reads in its transaction. Role: admin. Throws ForbiddenError (also for the plan),
+ * Returns the row, or the result of `read` in the same transaction. Role: admin. Throws ForbiddenError (also for the plan),
  * ValidationError, ConflictError (ALREADY_EXISTS).
  */
 export const createListener = writeVerb<Listener>(async (ctx, raw, read) => {
@@ -34,7 +36,7 @@ export const createListener = writeVerb<Listener>(async (ctx, raw, read) => {
           createdBy: ctx.actor.subject,
         },
       ],
-      // the unique index decides, also between concurrent calls; an error of it would abort the transaction
+      // The unique index also decides between concurrent calls; its error would abort the transaction.
       skipDuplicates: true,
     })
     if (!listener)

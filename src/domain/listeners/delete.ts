@@ -1,4 +1,4 @@
-/** Deletes a listener that no deployment uses any more, and revokes its keys. */
+/** Deletes a listener without deployments and revokes its keys. */
 import { z } from 'zod'
 import { requireVersion } from '../errors/precondition.ts'
 import { markRevoked } from '../keys/revoke.ts'

@@ -1,11 +1,11 @@
-/** Listeners are only for organizations with the self-hosted enterprise plan (docs/api-rules.md#who-is-calling, docs/api-rules.md#errors). */
+/** Listeners require the self-hosted enterprise plan (docs/api-rules.md#who-is-calling, docs/api-rules.md#errors). */
 import type { Plan } from '../../generated/prisma/enums.ts'
 import { ForbiddenError } from '../errors/errors.ts'
 import type { RequestContext } from '../transaction/context.ts'
 
 export const hasListeners = (plan: Plan): boolean => plan === 'self_hosted_enterprise'
 
-/** Throws ForbiddenError (PLAN_REQUIRED) unless the organization's plan has listeners. */
+/** Throws ForbiddenError (PLAN_REQUIRED). */
 export function requireListenerPlan(ctx: RequestContext): void {
   if (hasListeners(ctx.workspace.plan)) return
   throw new ForbiddenError(

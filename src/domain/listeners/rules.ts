@@ -1,17 +1,17 @@
-/** The field rules of listeners (docs/deployments.md#listeners). Pure: each returns a list of violations. */
+/** The field rules of listeners (docs/deployments.md#listeners). Pure: each function returns violations. */
 import type { Listener } from '../../generated/prisma/client.ts'
 import type { Violation } from '../errors/errors.ts'
 import { violation } from '../parsing/parse.ts'
 import type { ComputeConfig, ComputeType, UpdateBody } from './schemas.ts'
 
-/** What Kubernetes takes as the name of a namespace. */
+/** Name of a Kubernetes namespace. */
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
 const BY_TYPE: Record<ComputeType, (config: ComputeConfig) => Violation[]> = {
   k8s: ({ k8s_namespaces: namespaces }) => (namespaces ?? []).flatMap(namespaceViolations),
 }
 
-/** The rules for `compute_config` depend on the compute type. */
+/** The compute type selects the rules for `compute_config`. */
 export function configViolations(computeType: string, config: ComputeConfig | null | undefined): Violation[] {
   return config == null ? [] : BY_TYPE[computeType as ComputeType](config)
 }
@@ -28,7 +28,7 @@ function namespaceViolations(name: string, i: number, all: readonly string[]): V
   return all.indexOf(name) === i ? [] : [violation(field, `The namespace ${name} occurs twice.`)]
 }
 
-/** Clients send back what they got, so the stored values are accepted. */
+/** Clients send stored values back, so those are accepted. */
 export function immutableViolations(listener: Listener, body: UpdateBody): Violation[] {
   const immutable: [string, unknown, unknown][] = [
     ['compute_type', body.compute_type, listener.computeType],

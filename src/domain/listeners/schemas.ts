@@ -1,19 +1,17 @@
-/** The shapes of listeners (docs/deployments.md#listeners): verbs parse with them, and both transports derive their inputs. */
+/** The shapes of listeners (docs/deployments.md#listeners). Verbs parse with them; REST and GraphQL derive their inputs. */
 import { z } from 'zod'
 import { optional, printable, uuid } from '../parsing/fields.ts'
 
-/** The kinds of compute infrastructure. */
 export const COMPUTE_TYPES = ['k8s'] as const
 export type ComputeType = (typeof COMPUTE_TYPES)[number]
 
-/** Long enough for the ARN of a cluster. */
+/** long enough for the ARN of a cluster */
 const computeId = printable(255).describe(
   'Given by you, for example the name of the cluster. Unique in the workspace; cannot be changed.',
 )
 const computeType = z.enum(COMPUTE_TYPES).meta({ typeName: 'ComputeType', description: 'Cannot be changed.' })
 const version = optional(z.string().min(1).max(128)).describe('Version of the listener program.')
 
-/** rules.ts has the rules of each compute type. */
 export const computeConfig = z
   .object({
     k8s_namespaces: optional(z.array(z.string()).max(1000)).describe(
@@ -27,7 +25,7 @@ export const createBody = z
   .object({ compute_type: computeType, compute_id: computeId, compute_config: computeConfig, version })
   .meta({ id: 'ListenerCreate' })
 
-/** `compute_type` and `compute_id` may be sent back as they are; another value is a violation (docs/api-rules.md#errors). */
+/** `compute_type` and `compute_id` may be sent back unchanged; another value is a violation (docs/api-rules.md#errors). */
 export const updateBody = z
   .object({
     compute_type: optional(computeType),

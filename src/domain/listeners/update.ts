@@ -1,4 +1,4 @@
-/** PATCH of a listener: its version and its compute_config; an absent or null member keeps what is stored (docs/deployments.md#deployments). */
+/** PATCH of a listener: `version` and `compute_config`. An absent or null member keeps the stored value. */
 import { z } from 'zod'
 import type { Listener } from '../../generated/prisma/client.ts'
 import { rejectIfAny } from '../errors/errors.ts'
@@ -17,9 +17,9 @@ import { refuseIfUsed } from './used-by.ts'
 export const updateInput = z.object({ path: listenerPath, body: updateBody })
 
 /**
- * A call that changes nothing writes no event. Returns the row, or what `read` reads in its transaction. Role: admin.
- * Throws ForbiddenError (also for the plan), ValidationError, NotFoundError; ConflictError when it would remove a
- * namespace that a deployment is in.
+ * A call without changes writes no event. Returns the row, or the result of `read` in the same transaction. Role: admin. Throws
+ * ForbiddenError (also for the plan), ValidationError, NotFoundError; ConflictError for a removed namespace that a deployment
+ * uses.
  */
 export const updateListener = writeVerb<Listener>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
@@ -45,7 +45,6 @@ export const updateListener = writeVerb<Listener>(async (ctx, raw, read) => {
   })
 })
 
-/** Namespaces can be added at any time, but one that a deployment is in can't be removed. */
 async function refuseRemovingUsed(tx: Tx, listener: Listener, kept: readonly string[]): Promise<void> {
   const k8sNamespace = { in: listener.k8sNamespaces.filter((one) => !kept.includes(one)) }
   const used = await tx.sql.deployment.findMany({

@@ -1,4 +1,4 @@
-/** The deployments that use a listener: all that are not torn down yet, also those being deleted (docs/protocol.md). */
+/** The deployments of a listener: all that are not torn down, including those in deletion (docs/protocol.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ConflictError } from '../errors/errors.ts'
 import { newestFirst } from '../paging/newest-first.ts'
@@ -7,10 +7,10 @@ import { type Total, totalsOf } from '../paging/total.ts'
 import { requireRole, tenant } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 
-/** deployments that the message names */
+/** Deployments that the message names. */
 const MAX_NAMED = 5
 
-/** Throws ConflictError if there are any, saying how many use `what` and which. `where`: further conditions. */
+/** Throws ConflictError with number and names of the deployments that use `what`. `where`: further conditions. */
 export async function refuseIfUsed(
   tx: Tx,
   listenerId: string,
@@ -34,14 +34,14 @@ export async function refuseIfUsed(
   )
 }
 
-/** A window of them as a nested selection of a listener, newest first. */
+/** A window of a listener's deployments as a nested selection, newest first. */
 export function deploymentsWindow(ctx: RequestContext, window: Window) {
   const { keyset, ...page } = newestFirst(window)
-  // the tenant is the listener's; said, it lets an index have them in this order
+  // the tenant is implied by the listener, but it lets the query use an index for this order
   return { where: { ...tenant(ctx), tornDownAt: null, ...keyset } satisfies Prisma.DeploymentWhereInput, ...page }
 }
 
-/** How many each listener has. One statement. Role: viewer. */
+/** Deployments of each listener. One statement. Role: viewer. */
 export async function countDeploymentsOf(
   ctx: RequestContext,
   listenerIds: readonly string[],

@@ -1,4 +1,4 @@
-/** Both halves of a session → who calls, in one statement, as for a key (keys/identity.ts). */
+/** Resolves the halves of a session to its caller, in one statement, like keys/identity.ts for a key. */
 import type { Plan, Role } from '../../generated/prisma/enums.ts'
 import type { Actor } from '../transaction/access.ts'
 import type { Core, Statement, Tenant } from '../transaction/context.ts'
@@ -6,12 +6,12 @@ import type { Core, Statement, Tenant } from '../transaction/context.ts'
 export interface SessionIdentity {
   /** of the session */
   id: string
-  /** that it came from; null: it came from none */
+  /** the API key that opened it; null: none */
   keyId: string | null
-  /** ms until it ends by itself, or its key does, by the database's clock */
+  /** until the session or its key expires, by the database's clock */
   validForMs: number
   actor: Actor
-  /** the one that was asked for, or else the session's own; null: none, or not one of its organization */
+  /** the requested workspace, or else the session's own; null: none, or one of another organization */
   workspace: Tenant | null
 }
 
@@ -47,7 +47,7 @@ const BY_HASH: Statement = {
       AND (s.api_key_id IS NULL OR (k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())))`,
 }
 
-/** A session's key is in use, too. */
+/** A use of the session also counts as a use of its key. */
 const RECORD_USE: Statement = {
   name: 'session_used',
   text: `
@@ -58,7 +58,7 @@ const RECORD_USE: Statement = {
     UPDATE api_keys SET last_used_at = now() FROM used WHERE id = used.api_key_id`,
 }
 
-/** `hashes`: `anyOfHalves` of what was sent. Null: there is none, it has ended, or its key has. `tenantId`: the workspace asked for. */
+/** `hashes`: from `candidateHashes`. Null: unknown or ended, or its key has ended. `tenantId`: the requested workspace. */
 export async function identifySession(
   core: Core,
   hashes: string,
@@ -78,7 +78,7 @@ export async function identifySession(
   }
 }
 
-/** At most once a minute however many servers ask. No call waits for it. */
+/** At most once a minute across all servers. No call waits for it. */
 function recordUse(core: Core, id: string): void {
   core
     .query(RECORD_USE, [id])

@@ -1,6 +1,6 @@
 /**
- * Issues the code that opens a session, once: for whoever may run commands on the server's machine, or for a person whom the
- * organization's login has named (docs/api-rules.md#sessions). No code is ever logged, or part of an address but in its fragment.
+ * Issues a one-time code that opens a session: for the server's command line or after the organization's login. A code is never
+ * logged, and a URL contains it only in the fragment (docs/api-rules.md#sessions).
  */
 import { randomUUID } from 'node:crypto'
 import type { RANKED_ROLES } from '../transaction/access.ts'
@@ -8,32 +8,32 @@ import type { Core, Statement } from '../transaction/context.ts'
 import { COMMAND_LINE_SUBJECT } from '../values/event-actor.ts'
 import { hashToken, randomToken } from './halves.ts'
 
-/** For whom it is, and what they may do. */
+/** Subject and rights of the session. */
 export type Grant = {
   organizationId: string
-  /** null: in every workspace of the organization */
+  /** null: every workspace of the organization */
   workspaceId: string | null
 } & (
   | { kind: 'command_line' }
   | { kind: 'api_key'; apiKeyId: string }
   | {
       kind: 'person'
-      /** the `sub` */
+      /** the `sub` claim */
       subject: string
-      /** for people */
+      /** display name */
       name: string
       role: (typeof RANKED_ROLES)[number]
     }
 )
 
 export interface CodeOptions {
-  /** for which it can be used */
+  /** validity of the code */
   seconds: number
-  /** what whoever uses it has to bring beside it, as the value of a cookie; default: nothing */
+  /** value of a cookie that the browser must send with the code; default: none */
   boundTo?: string
 }
 
-/** A person's session: nobody tells us when they may no longer what they might when they signed in. */
+/** Limited, because the server is not notified when a person loses rights at the provider. */
 const MAX_PERSON_SESSION_HOURS = 12
 
 const INSERT: Statement = {
@@ -45,7 +45,7 @@ const INSERT: Statement = {
             now(), now() + make_interval(secs => $12::int))`,
 }
 
-/** Answers the code: shown or handed on once, never stored. */
+/** Returns the code, which is never stored. */
 export async function issueSessionCode(core: Core, grant: Grant, options: CodeOptions): Promise<string> {
   const code = randomToken()
   const { organizationId, workspaceId, kind } = grant

@@ -1,6 +1,6 @@
 /**
- * Opens a session: with an API key, whose rights it then has, or with a code (issue-code.ts), once. Its two halves are only
- * ever in this answer.
+ * Opens a session with an API key, which gives it its rights, or with a one-time code (issue-code.ts). Only the response contains
+ * the two halves.
  */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
@@ -25,18 +25,18 @@ export const openInput = z.object({
 
 export interface OpenedSession {
   row: SessionView
-  /** the value of the cookie */
+  /** value of the cookie */
   cookie: string
   /** the half that only the page has */
   half: string
-  /** the workspace to begin in: its own, or the oldest of its organization; null: there is none */
+  /** the workspace to start in: the session's own, or the oldest of its organization; null: none */
   workspaceId: string | null
 }
 
-/** What is shown to open one. */
+/** The credential that opens a session. */
 export type Proof = { kind: 'key'; text: string } | { kind: 'code'; text: string }
 
-/** Throws ValidationError unless there is one of the two. */
+/** Throws ValidationError unless the input contains exactly one of the two. */
 export function readProof(raw: RawInput): Proof {
   const { api_key, code } = parse(openInput, raw).body
   if (api_key != null && code == null) return { kind: 'key', text: api_key }
@@ -50,14 +50,14 @@ export function readProof(raw: RawInput): Proof {
   throw new Error('unreachable')
 }
 
-/** The key that a session is made of, as it was found to be. */
+/** The validated key that opens a session. */
 export interface OpeningKey {
   keyId: string
   organizationId: string
   workspaceId: string | null
 }
 
-/** Open sessions of one subject: with one more, the oldest ends, for every server at once, as one that is revoked (revoke.ts). */
+/** One more open session ends the oldest on every server, like a revocation (revoke.ts). */
 const MAX_SESSIONS_PER_SUBJECT = 100
 
 const INSERT: Statement = {
@@ -68,7 +68,7 @@ const INSERT: Statement = {
     RETURNING id`,
 }
 
-/** Whoever comes second with a code finds none any more. A key's code is worth what the key is. */
+/** The update clears the code, so a second use finds none. A key's code needs a valid key. */
 const REDEEM: Statement = {
   name: 'redeem session code',
   text: `
@@ -92,7 +92,7 @@ const REMOVE_OLDEST: Statement = {
     SELECT id FROM removed, pg_notify('${KEY_CHANNEL}', id::text) WHERE ended`,
 }
 
-/** The key holds: that was looked up just now. */
+/** The caller has just checked that the key is valid. */
 export function openWithKey(core: Core, key: OpeningKey): Promise<OpenedSession> {
   const values = [randomUUID(), key.organizationId, key.workspaceId, key.keyId]
   return open(core, (tx, hash) =>
@@ -101,8 +101,8 @@ export function openWithKey(core: Core, key: OpeningKey): Promise<OpenedSession>
 }
 
 /**
- * `boundTo`: the values of cookies of the name that the code may be bound to. Throws UnauthenticatedError when the code
- * is unknown, was used, has expired, or is somebody else's.
+ * `boundTo`: values of all cookies with the name that the code may be bound to. Throws UnauthenticatedError when the code is
+ * unknown, used, expired or bound to another browser.
  */
 export function openWithCode(core: Core, code: string, boundTo: readonly string[]): Promise<OpenedSession> {
   return open(core, (tx, hash) => tx.query<{ id: string }>(REDEEM, [hashToken(code), hash, boundTo.map(hashToken)]))

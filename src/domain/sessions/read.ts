@@ -1,6 +1,6 @@
 /**
- * Reads sessions that are good for the workspace: one's own, and for admins everybody's; the organization-wide ones, too. Newest
- * first. Codes that nobody has used are none.
+ * Reads sessions of the workspace and organization-wide ones, newest first: the caller's own, for admins all. An unused code is
+ * no session yet.
  */
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
@@ -12,7 +12,7 @@ import type { RequestContext } from '../transaction/context.ts'
 import { offsetQuery } from '../values/shapes.ts'
 import { SESSION_VIEW, type SessionView } from './session.ts'
 
-/** Those that the caller may see and end. */
+/** Sessions that the caller may see and end. */
 export function visibleSessions({
   actor,
   workspace,
@@ -56,7 +56,7 @@ export async function countSessions(ctx: RequestContext): Promise<number> {
   return ctx.db.session.count({ where: visibleSessions(ctx) })
 }
 
-/** The one that the call came over; null: it came over none. */
+/** The session of the call; null: the call has none. */
 export async function currentSession(ctx: RequestContext): Promise<SessionView | null> {
   if (ctx.credential?.kind !== 'session') return null
   return ctx.db.session.findUnique({ where: { id: ctx.credential.sessionId }, ...SESSION_VIEW })

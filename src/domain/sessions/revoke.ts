@@ -1,4 +1,4 @@
-/** Ends a session: this server refuses it from the commit on, the others once they are notified, as of a key (keys/revoke.ts). */
+/** Ends a session. This server rejects it after the commit, other servers after the NOTIFY, like a key (keys/revoke.ts). */
 import { z } from 'zod'
 import { ForbiddenError, NotFoundError } from '../errors/errors.ts'
 import { KEY_CHANNEL } from '../keys/revoke.ts'
@@ -20,8 +20,8 @@ export const revokeInput = z.object({
 })
 
 /**
- * One's own, or for admins anybody's. Idempotent. Role: viewer. Throws NotFoundError, also for `current` of a call that comes over
- * none; ForbiddenError for somebody else's organization-wide one and a credential of one workspace.
+ * The caller's own; for admins any. Idempotent. Role: viewer. Throws NotFoundError, also for `current` without a session;
+ * ForbiddenError if a workspace credential ends another subject's organization-wide session.
  */
 export const revokeSession = writeVerb<SessionView>(async (ctx, raw, read) => {
   requireRole(ctx, 'viewer')
@@ -43,7 +43,7 @@ export const revokeSession = writeVerb<SessionView>(async (ctx, raw, read) => {
   return row
 })
 
-/** Stores that it has ended, once, and notifies every server. */
+/** Stores the end once and notifies every server. */
 export async function endSession(
   tx: Tx,
   { id, organizationId, workspaceId }: Pick<SessionView, 'id' | 'organizationId' | 'workspaceId'>,

@@ -1,16 +1,16 @@
-/** A session as it may be shown: whose it is, what it may do and how long; of a key's session that is the key's. */
+/** A session as the API shows it. A session of a key has the key's rights and expiry. */
 import type { ApiKey, Prisma, Session } from '../../generated/prisma/client.ts'
 import type { Role } from '../../generated/prisma/enums.ts'
 import { actorOf } from '../transaction/access.ts'
 import type { RequestContext, Statement } from '../transaction/context.ts'
 import type { EventActor } from '../values/event-actor.ts'
 
-/** Never a hash. */
+/** Without hashes. */
 export type SessionView = Omit<Session, 'hash' | 'codeHash' | 'boundHash'> & {
   apiKey: Pick<ApiKey, 'name' | 'owner' | 'role' | 'expiresAt' | 'revokedAt'> | null
 }
 
-/** For Prisma's look-ups of sessions. */
+/** Prisma's arguments for a SessionView. */
 export const SESSION_VIEW = {
   omit: { hash: true, codeHash: true, boundHash: true },
   include: { apiKey: { select: { name: true, owner: true, role: true, expiresAt: true, revokedAt: true } } },
@@ -19,29 +19,29 @@ export const SESSION_VIEW = {
 const KINDS = ['api_key', 'person', 'command_line'] as const
 export type SessionKind = (typeof KINDS)[number]
 
-/** Whoever it is that acts over it, as events name them. */
+/** The actor that events show. */
 export const sessionActor = ({ kind, subject, name, apiKey }: SessionView): EventActor =>
   actorOf({ kind: kind as SessionKind, subject, name: apiKey?.owner ?? apiKey?.name ?? name })
 
 export const sessionRole = ({ role, apiKey }: SessionView): Role => (apiKey?.role ?? role)!
 
-/** When it ends by itself. */
+/** When the session or its key expires. */
 export function sessionExpiry({ expiresAt, apiKey }: SessionView): Date {
   const ofKey = apiKey?.expiresAt
   return ofKey && ofKey < expiresAt ? ofKey : expiresAt
 }
 
-/** When it was revoked, or its key was; null: neither. */
+/** When the session or its key was revoked; null: neither. */
 export function sessionEnd({ endedAt, apiKey }: SessionView): Date | null {
   const ofKey = apiKey?.revokedAt ?? null
   return ofKey && (!endedAt || ofKey < endedAt) ? ofKey : endedAt
 }
 
-/** Whether the call came over it. */
+/** Whether the call uses this session. */
 export const isCurrent = ({ id }: Pick<SessionView, 'id'>, { credential }: Pick<RequestContext, 'credential'>) =>
   credential?.kind === 'session' && credential.sessionId === id
 
-/** $1: an organization, $2: its workspace or null. In whose log stands what becomes of an organization-wide session: the oldest's. */
+/** The workspace whose event log gets the session's events: its own ($2), or the oldest of the organization ($1). */
 export const EVENT_WORKSPACE: Statement = {
   name: 'log of session',
   text: `

@@ -1,6 +1,6 @@
 /**
- * The first start on an empty database (docs/api-rules.md#who-is-calling): one organization, one workspace with a git integration, one
- * admin key. Several servers that start at once on one database make them once.
+ * Initialises an empty database: one organization, one workspace with a git integration, one admin key
+ * (docs/api-rules.md#who-is-calling). Safe when several servers start on one database.
  */
 
 import { issueKey } from '../keys/issue.ts'
@@ -8,16 +8,16 @@ import { hashKey } from '../keys/key.ts'
 import { type Core, type Sql, type Tx, transaction } from '../transaction/context.ts'
 import { insertWorkspace } from './insert-workspace.ts'
 
-/** Advisory lock of the bootstrap; an arbitrary number. */
+/** an arbitrary number */
 const BOOTSTRAP_LOCK_ID = 4_172_036_158
 
 export interface Bootstrapped {
-  /** the text of the generated key, to be shown once; null: none was generated */
+  /** the generated key, to show once; null: none was generated */
   generatedKey: string | null
 }
 
 export interface FirstKey {
-  /** the operator's choice (CONTROL_PLANE_API_KEY); undefined: one is generated */
+  /** the operator's choice (CONTROL_PLANE_API_KEY); undefined: generate one */
   text: string | undefined
   name: string
 }
@@ -55,7 +55,7 @@ async function createFirstOrganization(core: Core, tx: Tx, key: FirstKey): Promi
     directoryIntegration: true,
   })
   await tx.sql.installation.create({ data: { keyId: core.keyring.currentId } })
-  // for the workspace, not the organization, so that it works without X-Tenant-Id
+  // a workspace key, so it works without X-Tenant-Id
   const { text } = await issueKey(tx, {
     organizationId: organization.id,
     workspaceId: workspace.id,

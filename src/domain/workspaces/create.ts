@@ -14,10 +14,10 @@ export const createInput = z.object({
 })
 
 /**
- * Returns the row, or what `read` reads in its transaction. It has no git integration yet: the repositories below the server's
- * GIT_DIRECTORY are given by who runs the server (`npm run cli -- workspaces create --git-directory`). Role: admin, with a
- * credential of the organization, since one of a workspace could not act in what it made. Throws ForbiddenError,
- * ValidationError, ConflictError (ALREADY_EXISTS).
+ * Returns the row, or the result of `read` in the same transaction. The workspace has no git integration: the operator grants the
+ * repositories below GIT_DIRECTORY (`npm run cli -- workspaces create --git-directory`). Role: admin, with an organization-wide
+ * credential, because a workspace credential could not act in the new workspace. Throws ForbiddenError, ValidationError,
+ * ConflictError (ALREADY_EXISTS).
  */
 export const createWorkspace = writeVerb<Workspace>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')

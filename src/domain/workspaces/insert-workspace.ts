@@ -1,4 +1,4 @@
-/** Stores a new workspace, whoever makes it: an administrator of its organization, the bootstrap or the command line. */
+/** Stores a new workspace, for the API, the bootstrap and the command line. */
 
 import type { Workspace } from '../../generated/prisma/client.ts'
 import { ConflictError } from '../errors/errors.ts'
@@ -9,15 +9,15 @@ import type { ActorRef } from '../values/event-actor.ts'
 export interface NewWorkspace {
   organizationId: string
   name: string
-  /** give it the repositories below the server's GIT_DIRECTORY */
+  /** grants the repositories below the server's GIT_DIRECTORY */
   directoryIntegration: boolean
-  /** who makes it; absent: the system */
+  /** author of the events; absent: the system */
   actor?: ActorRef
 }
 
 /**
- * Also creates the workspace's event counter. Throws ConflictError for a name that exists in the organization. (There is
- * no unique index, since older installations have duplicates.)
+ * Also creates the event counter. Throws ConflictError for a name that exists in the organization. (There is no unique index,
+ * because older installations have duplicates.)
  */
 export async function insertWorkspace(
   tx: Tx,

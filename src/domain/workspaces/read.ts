@@ -1,4 +1,4 @@
-/** Reads workspaces: those that the caller's credential is good for, so that one who may act in several can choose. */
+/** Reads the workspaces in which the caller's credential may act, so the caller can choose one. */
 import { z } from 'zod'
 import type { Prisma, Workspace } from '../../generated/prisma/client.ts'
 import { NotFoundError } from '../errors/errors.ts'
@@ -11,7 +11,7 @@ import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type Selection, writtenRow } from '../transaction/read-back.ts'
 
-/** The workspaces that the caller can act in: the credential's own, or all of the organization. */
+/** The credential's workspace, or all of its organization. */
 export function ownWorkspaces({ actor }: Pick<RequestContext, 'actor'>): Prisma.WorkspaceWhereInput {
   const { organizationId, workspaceId } = actor
   return workspaceId === null ? { organizationId } : { organizationId, id: workspaceId }
@@ -19,7 +19,7 @@ export function ownWorkspaces({ actor }: Pick<RequestContext, 'actor'>): Prisma.
 
 const getInput = z.object({ path: z.object({ workspace_id: uuid }) })
 
-/** Role: viewer. Throws NotFoundError, also for one that the credential is not for. */
+/** Role: viewer. Throws NotFoundError, also for a workspace outside of the credential. */
 export async function getWorkspace(ctx: RequestContext, id: string, query: Selection = {}): Promise<Workspace> {
   requireRole(ctx, 'viewer')
   const { path } = parse(getInput, { path: { workspace_id: id } })
@@ -33,7 +33,7 @@ export const selectWritten = writtenRow((sql) => sql.workspace)
 
 const filterInput = z.object({ query: z.object({ name_contains: queryText }) })
 
-/** What the list can be limited to. `name_contains`: in upper or lower case; absent, null or empty is no filter. */
+/** `name_contains` ignores case; absent, null or empty: no filter. */
 export interface WorkspaceFilter {
   name_contains?: string | null
 }
@@ -44,7 +44,7 @@ function whereOf(ctx: RequestContext, filter: WorkspaceFilter): Prisma.Workspace
   return { ...ownWorkspaces(ctx), name }
 }
 
-/** A window of the list, newest first. `query`: the selection. Role: viewer. */
+/** Newest first. `query`: the selection. Role: viewer. */
 export async function windowWorkspaces(
   ctx: RequestContext,
   window: Window,

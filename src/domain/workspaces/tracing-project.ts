@@ -1,12 +1,9 @@
-/** Tracing projects: each deployment has the one of its name, which a deleted deployment may have left behind. */
+/** Tracing projects. A deployment uses the project of its name, which may be left from a deleted deployment. */
 import { randomUUID } from 'node:crypto'
 import { actorOf } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 
-/**
- * Sees to it that the workspace has a tracing project of that name, for a deployment that is made in this transaction. Returns
- * the id that it gets if it is made.
- */
+/** Ensures a project of that name, for a deployment that this transaction creates. Returns the id that a new project gets. */
 export function findOrCreateTracingProject(ctx: RequestContext, tx: Tx, name: string): string {
   const id = randomUUID()
   const workspaceId = ctx.workspace.id

@@ -1,16 +1,16 @@
-/** Begins a login at the organization's own provider: where to send the person, and what their browser keeps meanwhile. */
+/** Starts a login at the organization's provider: the authorization URL, and the sealed state for the browser's cookie. */
 import type { Core } from '../../transaction/context.ts'
 import { LoginError, throwLoginError } from './error.ts'
 import { newLogin, sealLogin } from './state.ts'
 
-/** Where people come back to, below PUBLIC_URL. */
+/** Redirect URI, below PUBLIC_URL. */
 export const CALLBACK_PATH = '/v2/sessions/oidc/callback'
 
 export interface BegunLogin {
   /** of the provider */
   url: string
   state: string
-  /** for a cookie that only the person's browser has; of no use without the `state` */
+  /** cookie value for this browser only; useless without `state` */
   sealed: string
 }
 

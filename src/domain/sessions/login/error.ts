@@ -1,4 +1,4 @@
-/** Why nobody was signed in, in words of one kind: what the page of the sign-in says is decided by them (docs/api-rules.md#sessions). */
+/** Why a login failed. The code selects the text of the sign-in page (docs/api-rules.md#sessions). */
 import { OAuthFailure } from '../../ports/oauth-client.ts'
 
 const LOGIN_ERRORS = {
@@ -16,7 +16,7 @@ export type LoginErrorCode = keyof typeof LOGIN_ERRORS
 
 export class LoginError extends Error {
   readonly code: LoginErrorCode
-  /** what whoever has set up the provider has to hear, with nothing of the person; null: it is no matter of theirs */
+  /** log details for the operator, without personal data; null: not a matter of configuration */
   readonly operatorDetails: object | null
   constructor(code: LoginErrorCode, forOperator: object | null = null) {
     super(LOGIN_ERRORS[code])
@@ -26,11 +26,11 @@ export class LoginError extends Error {
   }
 }
 
-/** At the provider: that is no fault of theirs who have set it up. */
+/** The provider or the person refused: not a configuration error. */
 const DENIED = new Set(['access_denied', 'login_required', 'interaction_required', 'consent_required'])
 const TEMPORARY = new Set(['temporarily_unavailable', 'server_error'])
 
-/** Throws the LoginError that this is to the person. */
+/** Converts an error of the provider's client to a LoginError. */
 export function throwLoginError(error: unknown): never {
   if (!(error instanceof OAuthFailure)) throw error
   const code = codeOf(error)

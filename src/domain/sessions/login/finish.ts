@@ -1,4 +1,4 @@
-/** Finishes a login: who has come back from the provider, and what they may do here. Answers the code that opens their session. */
+/** Finishes a login: reads the person's claims and returns the code that opens their session. */
 
 import { findTenancy } from '../../keys/identity.ts'
 import { personName, readPerson } from '../../keys/person-claims.ts'
@@ -8,19 +8,19 @@ import { CALLBACK_PATH } from './begin.ts'
 import { LoginError, throwLoginError } from './error.ts'
 import { openLogin } from './state.ts'
 
-/** The page exchanges it as soon as it is there. */
+/** Short, because the page exchanges the code as soon as it loads. */
 export const CODE_SECONDS = 60
 
 export interface FinishInput {
-  /** what the person has come back with */
+  /** query parameters of the callback */
   parameters: URLSearchParams
-  /** the browser's cookies of this login's name, of which one is its own (begin.ts) */
+  /** the browser's cookies with this login's name; one of them is this login's (begin.ts) */
   sealed: readonly string[]
-  /** what the browser has to show beside the code */
+  /** value of the cookie that the browser must send with the code */
   boundTo: string
 }
 
-/** Throws LoginError. The session lasts as long as a person's may (issue-code.ts), with the rights that the claims give now. */
+/** Throws LoginError. The session gets the rights of the current claims and a person's maximum lifetime (issue-code.ts). */
 export async function finishLogin(core: Core, { parameters, sealed, boundTo }: FinishInput): Promise<string> {
   if (!core.login) throw new LoginError('not_configured')
   const login = openLogin(core, parameters.get('state') ?? '', sealed)

@@ -1,7 +1,6 @@
 /**
- * What a login is known by while the person is at the provider. No row is written for it: it is sealed, in a cookie of the browser
- * that began it, and opens only beside the `state` that the provider sends back with the person. So any server can finish it,
- * and nobody else's browser.
+ * The state of a login while the person is at the provider. It is sealed in a cookie, so the database needs no row. The seal
+ * opens only with the `state` that the provider sends back, so any server, but no other browser, can finish the login.
  */
 import { randomBytes } from 'node:crypto'
 import { seal, unseal } from '../../crypto/encrypted-value.ts'
@@ -9,12 +8,12 @@ import type { LoginSecrets } from '../../ports/login.ts'
 import type { Core } from '../../transaction/context.ts'
 import { LoginError } from './error.ts'
 
-/** For so long a person may be at the provider. */
+/** Time that a person may spend at the provider. */
 export const LOGIN_SECONDS = 600
 
 const random = () => randomBytes(32).toString('base64url')
 
-/** `state` says when it was made, so that who comes too late is told so when the cookie is gone, too. */
+/** `state` contains its creation time, so an expired login is recognised even after its cookie is gone. */
 export function newLogin(now: Date): LoginSecrets {
   return { state: `${random()}.${now.getTime().toString(36)}`, nonce: random(), codeVerifier: random() }
 }
@@ -27,19 +26,19 @@ export function sealLogin({ keyring }: SealingContext, { state, nonce, codeVerif
   return seal(keyring, sealContext(state), JSON.stringify({ nonce, codeVerifier }))
 }
 
-/** `sealed`: what the browser has for this state; somebody else's may be among it. Throws LoginError. */
+/** `sealed`: the browser's cookies for this state, possibly also forged ones. Throws LoginError. */
 export function openLogin({ keyring, clock }: SealingContext, state: string, sealed: readonly string[]): LoginSecrets {
   if (clock().getTime() - createdAtMs(state) > LOGIN_SECONDS * 1000) throw new LoginError('expired')
   for (const one of sealed)
     try {
       return { state, ...JSON.parse(unseal(keyring, sealContext(state), one)) }
     } catch {
-      // not sealed by us for this state
+      // not sealed by this server for this state
     }
   throw new LoginError('state_mismatch')
 }
 
-/** ms; the seal tells whether that is true. Now, if it says nothing. */
+/** The creation time that the state claims, verified by the seal; infinite if it claims none. */
 function createdAtMs(state: string): number {
   const at = Number.parseInt(state.split('.')[1] ?? '', 36)
   return Number.isSafeInteger(at) ? at : Number.POSITIVE_INFINITY

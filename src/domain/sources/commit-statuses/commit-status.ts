@@ -1,8 +1,8 @@
-/** The status of a revision as a commit status at the git provider. Pure. */
+/** Maps the status of a revision to a commit status at the git provider. Pure. */
 import type { RevisionStatus } from '../../../generated/prisma/enums.ts'
 import type { NewCommitStatus } from '../../ports/git-provider.ts'
 
-/** characters that the provider accepts */
+/** limit of the provider */
 const MAX_DESCRIPTION_LENGTH = 140
 
 /** status → [state, description for revisions without a message] */
@@ -17,7 +17,7 @@ const STATES: Record<RevisionStatus, [NewCommitStatus['state'], string]> = {
   CREATE_FAILED: ['failure', 'Preparing failed'],
   BUILD_FAILED: ['failure', 'The build failed'],
   DEPLOY_FAILED: ['failure', 'The deploy failed'],
-  // not the commit's fault, but it does not run
+  // not the commit's fault, but the commit does not run
   SKIPPED: ['error', 'Skipped: a newer revision took its place'],
   INTERRUPTED: ['error', 'Interrupted'],
   UNKNOWN: ['error', 'Its state is unknown'],
@@ -30,7 +30,7 @@ export interface RevisionToReport {
   deployment: { id: string; name: string; customUrl: string | null }
 }
 
-/** `publicUrl`: of this server, without a slash at the end. */
+/** `publicUrl`: of this server, without a trailing slash. */
 export function commitStatus({ id, status, statusMessage, deployment }: RevisionToReport, publicUrl: string) {
   const [state, description] = STATES[status]
   const revisionUrl = `${publicUrl}/v2/deployments/${deployment.id}/revisions/${id}`
@@ -42,10 +42,10 @@ export function commitStatus({ id, status, statusMessage, deployment }: Revision
   } satisfies NewCommitStatus
 }
 
-/** The first line, since the others are output, cut to the limit. */
+/** Returns the first line, because the others are output, cut to the limit. */
 function shorten(message: string): string {
   const line = message.trim().split('\n')[0]!.trim()
-  // never half of a surrogate pair
+  // without half of a surrogate pair
   return line.length <= MAX_DESCRIPTION_LENGTH
     ? line
     : `${line.slice(0, MAX_DESCRIPTION_LENGTH - 1).replace(/[\ud800-\udbff]$/, '')}…`

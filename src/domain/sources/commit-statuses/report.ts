@@ -1,6 +1,6 @@
 /**
- * Reports the status of revisions to the git provider, as commit statuses. A trigger queues them in `commit_statuses`,
- * so a provider that can't be reached delays reports, but never a deployment.
+ * Reports the status of revisions to the git provider as commit statuses. A database trigger queues them in `commit_statuses`, so
+ * an unavailable provider delays reports but never a deployment.
  */
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
@@ -8,11 +8,9 @@ import { toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core } from '../../transaction/context.ts'
 import { commitStatus } from './commit-status.ts'
 
-/** reports at the same time */
 const CONCURRENCY = 6
-/** seconds; longer than the time limit of a call to the provider */
+/** Longer than the timeout of a call to the provider. */
 const LEASE_SECONDS = 120
-/** hours after which a status that can't be reported is dropped */
 const GIVE_UP_HOURS = 24
 
 interface QueuedStatus {
@@ -21,7 +19,7 @@ interface QueuedStatus {
   version: number
 }
 
-/** One round: reports all that is due. Safe on several servers at once. */
+/** Runs one round: reports all due statuses. Safe on several servers. */
 export async function reportStatuses(core: Core, signal?: AbortSignal): Promise<void> {
   // another server may have a provider
   if (!core.gitProvider) return
@@ -34,8 +32,8 @@ export async function reportStatuses(core: Core, signal?: AbortSignal): Promise<
 }
 
 /**
- * The lease holds even if the revision changes meanwhile, so that an older status can't arrive after a newer one. `due_at` is
- * compared in whole milliseconds, as it is rounded: what was queued just now is due now.
+ * The lease lasts even if the revision changes, so an older status can't arrive after a newer one. `due_at` is compared in whole
+ * milliseconds, the precision of the column, so a new row is due immediately.
  */
 function leaseDue(core: Core): Promise<QueuedStatus[]> {
   return core.db.$queryRaw`
@@ -59,7 +57,7 @@ async function report(core: Core, provider: GitProvider, due: QueuedStatus, sign
   }
 }
 
-/** Sends the revision's current status. If there is nobody to send it to, it counts as sent. */
+/** Sends the revision's current status. Without a usable installation the status counts as sent. */
 async function send(core: Core, provider: GitProvider, revisionId: string, signal?: AbortSignal): Promise<void> {
   const revision = await core.db.revision.findUnique({
     where: { id: revisionId },
@@ -74,7 +72,7 @@ async function send(core: Core, provider: GitProvider, revisionId: string, signa
   await provider.createStatus(Number(integration.installationId), repository, revision.repoCommitSha, status, signal)
 }
 
-/** If the status has changed meanwhile, the row stays and is due. */
+/** If the status changed during the call, the row stays and is due. */
 async function finish(core: Core, due: QueuedStatus): Promise<void> {
   const { count } = await core.db.commitStatus.deleteMany({
     where: { revisionId: due.revisionId, version: due.version },
@@ -82,7 +80,7 @@ async function finish(core: Core, due: QueuedStatus): Promise<void> {
   if (count === 0) await release(core, due, Prisma.empty)
 }
 
-/** Tries again after 5 s, 10 s … 10 min; drops it a day after the last change of status. */
+/** Retries after 5 s, 10 s … 10 min. Drops the status a day after its last change. */
 async function postpone(core: Core, due: QueuedStatus): Promise<void> {
   const dropped = await core.db.$executeRaw`
     DELETE FROM commit_statuses WHERE revision_id = ${due.revisionId}::uuid AND version = ${due.version}

@@ -1,28 +1,28 @@
 /**
- * The repositories of a `directory` integration: the bare git repositories below one folder, also nested ones
- * (`owner/name.git`). They are recognized by their files, without starting git.
+ * Finds the repositories of a `directory` integration: bare git repositories below one folder, also nested (`owner/name.git`).
+ * They are recognised by their files, without git.
  */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** limits, so that a wrong GIT_DIRECTORY can't make a request walk a whole disk */
+/** Limits, so a wrong GIT_DIRECTORY can't make a request walk a whole disk. */
 const MAX_FOLDER_DEPTH = 4
 const MAX_FOLDERS = 10_000
 
 export interface DirectoryRepository {
   id: number
   name: string
-  /** the folder it is in; null: the integration's own */
+  /** the parent folder; null: the root */
   owner: string | null
   url: string
   defaultBranch: string
 }
 
 /**
- * Walks `root`, sorted by path. A missing folder is an empty list. Symbolic links are not followed. A repository whose
- * HEAD is no branch has no default branch and is left out.
+ * Sorted by path. A missing folder yields an empty list. Symbolic links are not followed. A repository whose HEAD is no branch is
+ * left out.
  */
 export async function findRepositories(root: string): Promise<DirectoryRepository[]> {
   const found: DirectoryRepository[] = []
@@ -39,7 +39,7 @@ export async function findRepositories(root: string): Promise<DirectoryRepositor
     }
     if (depth === MAX_FOLDER_DEPTH) return
     for (const entry of entries) {
-      // a symbolic link is no directory here, so the walk can't leave the root
+      // a symbolic link is not a directory here, so the walk can't leave the root
       if (entry.isDirectory() && entry.name !== '.git') await walk(path.join(relative, entry.name), depth + 1)
     }
   }
@@ -63,13 +63,12 @@ async function readDefaultBranch(folder: string): Promise<string | null> {
   return /^ref: refs\/heads\/(\S+)\s*$/.exec(head)?.[1] ?? null
 }
 
-/** Derived from the path, so the same on every server and after every restart. 52 bits: exact in JSON. */
+/** A hash of the path, so it is the same on every server. 52 bits are exact in JSON. */
 function stableId(relative: string): number {
   const digest = createHash('sha256').update(relative.split(path.sep).join('/')).digest()
   return Number(digest.readBigUInt64BE() >> 12n)
 }
 
-/** A missing or unreadable folder has no repositories. */
 function emptyIfUnreadable(error: NodeJS.ErrnoException): [] {
   if (error.code === 'ENOENT' || error.code === 'ENOTDIR' || error.code === 'EACCES') return []
   throw error

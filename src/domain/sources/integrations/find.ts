@@ -1,4 +1,4 @@
-/** Finds git integrations: a removed one is gone for every reader, although its deployments still refer to it. */
+/** Finds git integrations. Readers do not see a removed one, although its deployments still refer to it. */
 import type { Integration } from '../../../generated/prisma/client.ts'
 import { ConflictError, NotFoundError } from '../../errors/errors.ts'
 import type { GitProvider } from '../../ports/git-provider.ts'
@@ -17,7 +17,7 @@ export async function requireIntegration(ctx: RequestContext, id: string): Promi
   return found
 }
 
-/** Throws ConflictError where none is configured. */
+/** Throws ConflictError if none is configured. */
 export function requireGitProvider({ gitProvider }: { gitProvider: GitProvider | null }): GitProvider {
   if (gitProvider) return gitProvider
   throw new ConflictError(
@@ -25,7 +25,10 @@ export function requireGitProvider({ gitProvider }: { gitProvider: GitProvider |
   )
 }
 
-/** The provider and the installation of an `app` integration. Throws ConflictError if it is suspended, or no provider is configured. */
+/**
+ * The provider and the installation of an `app` integration. Throws ConflictError if it is suspended or no provider is
+ * configured.
+ */
 export function requireActiveInstallation(
   ctx: RequestContext,
   integration: Integration,

@@ -1,7 +1,6 @@
 /**
- * The callback of an installation: a person comes back from the git provider with the state that `startInstall` gave out
- * and the id of the installation. The state stands for workspace and person. The id proves nothing, since anybody could
- * send one: either the provider confirms that the person may use the installation, or it must be newer than the state.
+ * Handles the callback of an app installation. The state identifies workspace and person; the installation id proves nothing. The
+ * provider must confirm that the person may use the installation, or the installation must be newer than the state.
  */
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
@@ -13,7 +12,7 @@ import type { GitProvider, ProviderInstallation } from '../../ports/git-provider
 import { type Core, type Tx, transaction } from '../../transaction/context.ts'
 import { requireGitProvider } from './find.ts'
 
-/** ms by which the provider's clock may be behind */
+/** Tolerance for a provider's clock that is behind. */
 const CLOCK_SKEW_MS = 60_000
 
 const text = z.string().min(1).max(1024)
@@ -36,9 +35,8 @@ interface InstallState {
 }
 
 /**
- * Stores the integration. Idempotent for one installation; a removed integration is restored, for the deployments that
- * refer to it, too. Throws ForbiddenError for an invalid state or an installation that is not proven to be the person's,
- * NotFoundError, ConflictError, ProviderUnavailableError.
+ * Stores the integration. Idempotent for one installation. A removed integration is restored, also for its deployments. Throws
+ * ForbiddenError for an invalid state or an unproven installation, NotFoundError, ConflictError, ProviderUnavailableError.
  */
 export async function finishInstallation(core: Core, raw: RawInput, signal?: AbortSignal): Promise<Integration> {
   const { query } = parse(finishInput, raw, { foreignQuery: true })
@@ -50,7 +48,7 @@ export async function finishInstallation(core: Core, raw: RawInput, signal?: Abo
   return transaction(core, (tx) => store(tx, installation, state))
 }
 
-/** Valid once: deleting the row decides between concurrent calls. */
+/** Valid once: the deletion of the row decides between concurrent calls. */
 async function consumeState(core: Core, state: string): Promise<InstallState> {
   const [found] = await core.db.$queryRaw<InstallState[]>`
     DELETE FROM install_states WHERE hash = ${hashState(state)} AND expires_at > now()
@@ -81,7 +79,7 @@ async function requireProof(
 }
 
 async function store(tx: Tx, installation: ProviderInstallation, state: InstallState): Promise<Integration> {
-  // one at a time for each installation, so that two organizations can't both get it
+  // one at a time for each installation, so two organizations can't both get it
   await tx.sql.$executeRaw`SELECT pg_advisory_xact_lock(${BigInt(installation.id)}::bigint)`
   const { workspaceId, subject } = state
   const installationId = BigInt(installation.id)
@@ -92,7 +90,7 @@ async function store(tx: Tx, installation: ProviderInstallation, state: InstallS
   if (taken > 0)
     throw new ConflictError('This installation belongs to another organization here; it has to remove it first.')
 
-  // the current one, or else the one that was removed last
+  // the current row, or else the most recently removed one
   const known = await tx.sql.integration.findFirst({
     where: { workspaceId, installationId },
     orderBy: { removedAt: { sort: 'desc', nulls: 'first' } },

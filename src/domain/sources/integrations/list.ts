@@ -1,4 +1,4 @@
-/** Lists a workspace's git integrations: where `integration_id` of a deployment comes from (docs/sources.md#git-providers). */
+/** Lists a workspace's git integrations, oldest first, for `integration_id` of a deployment (docs/sources.md#git-providers). */
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
@@ -8,7 +8,6 @@ import { liveIntegration } from './find.ts'
 
 export const listInput = z.object({})
 
-/** All, oldest first. Role: viewer. */
 export async function listIntegrations(ctx: RequestContext, raw: RawInput): Promise<Integration[]> {
   requireRole(ctx, 'viewer')
   parse(listInput, raw)

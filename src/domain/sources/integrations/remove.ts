@@ -1,4 +1,4 @@
-/** Removes a git integration of kind `app` from its workspace. At the git provider the app stays installed. */
+/** Removes an `app` integration from its workspace. The app stays installed at the git provider. */
 import { z } from 'zod'
 import { ConflictError, NotFoundError } from '../../errors/errors.ts'
 import { uuid } from '../../parsing/fields.ts'
@@ -11,8 +11,8 @@ import { liveIntegration } from './find.ts'
 export const removeInput = z.object({ path: z.object({ integration_id: uuid }) })
 
 /**
- * Its deployments keep running, report that the integration is gone, and can't be built any more. Role: admin. Throws
- * NotFoundError (also a second time), ConflictError for the server's own directory.
+ * Its deployments keep running, report the missing integration and can't be built. Role: admin. Throws NotFoundError (also for a
+ * second removal), ConflictError for the server's own directory.
  */
 export const removeIntegration = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, remove)
 

@@ -1,4 +1,4 @@
-/** The repositories that an integration can access: where `repo_url` and `repo_ref` of a deployment come from (docs/sources.md#git-providers). */
+/** The repositories of an integration, for `repo_url` and `repo_ref` of a deployment (docs/sources.md#git-providers). */
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
 import type { Source } from '../../../generated/prisma/enums.ts'
@@ -12,10 +12,9 @@ import type { SourceConfig } from '../../values/shapes.ts'
 import { findRepositories } from './directory-repositories.ts'
 import { requireActiveInstallation, requireIntegration } from './find.ts'
 
-/** A git repository, as docs/sources.md#git-providers has it. */
 export interface Repository {
   hostIntegrationId: string
-  /** the provider's, or for a directory a hash of the repository's path; at most 2^53 - 1 */
+  /** the provider's id, or for a directory a hash of the path; at most 2^53 - 1 */
   id: number
   name: string
   owner: string
@@ -25,14 +24,13 @@ export interface Repository {
 
 export const listRepositoriesInput = z.object({ path: z.object({ integration_id: uuid }) })
 
-/** The integration's repositories. Role: viewer. Throws NotFoundError, ConflictError, ProviderUnavailableError. */
+/** Role: viewer. Throws NotFoundError, ConflictError, ProviderUnavailableError. */
 export async function listRepositories(ctx: RequestContext, raw: RawInput): Promise<Repository[]> {
   requireRole(ctx, 'viewer')
   const { path } = parse(listRepositoriesInput, raw)
   return repositoriesOf(ctx, await requireIntegration(ctx, path.integration_id))
 }
 
-/** The same for an integration that was read already. */
 export async function repositoriesOf(ctx: RequestContext, integration: Integration): Promise<Repository[]> {
   const found = integration.kind === 'app' ? await installed(ctx, integration) : await inFolder(ctx, integration)
   return found.map((repository) => ({ ...repository, hostIntegrationId: integration.id }))
@@ -53,9 +51,9 @@ async function installed(ctx: RequestContext, integration: Integration) {
 }
 
 /**
- * Whether the integration that a new deployment names can access its repository; a `directory` accepts any URL. Asks the
- * provider, so it must be called before the transaction. Throws NotFoundError for the integration; ConflictError while
- * it is suspended; ProviderUnavailableError.
+ * Checks that the named integration can access a new deployment's repository; a `directory` accepts any URL. Calls the provider,
+ * so it must run before the transaction. Throws NotFoundError for the integration; ConflictError while it is suspended;
+ * ProviderUnavailableError.
  */
 export async function repositoryViolations(
   ctx: RequestContext,
@@ -64,7 +62,7 @@ export async function repositoryViolations(
   if (config.integration_id == null) return []
   const integration = await requireIntegration(ctx, config.integration_id)
   if (source !== 'gitprovider' || integration.kind !== 'app' || config.repo_url == null) return []
-  // an invalid URL is reported by the field rules
+  // the field rules report an invalid URL
   if (typeof parseRepoUrl(config.repo_url) === 'string') return []
   const { provider, installation } = requireActiveInstallation(ctx, integration)
   const repository = provider.repositoryOf(config.repo_url)

@@ -1,4 +1,4 @@
-/** A window of an integration's repositories, filtered and sorted in memory: the provider returns them all. */
+/** A window of an integration's repositories, filtered and sorted in memory, because the provider returns all of them. */
 import { z } from 'zod'
 import { cut, decodeCursor, encodeCursor, type Slice, type Window, windowSize } from '../../paging/paging.ts'
 import type { Repository } from './repositories.ts'
@@ -7,13 +7,12 @@ type Key = [owner: string, name: string, url: string]
 
 const keyShape = z.tuple([z.string(), z.string(), z.string()])
 
-/** names in a folder may differ only in case: the URL makes the order total */
+/** Names in a directory may differ only in case, so the URL makes the order total. */
 const keyOf = ({ owner, name, url }: Repository): Key => [owner.toLowerCase(), name.toLowerCase(), url]
 
-/** The opaque cursor of a repository. */
 export const repositoryCursor = (repository: Repository): string => encodeCursor(keyOf(repository))
 
-/** Those with `search` in `owner/name`, ignoring case. */
+/** Keeps repositories with `search` in `owner/name`, ignoring case. */
 export function searchRepositories(all: readonly Repository[], search: string | null | undefined): Repository[] {
   const wanted = search?.trim().toLowerCase() ?? ''
   return all.filter(({ owner, name }) => `${owner}/${name}`.toLowerCase().includes(wanted))

@@ -1,4 +1,4 @@
-/** Starts the installation of the app at the git provider: returns the address where a person installs it. */
+/** Starts the installation of the app: returns the provider's page where a person installs it. */
 import { z } from 'zod'
 import { hashState, newState } from '../../crypto/oauth-state.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
@@ -6,12 +6,12 @@ import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext } from '../../transaction/context.ts'
 import { requireGitProvider } from './find.ts'
 
-/** Minutes that a person has to come back. */
+/** Time that a person has to finish. */
 const VALID_MINUTES = 15
 
 export const startInput = z.object({})
 
-/** The address leads back to the callback, once, until `expiresAt`. Role: admin. Throws ConflictError; ProviderUnavailableError. */
+/** The URL leads back to the callback once, until `expiresAt`. Role: admin. Throws ConflictError, ProviderUnavailableError. */
 export async function startInstallation(
   ctx: RequestContext,
   raw: RawInput,

@@ -1,4 +1,6 @@
-/** A short-lived token for pushing images to the repository of a deployment and those below it (docs/deployments.md#deployments). */
+/**
+ * Issues a short-lived token to push images to a deployment's repository and those below it (docs/deployments.md#deployments).
+ */
 import { z } from 'zod'
 import { ConflictError, NotFoundError } from '../../errors/errors.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
@@ -14,13 +16,13 @@ export const pushTokenInput = z.object({ path: deploymentPath })
 const PUSH_TOKEN_SECONDS = 15 * 60
 
 export interface PushToken {
-  /** never log it */
+  /** secret: never log it */
   token: string
-  /** `host/repository`: a tag behind it makes the image's reference, `/name:tag` one of a repository below */
+  /** `host/repository`: append `:tag`, or `/name:tag` for a repository below */
   registryUrl: string
 }
 
-/** Role: deployer. Throws ConflictError for other sources, a deleted deployment, and where no registry is configured. */
+/** Role: deployer. Throws ConflictError for other sources, a deleted deployment, or without a configured registry. */
 export async function createPushToken(ctx: RequestContext, raw: RawInput): Promise<PushToken> {
   requireRole(ctx, 'deployer')
   const { path } = parse(pushTokenInput, raw)

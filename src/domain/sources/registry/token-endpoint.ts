@@ -1,6 +1,6 @@
 /**
- * The token endpoint of the container registry: its clients send a push token as the password and ask for a token with
- * the scopes of one request. They get the intersection of both, for no longer than the push token is valid.
+ * The token endpoint of the container registry. A client sends a push token as the password and requests scopes. It gets the
+ * intersection of both, valid no longer than the push token.
  */
 import { z } from 'zod'
 import { DomainError, UnauthenticatedError } from '../../errors/errors.ts'
@@ -19,14 +19,14 @@ export const exchangeInput = z.object({
 })
 
 export interface ExchangedToken {
-  /** never log it */
+  /** secret: never log it */
   token: string
   /** seconds */
   expiresIn: number
   issuedAt: Date
 }
 
-/** `password`: a push token, or null. Throws UnauthenticatedError, and NOT_FOUND where no registry is configured. */
+/** `password`: a push token, or null. Throws UnauthenticatedError; NOT_FOUND if no registry is configured. */
 export async function exchangeToken(core: Core, password: string | null, raw: RawInput): Promise<ExchangedToken> {
   const { registry } = core
   if (!registry) throw new DomainError('NOT_FOUND', 'No container registry is configured here.')
@@ -40,10 +40,10 @@ export async function exchangeToken(core: Core, password: string | null, raw: Ra
   return { token: await registry.sign(pushToken.subject, access, expiresIn), expiresIn, issuedAt: new Date() }
 }
 
-/** s that a token of one pull is valid for */
+/** Validity of a token for one pull. */
 const PULL_TOKEN_SECONDS = 10 * 60
 
-/** What the standing password of a deployment is good for, while that is there; null: it is no such password. */
+/** The access of a deployment's permanent pull password, while the deployment exists; null: not such a password. */
 async function verifyPullPassword({ db, registry }: Core, password: string): Promise<VerifiedToken | null> {
   const repository = registry?.pulls(password) ?? null
   if (repository === null) return null
@@ -54,7 +54,7 @@ async function verifyPullPassword({ db, registry }: Core, password: string): Pro
   return { subject: `deployment:${deployment.id}`, access: [{ repository, actions: ['pull'] }], expiresAt }
 }
 
-/** Some clients put several scopes into one parameter. Names may contain a colon, types and actions don't. */
+/** Some clients put several scopes into one parameter. Names may contain a colon; types and actions don't. */
 function parseScopes(text: string): { name: string; actions: string[] }[] {
   return text.split(' ').flatMap((scope) => {
     const found = /^repository(?:\([^)]*\))?:(.+):([^:]*)$/.exec(scope)
@@ -62,7 +62,7 @@ function parseScopes(text: string): { name: string; actions: string[] }[] {
   })
 }
 
-/** For each repository that is asked for: the actions that are granted for it, or for a repository it is below. */
+/** For each requested repository: the actions granted for it or for a parent repository. */
 function intersection(granted: RegistryAccess[], asked: { name: string; actions: string[] }[]): RegistryAccess[] {
   return [...new Set(asked.map(({ name }) => name))]
     .map((repository) => {

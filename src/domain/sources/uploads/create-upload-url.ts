@@ -1,4 +1,4 @@
-/** Issues an address for uploading one source tarball (docs/deployments.md#deployments). */
+/** Issues a signed URL for the upload of one source tarball (docs/deployments.md#deployments). */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { ConflictError, DomainError } from '../../errors/errors.ts'
@@ -8,19 +8,18 @@ import { requireRole } from '../../transaction/access.ts'
 import type { RequestContext, Tx } from '../../transaction/context.ts'
 import { deploymentPath } from '../../values/shapes.ts'
 
-/** s that an address is valid */
 const URL_VALID_SECONDS = 60 * 60
 
 export const uploadUrlInput = z.object({ path: deploymentPath })
 
 export interface UploadUrl {
-  /** absolute; whoever has it may upload: never log it */
+  /** absolute; a credential for the upload: never log it */
   uploadUrl: string
-  /** the `source_tarball_path` of the revision that uses it */
+  /** the `source_tarball_path` of the revision that uses the tarball */
   objectPath: string
 }
 
-/** Role: deployer. Throws ConflictError for other sources than `internal_source`, RATE_LIMITED when too many are open. */
+/** Role: deployer. Throws ConflictError for sources other than `internal_source`, RATE_LIMITED for too many open uploads. */
 export async function createUploadUrl(ctx: RequestContext, raw: RawInput): Promise<UploadUrl> {
   requireRole(ctx, 'deployer')
   const { path } = parse(uploadUrlInput, raw)

@@ -1,4 +1,4 @@
-/** Receives an upload, if the storage is this server's own. The signature in the address is the credential. */
+/** Receives an upload when the storage is this server's own. The signature in the URL is the credential. */
 
 import { ConflictError, DomainError, ForbiddenError, ValidationError } from '../../errors/errors.ts'
 import { MAX_TARBALL_BYTES, type Received, type StoredObject } from '../../ports/tarball-storage.ts'
@@ -8,7 +8,7 @@ import { isSigned } from './signature.ts'
 
 export interface UploadRequest {
   objectPath: string
-  /** query parameters of the address, unparsed */
+  /** query parameters of the URL, unparsed */
   expires: string
   signature: string
   /** Content-Length; null: absent */
@@ -16,7 +16,7 @@ export interface UploadRequest {
   chunks: AsyncIterable<Uint8Array>
 }
 
-/** Throws DomainErrors; then what was received is discarded, and an earlier upload to the address stays. */
+/** Throws DomainErrors. Then the received data is discarded, and an earlier upload to the URL stays. */
 export async function receiveUpload(core: Core, request: UploadRequest): Promise<StoredObject> {
   requireSignature(core, request)
   if ((request.length ?? 0) > MAX_TARBALL_BYTES) throw tooLarge()
@@ -39,7 +39,7 @@ function requireSignature(core: Core, { objectPath, expires, signature }: Upload
     throw new ForbiddenError('This address has expired: get a new one from the upload-url of the deployment.')
 }
 
-/** Called before the body is read, so that the client need not send it in vain. */
+/** Runs before the body is read, so a client does not send a body that is rejected. */
 async function requireAwaited(core: Core, objectPath: string): Promise<void> {
   requireReplaceable(
     await core.db.upload.findFirst({
@@ -49,7 +49,7 @@ async function requireAwaited(core: Core, objectPath: string): Promise<void> {
   )
 }
 
-/** Under a lock of the row, so that a tarball that a revision uses is never replaced. */
+/** Locks the row, so a tarball that a revision uses is never replaced. */
 async function storeReceived(core: Core, objectPath: string, received: Received): Promise<void> {
   await core.db.$transaction(async (sql) => {
     const [upload] = await sql.$queryRaw<{ usedAt: Date | null }[]>`
@@ -64,7 +64,7 @@ function requireReplaceable(upload: { usedAt: Date | null } | null): void {
   if (upload.usedAt) throw new ConflictError('A revision uses this upload: get a new upload-url for another tarball.')
 }
 
-/** Passes chunks on; throws if they do not start with gzip's magic number, or exceed the limit. */
+/** Passes chunks on. Throws if they do not start with gzip's magic number or exceed the limit. */
 async function* requireGzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head = Buffer.alloc(0)
   let size = 0

@@ -1,15 +1,15 @@
 /**
- * Removes tarballs that no revision needs any more. Setting `removed_at` reserves a row for removal, so that no revision
- * can use it; it is deleted once the object is. A removal that failed is tried again.
+ * Removes tarballs that no revision needs. `removed_at` reserves a row, so no revision can use it. The row is deleted after the
+ * object. A failed removal is retried.
  */
 
 import { toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core } from '../../transaction/context.ts'
 
-/** rows of one round, so that it is short */
+/** A small batch keeps a round short. */
 const BATCH_ROWS = 100
 
-/** One round. Safe on several servers at once. */
+/** Runs one round. Safe on several servers. */
 export async function removeUploads(core: Core): Promise<void> {
   const claimed = await claim(core)
   for (const { id, objectPath } of claimed) {
@@ -22,10 +22,7 @@ export async function removeUploads(core: Core): Promise<void> {
   }
 }
 
-/**
- * Reserves rows for removal, under a lock, so that a tarball that a revision is just starting to use stays. None is
- * removed while its address is still valid.
- */
+/** Reserves rows under a lock, so a tarball that a revision starts to use stays. A tarball with a valid upload URL stays too. */
 function claim(core: Core): Promise<{ id: string; objectPath: string }[]> {
   return core.db.$queryRaw`
     UPDATE uploads SET removed_at = now() WHERE id IN (

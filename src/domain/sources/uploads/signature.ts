@@ -1,4 +1,4 @@
-/** The signature in the address of an upload: it allows a PUT of one object until the address expires. */
+/** The signature in an upload URL. It allows a PUT of one object until the URL expires. */
 import type { KeyRing } from '../../crypto/keyring.ts'
 
 const PURPOSE = 'upload'

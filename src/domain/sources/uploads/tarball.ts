@@ -1,6 +1,6 @@
 /**
- * Checks and reserves the tarball of a new revision: its path must have been issued for the deployment, and it must be
- * uploaded and not too large. The storage is asked before the transaction; the row is checked again in it.
+ * Checks and reserves the tarball of a new revision: issued for the deployment, uploaded and not too large. The storage is read
+ * before the transaction; the row is checked again in it.
  */
 
 import { DomainError, type Violation } from '../../errors/errors.ts'
@@ -12,22 +12,22 @@ import type { RequestContext, Tx } from '../../transaction/context.ts'
 
 const TARBALL_FIELD = 'source_revision_config.source_tarball_path'
 
-/** A path that the caller named, and what the storage has there. */
+/** A path from the caller, with the object that the storage has there. */
 export interface Tarball {
   objectPath: string
   deploymentId: string
-  /** null: it was not issued for this deployment, or nothing was uploaded */
+  /** null: not issued for this deployment, or nothing was uploaded */
   stored: StoredObject | null
 }
 
-/** Asks the storage, so it must be called outside of transactions. Null: no path was named. */
+/** Calls the storage, so it must run outside of transactions. Null: no path. */
 export async function inspectTarball(
   ctx: RequestContext,
   deploymentId: string,
   objectPath: string | null | undefined,
 ): Promise<Tarball | null> {
   if (objectPath == null) return null
-  // the storage is not asked about other deployments' paths
+  // the storage is not called for other deployments' paths
   const issued = await ctx.db.upload.count({
     where: { objectPath, deploymentId, removedAt: null, deployment: tenant(ctx) },
   })
@@ -46,12 +46,12 @@ async function stat(ctx: RequestContext, objectPath: string): Promise<StoredObje
 const unissuedViolation = () =>
   violation(TARBALL_FIELD, 'Must be a path obtained from the upload-url of this deployment.')
 
-/** For a new deployment: no path can have been issued for it yet. */
+/** For a new deployment, for which no path can have been issued. */
 export function unissuedViolations(objectPath: string | null | undefined): Violation[] {
   return objectPath == null ? [] : [unissuedViolation()]
 }
 
-/** Why the tarball can't be used. Locks its row until the transaction ends. */
+/** Returns why the tarball is unusable. Locks its row until the transaction ends. */
 export async function tarballViolations(tx: Tx, tarball: Tarball | null): Promise<Violation[]> {
   if (!tarball) return []
   const { objectPath, deploymentId, stored } = tarball
@@ -72,7 +72,7 @@ export async function tarballViolations(tx: Tx, tarball: Tarball | null): Promis
   return []
 }
 
-/** Records that the tarball is used: from now on it can't be replaced. */
+/** After this call the tarball can't be replaced. */
 export async function markTarballUsed(tx: Tx, tarball: Tarball | null): Promise<void> {
   if (!tarball?.stored) return
   await tx.sql.upload.update({
@@ -81,7 +81,7 @@ export async function markTarballUsed(tx: Tx, tarball: Tarball | null): Promise<
   })
 }
 
-/** For a redeploy: keeps the tarball from being removed. False: it was removed already. */
+/** For a redeploy: protects the tarball from removal. False: it is already removed. */
 export async function reuseTarball(tx: Tx, objectPath: string | null): Promise<boolean> {
   const { count } = await tx.sql.upload.updateMany({
     where: { objectPath: objectPath ?? '', removedAt: null },

@@ -1,18 +1,16 @@
 /**
- * The queue of webhook deliveries. Those about one branch, or one installation, are leased together by one server: one
- * answer of the provider is enough for all of them. A server that is too slow loses its lease, and another may have
- * acted on a newer answer since: therefore every write checks the lease in its transaction.
+ * The queue of webhook deliveries. One server leases all deliveries about one branch or installation together. A slow server
+ * loses its lease to a server with a newer response, so every write checks the lease in its transaction.
  */
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { toChange, toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core, Sql } from '../../transaction/context.ts'
 import type { CommitWords } from '../../values/revision-source.ts'
 
-/** longer than the time limit of a call to the provider */
+/** Longer than the timeout of a call to the provider. */
 const LEASE_SECONDS = 60
-/** hours after which a delivery that can't be handled is given up */
 const GIVE_UP_HOURS = 24
-/** seconds until the second attempt, doubling up to the longest pause */
+/** Delay before the second attempt. It doubles up to the maximum. */
 const FIRST_RETRY_SECONDS = 5
 const MAX_RETRY_SECONDS = 600
 
@@ -20,16 +18,16 @@ export interface Delivery extends CommitWords {
   id: string
   action: string | null
   after: string | null
-  /** the number of this attempt: 1, 2 … Also the fencing token: each lease has another number */
+  /** number of this attempt, from 1; also the fencing token, because each lease increments it */
   tries: number
 }
 
-/** All open deliveries about the same branch or installation. */
+/** All open deliveries about one branch or installation. */
 export interface DeliveryGroup {
   event: string
   installationId: number
   repository: string | null
-  /** the provider's; null: not about a repository, or received by an earlier version */
+  /** the provider's id; null: not about a repository, or received by an earlier version */
   repositoryId: bigint | null
   branch: string | null
   deliveries: [Delivery, ...Delivery[]]
@@ -39,9 +37,9 @@ type Row = Delivery &
   Pick<DeliveryGroup, 'event' | 'repository' | 'repositoryId' | 'branch'> & { installationId: bigint }
 
 /**
- * The time at which a round starts; null: nothing is due. Later deliveries wait for the next round, so that a stream of
- * pushes does not cause one call to the provider each. Times are compared in whole milliseconds, as the columns are
- * rounded: what was received just now is due now.
+ * The start time of a round; null: nothing is due. Later deliveries wait for the next round, so a stream of pushes does not cause
+ * one provider call each. Times are compared in whole milliseconds, the precision of the columns, so a new row is due
+ * immediately.
  */
 export async function startOfRound(core: Core): Promise<Date | null> {
   const [row] = await core.db.$queryRaw<{ now: Date }[]>`
@@ -50,10 +48,10 @@ export async function startOfRound(core: Core): Promise<Date | null> {
   return row?.now ?? null
 }
 
-/** Leases the group of the oldest delivery that is due and was received before `until`; null: none is. */
+/** Leases the group of the oldest due delivery received before `until`; null: none. */
 export async function leaseGroup(core: Core, until: Date): Promise<DeliveryGroup | null> {
   const rows = await core.db.$transaction(async (sql) => {
-    // one server at a time, or each of two could take a part of the same group
+    // one server at a time, because two could each take a part of one group
     await sql.$executeRaw`SELECT pg_advisory_xact_lock(hashtext('pilothouse_gitprovider'))`
     return sql.$queryRaw<Row[]>`
       WITH due AS (
@@ -83,7 +81,7 @@ export async function leaseGroup(core: Core, until: Date): Promise<DeliveryGroup
   return { event, installationId, repository, repositoryId, branch, deliveries: [first, ...others] }
 }
 
-/** Whether the lease is still held; then it stays so until the transaction ends. */
+/** Checks the lease and keeps it until the transaction ends. */
 export async function lockLease(sql: Sql, { deliveries: [first] }: DeliveryGroup): Promise<boolean> {
   const locked = await sql.$queryRaw<unknown[]>`
     SELECT 1 FROM webhook_deliveries
@@ -91,13 +89,12 @@ export async function lockLease(sql: Sql, { deliveries: [first] }: DeliveryGroup
   return locked.length > 0
 }
 
-/** Marks deliveries as done. */
 export async function finishDeliveries(core: Core, deliveries: Delivery[]): Promise<void> {
   await core.db.$executeRaw`
     UPDATE webhook_deliveries d SET finished_at = clock_timestamp(), leased_until = NULL ${whereLeased(deliveries)}`
 }
 
-/** Schedules another attempt, later each time, or gives up after a day. Returns how many were given up. */
+/** Schedules another attempt with a growing delay, or gives up after a day. Returns the number of given-up deliveries. */
 export async function postponeDeliveries(core: Core, deliveries: Delivery[]): Promise<number> {
   const rows = await core.db.$queryRaw<{ givenUp: boolean }[]>`
     UPDATE webhook_deliveries d SET leased_until = NULL,
@@ -107,20 +104,20 @@ export async function postponeDeliveries(core: Core, deliveries: Delivery[]): Pr
   return rows.filter(({ givenUp }) => givenUp).length
 }
 
-/** Releases the lease without counting the attempt, because this server is stopping. */
+/** Releases the lease of a stopping server without counting the attempt. */
 export async function releaseDeliveries(core: Core, deliveries: Delivery[]): Promise<void> {
   await core.db
     .$executeRaw`UPDATE webhook_deliveries d SET leased_until = NULL, tries = d.tries - 1 ${whereLeased(deliveries)}`
 }
 
-/** Restricts a statement to the deliveries whose lease is still held. */
+/** Restricts a statement to deliveries whose lease is still held. */
 function whereLeased(deliveries: Delivery[]): Prisma.Sql {
   const ids = deliveries.map(({ id }) => id)
   const tries = deliveries.map((delivery) => delivery.tries)
   return Prisma.sql`FROM unnest(${ids}::text[], ${tries}::int[]) AS lease(id, tries) WHERE d.id = lease.id AND d.tries = lease.tries`
 }
 
-/** Deletes old deliveries. Their ids are remembered for longer than the provider may send them again. */
+/** Deletes deliveries after 7 days, longer than the provider may send them again. */
 export async function purgeDeliveries(core: Core): Promise<void> {
   await core.db.$executeRaw`
     DELETE FROM webhook_deliveries WHERE received_at < now() - interval '7 days' AND finished_at < now() - interval '7 days'`

@@ -1,6 +1,6 @@
 /**
- * Handles webhook deliveries. A delivery is only a hint: the provider is asked once for all deliveries about the same
- * branch or installation, and its answer decides. While it is unavailable they wait, for a day at most.
+ * Handles webhook deliveries. A delivery is only a hint: the provider's response decides (../README.md). While the provider is
+ * unavailable, deliveries wait for at most a day.
  */
 
 import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
@@ -17,10 +17,9 @@ import {
 import { rollOutPush } from './push.ts'
 import { syncInstallation } from './sync-installation.ts'
 
-/** groups handled at the same time */
 const CONCURRENCY = 4
 
-/** One round: all that is due. Safe on several servers at once. When `signal` aborts, it releases its leases. */
+/** Runs one round: all due deliveries. Safe on several servers. Releases its leases when `signal` aborts. */
 export async function handleDeliveries(core: Core, signal: AbortSignal): Promise<void> {
   const provider = core.gitProvider
   if (!provider) return
@@ -40,7 +39,7 @@ async function handle(core: Core, provider: GitProvider, group: DeliveryGroup, s
   try {
     const handler = group.event === 'push' ? rollOutPush : syncInstallation
     const agrees = await handler(core, provider, group, signal)
-    // if the answer does not agree with the delivery it may be stale: ask once more
+    // a response that contradicts the delivery may be stale: ask once more
     const doubtful = (delivery: Delivery) => delivery.tries === 1 && !agrees(delivery)
     await finishDeliveries(
       core,

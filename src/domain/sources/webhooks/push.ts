@@ -1,4 +1,4 @@
-/** Handles pushes: deployments that build on push get a revision of the commit that the branch points to now. */
+/** Handles pushes: deployments that build on push get a revision of the branch's current commit. */
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import type { GitProvider } from '../../ports/git-provider.ts'
 import { lockThenRead } from '../../repositories/locks.ts'
@@ -8,7 +8,7 @@ import { type Core, type Tx, transaction } from '../../transaction/context.ts'
 import { revisionColumns } from '../../values/revision-source.ts'
 import { type Delivery, type DeliveryGroup, lockLease } from './delivery-queue.ts'
 
-/** Returns whether the provider's answer agrees with a delivery. Throws ProviderUnavailableError. */
+/** Returns whether the provider's response agrees with a delivery. Throws ProviderUnavailableError. */
 export async function rollOutPush(
   core: Core,
   provider: GitProvider,
@@ -23,7 +23,7 @@ export async function rollOutPush(
     orderBy: { id: 'asc' },
   })
   const ids = found
-    // by its id too: `repo_url` keeps the name from before a rename
+    // also by id, because `repo_url` keeps the name from before a rename
     .filter(
       ({ repoUrl, repositoryId }) =>
         (repositoryId !== null && repositoryId === group.repositoryId) ||
@@ -46,7 +46,7 @@ export async function rollOutPush(
   return (delivery) => delivery.after === head
 }
 
-/** Deployments that build this branch of the installation; which repository, only the provider can tell. */
+/** Deployments that build this branch of the installation. Only the provider can tell their repository. */
 function whereBuildsOnPush({ installationId, branch }: DeliveryGroup): Prisma.DeploymentWhereInput {
   return {
     source: 'gitprovider',
@@ -57,7 +57,7 @@ function whereBuildsOnPush({ installationId, branch }: DeliveryGroup): Prisma.De
   }
 }
 
-/** The newest revision that has not taken its source over from another one. */
+/** The newest revision that does not copy the source of another one. */
 const NEWEST_SOURCE = {
   where: { basedOnId: null },
   orderBy: { number: 'desc' },
@@ -65,7 +65,7 @@ const NEWEST_SOURCE = {
   select: { repoCommitSha: true },
 } as const satisfies Prisma.RevisionFindManyArgs
 
-/** Does nothing if this commit was rolled out as the newest source already, so that a rollback is not undone. */
+/** Does nothing if this commit is already the newest source, so a rollback is not undone. */
 async function rollOutCommit(core: Core, tx: Tx, group: DeliveryGroup, id: string, head: string): Promise<void> {
   const where = { id, ...whereBuildsOnPush(group) }
   const row = await lockThenRead(tx, id, () =>

@@ -1,21 +1,20 @@
-/** Receives deliveries of the git provider's webhook: stores what handle.ts needs, once for each delivery id. */
+/** Receives webhook deliveries: stores the members that handle.ts needs, once for each delivery id. */
 import { z } from 'zod'
 import { parse } from '../../parsing/parse.ts'
 import type { Core } from '../../transaction/context.ts'
 import { type CommitWords, commitWords, NO_WORDS } from '../../values/revision-source.ts'
 
-/** NOTIFY channel: there may be work for the jobs of the git provider. */
+/** NOTIFY channel: the git provider jobs may have work. */
 export const GITPROVIDER_CHANNEL = 'pilothouse_gitprovider'
 
 const installation = z.object({ id: z.int().min(1) })
 
-/** What the pushed commit says of itself. Nobody's decision depends on it: whatever is odd about it counts as nothing. */
+/** Text about the pushed commit. No decision depends on it, so an invalid value counts as absent. */
 const headCommit = z
   .object({ id: z.string(), message: z.string(), author: z.object({ name: z.string() }) })
   .nullish()
   .catch(null)
 
-/** The parts of a body that are read, by event. */
 const BODIES = {
   push: z.object({
     ref: z.string().max(1024),
@@ -44,14 +43,13 @@ const header = z.object({
     .regex(/^[\w.-]+$/, 'Must be the name of an event.'),
 })
 
-/** What is parsed of a delivery, by event. */
 const INPUTS = {
   push: z.object({ header, body: BODIES.push }),
   installation: z.object({ header, body: BODIES.installation }),
   other: z.object({ header, body: z.unknown().transform(() => null) }),
 }
 
-/** What is stored of a delivery to handle; of others only the id is. */
+/** The stored members of a delivery to handle. For other deliveries only the id is stored. */
 interface StoredDelivery {
   action?: string
   installationId?: number
@@ -62,7 +60,7 @@ interface StoredDelivery {
   words?: CommitWords
 }
 
-/** The raw parts of a delivery whose signature was verified. `body`: its JSON. */
+/** A delivery with a verified signature. `body`: parsed JSON. */
 export interface RawDelivery {
   header: Record<string, unknown>
   body: unknown
@@ -102,7 +100,7 @@ const deliveryIds = (delivery: { header: z.output<typeof header> }) => ({
   event: delivery.header['x-github-event'],
 })
 
-/** Null for pushes that need no handling: of a tag, a deleted branch, or without an installation. */
+/** Null for a push that needs no handling: of a tag, of a deleted branch, or without an installation. */
 function parsePush({
   ref,
   after,

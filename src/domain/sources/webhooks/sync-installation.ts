@@ -1,16 +1,16 @@
-/** Handles events of an installation: brings its integrations, in every workspace, in line with what the provider says. */
+/** Handles events of an installation: updates its integrations in every workspace to the provider's state. */
 
 import type { GitProvider } from '../../ports/git-provider.ts'
 import { type Core, transaction } from '../../transaction/context.ts'
 import { GIT_PROVIDER } from '../../values/event-actor.ts'
 import { type Delivery, type DeliveryGroup, lockLease } from './delivery-queue.ts'
 
-/** The state that an action leads to; other actions change nothing that is stored. */
+/** The state after an action. Other actions change no stored state. */
 const STATE_AFTER: Record<string, InstallationState> = { deleted: 'removed', suspend: 'suspended', unsuspend: 'active' }
 
 type InstallationState = 'removed' | 'suspended' | 'active'
 
-/** Returns whether the provider's answer agrees with a delivery. Throws ProviderUnavailableError. */
+/** Returns whether the provider's response agrees with a delivery. Throws ProviderUnavailableError. */
 export async function syncInstallation(
   core: Core,
   provider: GitProvider,
@@ -35,7 +35,7 @@ export async function syncInstallation(
   return ({ action }) => STATE_AFTER[action ?? ''] === undefined || STATE_AFTER[action ?? ''] === state
 }
 
-/** The condition under which a state is a change: only those are written, with an event. */
+/** Integrations that a state changes; only those are written and get an event. */
 const IS_CHANGE = { removed: {}, suspended: { suspendedAt: null }, active: { suspendedAt: { not: null } } } as const
 
 const EVENT = {
