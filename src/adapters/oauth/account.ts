@@ -1,11 +1,11 @@
-/** Whose token it is, from what a provider says about a person. */
+/** Identifies the account of a token from the provider's claims. */
 import type { Account } from '../../domain/ports/oauth-client.ts'
 
 const MAX_LENGTH = 255
 
 /**
- * From claims as OpenID Connect has them (Core 5.1), from an id_token or the userinfo endpoint. `upn` and
- * `preferred_username` are what Microsoft has for accounts without a mailbox. Null: there is no usable `sub`.
+ * Claims of OpenID Connect (Core 5.1), from an id_token or the userinfo endpoint. Microsoft uses `upn` and `preferred_username`
+ * for accounts without a mailbox. Null: there is no usable `sub`.
  */
 export function accountFromClaims(claims: Record<string, unknown>): Account | null {
   const { sub, email, preferred_username, upn, name } = claims
@@ -13,19 +13,19 @@ export function accountFromClaims(claims: Record<string, unknown>): Account | nu
 }
 
 /**
- * The label is the first of these that is a text; else the id. All of it is the provider's to say: cut to what can be
- * stored and shown.
+ * The label is the first usable text, or else the id. Both come from the provider, so the label is cut to what can be stored and
+ * shown.
  */
 export function toAccount(id: unknown, labels: readonly unknown[]): Account | null {
-  // an id that was cut might be somebody else's
+  // a cut id could equal another account's
   if (typeof id !== 'string' || id === '' || id.length > MAX_LENGTH || toPrintable(id) !== id) return null
   const label = labels.map((text) => (typeof text === 'string' ? toPrintable(text) : '')).find((text) => text !== '')
   return { id, label: label ?? id }
 }
 
-/** Without control characters, and what else is not printable. */
+/** Removes control characters and other unprintable characters. */
 function toPrintable(text: string): string {
-  // cut first: half a character that is left is one of those that go
+  // cut first: the replacement then removes half of a surrogate pair
   return text
     .slice(0, MAX_LENGTH)
     .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '')

@@ -1,4 +1,4 @@
-/** Speaks OAuth with a well-kept library; every call goes through the guarded fetch. */
+/** The OAuth client, on top of oauth4webapi. Every call uses the guarded fetch (README.md). */
 import * as oauth from 'oauth4webapi'
 import { type Account, type OAuthClient, OAuthFailure, type ProviderAccess } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
@@ -11,13 +11,13 @@ import { scopeParameters } from './provider-types.ts'
 import { findEndpoints } from './server-metadata.ts'
 import { readTokenSet } from './token-response.ts'
 
-/** ms for one answer. A code can't be used twice: it is given the time of a slow provider. */
+/** A code can't be used twice, so the exchange waits longer for a slow provider. */
 const TIMEOUT_MS = { exchange: 30_000, revoke: 10_000, userinfo: 10_000 }
 
-/** Stands for the issuer, which we do not know. The library wants one, and compares it with nothing we leave in. */
+/** Placeholder for an unknown issuer. The library requires one, but compares it with nothing that reaches it. */
 const NO_ISSUER = 'https://issuer.invalid'
 
-/** `resolve`: how names are looked up, unless as the system does it. */
+/** `resolve`: host name look-up; default: the system's. */
 export function createOAuthClient(rules: OutboundRules, resolve?: ResolveHost): OAuthClient {
   const outbound = createOutbound(rules, resolve)
   return {
@@ -39,7 +39,7 @@ export function createOAuthClient(rules: OutboundRules, resolve?: ResolveHost): 
 }
 
 const authorizationUrl: OAuthClient['authorizationUrl'] = async (access, request) => {
-  // what the address says already is the provider's to want, or the admin's: `?prompt=consent`
+  // keeps parameters that the configured URL contains, such as `?prompt=consent`
   const url = new URL(access.authUrl)
   const parameters = {
     response_type: 'code',
@@ -79,8 +79,8 @@ async function exchange(
 }
 
 /**
- * `iss` guards against a call-back of another provider (RFC 9207). It is compared where we know the issuer. Where we
- * don't, it tells nothing; there an organization's providers have redirect URIs of their own (RFC 9700, 4.4.2.2).
+ * `iss` guards against callbacks of another provider (RFC 9207). It is compared only with a known issuer. Without one, each
+ * provider of an organization has a separate redirect URI as protection (RFC 9700, 4.4.2.2).
  */
 function validateCallback(
   access: ProviderAccess,
@@ -117,15 +117,15 @@ async function revoke(
   const options = { ...requestOptions(outbound, TIMEOUT_MS.revoke), additionalParameters: { token_type_hint: hint } }
   try {
     const response = await oauth.revocationRequest(at, client, authentication, value, options)
-    // some answer 204
+    // some providers respond 204
     if (response.ok) return
-    // a challenge (401) would hide the error code from the library; its body has it
+    // A challenge (401) hides the error code from the library, so the code is read from the body.
     const { error } = await readJsonObject(response, 'a revocation')
     if (typeof error !== 'string') throw new OAuthFailure('unusable', `answered ${response.status}`)
     await oauth.processRevocationResponse(Response.json({ error }, { status: response.status }))
   } catch (error) {
     const failure = toOAuthFailure(error, 'a revocation')
-    // it does not know it any more, or knows no way to revoke it (RFC 7009, 2.2 and 2.2.1): asking again is no use
+    // The provider does not know the token or can't revoke its type (RFC 7009, 2.2 and 2.2.1): a retry is useless.
     if (failure.error === 'invalid_token' || failure.error === 'unsupported_token_type') return
     throw failure
   }
@@ -145,13 +145,13 @@ async function userinfo(
       await oauth.processUserInfoResponse(at, client, oauth.skipSubjectCheck, requireUsableStatus(response)),
     )
   } catch (error) {
-    // an answer without `sub`: a provider may have its own idea of an account
+    // a response without `sub`: some providers identify accounts differently
     if (error instanceof oauth.OperationProcessingError && error.code === oauth.INVALID_RESPONSE) return null
     throw toOAuthFailure(error, 'an account')
   }
 }
 
-/** Who speaks, to whom, and how the one proves itself to the other. */
+/** The library's parameters: authorization server, client and client authentication. */
 function oauthParties(access: ProviderAccess) {
   const server: oauth.AuthorizationServer = { issuer: access.issuer ?? NO_ISSUER, token_endpoint: access.tokenUrl }
   const client: oauth.Client = { client_id: access.clientId }
@@ -166,9 +166,8 @@ function clientAuthentication({ tokenEndpointAuthMethod, clientSecret }: Provide
 }
 
 /**
- * As RFC 6749 (2.3.1) has it: form-encoded, then Basic. The library's own encodes also `-`, `.` and `_`, which must not
- * be wrong, but is to the providers that forget to decode (github.com/panva/oauth4webapi/issues/148); ids and secrets
- * are full of them.
+ * Basic authentication by RFC 6749 (2.3.1): form-encoded first. The library's own function also encodes `-`, `.` and `_`, which
+ * ids and secrets often contain. That breaks providers that do not decode (github.com/panva/oauth4webapi/issues/148).
  */
 export function basicAuthentication(clientSecret: string): oauth.ClientAuth {
   const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1)
@@ -180,7 +179,7 @@ export function basicAuthentication(clientSecret: string): oauth.ClientAuth {
 const resourceParameter = ({ resource }: ProviderAccess): Record<string, string> =>
   resource === null ? {} : { resource }
 
-/** http: whether it is allowed, the guard decides. */
+/** The guarded fetch decides whether http is allowed. */
 function requestOptions(outbound: Outbound, timeoutMs: number) {
   return {
     [oauth.customFetch]: (url: string, init: Parameters<Outbound['fetch']>[1]) =>

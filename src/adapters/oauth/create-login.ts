@@ -1,9 +1,9 @@
-/** Opens the organization's login, if there is one. Its packages are loaded with the first call, as in create-oauth-client.ts. */
+/** Opens the organization's login if one is configured. The first call loads its packages, as in create-oauth-client.ts. */
 import type { Login } from '../../domain/ports/login.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { LoginSettings } from './login.ts'
 
-/** Null: none is configured. */
+/** Null: no login is configured. */
 export function createLazyLogin(config: Config): Login | null {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId } = config
   if (!issuer || !clientId) return null

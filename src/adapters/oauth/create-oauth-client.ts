@@ -1,7 +1,4 @@
-/**
- * Opens what speaks to OAuth providers. Its packages are loaded with the first call: most servers and commands make
- * none.
- */
+/** Opens the OAuth client. The first call loads its packages, because most servers and commands make none. */
 import type { OAuthClient } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal, type OutboundRules } from '../../platform/http/outbound-address.ts'
 

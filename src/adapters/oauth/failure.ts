@@ -1,7 +1,4 @@
-/**
- * Turns what goes wrong in the library into an OAuthFailure, so that nothing of a request or an answer gets out with
- * it.
- */
+/** Converts errors of the OAuth libraries to an OAuthFailure that contains no part of a request or a response. */
 import {
   AuthorizationResponseError,
   OperationProcessingError,
@@ -11,11 +8,11 @@ import {
 } from 'oauth4webapi'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 
-/** What an error code looks like, which is a word or some; anything else might be a secret that is sent back to us. */
+/** The form of an error code. Any other text might be a secret that the provider echoes. */
 const ERROR_CODE = /^[a-z]{2,24}([_.-][a-z]{1,24}){0,5}$/
 
 /**
- * `wanted`: what the answer should have been, "a token". The library's errors hold the whole answer: they are never
+ * `wanted` names the expected content, such as "a token". The library's errors contain the whole response, so they are never
  * passed on, not even as a cause.
  */
 export function toOAuthFailure(error: unknown, wanted: string): OAuthFailure {
@@ -25,7 +22,7 @@ export function toOAuthFailure(error: unknown, wanted: string): OAuthFailure {
     return toRefusal(error.cause.find(({ parameters }) => parameters.error)?.parameters.error, error.status)
   if (error instanceof OperationProcessingError || error instanceof UnsupportedOperationError)
     return new OAuthFailure('unusable', `answered with something that is not ${wanted}`)
-  // not foreseen: then nobody knows what has happened at the provider, either
+  // unexpected, so it is unknown whether the provider acted
   return new OAuthFailure('unanswered', 'could not be asked')
 }
 
@@ -34,34 +31,34 @@ function toRefusal(code: unknown, status?: number): OAuthFailure {
   return new OAuthFailure('refused', status ? `answered ${status}` : 'answered with an error')
 }
 
-/** Neither a redirect, which would take what is secret elsewhere, nor a server in trouble, whatever it says. */
+/** Rejects redirects, which could leak secrets to another server, and 5xx responses. */
 export function requireUsableStatus(response: Response): Response {
   const { status } = response
   if (status >= 300 && status < 400) throw new OAuthFailure('unusable', 'answered with a redirect')
-  // a gateway has passed it on, and does not know what came of it
+  // a gateway forwarded the request and does not know its outcome
   if (status === 504) throw new OAuthFailure('unanswered', `answered ${status}`)
   if (status >= 500) throw new OAuthFailure('unusable', `answered ${status}`)
   return response
 }
 
-/** The JSON object in an answer of a status below 500. `wanted`: as above. Throws OAuthFailure. */
+/** Reads the JSON object of a response with a status below 500. Throws OAuthFailure. */
 export async function readJsonObject(response: Response, wanted: string): Promise<Record<string, unknown>> {
   const text = await requireUsableStatus(response).text()
   const parsed = parseObject(text)
   if (parsed) return parsed
   if (!response.ok) throw new OAuthFailure('unusable', `answered ${response.status}`)
-  // a success that was cut off: whatever was asked for may have been done
+  // A truncated success: the provider may have fulfilled the request.
   const kind = isJson(response) && parseJson(text) === undefined ? 'unanswered' : 'unusable'
   throw new OAuthFailure(kind, `answered with ${describeBody(response, text)} instead of ${wanted}`)
 }
 
-/** What is wrong with an answer that should have been metadata, as a clause with nothing of the answer in it. */
+/** Describes a response that is not metadata, as a clause without any part of the response. */
 export async function describeNonMetadata(response: Response): Promise<string> {
   if (response.status !== 200) return `answered ${response.status}`
   const text = await response.text()
   if (!parseObject(text)) return `answered with ${describeBody(response, text)}`
   const type = response.headers.get('content-type') ?? ''
-  // the library takes no other
+  // the library accepts no other type
   if (!/^application\/json *(;|$)/i.test(type)) return 'answered with another content type than application/json'
   return 'answered with other JSON'
 }
@@ -75,7 +72,7 @@ function parseObject(text: string): Record<string, unknown> | null {
   return isObject ? (parsed as Record<string, unknown>) : null
 }
 
-/** Undefined: it is no JSON, or not all of it. */
+/** Undefined: not JSON, or truncated. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

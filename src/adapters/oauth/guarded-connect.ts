@@ -1,7 +1,4 @@
-/**
- * Connects to where a name leads, unless that is a private address: looked at for each connection, since DNS may answer
- * otherwise each time.
- */
+/** Connects to a host unless it resolves to a private address. Each connection checks the address that it uses (README.md). */
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import { isIP, type LookupFunction, connect as plain, type Socket } from 'node:net'
 import { connect as encrypted } from 'node:tls'
@@ -10,7 +7,7 @@ import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import { addressAllowed, isLoopback, type OutboundRules } from '../../platform/http/outbound-address.ts'
 import { WrongAddressFailure } from './network-failure.ts'
 
-/** All addresses of a name, as node:dns gives them. */
+/** Resolves all addresses of a name, like node:dns. */
 export type ResolveHost = (
   name: string,
   options: { all: true; family?: number | 'IPv4' | 'IPv6'; hints?: number },
@@ -20,18 +17,16 @@ export type ResolveHost = (
 /** One connection for one call. */
 export interface Connection {
   connect: buildConnector.connector
-  /** whether it was ready to be written to: from then on the other side may have got what was sent */
+  /** whether the socket became writable: from then on the server may have received data */
   isReady(): boolean
-  /** also one that is still being made */
+  /** also destroys a socket that is still connecting */
   destroy(): void
 }
 
-/**
- * How long one address of several is tried before the next: Node's 250 ms is less than some ways round the world take.
- */
+/** Time to try one of several addresses. Node's default of 250 ms is too short for some intercontinental routes. */
 const ADDRESS_ATTEMPT_TIMEOUT_MS = 1000
 
-/** `host`: as `hostOf` gives it, its text checked already: an IP address is not looked up. */
+/** `host`: from `hostOf`, with its text already checked. An IP address is not resolved. */
 export function createConnection(host: string, rules: OutboundRules, resolve: ResolveHost = systemLookup): Connection {
   let socket: Socket | null = null
   let made = false
@@ -39,7 +34,7 @@ export function createConnection(host: string, rules: OutboundRules, resolve: Re
     isReady: () => made,
     destroy: () => socket?.destroy(),
     connect({ protocol, port }, done) {
-      // undici would connect again for a request that is not written yet: once is what was asked for
+      // undici would reconnect for an unwritten request, but a request must be sent at most once
       if (socket) return done(new OAuthFailure('unanswered', 'cut the connection before its answer was complete'), null)
       const secure = protocol === 'https:'
       const lookup = guardedLookup(host, rules, secure, resolve)
@@ -57,7 +52,7 @@ export function createConnection(host: string, rules: OutboundRules, resolve: Re
         made = true
         done(null, opened)
       })
-      // stays, so that what goes wrong later is never an uncaught error
+      // stays registered, so a later error is never uncaught
       opened.on('error', (error) => {
         if (!made) done(error, null)
       })
@@ -65,7 +60,7 @@ export function createConnection(host: string, rules: OutboundRules, resolve: Re
   }
 }
 
-/** Leaves only the addresses that may be called. Plain http stays on this machine, wherever its name leads. */
+/** Passes on only allowed addresses. Plain http reaches only loopback addresses. */
 function guardedLookup(host: string, rules: OutboundRules, secure: boolean, resolve: ResolveHost): LookupFunction {
   return (name, options, done) => {
     resolve(name, { all: true, family: options.family, hints: options.hints }, (error, found) => {
@@ -74,7 +69,7 @@ function guardedLookup(host: string, rules: OutboundRules, secure: boolean, reso
         ({ address }) => addressAllowed(rules, host, address) && (secure || isLoopback(address)),
       )
       const [first] = allowed
-      // not which address: names of the network inside are not for everybody to look up
+      // does not reveal the address, because callers must not explore the internal network
       if (!first)
         return done(new WrongAddressFailure('has a host name that leads to a private address; see OUTBOUND_ALLOW'), [])
       if (options.all) done(null, allowed)

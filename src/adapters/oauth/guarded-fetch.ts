@@ -1,6 +1,6 @@
 /**
- * This server's own calls to providers and MCP servers: never to a private network, never larger or longer than said,
- * never sent twice.
+ * The guarded fetch for providers and MCP servers: no private networks, limits on size and time, no repeated requests
+ * (README.md).
  */
 import { Client, type Dispatcher } from 'undici'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
@@ -10,26 +10,26 @@ import { createConnection, type ResolveHost } from './guarded-connect.ts'
 import { toNetworkFailure } from './network-failure.ts'
 import { MAX_BODY_BYTES, readResponse } from './read-response.ts'
 
-/** What oauth4webapi gives its `customFetch`, and how long to wait. */
+/** What oauth4webapi passes to its `customFetch`, and a timeout. */
 interface OutboundInit {
   /** default: GET */
   method?: string
   headers?: Record<string, string>
   body?: string | URLSearchParams | null
   signal?: AbortSignal
-  /** ms for the whole call, from the look-up of its name to the end of its answer; default: 15 s */
+  /** limits the whole call, from the host look-up to the end of the response; default: 15 s */
   timeoutMs?: number
 }
 
 /**
- * Both answer a Response whose body is there in whole (1 MiB at most), whatever its status. Both throw OAuthFailure
- * only: `unreachable` when nothing was sent, `unanswered` when it may have been and its answer did not come in whole,
- * `unusable` when what came is no answer to go on with. A signal that aborts counts as a time that is up.
+ * Both return a Response with its complete body of at most 1 MiB, for any status. Both throw only OAuthFailure: `unreachable`
+ * when nothing was sent, `unanswered` when it may have been sent without a complete response, `unusable` for an unacceptable
+ * response. An aborted signal counts as a timeout.
  */
 export interface Outbound {
-  /** One request, on a connection of its own. Follows no redirect: answers it. */
+  /** Sends one request on a new connection. Returns redirects, does not follow them. */
   fetch(url: string, init?: OutboundInit): Promise<Response>
-  /** GET without `authorization`; follows three redirects at most, each to an address that must be allowed, too. */
+  /** GET without `authorization`. Follows at most three redirects, each to an allowed address. */
   get(url: string, init?: Omit<OutboundInit, 'method' | 'body'>): Promise<Response>
 }
 
@@ -37,7 +37,7 @@ const TIMEOUT_MS = 15_000
 const MAX_REDIRECTS = 3
 const REDIRECT_STATUSES = [301, 302, 303, 307, 308]
 
-/** `resolve`: how names are looked up, unless as the system does it. */
+/** `resolve`: host name look-up; default: the system's. */
 export function createOutbound(rules: OutboundRules, resolve?: ResolveHost): Outbound {
   return {
     fetch: (url, init = {}) =>
@@ -66,8 +66,8 @@ export function createOutbound(rules: OutboundRules, resolve?: ResolveHost): Out
   }
 
   /**
-   * By a client of its own, not by undici's `fetch`: that sends a POST again when the answer is 421, and a connection
-   * that is kept alive may be cut just as it is used again, when nobody can tell whether the request has arrived.
+   * Uses a new undici client, not `fetch`, for two reasons. `fetch` repeats a POST after a 421. And if a keep-alive connection
+   * breaks on reuse, it is unknown whether the request arrived.
    */
   async function request(url: string, init: OutboundInit, signal: AbortSignal): Promise<Response> {
     if (signal.aborted) throw timeoutFailure(init, false)
@@ -107,12 +107,12 @@ function requireAllowedAddress(rules: OutboundRules, url: string, how: 'has' | '
   if (refusal) throw new OAuthFailure('unreachable', `${how} an address that is not called: it ${refusal}`)
 }
 
-/** Whoever redirects there has to be named, too. */
+/** Names the redirect's target in the failure. */
 function redirectFailure(at: string, { kind, message }: OAuthFailure): OAuthFailure {
   return new OAuthFailure(kind, `redirects to ${new URL(at).host}, which ${message}`)
 }
 
-/** Where it leads; null: it is no redirect. */
+/** Null: no redirect. */
 function redirectTarget(response: Response, from: string): string | null {
   const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get('location') : null
   if (location === null) return null

@@ -1,6 +1,7 @@
 /**
- * The organization's own login by OpenID Connect: authorization code with PKCE, nonce and state (docs/operations.md#login-by-openid-connect).
- * The provider is the operator's choice, so it may be in a private network; otherwise its calls are bounded as all others are.
+ * The organization's login by OpenID Connect: authorization code with PKCE, nonce and state
+ * (docs/operations.md#login-by-openid-connect). The operator chooses the provider, so it may be in a private network. All other
+ * limits of the guarded fetch apply.
  */
 import * as oidc from 'openid-client'
 import type { Claims, Login } from '../../domain/ports/login.ts'
@@ -12,30 +13,29 @@ import { createOutbound } from './guarded-fetch.ts'
 export interface LoginSettings {
   issuer: string
   clientId: string
-  /** null: the client is a public one */
+  /** null: a public client */
   clientSecret: string | null
-  /** `openid` is among them */
+  /** includes `openid` */
   scopes: readonly string[]
-  /** whose login it is, for people; null: the issuer's host */
+  /** display name; null: the issuer's host */
   name: string | null
 }
 
-/** ms for one answer of the provider; a login takes four of them at most. A person waits for it. */
+/** For one response of the provider. A login needs at most four while a person waits. */
 const TIMEOUT_MS = 5_000
-/** ms for which what the provider publishes is taken for current; then it is asked again, while the old is used on */
+/** After this time metadata is read again in the background, while the old copy stays in use. */
 const METADATA_MAX_AGE_MS = 3_600_000
-/** logins that ask the provider at once: of more, each is an error, and nobody else's matter */
+/** Further logins fail immediately, so that slow ones do not pile up. */
 const MAX_CONCURRENT_LOGINS = 32
-/** Whichever network it is in. */
 const ANY_NETWORK = { allow: ['0.0.0.0/0', '::/0'] }
 
 interface CachedConfiguration {
   configuration: oidc.Configuration
-  /** ms, by a clock that is not set */
+  /** from a monotonic clock */
   since: number
 }
 
-/** `now`: ms, by a clock that is not set. `timeoutMs`: for one answer of the provider. */
+/** `now`: ms, from a monotonic clock. `timeoutMs`: for one response of the provider. */
 export function createLogin(
   settings: LoginSettings,
   { now = () => performance.now(), timeoutMs = TIMEOUT_MS }: { now?: () => number; timeoutMs?: number } = {},
@@ -48,7 +48,7 @@ export function createLogin(
   const call: oidc.CustomFetch = async (url, { method, headers, body }) => {
     const sent = body instanceof URLSearchParams || typeof body === 'string' ? body : null
     const response = await outbound.fetch(url, { method, headers, body: sent, timeoutMs })
-    // it is in trouble, whatever it says: as if it had not answered
+    // a 5xx counts as no response; its body is ignored
     if (response.status >= 500) throw new OAuthFailure('unanswered', `answered ${response.status}`)
     return response
   }
@@ -56,7 +56,7 @@ export function createLogin(
   async function ask(): Promise<oidc.Configuration> {
     const configuration = await oidc.discovery(new URL(settings.issuer), settings.clientId, {}, authentication(), {
       [oidc.customFetch]: call,
-      // http goes to this machine alone: the guard of addresses sees to that
+      // the address guard allows http only to this machine
       execute: [oidc.allowInsecureRequests, oidc.enableNonRepudiationChecks],
     })
     const { authorization_endpoint, token_endpoint, jwks_uri } = configuration.serverMetadata()
@@ -66,7 +66,7 @@ export function createLogin(
     return configuration
   }
 
-  /** Asked for once, however many wait for it. A provider that is away now is no matter while what it has published is known. */
+  /** One request for all waiting logins. While metadata is cached, an unavailable provider does not matter. */
   async function configuration(): Promise<oidc.Configuration> {
     if (known && now() - known.since < METADATA_MAX_AGE_MS) return known.configuration
     asking ??= ask().finally(() => {
@@ -82,7 +82,7 @@ export function createLogin(
     if (clientSecret === null) return oidc.None()
     const post = oidc.ClientSecretPost(clientSecret)
     return (server, client, body, headers) => {
-      // what is not said means Basic (OpenID Connect Discovery, 3)
+      // absent means Basic (OpenID Connect Discovery, 3)
       const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
       const onlyPost = methods.includes('client_secret_post') && !methods.includes('client_secret_basic')
       const how = onlyPost ? post : basicAuthentication(clientSecret)
@@ -97,7 +97,7 @@ export function createLogin(
       return await work()
     } catch (error) {
       const failure = toLoginFailure(error)
-      // what it publishes may have changed: the next login asks
+      // its metadata may have changed, so the next login reads it again
       if (failure.kind === 'unusable') known = null
       throw failure
     } finally {
@@ -134,14 +134,14 @@ export function createLogin(
         })
         const claims: Claims = tokens.claims()!
         if (enough(claims) || !current.serverMetadata().userinfo_endpoint) return claims
-        // many say in the ID token only who it is
+        // many providers put only the identity into the ID token
         const more = await oidc.fetchUserInfo(current, tokens.access_token, tokens.claims()!.sub)
         return { ...more, ...claims }
       }),
   }
 }
 
-/** The library's own errors hold what was received: of them only the code gets out. */
+/** The library's errors contain the response, so only the error code is passed on. */
 function toLoginFailure(error: unknown): OAuthFailure {
   if (!(error instanceof oidc.ClientError)) return toOAuthFailure(error, 'what a login needs')
   if (error.cause instanceof OAuthFailure) return error.cause

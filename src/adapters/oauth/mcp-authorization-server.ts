@@ -1,6 +1,6 @@
 /**
- * The authorization server of an MCP server: finds its metadata, and what of it we can't do without (RFC 8414, OpenID
- * Connect Discovery).
+ * Finds the metadata of an MCP server's authorization server and checks the required features (RFC 8414, OpenID Connect
+ * Discovery).
  */
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError, McpUnavailableError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
@@ -15,7 +15,7 @@ import {
   toMcpError,
 } from './mcp-requests.ts'
 
-/** What was looked at and found usable. */
+/** An authorization server with all required features. */
 export interface UsableServer {
   issuer: string
   authUrl: string
@@ -23,15 +23,15 @@ export interface UsableServer {
   registrationUrl: string
   revocationUrl: string | null
   userinfoUrl: string | null
-  /** null: it does not say, which means `client_secret_basic` (RFC 8414, 2) */
+  /** null: absent, which means `client_secret_basic` (RFC 8414, 2) */
   authMethods: readonly unknown[] | null
-  /** gives refresh tokens, as far as it says */
+  /** supports refresh tokens, according to its metadata */
   refreshes: boolean
 }
 
 /**
- * `unnamed`: a sentence on why the MCP server is taken for its own; null: it names this one. Throws McpDiscoveryError,
- * McpUnavailableError.
+ * `unnamed`: a sentence on why the MCP server's own origin is assumed; null: the MCP server names this issuer. Throws
+ * McpDiscoveryError, McpUnavailableError.
  */
 export async function findAuthorizationServer(
   asking: McpRequests,
@@ -66,13 +66,13 @@ export async function findAuthorizationServer(
   }
 }
 
-/** Looks at the places in the order of MCP authorization 2025-06-18, "Authorization Server Metadata Discovery". */
+/** Tries the locations in the order of MCP authorization 2025-06-18, "Authorization Server Metadata Discovery". */
 async function findMetadata(
   asking: McpRequests,
   issuer: URL,
   unnamed: string | null,
 ): Promise<oauth.AuthorizationServer> {
-  // what there is to mend may be that the MCP server does not name its authorization server
+  // the actual problem may be that the MCP server does not name its authorization server
   const before =
     unnamed === null ? '' : `${unnamed} So it was taken for its own authorization server, as older ones are. `
   const looked: Exclude<LookupResult, { found: unknown }>[] = []
@@ -83,7 +83,7 @@ async function findMetadata(
     if ('found' in look) return look.found
     looked.push({ ...look, how: `${place} ${look.how}` })
   }
-  // it must not be used (RFC 8414, 3.3)
+  // metadata of another issuer must not be used (RFC 8414, 3.3)
   if (looked.some(({ why }) => why === 'another issuer'))
     throw new McpDiscoveryError(`${before}${SERVER} publishes metadata of another issuer (asked ${issuer.host}).`)
   const asked = `${issuer.host}: ${looked.map(({ how }) => how).join(', ')}`
@@ -92,16 +92,16 @@ async function findMetadata(
   throw new McpDiscoveryError(`${before}${SERVER} publishes no metadata (${standards}; asked ${asked}).`)
 }
 
-/** `how`: a clause */
+/** `how`: a clause. */
 type LookupResult = { found: oauth.AuthorizationServer } | { why: 'none' | 'another issuer' | 'trouble'; how: string }
 
-/** Throws OAuthFailure when the server can't be asked at all. */
+/** Throws OAuthFailure when the server can't be reached. */
 async function readMetadata(issuer: URL, ask: () => Promise<Response>): Promise<LookupResult> {
   let response: Response
   try {
     response = requireAvailable(await ask())
   } catch (error) {
-    // the other places are at the same server, which may have had trouble with this one only
+    // the other locations are on the same server, but only this one may fail
     if (error instanceof OAuthFailure && error.kind === 'unusable') return { why: 'trouble', how: error.message }
     throw error
   }
@@ -116,7 +116,7 @@ async function readMetadata(issuer: URL, ask: () => Promise<Response>): Promise<
   return { why: 'none', how: await describeNonMetadata(copy) }
 }
 
-/** `place`: as errors call it; the issuer’s path is left out: it is the MCP server’s text, which is not repeated. */
+/** `place` is for messages. It omits the issuer's path, because that is the MCP server's text. */
 function metadataLocations(asking: McpRequests, issuer: URL): { place: string; ask(): Promise<Response> }[] {
   const options = discoveryOptions(asking)
   const openid = '/.well-known/openid-configuration'
@@ -128,7 +128,7 @@ function metadataLocations(asking: McpRequests, issuer: URL): { place: string; a
       place: `/.well-known/oauth-authorization-server${atRoot ? '' : '/…'}`,
       ask: () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oauth2' }),
     },
-    // the library only appends it; without a path it is the same
+    // The library only appends the path; without a path both URLs are equal.
     ...(atRoot ? [] : [{ place: `${openid}/…`, ask: () => getJson(asking, inserted.href) }]),
     {
       place: `${atRoot ? '' : '/…'}${openid}`,
@@ -145,7 +145,7 @@ const ENDPOINT_NAMES: Partial<Record<keyof oauth.AuthorizationServer, string>> =
   userinfo_endpoint: 'userinfo endpoint',
 }
 
-/** Its address, which an MCP server may have aimed at anything. */
+/** Returns an endpoint's URL. It is checked, because an MCP server may point it anywhere. */
 function endpoint(
   found: oauth.AuthorizationServer,
   member: keyof oauth.AuthorizationServer,

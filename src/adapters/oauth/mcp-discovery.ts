@@ -1,7 +1,4 @@
-/**
- * Finds the authorization server of an MCP server and registers a client there (MCP authorization; RFC 9728, 8414,
- * 7591).
- */
+/** Finds the authorization server of an MCP server and registers a client there (MCP authorization; RFC 9728, 8414, 7591). */
 
 import { McpDiscoveryError, McpUnavailableError, type RegisteredClient } from '../../domain/ports/oauth-client.ts'
 import { limited } from '../../platform/async/time-limit.ts'
@@ -11,12 +8,12 @@ import { findAuthorizationServer } from './mcp-authorization-server.ts'
 import { type NewClient, registerClient } from './mcp-registration.ts'
 import { findProtectedResource } from './mcp-resource-metadata.ts'
 
-/** Milliseconds for all calls together: somebody waits for it. */
+/** For all calls together, because a person waits. */
 const TIMEOUT_MS = 20_000
 
 /**
- * Of the authorization servers that the MCP server names, the first that works is taken. Throws McpDiscoveryError,
- * McpUnavailableError; where none works, what was wrong with the first.
+ * Uses the first usable authorization server that the MCP server names. Throws McpDiscoveryError or McpUnavailableError with the
+ * problem of the first one.
  */
 export async function registerForMcp(
   outbound: Outbound,

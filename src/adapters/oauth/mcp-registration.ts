@@ -1,4 +1,4 @@
-/** Registers a client of ours at the authorization server of an MCP server (RFC 7591). */
+/** Registers a client at the authorization server of an MCP server (dynamic client registration, RFC 7591). */
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError } from '../../domain/ports/oauth-client.ts'
 import { AUTH_METHODS, type AuthMethod } from '../../domain/values/oauth-provider.ts'
@@ -6,7 +6,6 @@ import { toOAuthFailure } from './failure.ts'
 import type { UsableServer } from './mcp-authorization-server.ts'
 import { type McpRequests, requireAvailable, toMcpError } from './mcp-requests.ts'
 
-/** A client that is to be. */
 export interface NewClient {
   name: string
   redirectUri: string
@@ -18,10 +17,10 @@ export interface Registered {
   tokenEndpointAuthMethod: AuthMethod
 }
 
-/** The best first. */
+/** Most preferred first. */
 const PREFERRED_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
 
-/** Nobody renews a client's secret here: one that ends before this many seconds would end the provider. */
+/** Client secrets are not renewed here, so a secret that expires earlier would break the provider. */
 const MIN_SECRET_LIFETIME_SECONDS = 365 * 24 * 60 * 60
 
 /** Throws McpDiscoveryError, McpUnavailableError. */
@@ -35,13 +34,13 @@ export async function registerClient(
   if (!method) throw registrationError(`takes clients by none of ${PREFERRED_METHODS.join(', ')}`)
   const registered = await registerAs(method, asking, server, client)
   if (registered) return registered
-  // a client without a secret has nothing that ends; whether it takes one, its answer says
+  // A public client has no secret that expires. The response tells whether the server accepts one.
   const secretless = await registerAs('none', asking, server, client)
   if (secretless) return secretless
   throw registrationError('gives out client secrets that expire')
 }
 
-/** Null: its secret expires. */
+/** Null: the client's secret expires. */
 async function registerAs(
   method: AuthMethod,
   asking: McpRequests,
@@ -70,7 +69,7 @@ function sendRegistration(
       grant_types: ['authorization_code', ...(server.refreshes ? ['refresh_token'] : [])],
       response_types: ['code'],
       token_endpoint_auth_method: method,
-      // OpenID Connect Registration: http is only for native applications
+      // OpenID Connect Registration allows http only for native applications
       application_type: new URL(redirectUri).protocol === 'http:' ? 'native' : 'web',
     },
     { [oauth.customFetch]: outbound.fetch, [oauth.allowInsecureRequests]: true, signal },
@@ -78,7 +77,7 @@ function sendRegistration(
 }
 
 async function readRegistration(response: Response): Promise<oauth.OmitSymbolProperties<oauth.Client>> {
-  // RFC 7591 says 201 and the library means it; some well-known servers answer 200
+  // RFC 7591 and the library require 201; some well-known servers respond 200
   const { status, headers } = response
   const answer = status === 200 ? new Response(await response.arrayBuffer(), { status: 201, headers }) : response
   try {
@@ -92,7 +91,7 @@ async function readRegistration(response: Response): Promise<oauth.OmitSymbolPro
   }
 }
 
-/** What the answer says is what was registered, whatever was asked for (RFC 7591, 3.2.1). */
+/** The response decides, because the server may change requested values (RFC 7591, 3.2.1). */
 function toRegisteredClient(asked: AuthMethod, answer: oauth.OmitSymbolProperties<oauth.Client>): Registered | null {
   const { client_id: clientId, client_secret: secret, client_secret_expires_at: ends } = answer
   const unsaid = secret === undefined ? 'none' : asked === 'none' ? 'client_secret_basic' : asked
@@ -102,14 +101,14 @@ function toRegisteredClient(asked: AuthMethod, answer: oauth.OmitSymbolPropertie
   if (method !== 'none' && secret === undefined)
     throw registrationError('registered a client without the secret that it needs')
   const clientSecret = method === 'none' ? null : (secret as string)
-  // what a client id and a secret are made of (RFC 6749, A.1, A.2)
+  // characters of a client id and a secret (RFC 6749, A.1, A.2)
   if (![clientId, clientSecret ?? '-'].every((text) => /^[ -~]{1,4096}$/.test(text)))
     throw registrationError('registered a client whose id or secret can’t be used')
   const lasts = clientSecret === null || ends === 0 || Number(ends) > Date.now() / 1000 + MIN_SECRET_LIFETIME_SECONDS
   return lasts ? { clientId, clientSecret, tokenEndpointAuthMethod: method } : null
 }
 
-/** With what there is to do: clients can be registered by hand, too. */
+/** Advises a manual registration, which is always possible. */
 const registrationError = (what: string) =>
   new McpDiscoveryError(
     `The authorization server of this MCP server ${what}. Register a client there yourself, and create the provider with it (POST /v2/auth/providers).`,

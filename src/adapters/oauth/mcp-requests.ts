@@ -1,4 +1,4 @@
-/** How the discovery of an MCP server makes its calls: each guarded, all of them together within one deadline. */
+/** The requests of MCP discovery: each guarded, and all within one deadline. */
 import * as oauth from 'oauth4webapi'
 import { McpUnavailableError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import type { OutboundRules } from '../../platform/http/outbound-address.ts'
@@ -7,24 +7,24 @@ import type { Outbound } from './guarded-fetch.ts'
 export interface McpRequests {
   outbound: Outbound
   rules: OutboundRules
-  /** ms for all of it */
+  /** for all requests together */
   timeoutMs: number
-  /** aborts when they are over */
+  /** aborts at the deadline */
   signal: AbortSignal
 }
 
-/** For requests of the library that only read. http: whether it is allowed, the guard decides. */
+/** Options for discovery requests of the library. The guarded fetch decides whether http is allowed. */
 export const discoveryOptions = ({ outbound, signal }: McpRequests) => ({
   [oauth.customFetch]: outbound.get,
   [oauth.allowInsecureRequests]: true,
   signal,
 })
 
-/** For a document that the library knows no place of. */
+/** Reads a document at a location that the library does not know. */
 export const getJson = ({ outbound, signal }: McpRequests, url: string): Promise<Response> =>
   outbound.get(url, { headers: { accept: 'application/json' }, signal })
 
-/** What a server says when it is down tells nothing of what it has: it may be asked again later. */
+/** A failing or overloaded server says nothing about its metadata, so a later call may succeed. */
 export function requireAvailable(response: Response): Response {
   if (response.status >= 500 || response.status === 429)
     throw new OAuthFailure('unusable', `answered ${response.status}`)
@@ -32,8 +32,8 @@ export function requireAvailable(response: Response): Response {
 }
 
 /**
- * What to throw for an error of a call: what is no OAuthFailure stays as it is. `what`: has come to nothing; `url`: that
- * was asked, of which no more than the host is shown: the rest may be another server's text.
+ * Returns the error to throw; errors other than OAuthFailure pass unchanged. `what`: the failed action. The message shows only
+ * the host of `url`, because the rest may be another server's text.
  */
 export function toMcpError(
   { signal, timeoutMs }: McpRequests,
@@ -46,5 +46,5 @@ export function toMcpError(
   return new McpUnavailableError(`${what}: ${new URL(url).host} ${signal.aborted ? late : error.message}.`)
 }
 
-/** Nothing but what a URL is made of: names of servers are stored, sent and compared as they are. */
+/** Only characters of a URL, because identifiers of servers are stored, sent and compared as they are. */
 export const IDENTIFIER = /^[!-~]+$/

@@ -1,7 +1,4 @@
-/**
- * What an MCP server publishes of itself as a protected resource: its identifier, and who issues tokens for it (RFC
- * 9728).
- */
+/** Reads an MCP server's protected-resource metadata: its identifier and its authorization servers (RFC 9728). */
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal } from '../../platform/http/outbound-address.ts'
@@ -17,23 +14,23 @@ import {
 import { WrongAddressFailure } from './network-failure.ts'
 
 export interface ProtectedResource {
-  /** as the server spells it */
+  /** in the server's spelling */
   resource: string
-  /** issuers of authorization servers, the preferred first; at least one */
+  /** issuers of authorization servers, most preferred first; at least one */
   issuers: string[]
-  /** a sentence on why the server names none, so that it is taken for its own; null: it names them */
+  /** sentence on why the server names none, so its own origin is assumed; null: it names them */
   unnamed: string | null
 }
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
 
-/** An MCP server may name many, and each costs us calls. */
+/** An MCP server may name many, and each needs several requests. */
 const MAX_ISSUERS = 3
 
 /**
- * Reads the metadata where the server's challenge says, otherwise at the well-known places (MCP authorization
- * 2025-06-18, "Authorization Server Discovery"). Where it names no authorization server, the one at its own origin is
- * meant (MCP authorization 2025-03-26). Throws McpDiscoveryError, McpUnavailableError.
+ * Reads the metadata at the URL of the server's challenge, otherwise at the well-known locations (MCP authorization 2025-06-18,
+ * "Authorization Server Discovery"). Without a named authorization server, the server's own origin is assumed (MCP authorization
+ * 2025-03-26). Throws McpDiscoveryError, McpUnavailableError.
  */
 export async function findProtectedResource(asking: McpRequests, server: URL): Promise<ProtectedResource> {
   const { published, absence } = await findResourceMetadata(asking, server)
@@ -50,7 +47,7 @@ export async function findProtectedResource(asking: McpRequests, server: URL): P
 const METADATA = 'This MCP server’s protected-resource metadata (RFC 9728)'
 const UNREAD = `${METADATA} could not be read`
 
-/** What it publishes, or, as a sentence, that it publishes nothing. */
+/** The metadata, or a sentence that there is none. */
 type Published = { published: oauth.ResourceServer; absence?: undefined } | { published?: undefined; absence: string }
 
 async function findResourceMetadata(asking: McpRequests, server: URL): Promise<Published> {
@@ -68,7 +65,7 @@ async function findResourceMetadata(asking: McpRequests, server: URL): Promise<P
     )
   }
   const asked: string[] = []
-  // at the root: where MCP servers put it that know of no path
+  // the root is for MCP servers that do not know of the path rule
   for (const place of new Set([server.href, `${server.origin}/`])) {
     const url = new URL(place)
     const looked = readMetadata(oauth.resourceDiscoveryRequest(url, discoveryOptions(asking)))
@@ -82,22 +79,19 @@ async function findResourceMetadata(asking: McpRequests, server: URL): Promise<P
   return { absence: `This MCP server publishes no protected-resource metadata (RFC 9728; asked ${all}).` }
 }
 
-/** As `unavailable`, of the server that the caller has named: a wrong name is the caller's to mend. */
+/** Like `toMcpError`, but a wrong host name is a McpDiscoveryError, because the caller entered it. */
 function toServerError(asking: McpRequests, what: string, server: URL, error: unknown): unknown {
   if (error instanceof WrongAddressFailure) return new McpDiscoveryError(`This MCP server ${error.message}.`)
   return toMcpError(asking, what, server, error)
 }
 
-/** A call that needs no session, and starts none (MCP, "Lifecycle"). */
+/** A request that neither needs nor starts a session (MCP, "Lifecycle"). */
 const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 
-/**
- * The part of all the time that it is given: the well-known places may answer where the server itself never ends its
- * answer.
- */
+/** Share of the total time. The well-known locations may respond even if the MCP endpoint never ends its response. */
 const PING_SHARE = 1 / 4
 
-/** Where the server says that its metadata is, when it is called without a token; null: it doesn't say. */
+/** The metadata URL in the challenge to a call without a token; null: none. */
 async function metadataUrlFromChallenge(asking: McpRequests, server: URL): Promise<string | null> {
   const { outbound, timeoutMs, signal } = asking
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
@@ -112,7 +106,7 @@ async function metadataUrlFromChallenge(asking: McpRequests, server: URL): Promi
   return addresses.find((address) => address !== undefined) ?? null
 }
 
-/** The library has its parser behind the answers that it knows; that to a revocation has the least else to it. */
+/** The library exports no challenge parser. The processing of a revocation response includes it and does least else. */
 async function parseChallenges(header: string): Promise<oauth.WWWAuthenticateChallenge[]> {
   const answer = new Response(null, { status: 401, headers: { 'www-authenticate': header } })
   try {
@@ -123,14 +117,14 @@ async function parseChallenges(header: string): Promise<oauth.WWWAuthenticateCha
   return []
 }
 
-/** Or, as a clause, how it is none: a 404, a web page. */
+/** The metadata, or a clause about the response: a 404, a web page. */
 type Answer = { published: oauth.ResourceServer; how?: undefined } | { published?: undefined; how: string }
 
 async function readMetadata(asked: Promise<Response>): Promise<Answer> {
   const response = requireAvailable(await asked)
   const copy = response.clone()
   try {
-    // it may be of a parent of the server, so that what is to be expected is only known now; `covers` judges it
+    // The resource may be a parent of the server, so the expected value is known only now; `coversServer` checks it.
     const { resource } = await response.clone().json()
     return { published: await oauth.processResourceDiscoveryResponse(new URL(resource), response) }
   } catch {
@@ -138,9 +132,7 @@ async function readMetadata(asked: Promise<Response>): Promise<Answer> {
   }
 }
 
-/**
- * Whether tokens for this resource are tokens for the server: it is the server itself, or a parent at the same origin.
- */
+/** Whether tokens for this resource are valid for the server: the resource is the server or a parent at its origin. */
 function coversServer(resource: string, server: URL): boolean {
   const { origin, pathname, search } = new URL(resource)
   const folder = (path: string) => (path.endsWith('/') ? path : `${path}/`)
@@ -154,7 +146,6 @@ function coversServer(resource: string, server: URL): boolean {
 }
 
 /**
- * What a server is called that does not say it itself (MCP authorization, "Canonical Server URI"): no slash where there
- * is no path.
+ * The identifier of a server that publishes none (MCP authorization, "Canonical Server URI"): without a slash for an empty path.
  */
 const canonicalUri = ({ pathname, search, origin, href }: URL) => (pathname === '/' && search === '' ? origin : href)

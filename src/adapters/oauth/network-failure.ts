@@ -1,14 +1,14 @@
-/** What is said of a call that came to nothing, and whether the other side may have had it. */
+/** Describes network errors, and whether the other side may have received the request. */
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 
-/** Whoever gave the address has to mend it: it would be of no use to try again. */
+/** The address itself is wrong, so a retry is useless. */
 export class WrongAddressFailure extends OAuthFailure {
   constructor(message: string) {
     super('unreachable', message)
   }
 }
 
-/** What people can do something about, by the error's code; all before anything was sent. */
+/** Errors before anything was sent, by code. */
 const UNREACHABLE: Record<string, string> = {
   EAI_AGAIN: 'has a host name that cannot be looked up now',
   ECONNREFUSED: 'refused the connection',
@@ -33,10 +33,7 @@ const UNANSWERED: Record<string, string> = {
   EPIPE: 'cut the connection before its answer was complete',
 }
 
-/**
- * Puts an error of the network into words: nothing of the error itself but its code, which is this machine's.
- * `connected`: whether there was a connection that was ready to be written to.
- */
+/** Describes a network error. Only its code is used. `connected`: whether the connection became writable. */
 export function toNetworkFailure(error: unknown, connected: boolean): OAuthFailure {
   if (error instanceof OAuthFailure) return error
   const code = codeOf(error)

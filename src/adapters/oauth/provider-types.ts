@@ -1,7 +1,4 @@
-/**
- * What the providers that depart from the standard do otherwise. Pure: their answers are brought into the standard's
- * form (RFC 6749, 5.1 and 5.2) before the library sees them.
- */
+/** Deviations of known providers from the OAuth standard (RFC 6749, 5.1 and 5.2), and the conversion to it. Pure. */
 
 import type { Account } from '../../domain/ports/oauth-client.ts'
 import type { ProviderType } from '../../domain/values/oauth-provider.ts'
@@ -10,13 +7,12 @@ import { toAccount } from './account.ts'
 type Json = Record<string, unknown>
 
 /**
- * The parameters that say which scopes are asked for.
- * - Slack: `scope` asks for the app's own (bot) token; what acts for the person is asked for by `user_scope`, separated
- *   by commas (docs.slack.dev/authentication/installing-with-oauth).
- * - Microsoft: there is a refresh token only with `offline_access`
- *   (learn.microsoft.com/entra/identity-platform/scopes-oidc).
- * - Salesforce: as the standard has it. Its `refresh_token` scope is the caller's to ask for: orgs can forbid it, and
- *   then refuse all of the request.
+ * The parameters that request scopes.
+ * - Slack: `scope` requests the app's own (bot) token. `user_scope`, separated by commas, requests the person's
+ *   (docs.slack.dev/authentication/installing-with-oauth).
+ * - Microsoft: returns a refresh token only with `offline_access` (learn.microsoft.com/entra/identity-platform/scopes-oidc).
+ * - Salesforce: standard. The caller must request its `refresh_token` scope, because orgs can forbid it and then refuse the
+ *   whole request.
  */
 export function scopeParameters(type: ProviderType | null, scopes: readonly string[]): Record<string, string> {
   if (type === 'slack') return scopes.length > 0 ? { user_scope: scopes.join(',') } : {}
@@ -25,18 +21,18 @@ export function scopeParameters(type: ProviderType | null, scopes: readonly stri
 }
 
 /**
- * Names of their own for `invalid_grant`: the person has to come again. Slack's (docs.slack.dev/reference/methods/
- * oauth.v2.access), GitHub's (docs.github.com, "Refreshing user access tokens"), Microsoft's (learn.microsoft.com/
- * entra/identity-platform/v2-oauth2-auth-code-flow, "Error codes for token endpoint errors").
+ * Other names of `invalid_grant`: Slack's (docs.slack.dev/reference/methods/oauth.v2.access), GitHub's (docs.github.com,
+ * "Refreshing user access tokens"), Microsoft's (learn.microsoft.com/entra/identity-platform/v2-oauth2-auth-code-flow, "Error
+ * codes for token endpoint errors").
  */
 const ENDED_GRANT_ERRORS = new Set(['invalid_refresh_token', 'bad_refresh_token', 'interaction_required'])
 
 /**
- * A token endpoint's answer as the standard has it.
- * - Slack says `ok: false` with a status of 200. With a code, the person's token is in `authed_user`; with a refresh
- *   token it is on top. Its types are `user` and `bot`, and it is used as a bearer token
- *   (docs.slack.dev/reference/methods/oauth.v2.access, docs.slack.dev/authentication/using-token-rotation).
- * - Microsoft leaves `offline_access` out of the scopes it grants: the refresh token is what stands for it.
+ * Converts a token response to the standard form.
+ * - Slack reports errors as `ok: false` with status 200. A code exchange returns the person's token in `authed_user`, a refresh
+ *   at the top level. Its types `user` and `bot` are bearer tokens (docs.slack.dev/reference/methods/oauth.v2.access,
+ *   docs.slack.dev/authentication/using-token-rotation).
+ * - Microsoft omits `offline_access` from the granted scopes; the refresh token implies it.
  */
 export function toStandardResponse(type: ProviderType | null, body: Json): Json {
   if (typeof body.error === 'string' && ENDED_GRANT_ERRORS.has(body.error)) return { error: 'invalid_grant' }
@@ -50,16 +46,16 @@ function fromSlack(body: Json): Json {
   if (body.ok === false) return { error: body.error }
   const person = objectOf(body.authed_user)
   const answer = typeof person.access_token === 'string' ? person : body
-  // a bot's token acts for nobody: it was not asked for, and is not handed out as somebody's
+  // a bot's token acts for no person and was not requested, so it is not passed on
   if (answer.token_type === 'bot') return {}
   return { ...answer, token_type: answer.token_type === 'user' ? 'bearer' : answer.token_type }
 }
 
 /**
- * Whose token it is, where the answer tells in a way of its own. Null: it doesn't.
- * - Slack: ids of people are unique within their workspace (`team`) only; there is no name.
- * - Salesforce: `id` is the identity URL, which names org and person
- *   (help.salesforce.com: OAuth 2.0 Web Server Flow, "id"); `known`: what its id_token says.
+ * The account, for providers that name it in a special member. Null: unknown.
+ * - Slack: ids of people are unique only within a workspace (`team`); there is no name.
+ * - Salesforce: `id` is the identity URL of org and person (help.salesforce.com: OAuth 2.0 Web Server Flow, "id"). `known`: the
+ *   account of the id_token.
  */
 export function accountFromResponse(type: ProviderType | null, body: Json, known: Account | null): Account | null {
   if (type === 'salesforce') return toAccount(body.id, [known?.label]) ?? known

@@ -1,10 +1,10 @@
-/** An answer that has come in whole, as the Response that libraries take. */
+/** Reads a complete response and returns it as the Response that libraries accept. */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 
-/** Bytes of a body, also unpacked: no document of OAuth comes near. */
+/** Also limits the decompressed body. OAuth documents are far smaller. */
 export const MAX_BODY_BYTES = 1024 * 1024
 
 const DECOMPRESSORS = {
@@ -14,10 +14,10 @@ const DECOMPRESSORS = {
   br: promisify(brotliDecompress),
 }
 
-/** Of a body that is not as it was sent any more. */
+/** Headers that no longer match the decompressed body. */
 const DROPPED_HEADERS = new Set(['content-encoding', 'content-length', 'transfer-encoding'])
 
-/** Reads the body to its end. Errors of the connection and of unpacking are thrown as they come. */
+/** Passes on errors of the connection and of decompression. */
 export async function readResponse({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<Response> {
   const bytes = await decompress(new Uint8Array(await body.arrayBuffer()), String(headers['content-encoding'] ?? ''))
   if (statusCode < 200 || statusCode > 599) throw new OAuthFailure('unusable', `answered ${statusCode}`)

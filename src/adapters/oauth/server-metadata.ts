@@ -1,4 +1,4 @@
-/** Finds what a provider that was entered by hand publishes of itself (RFC 8414, OpenID Connect Discovery). */
+/** Finds the authorization server metadata of a manually configured provider (RFC 8414, OpenID Connect Discovery). */
 import {
   type AuthorizationServer,
   allowInsecureRequests,
@@ -11,13 +11,13 @@ import { addressRefusal, type OutboundRules } from '../../platform/http/outbound
 import { toOAuthFailure } from './failure.ts'
 import type { Outbound } from './guarded-fetch.ts'
 
-/** Each is asked twice, at the same time. */
+/** Each costs two concurrent requests. */
 const MAX_ISSUERS = 5
 const TIMEOUT_MS = 10_000
 
 /**
- * The metadata whose `token_endpoint` is ours to the letter, at one of the issuers that the two URLs suggest. All null:
- * there is none. Throws OAuthFailure when none was found and the token endpoint's own server could not be asked.
+ * Reads metadata at the issuers that the two URLs suggest and uses the one whose `token_endpoint` equals the configured URL. All
+ * null: none found. Throws OAuthFailure when none was found and the token endpoint's server could not be reached.
  */
 export async function findEndpoints(
   rules: OutboundRules,
@@ -49,8 +49,8 @@ export async function findEndpoints(
 }
 
 /**
- * Tokens are sent there. Who has issued them may say where to: their own origin, or what the metadata at their own
- * origin names. Else whoever can set `auth_url` would direct other people's tokens to a server of their own.
+ * Whether tokens may be sent to `url`. It must be at the token endpoint's origin, or named by metadata of that origin. Otherwise
+ * anyone who can set `auth_url` could send other people's tokens to their own server.
  */
 function mayReceiveTokens(url: string, issuer: URL, tokenUrl: string): boolean {
   const { origin } = new URL(tokenUrl)
@@ -58,29 +58,29 @@ function mayReceiveTokens(url: string, issuer: URL, tokenUrl: string): boolean {
 }
 
 /**
- * The origins, and the parts of the paths that may name a tenant: `https://id.test/realms/a`. The shortest first: it is
- * mostly that.
+ * Both origins, extended by path parts that may name a tenant, as in `https://id.test/realms/a`. Shortest first, because that is
+ * the most common.
  */
 export function candidateIssuers({ authUrl, tokenUrl }: Pick<ProviderAccess, 'authUrl' | 'tokenUrl'>): URL[] {
   const both = [new URL(tokenUrl), new URL(authUrl)].map((url) => urlPrefixes(url))
   const depth = Math.max(...both.map((prefixes) => prefixes.length))
   const all = Array.from({ length: depth }, (_, i) => both.flatMap((prefixes) => prefixes[i] ?? [])).flat()
   const unique = [...new Set(all)]
-  // of two paths at one server, what they have in common tells more than what they don't
+  // the common prefix of two paths on one server is more likely than the rest
   const common = unique.filter((prefix) => both.every((prefixes) => prefixes.includes(prefix)))
   return [...new Set([...common, ...unique])].slice(0, MAX_ISSUERS).map((prefix) => new URL(prefix))
 }
 
 function urlPrefixes(url: URL): string[] {
   const parts = url.pathname.split('/').filter((part) => part !== '')
-  // the last part names the endpoint itself
+  // the last part is the endpoint itself
   const longer = parts.slice(0, -1).map((_, i) => [url.origin, ...parts.slice(0, i + 1)].join('/'))
   return [url.origin, ...longer]
 }
 
 /**
- * Neither of both: it was answered, and is no metadata of this issuer. Redirects are not followed: metadata that comes
- * from elsewhere would not be the issuer's word.
+ * Neither member: the response is no metadata of this issuer. Redirects are not followed, because only the issuer's own server
+ * may publish its metadata.
  */
 async function readMetadata(
   outbound: Outbound,
@@ -96,7 +96,7 @@ async function readMetadata(
   } catch (error) {
     return { failure: toOAuthFailure(error, 'metadata') }
   }
-  // in trouble, it says nothing about what it publishes otherwise
+  // a failing server says nothing about its metadata
   if (response.status >= 500) return { failure: new OAuthFailure('unusable', `answered ${response.status}`) }
   try {
     return { metadata: await processDiscoveryResponse(issuer, response) }

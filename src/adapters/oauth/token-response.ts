@@ -1,4 +1,4 @@
-/** Reads a token endpoint's answer. */
+/** Reads the response of a token endpoint. */
 import { decodeJwt } from 'jose'
 import { type AuthorizationServer, type Client, processGenericTokenEndpointResponse } from 'oauth4webapi'
 import { type Account, OAuthFailure, type TokenSet } from '../../domain/ports/oauth-client.ts'
@@ -10,14 +10,14 @@ import { accountFromResponse, toStandardResponse } from './provider-types.ts'
 
 const EXPECTED_CONTENT = 'a token'
 
-/** seconds. What says more than that has not understood the question, and dates have an end. */
+/** Ten years. A larger value is a misunderstanding, and a date can overflow. */
 const MAX_EXPIRES_IN_SECONDS = 10 * 365 * 24 * 3600
 
 const MAX_SCOPES = 500
 
 /**
- * `asked`: what the library has sent. Throws OAuthFailure: `refused` with the provider's error code; `unusable` for
- * what is no token that can be used; `unanswered` for JSON that is not all there.
+ * `asked`: the library's request. Throws OAuthFailure: `refused` with the provider's error code, `unusable` without a usable
+ * token, `unanswered` for truncated JSON.
  */
 export async function readTokenSet(
   asked: Promise<Response>,
@@ -46,22 +46,22 @@ export async function readTokenSet(
 }
 
 /**
- * What the library is shown. Errors always with a status of 400: GitHub gives 200 to its own (docs.github.com,
- * "Troubleshooting OAuth app access token request errors"), and a challenge (401) would hide the code from the library.
+ * The response for the library. Errors always get status 400: GitHub sends errors with 200 (docs.github.com, "Troubleshooting
+ * OAuth app access token request errors"), and a challenge (401) would hide the code from the library.
  */
 function toLibraryResponse(status: number, answer: Record<string, unknown>): Response {
   const { error } = answer
   if (typeof error === 'string' && error !== '') return Response.json({ error }, { status: 400 })
   if (status >= 400) throw new OAuthFailure('unusable', `answered ${status}`)
-  // Twitch lists its scopes (dev.twitch.tv/docs/authentication/getting-tokens-oauth)
+  // Twitch sends an array (dev.twitch.tv/docs/authentication/getting-tokens-oauth)
   const standard = { ...answer, scope: Array.isArray(answer.scope) ? answer.scope.join(' ') : answer.scope }
   const said = Object.entries(standard).filter(([name, value]) => value !== null && (value !== '' || name === 'scope'))
   return Response.json(Object.fromEntries(said))
 }
 
 /**
- * Some send a text. Null: it does not say, or not by a number, or by 0, by which some mean "never" (Mailchimp, VK). Less
- * than that: it has expired already.
+ * Some providers send a string. Null: absent, not a number, or 0, which means "never" for some (Mailchimp, VK). A negative value
+ * means already expired.
  */
 function parseExpiresIn(value: unknown): number | null {
   const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
@@ -69,7 +69,7 @@ function parseExpiresIn(value: unknown): number | null {
   return Math.min(Math.max(Math.ceil(seconds), 0), MAX_EXPIRES_IN_SECONDS)
 }
 
-/** Slack and GitHub separate them by commas, the standard by spaces. */
+/** Slack and GitHub separate scopes by commas, the standard by spaces. */
 function parseScope(answered: string | undefined): string[] | null {
   if (answered === undefined) return null
   const all = new Set(answered.split(/[\s,]+/).filter((one) => scope.safeParse(one).success))
@@ -77,9 +77,8 @@ function parseScope(answered: string | undefined): string[] | null {
 }
 
 /**
- * Only read, for the account's name: nobody is logged in by it. It came from the token endpoint itself, over TLS, which
- * stands in for its signature (OpenID Connect Core, 3.1.3.7, no. 6). The library is not shown it: it would want its
- * issuer and algorithm, and we do not know those of a provider that was entered by hand.
+ * Reads only the account's name. TLS to the token endpoint replaces the signature check (OpenID Connect Core, 3.1.3.7, no. 6).
+ * The library does not get the id_token: it would require issuer and algorithm, unknown for a manually configured provider.
  */
 function accountFromIdToken(idToken: unknown): Account | null {
   if (typeof idToken !== 'string') return null
