@@ -1,7 +1,7 @@
 /**
- * Measures a document before it is validated, in a time that grows with its text alone. Validation compares every two
- * fields that answer under one name, through all fragments, so its time grows with the square of how often a field is
- * repeated: here the same fields are merged as execution would merge them, and counted; too many end the measuring.
+ * Measures a document before validation; the time is linear in its text. Validation compares each two fields with one
+ * response name, so its time grows with the square of repetitions. This code merges fields like execution does and stops at
+ * the limits.
  */
 import {
   type DefinitionNode,
@@ -12,22 +12,22 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 
-/** Of one name in one selection, through all fragments. Relay's fragments each repeat `id` and `__typename`. */
+/** Repetitions of one name in one selection, through all fragments. Relay's fragments each repeat `id` and `__typename`. */
 const MAX_REPEATED = 100
-/** Pairs of such fields, in all selections together. */
+/** Pairs of repeated fields in all selections together. */
 const MAX_PAIRS = 10_000
-/** Fields and spreads, with those of each fragment wherever it is used. */
+/** Fields and spreads, with the content of each fragment wherever it is used. */
 const MAX_VISITS = 10_000
 const MAX_FRAGMENTS = 100
 const MAX_OPERATIONS = 50
 
 export interface DocumentSize {
   operations: number
-  /** why it is refused, for people; null: it is not */
+  /** why the document is rejected, for people; null: it is accepted */
   excess: string | null
 }
 
-/** Thrown when something is too much: what is left need not be measured. */
+/** Thrown at the first exceeded limit, to stop measuring. */
 class Excess extends Error {}
 
 /** Never throws. */
@@ -58,35 +58,40 @@ class DocumentMeter {
     this.#fragments = fragments
   }
 
-  /** Fragments by themselves, too: validation reads also those that nobody uses. */
+  /** Measures fragments separately, too, because validation also reads unused ones. */
   all(definitions: readonly DefinitionNode[]): void {
     for (const definition of definitions)
       if ('selectionSet' in definition) this.#measureMerged([definition.selectionSet])
   }
 
-  /** Selections of one place in the answer, level by level: not by recursion, since nothing bounds the depth yet. */
+  /**
+   * Merges the selections of one place in the answer, level by level. It does not recurse, because nothing limits the depth
+   * yet.
+   */
   #measureMerged(outermost: SelectionSetNode[]): void {
     const left = [outermost]
     for (let selections = left.pop(); selections; selections = left.pop()) {
       for (const [name, fields] of this.#byName(selections)) {
         if (fields.length > MAX_REPEATED)
-          throw new Excess(`The field ${name} is repeated too often in one selection: ${MAX_REPEATED} times at most.`)
+          throw new Excess(
+            `The field ${name} is repeated too often in one selection. At most ${MAX_REPEATED} times are allowed.`,
+          )
         this.#pairs += (fields.length * (fields.length - 1)) / 2
-        if (this.#pairs > MAX_PAIRS) throw new Excess('Too many fields are repeated in this document.')
+        if (this.#pairs > MAX_PAIRS) throw new Excess('The document repeats too many fields.')
         const below = fields.flatMap(({ selectionSet }) => selectionSet ?? [])
         if (below.length > 0) left.push(below)
       }
     }
   }
 
-  /** The fields of some selections, through all fragments, by the name under which they answer. */
+  /** The fields of the selections by response name, through all fragments. */
   #byName(selections: SelectionSetNode[]): Map<string, FieldNode[]> {
     const fields = new Map<string, FieldNode[]>()
     const spread = new Set<string>()
     const left = [...selections]
     for (let selectionSet = left.pop(); selectionSet; selectionSet = left.pop()) {
       for (const selection of selectionSet.selections) {
-        if (++this.#visits > MAX_VISITS) throw new Excess('This document is too large with all its fragments spread.')
+        if (++this.#visits > MAX_VISITS) throw new Excess('The document is too large after its fragments are expanded.')
         if (selection.kind === Kind.FIELD) {
           const name = (selection.alias ?? selection.name).value
           const same = fields.get(name)

@@ -1,4 +1,4 @@
-/** The route of GraphQL: requests go to Yoga, and WebSockets to those who carry their operations there. */
+/** The route of GraphQL: requests go to the fast path, then to Yoga. WebSocket upgrades go to websocket/. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
@@ -19,13 +19,12 @@ export interface MountOptions {
   authenticate: Authenticate
   yoga: GraphQLServer
   fastPath: FastPath
-  /** of this server */
   connectionLimit: ConnectionLimit
   /** aborts when the server stops */
   stopping: AbortSignal
 }
 
-/** By Node's own request and response, which takes half the CPU of a bridge through fetch. */
+/** Uses Node's request and response directly: a bridge through fetch would double the CPU time. */
 export function mountGraphql(fastify: FastifyInstance, options: MountOptions): void {
   const { core, yoga, fastPath, connectionLimit, stopping } = options
   const webSockets = createWebSockets({
@@ -42,7 +41,7 @@ export function mountGraphql(fastify: FastifyInstance, options: MountOptions): v
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))
     scope.route({
       url: GRAPHQL_PATH,
-      // Yoga says of the others that they are not allowed
+      // Yoga answers 405 for the other methods
       method: ['GET', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE'],
       config: { keyless: 'forBrowsers', allow: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
       async handler(request, reply) {
@@ -68,15 +67,15 @@ export function mountGraphql(fastify: FastifyInstance, options: MountOptions): v
         })
       },
     })
-    // streams that are open end with the relay; this ends what Yoga itself holds
+    // the relay ends open streams; this releases Yoga's own resources
     scope.addHook('onClose', async () => yoga.dispose())
   })
 }
 
-/** What Yoga reads is a request to somewhere. */
+/** Yoga needs a URL for operations of a WebSocket. */
 const WEBSOCKET_REQUEST_URL = `http://websocket${GRAPHQL_PATH}`
 
-/** An operation of a WebSocket is a request to Yoga: so it is limited, validated and presented like every other one. */
+/** Executes an operation of a WebSocket as a request to Yoga, so all limits and rules apply. */
 function graphqlExecutor(core: Core, yoga: GraphQLServer): GraphQLExecutor {
   return {
     fetch: async ({ headers, body, signal }, context) =>
@@ -92,8 +91,8 @@ function graphqlExecutor(core: Core, yoga: GraphQLServer): GraphQLExecutor {
 const RESPONSE_EVENTS = ['close', 'error', 'finish'] as const
 
 /**
- * To be called before others get the two. What is returned removes the listeners that were added since, and all of the
- * request, which has been read by then.
+ * Call it before Yoga gets the request. The returned function removes the listeners that Yoga added to the response, and all
+ * listeners of the request, which is read by then. So a stream does not retain what Yoga knows of the request.
  */
 function trackYogaListeners(request: IncomingMessage, response: ServerResponse): () => void {
   const before = RESPONSE_EVENTS.map((event) => response.rawListeners(event))

@@ -1,6 +1,6 @@
 /**
- * `npm run schema` writes what the dashboard knows of the schema (src/dashboard/api): the types that its documents are typed
- * by, and which types an interface or a union can be.
+ * `npm run schema` writes the dashboard's knowledge of the schema (src/dashboard/api): the types of its documents, and the
+ * possible types of interfaces and unions.
  */
 import { minifyIntrospection, outputIntrospectionFile } from 'gql.tada/internal'
 import { introspectionFromSchema, isAbstractType, lexicographicSortSchema } from 'graphql'

@@ -1,4 +1,4 @@
-/** `npm run schema` writes schema.graphql: sorted, so that a change shows as a small difference. */
+/** `npm run schema` writes schema.graphql, sorted so that diffs stay small. */
 import { lexicographicSortSchema, printSchema } from 'graphql'
 import { writeOrCheck } from '../../platform/files/printed-file.ts'
 import { schema } from './schema.ts'

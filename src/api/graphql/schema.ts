@@ -1,4 +1,4 @@
-/** The whole schema. Each file below types/ adds a type with its queries, mutations or subscription. */
+/** The whole schema. Each file in types/ registers a type with its queries, mutations or subscription. */
 import { builder } from './builder/builder.ts'
 import './types/error.ts'
 import './types/workspace.ts'

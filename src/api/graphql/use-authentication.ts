@@ -1,6 +1,6 @@
 /**
- * Yoga plugin: who calls is found out once for a request, before its body is read; without a credential nothing else
- * happens. What outlives that moment, a stream, is ended by the watch of credentials.
+ * Yoga plugin: authenticates a request once, before its body is read, and rejects it without a credential.
+ * credential-watch.ts ends streams when the credential ends.
  */
 import { randomUUID } from 'node:crypto'
 import type { Plugin } from 'graphql-yoga'
@@ -14,35 +14,41 @@ import { presentError } from './builder/errors.ts'
 import type { Handover } from './fast-path/fast-path.ts'
 import type { StreamContext } from './subscriptions/use-streams.ts'
 
-/** What the HTTP server knows of a request. */
+/** Data from the HTTP server. */
 export interface ServerContext extends StreamContext, Handover {
   requestId?: string
-  /** called with who calls: a key's id, or the `sub` of a JWT */
+  /** called with the caller's subject: a key's id or the `sub` of a JWT */
   onCaller?: (subject: string) => void
 }
 
-/** The caller, unless it is a listener or a builder: there is nothing here that it may do, so nobody reads what it sends. Throws ForbiddenError. */
+/**
+ * Returns the caller. Throws ForbiddenError for a listener or builder, before the body is read: GraphQL has nothing for
+ * them.
+ */
 export function refuseDataPlane<C extends Pick<RequestContext, 'actor'>>(caller: C): C {
   const { role } = caller.actor
   if (role !== 'listener' && role !== 'builder') return caller
-  throw new ForbiddenError(`The key of a ${role} is for the data plane of the REST API, and nothing here.`)
+  throw new ForbiddenError(`The key of a ${role} only works for the data plane of the REST API.`)
 }
 
 const CONDITIONS = ['If-Match', 'If-None-Match', 'If-Unmodified-Since']
 
-/** Throws ValidationError: who sends one relies on it (docs/api-rules.md#conditional-requests). */
+/**
+ * Throws ValidationError for HTTP conditions: a client that sends one relies on it (docs/api-rules.md#conditional-requests),
+ * and a document can read and write several resources.
+ */
 function rejectConditions(headers: Pick<Headers, 'has'>): void {
   const sent = CONDITIONS.filter((name) => headers.has(name))
   rejectIfAny(
     sent.map((name) => ({
       loc: ['header', name],
-      msg: 'GraphQL takes no conditions as headers: say `ifVersion` in the input of a mutation.',
+      msg: 'GraphQL accepts no condition headers. Use `ifVersion` in the input of a mutation.',
       type: 'extra_forbidden',
     })),
   )
 }
 
-/** Puts the caller's RequestContext and the relay into the GraphQL context. */
+/** Adds the caller's RequestContext and the relay to the GraphQL context. */
 export function useAuthentication(
   authenticate: Authenticate,
   relay: Relay,

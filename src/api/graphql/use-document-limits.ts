@@ -1,6 +1,6 @@
 /**
- * Yoga plugins: what a document may be, and what it may cost the server before anything of it runs. It is measured before it is validated;
- * of heavy ones only some of each key are worked on at once; and the document of an agent's key is a small one.
+ * Yoga plugins: limits on a document's form and cost before it runs. Heavy documents are limited per key, and an agent's
+ * document must be small.
  */
 import { maxAliasesPlugin } from '@escape.tech/graphql-armor-max-aliases'
 import { maxDepthPlugin } from '@escape.tech/graphql-armor-max-depth'
@@ -13,20 +13,20 @@ import { HEAVY_COST, HEAVY_DOCUMENT_LENGTH, type HeavyQuerySemaphore } from './f
 import { type DocumentSize, measureDocument } from './measure-document.ts'
 import type { ServerContext } from './use-authentication.ts'
 
-/** A dashboard's query is some 8 levels deep; Relay's fragments and edges add a few. */
+/** A dashboard's query has about 8 levels; Relay's fragments and edges add a few. */
 const MAX_DEPTH = 15
 const MAX_ALIASES = 30
-/** The introspection query has some 300. */
+/** The introspection query has about 300. */
 const MAX_TOKENS = 2_000
 
-/** Each costs more than a field that is right, for the names that may have been meant. */
+/** An invalid field costs more time than a valid one, for its suggestions of similar names. */
 const MAX_ERRORS = 20
 
-/** Characters and lines of the longest document whose errors tell where they are: each counts lines from the start. */
+/** In a longer document errors have no locations: each location counts lines from the start. */
 const MAX_LOCATED_LENGTH = 32_768
 const MAX_LOCATED_LINES = 1_000
 
-/** Limits of its form. */
+/** Limits on tokens, depth and aliases. */
 export function formLimits(): Plugin[] {
   return [
     maxTokensPlugin({ n: MAX_TOKENS }),
@@ -35,7 +35,7 @@ export function formLimits(): Plugin[] {
   ] as Plugin[]
 }
 
-/** documents as they were measured: a cached one is not measured again */
+/** sizes of measured documents; a cached document is not measured again */
 const measuredDocuments = new WeakMap<DocumentNode, DocumentSize>()
 
 export function useDocumentLimits(heavyQueries: HeavyQuerySemaphore): Plugin<GraphQLContext, ServerContext> {
@@ -60,7 +60,7 @@ export function useDocumentLimits(heavyQueries: HeavyQuerySemaphore): Plugin<Gra
         const { excess, operations } = measuredDocuments.get(document) ?? measureDocument(document)
         measuredDocuments.set(document, { excess, operations })
         if (excess) replaceParseResult(refusal(excess) as never)
-        // not for the cache: the document is one that others may send
+        // thrown, not cached: other callers may send the same document
         else if (operations > 1 && context.actor?.role === 'agent')
           throw refusal("An agent's document has one operation.")
       }

@@ -1,7 +1,4 @@
-/**
- * Yoga plugins: the only exit for errors, and what Yoga alone would answer with a 500, or a 415 without a body: a request
- * that can't be read as one of GraphQL is refused like every other error.
- */
+/** Yoga plugins: present all errors, and reject unreadable requests that Yoga would answer with a 500 or an empty 415. */
 import { GraphQLError } from 'graphql'
 import { isAsyncIterable, mapAsyncIterator, type Plugin } from 'graphql-yoga'
 import type { Log } from '../../platform/log/log.ts'
@@ -12,7 +9,7 @@ interface Result {
   errors?: readonly unknown[]
 }
 
-/** Whatever went wrong, of a result or of a stream, leaves as errors.ts presents it. */
+/** Presents all errors of results and streams by builder/errors.ts. */
 export function usePresentedErrors(log: Log): Plugin<object, ServerContext> {
   return {
     onResultProcess({ result, setResult, serverContext }) {
@@ -33,7 +30,7 @@ export const useReadableRequests: Plugin = {
       try {
         return await requestParser(request)
       } catch (error) {
-        // of an address or a form; Yoga reports that of a JSON body itself
+        // from a URL or a form; Yoga reports errors of a JSON body itself
         if (error instanceof SyntaxError) throw refusal(400, 'variables and extensions must be JSON.')
         throw error
       }

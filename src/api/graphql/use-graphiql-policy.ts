@@ -1,6 +1,6 @@
 /**
- * Yoga plugin: the page of GraphiQL, in which keys are typed, loads and calls nothing but this server, and stands in no frame. It is one page
- * with all its scripts and styles inside, so those are allowed there; the dashboard's policy is another one (server/dashboard.ts).
+ * Yoga plugin: the GraphiQL page, where users type keys, loads and calls nothing but this server and can't be framed. Its
+ * scripts and styles are inline, so its policy differs from the dashboard's (server/dashboard.ts).
  */
 import type { Plugin } from 'graphql-yoga'
 
@@ -10,7 +10,7 @@ const POLICY = [
   "style-src 'unsafe-inline'",
   'font-src data:',
   "img-src 'self' data:",
-  // of its editor
+  // for the editor
   'worker-src blob:',
   "connect-src 'self'",
   "base-uri 'none'",

@@ -1,7 +1,7 @@
 /**
- * Yoga plugin: Idempotency-Key for the mutations of a document (docs/api-rules.md#retries), in the header, or where
- * operations have none (WebSocket) in `extensions.idempotencyKey`. Each mutation is known by its place; stored is what its verb has
- * read of what it wrote, and the fields below are resolved from that again.
+ * Yoga plugin: Idempotency-Key for a document's mutations (docs/api-rules.md#retries), as a header or, without headers
+ * (WebSocket), as `extensions.idempotencyKey`. Mutations are identified by their position; the result of the verb's read is
+ * stored.
  */
 import type { GraphQLSchema } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
@@ -13,7 +13,7 @@ import type { GraphQLContext } from './builder/context.ts'
 import type { ServerContext } from './use-authentication.ts'
 import { isMutation } from './use-no-store.ts'
 
-/** What Yoga knows of a request, or of an operation on a socket. */
+/** The request or WebSocket operation as Yoga parsed it. */
 interface Params {
   query?: string | null
   operationName?: string | null
@@ -21,7 +21,7 @@ interface Params {
   extensions?: { idempotencyKey?: unknown } | null
 }
 
-/** Characters of what is kept of one mutation. */
+/** Of one mutation. */
 const MAX_STORED_LENGTH = 512 * 1024
 
 export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, ServerContext> {
@@ -44,20 +44,20 @@ export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, S
     },
     onResponse({ request, response }) {
       const idempotency = begun.get(request)
-      // also where nothing was executed to its end
+      // also if the execution did not complete
       idempotency?.end()
       if (idempotency?.isRepeat) response.headers.set('idempotency-replayed', 'true')
     },
   }
 }
 
-/** What is kept of a mutation: what its verb has read, and when. */
+/** The stored result of a mutation: what its verb read, and when. */
 interface StoredResult {
   at: Date
   result: unknown
 }
 
-/** The clocks of documents with a key. What is derived from the time below a mutation is of the moment of its answer. */
+/** The original clocks of documents with a key. Time-dependent fields below a mutation use the time of its first answer. */
 const clocks = new WeakMap<GraphQLContext, () => Date>()
 
 function rowStorage(ctx: GraphQLContext): Keeping {
@@ -81,11 +81,11 @@ function rowStorage(ctx: GraphQLContext): Keeping {
 
 const TOO_LARGE = {
   loc: ['header', 'Idempotency-Key'],
-  msg: `What is selected of the mutation is too large to be stored for a repeat: at most ${MAX_STORED_LENGTH / 1024} KiB. Select less.`,
+  msg: `The selection of the mutation is larger than ${MAX_STORED_LENGTH / 1024} KiB, so it can't be stored for a retry. Select less.`,
   type: 'too_long',
 }
 
-/** Mutations are executed one after the other, each with all that is below it: each says when it begins. */
+/** Marks the beginning of each mutation. Mutations of a document run one after the other, each with everything below it. */
 export function numberMutations(schema: GraphQLSchema): GraphQLSchema {
   for (const field of Object.values(schema.getMutationType()!.getFields())) {
     const resolve = field.resolve!

@@ -1,4 +1,7 @@
-/** Yoga plugin: nobody keeps the answer of a mutation. It is of that one call, and may have what is shown once: a key, a secret that is revealed. */
+/**
+ * Yoga plugin: caches must not store the answer of a mutation. It may contain a value that is shown once, such as a key or a
+ * revealed secret.
+ */
 import { type ExecutionArgs, getOperationAST, OperationTypeNode } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { GraphQLContext } from './builder/context.ts'

@@ -1,4 +1,7 @@
-/** The GraphQL server: GraphQL over HTTP, subscriptions over SSE, GraphiQL in a browser (docs/api-rules.md#graphql). */
+/**
+ * Builds the GraphQL server: GraphQL over HTTP, subscriptions over SSE, and GraphiQL in a browser
+ * (docs/api-rules.md#graphql).
+ */
 import { introspectionFromSchema, NoSchemaIntrospectionCustomRule } from 'graphql'
 import { createYoga, type Plugin, type YogaServerInstance } from 'graphql-yoga'
 import { LRUCache } from 'lru-cache'
@@ -27,9 +30,9 @@ export interface GraphQLOptions {
   relay: Relay
   heartbeat: Heartbeat
   responseCache: ResponseCache
-  /** heavy documents, by key; default: as many at once as come */
+  /** limits heavy documents per key; default: no limit */
   heavyQueries?: KeyedSemaphore
-  /** GraphiQL for a browser's GET; it needs no credential, what it sends does */
+  /** serves GraphiQL to browsers; the page needs no credential, its requests do */
   graphiql: boolean
   introspection: boolean
 }
@@ -38,8 +41,8 @@ export type GraphQLServer = YogaServerInstance<ServerContext, object>
 
 export const GRAPHQL_PATH = '/graphql'
 
-/** What GraphiQL begins with. */
-const DEFAULT_QUERY = `# Put your API key into the headers below, then press the button: nothing is sent before.
+/** The first query in GraphiQL. */
+const DEFAULT_QUERY = `# Put your API key into the headers below, then press the button. Nothing is sent before.
 {
   viewer { role workspace { id name } }
   deployments(first: 10) {
@@ -52,17 +55,16 @@ const withoutIntrospection: Plugin = {
   onValidate: ({ addValidationRule }) => addValidationRule(NoSchemaIntrospectionCustomRule),
 }
 
-/** Bytes of a request's body, as in REST (docs/api-rules.md#errors). */
+/** The same limit as in REST (docs/api-rules.md#errors). */
 export const MAX_BODY_BYTES = 1024 * 1024
 
-/** Characters of all texts together. */
 const MAX_TOTAL_LENGTH = 512 * 1024
-/** A longer one is read anew each time: it has large values in it, which are no two times the same. */
+/** A longer document is not cached: it contains large values that differ each time. */
 const MAX_DOCUMENT_LENGTH = 32 * 1024
 
 /**
- * What was parsed (and with it, what was validated) is kept for the next who sends the same text: bounded by the text,
- * since the tree of a document takes some hundred times as much as its text does.
+ * Caches parsed and validated documents by text. It is bounded by text length, because a parsed document needs about a
+ * hundred times the memory of its text.
  */
 function createDocumentCache<T extends object>(): LRUCache<string, T> {
   return new LRUCache({
@@ -72,7 +74,7 @@ function createDocumentCache<T extends object>(): LRUCache<string, T> {
   })
 }
 
-/** Yoga, and the way past it for what it has answered before. */
+/** Creates Yoga, and the fast path for documents that it executed before. */
 export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; fastPath: FastPath } {
   const { core, authenticate, relay, heartbeat, responseCache, graphiql, introspection } = options
   const heavyQueries = new HeavyQuerySemaphore(options.heavyQueries)
@@ -86,9 +88,9 @@ export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; f
       defaultQuery: DEFAULT_QUERY,
       subscriptionsProtocol: 'SSE',
     },
-    // GraphiQL out of a package: the page in which keys are typed loads nothing from elsewhere. Nine megabytes, so
-    // only when somebody opens it. It is handed the schema, or else it would ask for it before there is a key, and
-    // greet newcomers with a 401.
+    // GraphiQL comes from a package, because the page where users type keys must load nothing from elsewhere. It has nine
+    // megabytes, so it is loaded on first use. It gets the schema; otherwise it would query it without a key and greet new
+    // users with a 401.
     renderGraphiQL: async (options) => {
       const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
       return renderGraphiQL({ ...options, schema: introspection ? introspectionFromSchema(schema) : null } as object)
@@ -99,7 +101,7 @@ export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; f
     cors: false,
     maxRequestBodySize: MAX_BODY_BYTES,
     parserAndValidationCache: { documentCache: createDocumentCache(), errorCache: createDocumentCache() },
-    // presented, masked and logged by the last plugin, which knows the request
+    // the last plugin presents, masks and logs errors, because it knows the request
     maskedErrors: false,
     logging: false,
     plugins: [

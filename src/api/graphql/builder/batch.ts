@@ -1,4 +1,4 @@
-/** Batches look-ups that have no relation in Prisma's schema, so that a list of 50 asks once, not 50 times. */
+/** Batches look-ups that Prisma's schema has no relation for, so that a list of 50 rows needs one statement. */
 import { createContextCache } from '@pothos/core'
 import DataLoader from 'dataloader'
 import type { GraphQLContext } from './context.ts'
@@ -6,8 +6,8 @@ import type { GraphQLContext } from './context.ts'
 const loadersOf = createContextCache(() => new Map<string, DataLoader<string, unknown>>())
 
 /**
- * Loads one value for `id`; all ids of one tick with the same `key` are loaded together. The key must name the
- * look-up and everything it depends on beside the id. Nothing is cached: a subscription lives long.
+ * Loads one value for `id`. All ids of one tick with the same `key` are loaded together. The key must name the look-up and
+ * all its parameters except the id. Nothing is cached, because a subscription lives long.
  */
 export function loadBatched<T>(
   ctx: GraphQLContext,

@@ -1,7 +1,6 @@
 /**
- * The Pothos builder that every type of the schema is made with. Plugins: errors (before prisma, so that a result's
- * selection is seen through the union), prisma (a page and its nested parts in one SQL statement), relay
- * (connections), complexity (what a query may cost).
+ * The Pothos builder of the schema. Plugin order matters: errors comes before prisma, so that prisma finds the selection
+ * inside the result union.
  */
 import SchemaBuilder from '@pothos/core'
 import ComplexityPlugin from '@pothos/plugin-complexity'
@@ -34,7 +33,7 @@ export const builder = new SchemaBuilder<Types>({
   plugins: [ErrorsPlugin, PrismaPlugin, RelayPlugin, ComplexityPlugin],
   defaultFieldNullability: false,
   errors: {
-    // every write checks its role and parses its input
+    // every mutation checks the role and parses its input
     defaultTypes: [ValidationError, ForbiddenError],
     directResult: true,
     defaultUnionOptions: { name: ({ fieldName }) => `${fieldName[0]!.toUpperCase()}${fieldName.slice(1)}Result` },
@@ -42,33 +41,34 @@ export const builder = new SchemaBuilder<Types>({
   prisma: {
     client: (ctx) => ctx.db,
     dmmf: getDatamodel(),
-    // a resolver that forgets the selection it was given would bring the N+1 back
+    // a resolver that ignores its selection would cause N+1 queries
     onUnusedQuery: 'error',
   },
   relay: {
-    // ids are the same UUIDs as in REST: `node` finds out the type by a look-up (types/node.ts)
+    // ids are the same UUIDs as in REST; `node` looks the type up (types/node.ts)
     nodeQueryOptions: false,
     nodesQueryOptions: false,
-    nodeTypeOptions: { description: 'Anything that has an id. Ids are UUIDs, unique across all types.' },
-    pageInfoTypeOptions: { description: 'Where a page of a connection ends, and whether there is more.' },
+    nodeTypeOptions: { description: 'A resource with an id. Ids are UUIDs, unique across all types.' },
+    pageInfoTypeOptions: { description: 'The first and last cursor of a page, and whether there are more pages.' },
     nodesOnConnection: true,
     edgesFieldOptions: { nullable: { list: false, items: false } },
     nodeFieldOptions: { nullable: false },
   },
   complexity: {
-    // what was computed before the operation began is not computed once more
+    // the cost is usually known before the execution begins
     limit: ({ cost }) => (cost !== undefined && cost <= COST_LIMIT ? {} : { complexity: COST_LIMIT }),
-    // a connection multiplies by the size that was asked for; its `edges` and `nodes` must not multiply again
+    // a connection already multiplies by its page size; `edges` and `nodes` must not multiply again
     defaultListMultiplier: 1,
     complexityError: (_kind, { complexity }) => tooExpensive(complexity),
   },
 })
 
-builder.queryType({ description: 'Reads. Everything is within the caller’s workspace.' })
+builder.queryType({ description: 'All queries. They read only the caller’s workspace.' })
 builder.mutationType({
-  description: 'Writes, one for each write of the REST API. Each result is a union of the success and the errors.',
+  description:
+    'All mutations, one for each write of the REST API. Each result is a union of the success type and the errors.',
 })
-builder.subscriptionType({ description: 'Live streams, over SSE.' })
+builder.subscriptionType({ description: 'Live streams over SSE or WebSocket.' })
 
 builder.addScalarType('DateTime', DateTimeResolver)
 builder.addScalarType('JSONObject', JSONObjectResolver)
@@ -76,13 +76,13 @@ builder.addScalarType('JSONObject', JSONObjectResolver)
 builder.globalConnectionField('totalCount', (t) =>
   t.int({
     description:
-      'How many there are in all, whatever the page: counted up to 10,000, reckoned beyond. Only when it is asked for.',
+      'The number of items on all pages: exact up to 10,000, estimated above. It is only counted if selected.',
     resolve: async (connection) => (await connection.total()).count,
   }),
 )
 builder.globalConnectionField('totalCountIsEstimate', (t) =>
   t.boolean({
-    description: 'true: there are more than 10,000, and `totalCount` says about how many.',
+    description: 'Whether `totalCount` is an estimate, because there are more than 10,000 items.',
     resolve: async (connection) => (await connection.total()).isEstimate,
   }),
 )

@@ -1,13 +1,13 @@
-/** Cursor connections from the slices that the domain reads: edges, page info, and a total that is counted on demand. */
+/** Cursor connections from the domain's slices: edges, page info, and a total that is counted on demand. */
 import type { Slice, Window } from '../../../domain/paging/paging.ts'
 import { exactly, type Total } from '../../../domain/paging/total.ts'
 
-/** Where a connection's nodes are selected: what is asked of them has to be planned from both. */
+/** The two places where a query can select a connection's nodes. */
 export const NODE_PATHS = [[{ name: 'nodes' }], [{ name: 'edges' }, { name: 'node' }]]
 
 /**
- * The second argument of a prisma field's `nestedSelection` for a connection of `typeName`. Pothos' own
- * relatedConnection passes the same thing; its public type knows only one path.
+ * The second argument of a prisma field's `nestedSelection` for a connection of `typeName`. Pothos' own relatedConnection
+ * passes the same value, but its public type allows only one path.
  */
 export function nodesOf(typeName: string): never {
   return { getType: () => typeName, paths: NODE_PATHS } as never
@@ -26,7 +26,7 @@ export function connectionOf<T>(
   }
 }
 
-/** Where a page ends, and whether there is more. */
+/** The page info of a slice. */
 export function pageInfoOf<T>({ rows, hasMore, backward }: Slice<T>, window: Window, cursorOf: (row: T) => string) {
   return {
     startCursor: rows.length > 0 ? cursorOf(rows[0]!) : null,
@@ -36,15 +36,15 @@ export function pageInfoOf<T>({ rows, hasMore, backward }: Slice<T>, window: Win
   }
 }
 
-/** Counted once, however many fields ask. A number alone is no estimate. */
+/** Counts once, even if several fields need it. A plain number is exact. */
 function counted(count: () => number | Total | Promise<number | Total>): () => Promise<Total> {
-  const of = async () => {
+  const read = async () => {
     const total = await count()
     return typeof total === 'number' ? exactly(total) : total
   }
   let total: Promise<Total> | undefined
   return () => {
-    total ??= of()
+    total ??= read()
     return total
   }
 }

@@ -1,14 +1,14 @@
-/** What every resolver is given: the caller's RequestContext, as in REST, and what only GraphQL needs. */
+/** The context of every resolver: REST's RequestContext plus what only GraphQL needs. */
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import type { Relay } from '../../realtime/relay.ts'
 
 export interface GraphQLContext extends RequestContext {
   /** carries the event log to subscriptions */
   relay: Relay
-  /** of a client that comes back to a stream by itself, its arguments as they were: it wins over `after` */
+  /** `Last-Event-ID` of a client that reconnects with unchanged arguments; it overrides `after` */
   lastEventId: string | null
-  /** the HTTP request; its signal aborts when the client is gone */
+  /** the HTTP request; its signal aborts when the client disconnects */
   request: Pick<Request, 'signal'>
-  /** what the operation costs (cost.ts), where that is known */
+  /** cost of the operation (cost.ts), if known */
   cost?: number
 }

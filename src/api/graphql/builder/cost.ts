@@ -1,4 +1,4 @@
-/** What a query may cost: each field costs 1, and what is below a connection costs that times the page's size. */
+/** Query cost: each field costs 1, and a connection multiplies the cost below it by its page size. */
 import { complexityFromQuery } from '@pothos/plugin-complexity'
 import {
   type DocumentNode,
@@ -11,7 +11,7 @@ import {
   visit,
 } from 'graphql'
 
-/** Lets 100 deployments with 5 revisions each and all their fields through, not 100 × 100 × 100 of anything. */
+/** Allows 100 deployments with 5 revisions each and all their fields, but not 100 × 100 × 100 of anything. */
 export const COST_LIMIT = 20_000
 
 export function tooExpensive(cost: number): GraphQLError {
@@ -21,12 +21,12 @@ export function tooExpensive(cost: number): GraphQLError {
   )
 }
 
-/** The cost of a connection: its page size multiplies what is selected below it. */
+/** The cost of a connection: the page size multiplies the selection below it. */
 export function pageCost(args: { first?: number | null; last?: number | null }): { field: number; multiplier: number } {
   return { field: 1, multiplier: Math.min(Math.max(args.first ?? args.last ?? 20, 1), 100) }
 }
 
-/** Refuses a subscription that is too expensive when it begins: the builder's own check comes with each event. */
+/** Rejects an expensive subscription at its start. The builder's own check would only run with each event. */
 export function rejectExpensive(
   ctx: object,
   { schema, operation, fragments, variableValues: variables }: GraphQLResolveInfo,
@@ -40,28 +40,28 @@ export interface CostQuery {
   schema: GraphQLSchema
   document: DocumentNode
   operationName?: string | null
-  /** as they were sent */
+  /** as sent by the client */
   variables: Record<string, unknown>
   ctx: object
 }
 
-/** The arguments that the cost of a field depends on, whichever field it is; a test looks that it reads no others. */
+/** All arguments that a field's cost may depend on. A test checks that cost functions read no others. */
 export const SIZE_ARGUMENTS: readonly string[] = ['first', 'last', 'ids']
 
-/** What is known of a document: costs of its operations, by the values that sizes have. */
+/** Costs of a document's operations by the values of their size variables. */
 interface Costs {
-  /** of the variables that say how large something is */
+  /** names of the variables that set a size */
   sizes: readonly string[]
   costs: Map<string, number>
 }
 
 const documentCosts = new WeakMap<DocumentNode, Costs>()
-/** Of one document: who asks for other sizes each time is computed each time. */
+/** Per document. A client that sends different sizes each time is computed each time. */
 const MAX_CACHED_COSTS = 200
-/** Characters of the values of sizes, beyond which they are not remembered. */
+/** Costs for longer size values are not cached. */
 const MAX_SIZES_LENGTH = 500
 
-/** What the operation that is to run costs; 0 where that can't be computed: then the execution reports what is wrong. */
+/** The operation's cost. 0: it can't be computed, and the execution reports why. */
 export function costOf(query: CostQuery): number {
   const { document, operationName, variables } = query
   const { sizes, costs } = documentCosts.get(document) ?? analyseSizes(document)
@@ -70,7 +70,7 @@ export function costOf(query: CostQuery): number {
   const before = costs.get(key)
   if (before !== undefined) return before
   const cost = compute(query)
-  // what could not be computed may be for the sake of other variables
+  // other variables may succeed, so a failure is not cached
   if (cost === 0) return 0
   if (costs.size >= MAX_CACHED_COSTS) costs.clear()
   costs.set(key, cost)
@@ -90,7 +90,7 @@ function analyseSizes(document: DocumentNode): Costs {
   return analysed
 }
 
-/** Null: they are not worth remembering. That a variable is absent is another thing than null, where it has a default. */
+/** The cache key. Null: not cached. An absent variable and null differ if the variable has a default. */
 function sizesText(
   operationName: string | null | undefined,
   sizes: readonly string[],
@@ -111,10 +111,10 @@ const MAX_LIST_LENGTH = 10
 function compute({ schema, document, operationName, variables, ctx }: CostQuery): number {
   const operation = getOperationAST(document, operationName)
   if (!operation) return 0
-  // first with a bound: the plugin makes an error of each value that is wrong, and a request has room for 500,000
+  // check with a bound first: the plugin creates an error per invalid value, and a request can contain 500,000
   const { errors } = getVariableValues(schema, operation.variableDefinitions ?? [], variables, { maxErrors: 1 })
   if (errors) return 0
-  // of several operations the plugin reads the first
+  // the plugin reads only the first operation
   const definitions = [operation, ...document.definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION)]
   try {
     return complexityFromQuery({ kind: Kind.DOCUMENT, definitions }, { schema, ctx, variables }).complexity

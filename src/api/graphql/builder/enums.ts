@@ -1,4 +1,4 @@
-/** The schema's enums, with their values as they are spelled in REST. */
+/** The schema's enums. Values are spelled as in REST. */
 
 import { CATALOGUE, type ErrorCode } from '../../../domain/errors/errors.ts'
 import { COMPUTE_TYPES } from '../../../domain/listeners/schemas.ts'
@@ -29,48 +29,48 @@ function enumOf<V extends string>(name: string, own: Record<string, V> | readonl
   return type
 }
 
-export const DeploymentSource = enumOf('DeploymentSource', prisma.Source, 'What a deployment is made from.')
-export const DeploymentType = enumOf('DeploymentType', prisma.DeploymentType, 'Size class of a git deployment.')
-enumOf('Autoscaler', AUTOSCALERS, 'Who decides the replicas between minimum and maximum.')
+export const DeploymentSource = enumOf('DeploymentSource', prisma.Source, 'The source of a deployment.')
+export const DeploymentType = enumOf('DeploymentType', prisma.DeploymentType, 'The size class of a git deployment.')
+enumOf('Autoscaler', AUTOSCALERS, 'What decides the number of replicas between minimum and maximum.')
 export const DeploymentStatus = enumOf(
   'DeploymentStatus',
   DEPLOYMENT_STATUSES,
-  'Derived from what is known of the deployment at the moment of the answer.',
+  'The deployment’s status, derived at the time of the answer.',
 )
 export const RevisionStatus = enumOf(
   'RevisionStatus',
   prisma.RevisionStatus,
-  'Terminal are DEPLOYED, the FAILED ones, SKIPPED and INTERRUPTED; only a redeploy leads on from them.',
+  'DEPLOYED, the FAILED statuses, SKIPPED and INTERRUPTED are terminal. Only a redeploy leaves them.',
 )
 export const Reason = builder.enumType('Reason', {
   description:
-    'Why something waits, failed or ended, for machines. The same reason can be of something that may still mend itself and of something that has failed: the status tells which.',
+    'The machine-readable reason why something waits, failed or ended. One reason can describe a temporary problem or a failure. The status tells which.',
   values: Object.fromEntries(Object.entries(REASONS).map(([word, description]) => [word, { description }])) as Record<
     ReasonWord,
     { description: string }
   >,
 })
 export const ActorKindEnum = builder.enumType('ActorKind', {
-  description: 'What did something.',
+  description: 'The kind of an actor.',
   values: Object.fromEntries(
     Object.entries(ACTOR_KINDS).map(([kind, description]) => [kind, { description }]),
   ) as Record<ActorKind, { description: string }>,
 })
 export const DeploymentChangeKind = builder.enumType('DeploymentChangeKind', {
-  description: 'What somebody did to a deployment; there may be new ones.',
+  description: 'The kind of a change to a deployment. New values may be added.',
   values: Object.fromEntries(
     Object.entries(DEPLOYMENT_CHANGES).map(([word, description]) => [word, { description }]),
   ) as Record<ChangeWord, { description: string }>,
 })
 export const RevisionTrigger = builder.enumType('RevisionTrigger', {
-  description: 'What made a revision. A redeploy makes none.',
+  description: 'What created a revision. A redeploy creates none.',
   values: Object.fromEntries(Object.entries(TRIGGERS).map(([word, description]) => [word, { description }])) as Record<
     Trigger,
     { description: string }
   >,
 })
 export const OverloadCause = builder.enumType('OverloadCause', {
-  description: 'Why a server is overloaded; there may be new ones.',
+  description: 'Why a server is overloaded. New values may be added.',
   values: Object.fromEntries(
     Object.entries(OVERLOAD_CAUSES).map(([word, description]) => [word, { description }]),
   ) as Record<OverloadWord, { description: string }>,
@@ -78,61 +78,65 @@ export const OverloadCause = builder.enumType('OverloadCause', {
 export const ComputeType = enumOf(
   'ComputeType',
   COMPUTE_TYPES,
-  'Kinds of compute infrastructure. k8s: a Kubernetes cluster.',
+  'Kinds of compute infrastructure. k8s is a Kubernetes cluster.',
 )
 export const ListenerStatus = enumOf(
   'ListenerStatus',
   LISTENER_STATUSES,
-  'OFFLINE: it has never called, or was not heard from for 90 seconds.',
+  'OFFLINE: the listener never called, or its last call is more than 90 seconds ago.',
 )
-export const Plan = enumOf('Plan', prisma.Plan, 'What an organization has subscribed to.')
+export const Plan = enumOf('Plan', prisma.Plan, 'The plan of an organization.')
 export const Role = enumOf(
   'Role',
   prisma.Role,
-  'viewer reads, deployer writes deployments, admin everything; listener and agent are for machines.',
+  'A viewer reads, a deployer writes deployments, an admin does everything. The other roles are for machines.',
 )
-export const StepOutcome = enumOf('StepOutcome', prisma.StepOutcome, 'How a piece of work ended.')
+export const StepOutcome = enumOf('StepOutcome', prisma.StepOutcome, 'How a step ended.')
 export const RevisionStepKind = builder.enumType('RevisionStepKind', {
-  description: 'The kinds of work on a revision.',
+  description: 'The kinds of steps of a revision.',
   values: ['PROVISION', 'BUILD', 'DEPLOY'] as const,
 })
 export const RevisionPart = builder.enumType('RevisionPart', {
-  description: 'A part of a revision, or of how it runs.',
+  description: 'A part of a revision or of its runtime settings.',
   values: COMPARED_PARTS,
 })
-export const LogType = enumOf('LogType', prisma.LogType, 'Which of a revision’s two logs.')
-export const LogLevel = enumOf('LogLevel', prisma.LogLevel, 'Severity of a log line, least first.')
-export const IntegrationKind = enumOf('GitIntegrationKind', prisma.IntegrationKind, 'Where repositories come from.')
-export const OAuthProviderType = enumOf('OAuthProviderType', PROVIDER_TYPES, 'Providers that depart from the standard.')
+export const LogType = enumOf('LogType', prisma.LogType, 'The two logs of a revision.')
+export const LogLevel = enumOf('LogLevel', prisma.LogLevel, 'The severity of a log line, lowest first.')
+export const IntegrationKind = enumOf('GitIntegrationKind', prisma.IntegrationKind, 'The kind of a git integration.')
+export const OAuthProviderType = enumOf(
+  'OAuthProviderType',
+  PROVIDER_TYPES,
+  'Providers that deviate from the standard.',
+)
 export const TokenEndpointAuthMethod = enumOf(
   'TokenEndpointAuthMethod',
   AUTH_METHODS,
-  'How the client proves itself at the token endpoint.',
+  'How the client authenticates at the token endpoint.',
 )
 export const CodeChallengeMethod = enumOf(
   'CodeChallengeMethod',
   CODE_CHALLENGE_METHODS,
-  'How PKCE’s code challenge is made from the verifier.',
+  'How PKCE derives the code challenge from the verifier.',
 )
 export const OAuthTokenStatus = enumOf(
   'OAuthTokenStatus',
   TOKEN_STATUSES,
-  'EXPIRED: its owner has to authenticate again. One that is refreshed by itself is ACTIVE.',
+  'EXPIRED: the owner must authenticate again. A token that is refreshed automatically stays ACTIVE.',
 )
 export const AuthorizationStatus = enumOf(
   'AuthorizationStatus',
   AUTHORIZATION_STATUSES,
-  'completed: the token is there, and the agent, if one was named, may use it. pending: the person has to open the URL. connection_required: the agent is not connected to the token that is there. token_expired: the token has ended for good.',
+  'completed: the token exists, and the named agent may use it. pending: the person must open the URL. connection_required: the token exists, but the agent is not connected to it. token_expired: the token has ended.',
 )
 export const ErrorCodeEnum = builder.enumType('ErrorCode', {
-  description: 'One catalogue of codes serves GraphQL and REST.',
+  description: 'Error codes, the same as in REST.',
   values: Object.keys(CATALOGUE) as [ErrorCode, ...ErrorCode[]],
 })
 
-/** Whether it is spelled like this in the schema, too. */
+/** Whether the word is an enum value and must keep its spelling. */
 export const isEnumValue = (word: string): boolean => values.has(word)
 
-/** `typeName` of the zod enum that a verb parses with. */
+/** `typeName`: from the metadata of the verb's zod enum. */
 export function enumNamed(typeName: string | undefined): EnumType {
   const found = byName.get(typeName ?? '')
   if (!found) throw new Error(`no enum of the schema is called ${typeName}`)

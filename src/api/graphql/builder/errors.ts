@@ -1,6 +1,6 @@
 /**
- * The one place where errors become GraphQL (docs/architecture.md#rules): a DomainError is presented with its code, an error of
- * the caller's document or variables counts as shape, and anything else is INTERNAL: masked, and logged with its cause.
+ * Turns errors into GraphQL errors (docs/architecture.md#rules). A DomainError keeps its code; an error of the document or
+ * its variables is VALIDATION_FAILED; any other error is logged and masked as INTERNAL.
  */
 import { type FieldNode, GraphQLError } from 'graphql'
 import { asUnavailable } from '../../../domain/errors/database-error.ts'
@@ -15,17 +15,17 @@ import type { Log } from '../../../platform/log/log.ts'
 import { StreamInterruptedError } from '../../realtime/interrupted.ts'
 import { toCamelPath } from './naming.ts'
 
-/** One thing that the caller has to mend, as GraphQL presents it. */
+/** One problem in the input. */
 export interface Issue {
   /** begins with the argument's name: `['input', 'sourceConfig', 'resourceSpec', 'cpu']` */
   path: (string | number)[]
-  /** says what is allowed */
+  /** what is allowed */
   message: string
-  /** a stable machine word */
+  /** a stable machine-readable code */
   code: string
 }
 
-/** A mutation has one argument, `input`; a query's field has what its node in the document names. */
+/** A mutation has one argument, `input`. A query's field has the arguments in its document node. */
 const MUTATION_ARGUMENTS = ['input']
 
 /** `argumentNames`: the arguments of the field that failed. */
@@ -43,37 +43,37 @@ function argumentPath(loc: Violation['loc'], argumentNames: readonly string[]): 
   const path = toCamelPath(rest)
   if (argumentNames.includes('input')) return ['input', ...path]
   if (argumentNames.includes(String(path[0]))) return path
-  // a single resource is looked up by `id`; what is left of a list's query is its filter
+  // single resources are looked up by `id`; other query parameters belong to a list's filter
   return part === 'path' ? ['id'] : ['filter', ...path]
 }
 
-/** For people. Of a ValidationError: its issues in GraphQL's names. */
+/** The message for people. A ValidationError lists its issues with GraphQL's names. */
 export function messageOf(error: DomainError, argumentNames?: readonly string[]): string {
-  // not by its class: as a member of a result the error comes in a proxy that hides it
+  // no instanceof: as a member of a result the error is wrapped in a proxy that hides its class
   if (!('violations' in error)) return error.message
   return issuesOf(error as ValidationError, argumentNames)
     .map(({ path, message }) => `${path.join('.')}: ${message}`)
     .join('; ')
 }
 
-/** What an error is presented with beside its message. */
+/** Extensions of a presented error. */
 interface Extensions {
   code: ErrorCode
   /** HTTP status of the same error in REST */
   status: number
   retryable: boolean
-  /** seconds after which the same operation is worth another try: what `Retry-After` is in REST */
+  /** seconds until a retry makes sense; REST's `Retry-After` */
   retryAfter?: number
   issues?: Issue[]
-  /** of a stream that is not over: the `after` to go on with */
+  /** for an interrupted stream: the `after` to continue with */
   cursor?: string
-  /** under which the log has the cause */
+  /** request id of the log line with the cause */
   requestId?: string
   /** read and removed by Yoga */
   http?: { status: number; spec?: boolean; headers?: Record<string, string> }
 }
 
-/** Presents whatever went wrong in one operation. Errors that are not the caller's are logged. */
+/** Presents any error of an operation. Errors that are not the caller's are logged. */
 export function presentError(error: unknown, log: Log, requestId: string): GraphQLError {
   const outer = error instanceof GraphQLError ? error : null
   const origin = originOf(error)
@@ -94,9 +94,9 @@ export function presentError(error: unknown, log: Log, requestId: string): Graph
     })
   }
   if (cause instanceof GraphQLError) {
-    // of the parser, the validation, the coercion, a limit, or HTTP itself: all the caller's to mend
+    // from the parser, validation, coercion, a limit or HTTP: the caller can fix all of these
     const { http: said, code: kind } = cause.extensions as { http?: Extensions['http']; code?: string }
-    // what is no GraphQL request at all is a 400 for every kind of client (`spec` would make it 200 for older ones)
+    // a request that is not GraphQL gets a 400 from every client (`spec` would make it 200 for older ones)
     const http = said && { ...said, spec: said.spec && kind !== 'BAD_REQUEST' }
     const code = CODE_OF_HTTP[http?.status ?? 0] ?? 'VALIDATION_FAILED'
     return wrap(outer ?? cause, shapeMessage(outer, cause), { ...codeAndStatus(code), ...(http && { http }) })
@@ -105,14 +105,13 @@ export function presentError(error: unknown, log: Log, requestId: string): Graph
   return wrap(outer, 'Internal error', {
     ...codeAndStatus('INTERNAL'),
     requestId,
-    // without a path it is not a field that failed but the whole request
+    // without a path the whole request failed
     ...(outer?.path ? {} : { http: { status: 500 } }),
   })
 }
 
 /**
- * What graphql-js says of a document or a variable: where in the variables, but not the value, which may well be a
- * secret that was put in a wrong place.
+ * graphql-js' message with the place in the variables, but without the value. The value may be a secret in a wrong place.
  */
 function shapeMessage(outer: GraphQLError | null, cause: GraphQLError): string {
   const said = cause.message
@@ -123,14 +122,14 @@ function shapeMessage(outer: GraphQLError | null, cause: GraphQLError): string {
   return place === undefined ? said : `${place}: ${said}`
 }
 
-/** What is reported by the HTTP status, too: clients that know nothing of GraphQL come back later by it. */
+/** Codes that also set the HTTP status, so that clients without GraphQL knowledge retry later. */
 const RETRYABLE_BY_STATUS: ReadonlySet<ErrorCode> = new Set(['RATE_LIMITED', 'IDEMPOTENCY_IN_FLIGHT'])
 
 function retryResponse({ status, retryAfterSeconds }: DomainError): Extensions['http'] {
   return { status, headers: { 'retry-after': String(retryAfterSeconds ?? 1) } }
 }
 
-/** What HTTP itself refuses before there is a document. */
+/** Codes of HTTP errors that occur before there is a document. */
 const CODE_OF_HTTP: Record<number, ErrorCode> = {
   405: 'METHOD_NOT_ALLOWED',
   413: 'PAYLOAD_TOO_LARGE',
@@ -162,7 +161,7 @@ function wrap(outer: GraphQLError | null, message: string, extensions: Extension
   })
 }
 
-/** Runs `work`, whose violations of the query part name other members than the field's arguments do. */
+/** Runs `work` and renames the members in its violations to the field's arguments. */
 export async function withArgumentNames<T>(names: Record<string, string>, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,7 +1,6 @@
 /**
- * What a mutation selects of what it has written, read in the transaction of the write (docs/api-rules.md#errors). Fields below are
- * resolved from that row; what it can't have (the log of events, a relation that is selected twice with other
- * arguments) is read when it is resolved.
+ * Reads what a mutation selects of its written row in the transaction of the write (docs/api-rules.md#errors). Fields that
+ * this row can't contain (events, a relation selected twice with different arguments) are read when they are resolved.
  */
 import type { ObjectRef } from '@pothos/core'
 import { queryFromInfo } from '@pothos/plugin-prisma'
@@ -11,13 +10,12 @@ import type { ReadBack } from '../../../domain/transaction/read-back.ts'
 import { builder, type Types } from './builder.ts'
 import type { GraphQLContext } from './context.ts'
 
-/** Stands for a selection of nothing. */
+/** Stands for an empty selection. */
 const NOTHING = { id: true } as const
 
 /**
- * Prisma's part of what is selected under `field` of the mutation's success; null: it is not selected at all. To be
- * called before the verb, since it also prepares the resolvers of the fields below. What is read with it has at least
- * what they need, whatever its type says.
+ * Prisma's selection of `field` in the mutation's success type. Null: the field is not selected. Call it before the verb,
+ * because it also prepares the resolvers below. The row has at least what they need, even if its type says less.
  */
 export function selectionOf(
   ctx: GraphQLContext,
@@ -29,14 +27,14 @@ export function selectionOf(
   return query.select === NOTHING ? null : query
 }
 
-/** The one row that a mutation has written; null: nothing of it is selected. */
+/** The row that a mutation wrote. Null: it is not selected. */
 interface WrittenRow<Row> {
   row: Row | null
 }
 
 /**
- * For mutations that answer the row they have written, under `field`: their success types, and what each reads for its
- * own. `select`: the domain's, of the resource.
+ * For mutations that return their written row as `field`: the success type, and the function that reads the row. `select`:
+ * the domain's reader of the resource.
  */
 export function rowMutation<Row>(
   field: string,
@@ -47,7 +45,7 @@ export function rowMutation<Row>(
     success: (name: string) =>
       builder.objectRef<WrittenRow<Row>>(name).implement({
         fields: (t) => ({
-          [field]: t.field({ type, description: 'As this call left it.', resolve: ({ row }) => row as never }),
+          [field]: t.field({ type, description: 'The resource after this call.', resolve: ({ row }) => row as never }),
         }),
       }),
     readBack(ctx: GraphQLContext, info: GraphQLResolveInfo): ReadBack<{ id: string }, WrittenRow<Row>> {

@@ -1,6 +1,6 @@
 /**
- * GraphQL types from the zod schemas that the verbs parse with, so that both transports say the same (docs/architecture.md#rules).
- * The way leads over JSON Schema, zod's public description of itself. What is an open map there is a JSONObject here.
+ * Generates GraphQL types from the verbs' zod schemas, so that both transports accept the same (docs/architecture.md#rules).
+ * It reads zod's JSON Schema; an open map becomes a JSONObject.
  */
 import { z } from 'zod'
 import { camel } from '../../../domain/parsing/naming.ts'
@@ -8,11 +8,11 @@ import { builder } from './builder.ts'
 import { type EnumType, enumNamed, isEnumValue } from './enums.ts'
 import { openMaps } from './naming.ts'
 
-/** The part of JSON Schema that our zod schemas use. */
+/** The part of JSON Schema that the zod schemas use. */
 interface JsonSchema {
   $ref?: string
   id?: string
-  /** of `.meta()`: what GraphQL calls it where it has no id */
+  /** from `.meta()`: the GraphQL name of a schema without an id */
   typeName?: string
   type?: string | string[]
   format?: string
@@ -30,7 +30,7 @@ interface JsonSchema {
   readOnly?: boolean
 }
 
-/** One member of an object: its type, whether it is a list, and what is said about it. */
+/** One member of an object type. */
 interface Member {
   key: string
   kind: Kind
@@ -48,7 +48,7 @@ interface Shape {
   members: Member[]
 }
 
-/** Reads an object schema. `name` is the name of its type. */
+/** Reads an object schema. `name`: the name of its type. */
 export function shapeOf(name: string, schema: z.ZodType): Shape {
   const root = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as JsonSchema
   return objectShape(name, resolved(root, root), root)
@@ -85,7 +85,7 @@ function memberOf(key: string, schema: JsonSchema, required: boolean, root: Json
   }
 }
 
-/** The verbs' texts name members as REST does. */
+/** Descriptions of the verbs use REST's member names. */
 function toGraphqlNames(text: string): string {
   return text.replace(/\b[a-z]+(?:_[a-z0-9]+)+\b/g, (word) => (isEnumValue(word) ? word : camel(word)))
 }
@@ -119,7 +119,7 @@ function kindOf(key: string, schema: JsonSchema, root: JsonSchema): Kind {
   }
 }
 
-/** Bounds worth telling: not those that only say "fits into an Int". */
+/** A sentence about bounds that are more than the range of Int. */
 function bounds({ minimum, maximum }: JsonSchema): string | null {
   const top = maximum === undefined || maximum >= 2_147_483_647 ? null : maximum
   if (minimum === undefined) return null
@@ -133,7 +133,7 @@ type OutputRef = ReturnType<typeof builder.objectRef<Values>>
 const inputs = new Map<string, InputRef>()
 const outputs = new Map<string, OutputRef>()
 
-/** An input type of the shape, named `<name>` for the root and `<name>Input` below it. */
+/** An input type of the shape: `<name>` for the root, `<name>Input` below it. */
 export function inputType(shape: Shape, description?: string, root = true): InputRef {
   const name = root ? shape.name : `${shape.name}Input`
   const known = inputs.get(name)
@@ -153,12 +153,12 @@ export function inputType(shape: Shape, description?: string, root = true): Inpu
   return ref
 }
 
-/** What the members of an output type are read from: by its own keys, or by those of the columns of a row. */
+/** Reads a member of an output type, from an object's key or a row's column. */
 type Read = (parent: never, key: string) => unknown
 const readMember: Read = (parent: Values, key) => parent[key]
 export const readColumn: Read = (row: Values, key) => row[camel(key)]
 
-/** An output type of the shape; its values are objects that `read` finds the members in. */
+/** An output type of the shape. `read` gets its members from a value. */
 export function outputType(shape: Shape, description?: string, read = readMember): OutputRef {
   const known = outputs.get(shape.name)
   if (known) return known
@@ -186,7 +186,7 @@ function leaf(kind: Exclude<Kind, Shape>) {
   return 'scalar' in kind ? kind.scalar : kind.enum
 }
 
-/** A value of the input type as a verb takes it: with the shape's own keys, times as text. */
+/** Converts an input value to the verb's form: the shape's own keys, and times as text. */
 export function rawOf({ members }: Shape, input: Values): Values {
   const raw: Values = {}
   for (const { key, kind } of members) {

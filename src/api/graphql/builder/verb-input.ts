@@ -1,7 +1,6 @@
 /**
- * The `input` of a mutation, from the verb's own zod schema: the members of its path, query and body side by side.
- * `raw` puts a value apart again and hands the verb what REST would: the raw parts, in snake_case. A write that can be for
- * one version alone has `ifVersion`, too, which is `If-Match` in REST.
+ * The `input` of a mutation, generated from the verb's zod schema: the members of path, query and body in one type.
+ * Versioned writes also have `ifVersion`, which is `If-Match` in REST.
  */
 import type { z } from 'zod'
 import type { RawInput } from '../../../domain/parsing/parse.ts'
@@ -15,21 +14,24 @@ export interface VerbInput {
   raw(input: Record<string, unknown>): RawInput
 }
 
-/** Of the field that says the version. */
+/** Description of version fields. */
 export const VERSION_DESCRIPTION =
-  'Grows with every edit by somebody, and with nothing that work does: for `ifVersion`.'
+  'Incremented by every change that a caller makes, not by the work of servers or listeners. Pass it as `ifVersion`.'
 
-/** `of`: the field that says the version, as `version` of a deployment. */
-const ifVersion = (of: string) =>
+/** `versionField`: the field with the version, such as `version` of a deployment. */
+const ifVersion = (versionField: string) =>
   ({
     key: 'if_version',
     kind: { scalar: 'Int' },
     list: false,
     required: false,
-    description: `The \`${of}\` that is known: if somebody has edited it since, the answer is PreconditionFailedError and nothing is changed.`,
+    description: `The last known \`${versionField}\`. If the resource has changed since, the result is PreconditionFailedError and nothing changes.`,
   }) as const
 
-/** `schema`: what the verb exports (`updateInput`, …); `name`: of the GraphQL input type; `versioned`: it has `ifVersion`, and of what. */
+/**
+ * `schema`: the verb's exported schema (`updateInput`, …). `name`: of the GraphQL input type. `versioned`: the version
+ * field, which adds `ifVersion`.
+ */
 export function verbInput(name: string, schema: VerbSchema, versioned?: string): VerbInput {
   const parts = Object.entries(schema.shape).map(
     ([part, shape]) => [part, shapeOf(name, shape as z.ZodObject)] as const,

@@ -1,6 +1,6 @@
 /**
- * A subscription's document as a rendering: it is executed once for each value of the stream and each group, however many
- * subscribe with the same document, variables and rights.
+ * Renders a subscription's document: it executes once per event and group of subscribers that share document, variables and
+ * rights.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
@@ -17,28 +17,28 @@ import { sharedVariables } from './shared-variables.ts'
 
 export interface Operation {
   schema: GraphQLSchema
-  /** validated */
+  /** must be validated */
   document: DocumentNode
-  /** what the document was parsed from */
+  /** source text of the document */
   text: string
   operationName?: string | null
   variables: Record<string, unknown>
   core: Core
   relay: Relay
-  /** any of those who subscribe with it. Of the context of his request nothing else is kept: the rendering outlives it */
+  /** any subscriber of the group. Only these parts of the context are kept, because the rendering outlives the request. */
   caller: Pick<GraphQLContext, 'actor' | 'workspace'>
 }
 
-/** Values of one group that are executed at a time when their fields have to be read. */
+/** Concurrent executions within one group if fields read from the database. */
 const MAX_CONCURRENT_VALUES = 4
-/** Groups whose fields have to be read, at a time: they leave connections of the pool to others. */
+/** Limits groups that read concurrently, so that other requests get connections of the pool. */
 const READING_GROUPS = new Limit(4)
 const FOREVER = new AbortController().signal
 setMaxListeners(0, FOREVER)
 
 /**
- * Nothing below a subscription's payload depends on the caller but by role, `secrets:read` and workspace: so the subject, by
- * which rate limits and tokens go, is not part of the key.
+ * Below a subscription's payload only role, `secrets:read` and workspace of the caller matter. So the subject, which rate
+ * limits and tokens use, is not part of the key.
  */
 export function graphqlRendering(operation: Operation): Rendering<unknown> {
   const { schema, document, text, operationName, variables, core, relay } = operation
@@ -49,7 +49,7 @@ export function graphqlRendering(operation: Operation): Rendering<unknown> {
   let reads = false
 
   async function render(values: readonly unknown[]): Promise<string[]> {
-    // what was loaded for an event is not good for the next one: its context has caches
+    // a new context per call: its caches must not serve later events
     const requestId = randomUUID()
     const contextValue = { relay, actor, workspace, requestId, ...core }
     const one = (rootValue: unknown) =>
@@ -70,7 +70,7 @@ export function graphqlRendering(operation: Operation): Rendering<unknown> {
   }
 }
 
-/** A result as it is sent: errors as everywhere, without what only Yoga is to know. */
+/** The JSON text of a result. Errors are presented, without the members for Yoga. */
 export function resultText({ errors, data }: ExecutionResult, log: Log, requestId: string): string {
   if (!errors) return JSON.stringify({ data })
   const presented = errors.map((error) => errorBody(error, log, requestId))

@@ -1,13 +1,13 @@
 /**
- * The variables by which subscriptions differ in what they send. Where a stream goes on (`after`) is each client's own: if
- * it counted, those who have come back would never again share anything.
+ * The variables that affect what a subscription sends. The position (`after`) is excluded: with it, reconnected clients
+ * could never share a group again.
  */
 import { type DocumentNode, Kind, visit } from 'graphql'
 
-/** Argument of a subscription that says where its stream begins. */
+/** The argument with the start position of a stream. */
 const CURSOR_ARGUMENT = 'after'
 
-/** All variables but those that are used for `after` of a subscription's own field, and nowhere else. */
+/** All variables except those used only as `after` of a subscription's root field. */
 export function sharedVariables(
   document: DocumentNode,
   variables: Readonly<Record<string, unknown>>,

@@ -1,7 +1,6 @@
 /**
- * Yoga plugin: a subscription over SSE. Until it has begun it is a request like any other: authenticated, counted, parsed,
- * validated, limited. Then its response is taken over, and of the request, its context and its document's execution
- * nothing is kept: a stream lives long, and there are thousands.
+ * Yoga plugin: subscriptions over SSE. Until the stream starts, it is an ordinary request with all its checks. Then the
+ * response is taken over and the request is released, because streams live long and there are thousands.
  */
 import type { ServerResponse } from 'node:http'
 import { createSourceEventStream, type ExecutionArgs, type ExecutionResult, type GraphQLError } from 'graphql'
@@ -22,7 +21,7 @@ import { graphqlRendering, resultText } from './rendering.ts'
 
 const EVENT_STREAM = 'text/event-stream'
 
-/** What Yoga carries from the subscription to the response. It would wrap an AsyncIterable. */
+/** Carries the stream through Yoga to the response. Yoga would wrap an AsyncIterable. */
 class StreamResult {
   readonly stream: Stream
   readonly rendering: Rendering<unknown>
@@ -34,14 +33,14 @@ class StreamResult {
   }
 }
 
-/** What the plugin needs of the server that a request came to. */
+/** Data from the server that received the request. */
 export interface StreamContext {
   res?: ServerResponse
-  /** the request, as the limits see it; without one it is not counted */
+  /** the request as the limits see it; without it nothing is counted */
   requestScope?: RequestScope
-  /** takes off what Yoga has hung on the request and its response */
+  /** removes Yoga's listeners from the request and its response */
   removeYogaListeners?: () => void
-  /** takes a stream that the transport sends itself; without it it is sent as server-sent events */
+  /** receives the stream if the transport sends it itself; without it the stream is sent as SSE */
   onStream?: (stream: Stream, rendering: Rendering<unknown>) => void
 }
 
@@ -57,17 +56,18 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
     http.requestScope?.end()
     http.removeYogaListeners?.()
     sendSse(stream, response, { rendering, form, heartbeat, caller, credentials: core.credentials })
-    // nothing is left to do for Yoga. It holds all that there is of the request until it is told so; nobody holds this
+    // Yoga must not answer. It would retain the request until this promise settles, but the promise itself is not referenced
+    // by anything.
     return new Promise<never>(() => undefined)
   }
 
-  /** Answers the errors for which there is no stream, or the stream. */
+  /** Returns the stream, or errors if it can't start. */
   async function begin(args: ExecutionArgs): Promise<ExecutionResult | StreamResult> {
     const { schema, document, operationName, variableValues, contextValue } = args
     const ctx = contextValue as GraphQLContext & StreamContext & { params?: { query?: string } }
     const variables = variableValues ?? {}
     try {
-      // of HTTP alone: the requestScope of a WebSocket is not over with the beginning of a stream
+      // HTTP only: on a WebSocket the request scope does not end when the stream starts
       if (ctx.requestScope && !ctx.onStream) await streamOpenLimit.acquire(ctx.requestScope)
     } catch (error) {
       return { errors: [error as GraphQLError] }

@@ -1,4 +1,4 @@
-/** What an agent gets its access tokens by. */
+/** The mutation by which an agent gets access tokens. */
 import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { type IssuedToken, issueAccessToken, issueInput } from '../../../domain/oauth/tokens/issue.ts'
 import { OAuthUnavailableError } from '../../../domain/ports/oauth-client.ts'
@@ -6,17 +6,17 @@ import { builder } from '../builder/builder.ts'
 import { verbInput } from '../builder/verb-input.ts'
 
 const IssueAccessTokenSuccess = builder.objectRef<IssuedToken>('IssueAccessTokenSuccess').implement({
-  description: 'An access token at the provider, for the agent alone.',
+  description: 'An access token of the provider. Only the agent gets it.',
   fields: (t) => ({
-    accessToken: t.exposeString('accessToken', { description: 'Keep it no longer than it is good for.' }),
-    tokenType: t.exposeString('tokenType', { description: 'As the provider spells it; mostly `bearer`.' }),
+    accessToken: t.exposeString('accessToken', { description: 'Don’t keep it after `expiresAt`.' }),
+    tokenType: t.exposeString('tokenType', { description: 'The provider’s spelling, usually `bearer`.' }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Ask again then. Null: the provider does not say.',
+      description: 'Request a new token at this time. Null: the provider does not report it.',
     }),
     scopes: t.exposeStringList('scopes', {
-      description: 'What the token is good for, at least what was asked for.',
+      description: 'The scopes of the token. It has at least the requested ones.',
     }),
     connectionId: t.exposeID('connectionId'),
     providerAccountLabel: t.exposeString('accountLabel', { nullable: true }),
@@ -29,7 +29,7 @@ builder.mutationField('issueAccessToken', (t) =>
   t.field({
     type: IssueAccessTokenSuccess,
     description:
-      'An access token for an agent, with its own key (role `agent`), of a token that it is connected to and that covers the scopes: of several of one person the default one, else the oldest. Refreshed first where it has expired, or is about to.',
+      'Issues an access token to an agent that calls with its own key (role `agent`). The OAuth token must be connected to the agent and cover the scopes. If a person has several, the default one is used, otherwise the oldest. A token that has expired or is about to is refreshed first.',
     errors: { types: [NotFoundError, ConflictError, OAuthUnavailableError] },
     args: { input: t.arg({ type: input.type, required: true }) },
     resolve: (_root, args, ctx) => issueAccessToken(ctx, input.raw(args.input)),

@@ -1,4 +1,4 @@
-/** The writes of connections: create and delete. */
+/** Mutations of connections: create and delete. */
 
 import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { createConnection, createInput } from '../../../domain/oauth/connections/create.ts'
@@ -12,7 +12,7 @@ import { AgentLink } from './agent-link.ts'
 const { success, readBack } = rowMutation('connection', AgentLink, selectWritten)
 
 const DeleteConnectionSuccess = builder.objectRef<{ connectionId: string }>('DeleteConnectionSuccess').implement({
-  description: 'The agent gets no more access tokens from it. The token stays.',
+  description: 'The connection is deleted. The agent gets no more access tokens from it. The token remains.',
   fields: (t) => ({ connectionId: t.exposeID('connectionId') }),
 })
 
@@ -22,15 +22,14 @@ const remove = verbInput('DeleteConnectionInput', deleteInput)
 builder.mutationFields((t) => ({
   createConnection: t.field({
     type: success('CreateConnectionSuccess'),
-    description:
-      'Connects an agent to one of the caller’s own tokens. A second time it is the connection that is there.',
+    description: 'Connects an agent to one of the caller’s own tokens. If the connection exists, it is returned.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: create.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => createConnection(ctx, create.raw(input), readBack(ctx, info)),
   }),
   deleteConnection: t.field({
     type: DeleteConnectionSuccess,
-    description: 'Ends a connection. The token stays.',
+    description: 'Deletes a connection. The token remains.',
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: remove.type, required: true }) },
     resolve: async (_root, { input }, ctx) => {

@@ -1,4 +1,7 @@
-/** Connections of agents to tokens (docs/oauth.md#rules, docs/api-rules.md#graphql). Their writes are next door. */
+/**
+ * Connections of agents to tokens (docs/oauth.md#rules, docs/api-rules.md#graphql). agent-link-mutations.ts has the
+ * mutations.
+ */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { countConnections, windowConnections } from '../../../domain/oauth/connections/list.ts'
 import { displayLabel } from '../../../domain/oauth/tokens/token.ts'
@@ -11,28 +14,28 @@ import { OAuthProvider } from './oauth-provider.ts'
 export const AgentLink = builder.prismaObject('AgentConnection', {
   // GraphQL reserves names that end in Connection for pages of lists
   name: 'AgentLink',
-  description: 'An agent may use a token: it gets access tokens from it. Seen by the owner of the token only.',
+  description: 'Lets an agent get access tokens from an OAuth token. Only the owner of the token sees it.',
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
     id: t.exposeID('id'),
-    agentId: t.exposeString('agentId', { description: 'Given by you.' }),
+    agentId: t.exposeString('agentId', { description: 'The agent’s id, chosen by you.' }),
     createdBy: t.exposeString('createdBy'),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     providerAccountLabel: t.string({
       nullable: true,
-      description: 'The name you gave the account, or what the provider calls it.',
+      description: 'The label you gave the account, or the provider’s name for it.',
       select: { token: { select: { label: true, accountLabel: true } } },
       resolve: ({ token }) => displayLabel(token),
     }),
     scopes: t.stringList({
-      description: 'Those of the token.',
+      description: 'The scopes of the token.',
       select: { token: { select: { scopes: true } } },
       resolve: ({ token }) => token.scopes,
     }),
     expiresAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'Of the token, which is refreshed by itself where the provider allows it.',
+      description: 'When the token expires. It is refreshed automatically if the provider allows it.',
       select: { token: { select: { expiresAt: true } } },
       resolve: ({ token }) => token.expiresAt,
     }),
@@ -49,8 +52,10 @@ builder.queryField('connections', (t) =>
   t.connection(
     {
       type: AgentLink,
-      description: 'The connections of an agent, or of all agents, to the caller’s own tokens, newest first.',
-      args: { agentId: t.arg.id({ required: false, description: 'Given by you. Absent: of all of them.' }) },
+      description: 'The connections of one agent, or of all agents, to the caller’s own tokens, newest first.',
+      args: {
+        agentId: t.arg.id({ required: false, description: 'The agent’s id, chosen by you. Absent: all agents.' }),
+      },
       complexity: pageCost,
       resolve: async (_root, { agentId, ...window }, ctx, info) => {
         const raw = { path: { agent_id: agentId } }

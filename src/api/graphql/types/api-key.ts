@@ -1,4 +1,4 @@
-/** API keys: listed, created and revoked by admins. */
+/** API keys: admins list, create, change and revoke them. */
 
 import { DomainError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { type CreatedKey, createInput, createKey } from '../../../domain/keys/create.ts'
@@ -21,24 +21,25 @@ export const ApiKey = builder.objectRef<KeyView>('ApiKey').implement({
     name: t.exposeString('name'),
     owner: t.exposeString('owner', {
       nullable: true,
-      description: 'The person or team that uses it, which events show as the author; null: they show `name`.',
+      description: 'The person or team that uses the key. Events show it as the author. Null: events show `name`.',
     }),
     role: t.expose('role', { type: Role }),
-    secretsRead: t.exposeBoolean('secretsRead', { description: 'May read the values of secrets.' }),
+    secretsRead: t.exposeBoolean('secretsRead', { description: 'Whether the key may read the values of secrets.' }),
     listenerId: t.exposeID('listenerId', {
       nullable: true,
-      description: 'The one listener whose work it does. Only for the role `listener`; null again when that is gone.',
+      description:
+        'The listener that the key is limited to. Only for the role `listener`. Null after the listener is deleted.',
     }),
     agentId: t.exposeString('agentId', {
       nullable: true,
-      description: 'The one agent that it is for. Only for the role `agent`.',
+      description: 'The agent that the key is limited to. Only for the role `agent`.',
     }),
-    prefix: t.exposeString('prefix', { description: 'How its text begins.' }),
+    prefix: t.exposeString('prefix', { description: 'The first characters of the key’s text.' }),
     organizationWide: t.boolean({
-      description: 'Valid in every workspace of the organization.',
+      description: 'Whether the key is valid in every workspace of the organization.',
       resolve: ({ workspaceId }) => workspaceId === null,
     }),
-    createdBy: t.exposeString('createdBy', { nullable: true, description: 'Who made it; null: the system.' }),
+    createdBy: t.exposeString('createdBy', { nullable: true, description: 'Who created the key. Null: the system.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', nullable: true }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', nullable: true }),
@@ -52,7 +53,7 @@ const CreateApiKeySuccess = builder.objectRef<CreatedKey>('CreateApiKeySuccess')
     key: t.string({
       nullable: true,
       description:
-        'The key itself. It is in this answer and nowhere else, ever: where the call is repeated with its Idempotency-Key this is null, with the error ALREADY_SHOWN.',
+        'The text of the key. It is only in this answer. If the call is repeated with its Idempotency-Key, this is null with the error ALREADY_SHOWN.',
       resolve: ({ row, text }) => {
         if (text === null) throw alreadyShown(row)
         return text
@@ -64,7 +65,7 @@ const CreateApiKeySuccess = builder.objectRef<CreatedKey>('CreateApiKeySuccess')
 const alreadyShown = ({ id, name }: KeyView) =>
   new DomainError(
     'ALREADY_SHOWN',
-    `The text of the API key '${name}' was in the first answer to this call, and is stored nowhere. If that was lost, revoke the key (${id}) and create another one.`,
+    `The text of the API key '${name}' was only in the first answer to this call. If you lost it, revoke the key (${id}) and create another one.`,
   )
 
 const RevokeApiKeySuccess = builder.objectRef<KeyView>('RevokeApiKeySuccess').implement({
@@ -104,14 +105,14 @@ builder.mutationFields((t) => ({
   }),
   updateApiKey: t.field({
     type: UpdateApiKeySuccess,
-    description: 'Changes the owner of an API key. For admins; a key without an owner may name its own.',
+    description: 'Changes the owner of an API key. For admins. A key without an owner may set its own.',
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: (_root, { input }, ctx) => updateKey(ctx, update.raw(input)),
   }),
   revokeApiKey: t.field({
     type: RevokeApiKeySuccess,
-    description: 'Makes an API key invalid at once. A second time changes nothing. For admins.',
+    description: 'Revokes an API key immediately. Revoking it again changes nothing. For admins.',
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: revoke.type, required: true }) },
     resolve: (_root, { input }, ctx) => revokeKey(ctx, revoke.raw(input)),

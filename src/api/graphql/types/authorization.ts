@@ -1,4 +1,4 @@
-/** authenticate, and the wait for it: the way in which a person's token comes to an agent (docs/oauth.md#rules). */
+/** `authenticate` and `authorization`: how a person authorizes an agent at an OAuth provider (docs/oauth.md#rules). */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { authenticate } from '../../../domain/oauth/authorizations/authenticate.ts'
@@ -12,23 +12,24 @@ import { verbInput } from '../builder/verb-input.ts'
 import { OAuthToken } from './oauth-token.ts'
 
 const Authorization = builder.objectRef<AuthorizationView>('Authorization').implement({
-  description: 'Where a person stands with a provider, and with the agent that was named.',
+  description: 'The state of a person’s authorization at a provider and for the named agent.',
   fields: (t) => ({
     status: t.field({ type: AuthorizationStatus, resolve: ({ status }) => status }),
     url: t.exposeString('url', {
       nullable: true,
       description:
-        'Where the person goes, once, within 15 minutes. Only `authenticate` tells it: it is not stored. Null when it is completed.',
+        'The URL that the person opens once, within 15 minutes. It is not stored, so only `authenticate` returns it. Null when the authorization is completed.',
     }),
     authId: t.exposeID('authId', {
       nullable: true,
-      description: 'For the query `authorization`, which waits. Null when there is nothing to wait for.',
+      description:
+        'The id for the query `authorization`, which waits for completion. Null when there is nothing to wait for.',
     }),
-    oauthTokenId: t.exposeID('tokenId', { nullable: true, description: 'The token, if there is one.' }),
+    oauthTokenId: t.exposeID('tokenId', { nullable: true, description: 'The id of the token, if it exists.' }),
     oauthToken: t.field({
       type: OAuthToken,
       nullable: true,
-      description: 'The token, if there is one and it is yours.',
+      description: 'The token, if it exists and is yours.',
       resolve: ({ tokenId }, _args, ctx, info) => {
         if (!tokenId) return null
         const query = queryFromInfo({ context: ctx, info })
@@ -38,7 +39,7 @@ const Authorization = builder.objectRef<AuthorizationView>('Authorization').impl
   }),
 })
 
-/** An admin may ask for somebody else, whose token they don't see. */
+/** An admin may start an authorization for another person, whose token the admin doesn't see. */
 function nullIfNotFound(error: unknown): null {
   if (error instanceof NotFoundError) return null
   throw error
@@ -54,7 +55,7 @@ builder.mutationField('authenticate', (t) =>
   t.field({
     type: AuthenticateSuccess,
     description:
-      'Tells whether a token of the person’s account is there for the agent, and otherwise where the person gives it.',
+      'Returns whether the agent can use a token of the person’s account. If not, it returns the URL where the person authorizes it.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: begin.type, required: true }) },
     resolve: (_root, { input }, ctx) => authenticate(ctx, begin.raw(input)),
@@ -65,10 +66,10 @@ builder.queryField('authorization', (t) =>
   t.field({
     type: Authorization,
     description:
-      'Answers as soon as the authorization is completed, or pending when the time is up. AUTHORIZATION_FAILED with the reason when it has failed. For who began it and for whose token it is to be.',
+      'Waits until the authorization is completed, and answers pending after the timeout. If it failed, the error is AUTHORIZATION_FAILED with the reason. Only for the caller who began it and the person whose token it creates.',
     args: {
-      id: t.arg.id({ required: true, description: 'The `authId` that `authenticate` has answered.' }),
-      timeoutSeconds: t.arg.int({ description: 'How long to wait: 0 to 60, default 30.' }),
+      id: t.arg.id({ required: true, description: 'The `authId` from `authenticate`.' }),
+      timeoutSeconds: t.arg.int({ description: 'How many seconds to wait: 0 to 60, default 30.' }),
     },
     resolve: (_root, { id, timeoutSeconds }, ctx) =>
       withArgumentNames({ timeout: 'timeoutSeconds' }, () =>

@@ -1,4 +1,4 @@
-/** `deploymentCounts`: how many deployments there are, by what an overview shows. */
+/** `deploymentCounts`: counts of deployments for overviews. */
 import { type Count, countByStatus, type DeploymentCounts } from '../../../domain/deployments/count.ts'
 import { type TagCount as CountOfTag, countByTag } from '../../../domain/deployments/count-tags.ts'
 import { type DeploymentFilter as Filter, parseFilter } from '../../../domain/deployments/filter.ts'
@@ -8,7 +8,7 @@ import { toSnake } from '../builder/naming.ts'
 import { DeploymentFilter } from './deployment-list.ts'
 import { Tag } from './tag.ts'
 
-const count = { description: 'How many have it.' }
+const count = { description: 'The number of deployments.' }
 
 const StatusCount = builder.objectRef<DeploymentCounts['statuses'][number]>('DeploymentStatusCount').implement({
   fields: (t) => ({
@@ -35,7 +35,7 @@ const SourceCount = builder.objectRef<DeploymentCounts['sources'][number]>('Depl
 
 const ListenerCount = builder.objectRef<Count<string | null>>('DeploymentListenerCount').implement({
   fields: (t) => ({
-    listenerId: t.exposeID('value', { nullable: true, description: 'Null: those that no listener works.' }),
+    listenerId: t.exposeID('value', { nullable: true, description: 'Null: deployments without a listener.' }),
     count: t.exposeInt('count', count),
   }),
 })
@@ -48,18 +48,18 @@ const TagCount = builder.objectRef<CountOfTag>('DeploymentTagCount').implement({
 })
 
 const Counts = builder.objectRef<DeploymentCounts & { filter: Filter }>('DeploymentCounts').implement({
-  description: 'How many deployments there are. The lists have the values that occur, most frequent first.',
+  description: 'Counts of deployments. Each list has the values that occur, most frequent first.',
   fields: (t) => ({
     total: t.exposeInt('total'),
-    serving: t.exposeInt('serving', { description: 'For which something answers now.' }),
+    serving: t.exposeInt('serving', { description: 'Deployments that serve requests now.' }),
     notServing: t.int({ resolve: ({ total, serving }) => total - serving }),
     failing: t.exposeInt('failing', {
       description:
-        'Whose latest revision is CREATE_FAILED, BUILD_FAILED or DEPLOY_FAILED, which `latestRevisionStatus` filters by; an older one may serve.',
+        'Deployments whose latest revision is CREATE_FAILED, BUILD_FAILED or DEPLOY_FAILED. `latestRevisionStatus` filters by these. An older revision may serve.',
     }),
-    waiting: t.exposeInt('waiting', { description: 'Whose latest revision has not ended.' }),
+    waiting: t.exposeInt('waiting', { description: 'Deployments whose latest revision has not ended.' }),
     latestRevisionWaits: t.exposeInt('latestRevisionWaits', {
-      description: 'Whose latest revision has not ended and waits, which `latestRevisionWaits` filters by.',
+      description: 'Deployments whose latest revision has not ended and waits. `latestRevisionWaits` filters by this.',
     }),
     byStatus: t.field({ type: [StatusCount], resolve: ({ statuses }) => statuses }),
     byLatestRevisionStatus: t.field({
@@ -70,7 +70,7 @@ const Counts = builder.objectRef<DeploymentCounts & { filter: Filter }>('Deploym
     byListener: t.field({ type: [ListenerCount], resolve: ({ listeners }) => listeners }),
     byTag: t.field({
       type: [TagCount],
-      description: 'A deployment counts for each of its tags. The hundred most frequent.',
+      description: 'The hundred most frequent tags. A deployment counts once for each of its tags.',
       resolve: ({ filter }, _args, ctx) => countByTag(ctx, filter),
     }),
   }),
@@ -79,7 +79,7 @@ const Counts = builder.objectRef<DeploymentCounts & { filter: Filter }>('Deploym
 builder.queryField('deploymentCounts', (t) =>
   t.field({
     type: Counts,
-    description: 'Counts the workspace’s deployments that match, by several things at once.',
+    description: 'Counts the workspace’s matching deployments by status, source, listener and tag.',
     args: { filter: t.arg({ type: DeploymentFilter }) },
     resolve: async (_root, args, ctx) => {
       const filter = parseFilter(toSnake(args.filter))

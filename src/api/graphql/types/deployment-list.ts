@@ -1,4 +1,4 @@
-/** `deployments`: the list, with filters, orders and keyset cursors. */
+/** `deployments`: the list with filters, orders and keyset cursors. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { parseFilter } from '../../../domain/deployments/filter.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../../domain/deployments/order.ts'
@@ -13,20 +13,23 @@ import { toSnake } from '../builder/naming.ts'
 import { Deployment, DeploymentConnection } from './deployment.ts'
 
 export const DeploymentFilter = builder.inputType('DeploymentFilter', {
-  description: 'All that is given must match. An empty text or list is no filter.',
+  description: 'A deployment must match all given members. An empty string or list does not filter.',
   fields: (t) => ({
-    nameContains: t.string({ description: 'In upper or lower case.' }),
+    nameContains: t.string({ description: 'A part of the name. Case is ignored.' }),
     name: t.string({ description: 'The exact name.' }),
     status: t.field({ type: DeploymentStatus }),
-    serving: t.boolean({ description: 'true: something answers for it now.' }),
-    latestRevisionStatus: t.field({ type: [RevisionStatus], description: 'Of the latest revision; any of these.' }),
+    serving: t.boolean({ description: 'true: the deployment serves requests now.' }),
+    latestRevisionStatus: t.field({
+      type: [RevisionStatus],
+      description: 'The latest revision has one of these statuses.',
+    }),
     latestRevisionWaits: t.boolean({
-      description: 'true: the latest revision is open and waits, so that nobody works on it; false: any other.',
+      description: 'true: the latest revision has not ended and waits. false: all other deployments.',
     }),
     source: t.field({ type: DeploymentSource }),
-    listenerId: t.id({ description: 'Worked by this listener.' }),
-    remoteReconciled: t.boolean({ description: 'true: worked by a listener.' }),
-    tagValueIds: t.idList({ description: 'Ids of tags; one of them must be on the deployment.' }),
+    listenerId: t.id({ description: 'Deployments that this listener runs.' }),
+    remoteReconciled: t.boolean({ description: 'true: a listener runs the deployment.' }),
+    tagValueIds: t.idList({ description: 'Ids of tags. The deployment has at least one of them.' }),
     imageVersion: t.string(),
     deploymentType: t.field({ type: DeploymentType }),
     deploymentIds: t.idList(),
@@ -37,7 +40,7 @@ const DeploymentOrderField = builder.enumType('DeploymentOrderField', {
   values: {
     ATTENTION: {
       description:
-        'Descending: what fails or is down, then what is under way, then the rest; in each the newest change first.',
+        'Descending: first deployments that fail or are down, then those in progress, then the rest. Within each group the newest change is first.',
     },
     CREATED_AT: {},
     UPDATED_AT: {},

@@ -1,4 +1,4 @@
-/** The writes of deployments: create, update, delete (one or many), tags; and where their sources are sent. */
+/** Mutations of deployments: create, update, delete (one or many), tags, upload URLs and push tokens. */
 
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
 import {
@@ -18,16 +18,19 @@ import { verbInput } from '../builder/verb-input.ts'
 import { perhapsWithRevision, readBack, withDeployment, withRevision } from './written-deployment.ts'
 
 const DeleteDeploymentSuccess = builder.objectRef<{ deploymentId: string }>('DeleteDeploymentSuccess').implement({
-  description: 'The deletion has begun: until the runtime is torn down the status is AWAITING_DELETE.',
+  description: 'The deletion has begun. Until the runtime is torn down the status is AWAITING_DELETE.',
   fields: (t) => ({ deploymentId: t.exposeID('deploymentId') }),
 })
 
 const DeleteDeploymentOutcome = builder.objectRef<BulkResult>('DeleteDeploymentOutcome').implement({
-  description: 'What came of one of many.',
+  description: 'The outcome for one deployment.',
   fields: (t) => ({
     deploymentId: t.exposeID('deploymentId'),
     deleted: t.boolean({ resolve: ({ detail }) => detail === null }),
-    message: t.exposeString('detail', { nullable: true, description: 'Why it was not deleted; null if it was.' }),
+    message: t.exposeString('detail', {
+      nullable: true,
+      description: 'Why the deployment was not deleted. Null if it was.',
+    }),
   }),
 })
 
@@ -38,18 +41,20 @@ const DeleteDeploymentsSuccess = builder.objectRef<BulkResult[]>('DeleteDeployme
 const CreateUploadUrlSuccess = builder.objectRef<UploadUrl>('CreateUploadUrlSuccess').implement({
   fields: (t) => ({
     uploadUrl: t.exposeString('uploadUrl', {
-      description: 'Takes one PUT of a gzip tarball, for an hour. No API key is needed.',
+      description: 'The URL accepts one PUT of a gzip tarball within one hour. No API key is needed.',
     }),
-    objectPath: t.exposeString('objectPath', { description: 'For `sourceRevisionConfig.sourceTarballPath`.' }),
+    objectPath: t.exposeString('objectPath', {
+      description: 'The value for `sourceRevisionConfig.sourceTarballPath`.',
+    }),
   }),
 })
 
 const CreatePushTokenSuccess = builder.objectRef<PushToken>('CreatePushTokenSuccess').implement({
-  description: 'Valid for 15 minutes, for the repository of the deployment and those below it.',
+  description: 'The token is valid for 15 minutes, for the deployment’s repository and the repositories below it.',
   fields: (t) => ({
-    token: t.exposeString('token', { description: 'The password of `docker login`; any user name will do.' }),
+    token: t.exposeString('token', { description: 'The password for `docker login`. Any user name works.' }),
     registryUrl: t.exposeString('registryUrl', {
-      description: 'Push to it, with a tag behind it, or to `<registryUrl>/<name>:<tag>`.',
+      description: 'Push to `<registryUrl>:<tag>` or to `<registryUrl>/<name>:<tag>`.',
     }),
   }),
 })
@@ -63,11 +68,11 @@ const tag = verbInput('SetDeploymentTagsInput', setTagsInput, 'version')
 
 const DeleteDeploymentsInput = builder.inputType('DeleteDeploymentsInput', {
   fields: (t) => ({
-    deploymentIds: t.idList({ required: true, description: 'At most 100.' }),
+    deploymentIds: t.idList({ required: true, description: 'At most 100 ids.' }),
     deleteTracingProject: t.boolean({
-      description: 'Delete the tracing projects of the same names too. Default: false.',
+      description: 'Also delete the tracing projects of the same names. Default: false.',
     }),
-    force: t.boolean({ description: 'Drop deployments whose runtime cannot be torn down. For admins.' }),
+    force: t.boolean({ description: 'Also drop deployments whose runtime can’t be torn down. For admins.' }),
   }),
 })
 
@@ -82,28 +87,28 @@ builder.mutationFields((t) => ({
   updateDeployment: t.field({
     type: perhapsWithRevision('UpdateDeploymentSuccess'),
     description:
-      'Changes what is given and keeps the rest. A git ref, a configuration path, an image, a tarball or secrets make a new revision; secrets alone one of what runs, without a build.',
+      'Changes the given members and keeps the rest. A git ref, configuration path, image, tarball or secrets create a new revision. If only secrets change, the new revision reuses what runs, without a build.',
     errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => updateDeployment(ctx, update.raw(input), readBack(ctx, info)),
   }),
   createUploadUrl: t.field({
     type: CreateUploadUrlSuccess,
-    description: 'Gives an address for the upload of a source tarball. For `internal_source` deployments.',
+    description: 'Creates a URL for the upload of a source tarball. For `internal_source` deployments.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: upload.type, required: true }) },
     resolve: (_root, { input }, ctx) => createUploadUrl(ctx, upload.raw(input)),
   }),
   createPushToken: t.field({
     type: CreatePushTokenSuccess,
-    description: 'A token that pushes images of an internal_container deployment to the configured registry.',
+    description: 'Creates a token that pushes images of an internal_container deployment to the configured registry.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: push.type, required: true }) },
     resolve: (_root, { input }, ctx) => createPushToken(ctx, push.raw(input)),
   }),
   deleteDeployment: t.field({
     type: DeleteDeploymentSuccess,
-    description: 'Deletes a deployment. Its name is free at once. A second time changes nothing.',
+    description: 'Deletes a deployment. Its name can be reused immediately. Deleting it again changes nothing.',
     errors: { types: [NotFoundError, PreconditionFailedError] },
     args: { input: t.arg({ type: remove.type, required: true }) },
     resolve: async (_root, { input }, ctx) => {
@@ -113,14 +118,14 @@ builder.mutationFields((t) => ({
   }),
   deleteDeployments: t.field({
     type: DeleteDeploymentsSuccess,
-    description: 'Deletes many, each on its own, and says of each what came of it.',
+    description: 'Deletes several deployments independently and reports the outcome of each.',
     errors: {},
     args: { input: t.arg({ type: DeleteDeploymentsInput, required: true }) },
     resolve: (_root, { input }, ctx) => deleteDeployments(ctx, { query: toSnake(input) }),
   }),
   setDeploymentTags: t.field({
     type: withDeployment('SetDeploymentTagsSuccess'),
-    description: 'Replaces the tags of a deployment. Tags that the workspace does not have yet are made.',
+    description: 'Replaces the tags of a deployment. Tags that the workspace does not have yet are created.',
     errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: tag.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => setDeploymentTags(ctx, tag.raw(input), readBack(ctx, info)),

@@ -1,4 +1,4 @@
-/** Deployments: the type with everything around it, and the look-up of one. The list and the writes are next door. */
+/** The type Deployment and the query for one deployment. deployment-list.ts and deployment-mutations.ts have the rest. */
 
 import { DERIVED } from '../../../domain/deployment-status/derived.ts'
 import type { DeploymentHealth as Health } from '../../../domain/deployment-status/serving.ts'
@@ -32,16 +32,20 @@ import {
 import { Tag } from './tag.ts'
 
 const DeploymentHealth = builder.objectRef<Health>('DeploymentHealth').implement({
-  description: 'What serves the deployment, as it was last reported.',
+  description: 'The last reported health of the deployment’s replicas.',
   fields: (t) => ({
-    ready: t.exposeInt('ready', { description: 'Replicas that serve.' }),
-    desired: t.exposeInt('desired', { description: 'Replicas that should.' }),
-    message: t.exposeString('message', { nullable: true, description: 'Why not all of them serve.' }),
-    reason: t.expose('reason', { type: Reason, nullable: true, description: 'The same for machines.' }),
+    ready: t.exposeInt('ready', { description: 'The number of replicas that serve.' }),
+    desired: t.exposeInt('desired', { description: 'The number of replicas that should serve.' }),
+    message: t.exposeString('message', { nullable: true, description: 'Why some replicas don’t serve.' }),
+    reason: t.expose('reason', {
+      type: Reason,
+      nullable: true,
+      description: 'The machine-readable form of `message`.',
+    }),
     observedAt: t.expose('observedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Since when that was reported; null: nothing was yet.',
+      description: 'When this health was first reported. Null: nothing was reported yet.',
     }),
   }),
 })
@@ -58,7 +62,7 @@ export const Deployment = builder.prismaObject('Deployment', {
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
     id: t.exposeID('id'),
-    tenantId: t.exposeID('workspaceId', { description: 'The workspace that it belongs to.' }),
+    tenantId: t.exposeID('workspaceId', { description: 'The workspace of the deployment.' }),
     name: t.exposeString('name'),
     source: t.expose('source', { type: DeploymentSource }),
     sourceConfig: t.field({ type: SourceConfig, resolve: (deployment) => deployment }),
@@ -66,7 +70,7 @@ export const Deployment = builder.prismaObject('Deployment', {
       type: ResourceSpec,
       nullable: true,
       description:
-        'What each replica gets: the resource spec with the defaults of what it does not say. Null in it: for who runs it to decide, in a cluster by the settings `DEFAULT_…` of the listener. With `resourceSpec` what it would get with that, or what speaks against it.',
+        'The resources of each replica: the resource spec with defaults filled in. The runtime decides null members; in a cluster the listener’s settings `DEFAULT_…` do. With `resourceSpec` it returns the result of that spec, or an error if the spec is invalid.',
       args: { resourceSpec: t.arg({ type: ResourceSpecInput }) },
       resolve: ({ resourceSpec }, args) => resourcesOf(resourceSpec as Resources | null, args.resourceSpec),
     }),
@@ -93,33 +97,33 @@ export const Deployment = builder.prismaObject('Deployment', {
     statusMessage: t.string({
       nullable: true,
       description:
-        'Why nothing serves, what its teardown waits for or why that failed, or that its git integration is gone.',
+        'Why nothing serves, what the teardown waits for, why the teardown failed, or that the git integration was removed.',
       select: DERIVED.statusMessage.select,
       resolve: (deployment, _args, { clock }) => DERIVED.statusMessage.of(deployment, clock()),
     }),
     reason: t.field({
       type: Reason,
       nullable: true,
-      description: 'What `statusMessage` says, for machines.',
+      description: 'The machine-readable form of `statusMessage`.',
       select: DERIVED.reason.select,
       resolve: (deployment, _args, { clock }) => DERIVED.reason.of(deployment, clock()),
     }),
     reasonSince: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'Since when that is so; null where nobody knows.',
+      description: 'Since when `reason` applies. Null: unknown.',
       select: DERIVED.reasonSince.select,
       resolve: (deployment, _args, { clock }) => DERIVED.reasonSince.of(deployment, clock()),
     }),
     serving: t.boolean({
-      description: 'Whether something answers for it now, by what its holder says at this moment.',
+      description: 'Whether the deployment serves requests now, as its lease holder reports.',
       select: DERIVED.serving.select,
       resolve: (deployment, _args, { clock }) => DERIVED.serving.of(deployment, clock()),
     }),
     health: t.field({
       type: DeploymentHealth,
       nullable: true,
-      description: 'Null only for one that is being deleted.',
+      description: 'Null only while the deployment is being deleted.',
       select: DERIVED.health.select,
       resolve: (deployment, _args, { clock }) => DERIVED.health.of(deployment, clock()),
     }),
@@ -132,7 +136,7 @@ export const Deployment = builder.prismaObject('Deployment', {
     whyNotLive: t.string({
       nullable: true,
       description:
-        'Why what was asked for last is not live, in one sentence: what nothing serves for, or why an older revision does. Null: it is live.',
+        'One sentence that explains why the latest change is not live: nothing serves, or an older revision does. Null: it is live.',
       select: DERIVED.whyNotLive.select,
       resolve: (deployment, _args, { clock }) => DERIVED.whyNotLive.of(deployment, clock()),
     }),
@@ -140,7 +144,7 @@ export const Deployment = builder.prismaObject('Deployment', {
       type: DeploymentChange,
       nullable: true,
       description:
-        'What somebody did to it last, at `updatedAt`. Null: a server that does not note it yet has changed it last.',
+        'The last change that a caller made, at `updatedAt`. Null: an older server, which did not record it, made the last change.',
       select: DERIVED.lastChange.select,
       resolve: (deployment, _args, { clock }) => DERIVED.lastChange.of(deployment, clock()),
     }),
@@ -152,21 +156,21 @@ export const Deployment = builder.prismaObject('Deployment', {
     latestRevision: t.relation('latestRevision', { nullable: true }),
     activeRevision: t.relation('activeRevision', {
       nullable: true,
-      description: 'What serves, whatever its status.',
+      description: 'The revision that serves, in any status.',
     }),
     revisions: t.connection(
       {
         type: Revision,
-        description: 'Newest first.',
+        description: 'The revisions of the deployment, newest first.',
         complexity: pageCost,
-        args: { status: t.arg({ type: [RevisionStatus], description: 'Only those with one of these.' }) },
+        args: { status: t.arg({ type: [RevisionStatus], description: 'Only revisions with one of these statuses.' }) },
         select: (args, _ctx, nested) => {
           const window = revisionWindow(args, parseRevisionFilter({ status: args.status }))
-          // a page of which no node is selected still has cursors
+          // the cursors are needed even if no node is selected
           return { revisions: nested({ ...window, select: { number: true } }, nodesOf('Revision')) }
         },
         resolve: (deployment, args, ctx) => {
-          // whole rows, whenever a node is selected
+          // contains whole rows if a node is selected
           const slice = cut(args, deployment.revisions as RevisionRow[])
           return connectionOf(slice, args, revisionCursor, async () => {
             const filter = parseRevisionFilter({ status: args.status })
@@ -188,7 +192,7 @@ export const Deployment = builder.prismaObject('Deployment', {
     events: t.connection(
       {
         type: Event,
-        description: 'What happened to it and its revisions, oldest first.',
+        description: 'The events of the deployment and its revisions, oldest first.',
         complexity: pageCost,
         resolve: (deployment, args, ctx) => eventsOf('deploymentId', deployment.id, args, ctx),
       },
@@ -197,9 +201,10 @@ export const Deployment = builder.prismaObject('Deployment', {
   }),
 })
 
-/** One of the deployment's name is made with every deployment. */
+/** Each new deployment gets a tracing project of the same name. */
 builder.prismaObject('TracingProject', {
-  description: 'Where the traces of a deployment go. It has the deployment’s name and can outlive it.',
+  description:
+    'The project that receives the traces of a deployment. It has the deployment’s name and can outlive the deployment.',
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
     id: t.exposeID('id'),
@@ -217,7 +222,7 @@ builder.queryField('deployment', (t) =>
   t.prismaField({
     type: Deployment,
     nullable: true,
-    description: 'One deployment; NOT_FOUND if there is none of this id.',
+    description: 'One deployment. NOT_FOUND if the id is unknown.',
     args: { id: t.arg.id({ required: true }) },
     resolve: (query, _root, { id }, ctx) => selectDeployment(ctx, { path: { deployment_id: id } }, query),
   }),

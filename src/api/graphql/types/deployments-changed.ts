@@ -1,4 +1,4 @@
-/** `deploymentsChanged`: what shows of deployments, as it changes (docs/api-rules.md#what-changes-of-deployments). */
+/** `deploymentsChanged`: deployments whose visible state changed (docs/api-rules.md#what-changes-of-deployments). */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { AT_ONE_PLACE } from '../../../domain/change-feed/announce.ts'
 import type { DeploymentsChange as Change } from '../../../domain/change-feed/page.ts'
@@ -11,16 +11,16 @@ import { Deployment } from './deployment.ts'
 
 const DeploymentsChange = builder.objectRef<Change>('DeploymentsChange').implement({
   description:
-    'Deployments that show something new. The first one of a stream without `after` has none: from it on nothing is missed.',
+    'Deployments whose visible state changed. A stream without `after` begins with an empty change. No change after it is missed.',
   fields: (t) => ({
-    cursor: t.exposeString('cursor', { description: 'Give it as `after` to go on from here.' }),
+    cursor: t.exposeString('cursor', { description: 'Pass it as `after` to continue from here.' }),
     deploymentIds: t.idList({
-      description: `At most ${AT_ONE_PLACE}. Those that are not in \`deployments\` are gone.`,
+      description: `At most ${AT_ONE_PLACE} ids. An id that is missing in \`deployments\` is deleted.`,
       resolve: ({ deploymentIds }) => [...deploymentIds],
     }),
     deployments: t.field({
       type: [Deployment],
-      description: 'They, as they are now, in no particular order.',
+      description: 'The current state of these deployments, in no particular order.',
       complexity: { field: 1, multiplier: AT_ONE_PLACE },
       resolve: async ({ deploymentIds }, _args, ctx, info) =>
         deploymentIds.length === 0
@@ -39,14 +39,14 @@ builder.subscriptionField('deploymentsChanged', (t) =>
   t.field({
     type: DeploymentsChange,
     description:
-      'Deployments whenever anything shows otherwise that a `Deployment` has: its fields and tags, its revisions, its health and ' +
-      'replicas, whether it serves, what it waits for; also where only time has passed (a lease has ended, a listener has fallen ' +
-      'silent). Within a second; what changes again meanwhile is told once. Without `after` from now on, with a first message that ' +
-      'has no deployments: what was read before it may be old. With `after` everything since, across reconnects, restarts and ' +
-      'servers. One that ends before its time ends with an error; its extensions have the `cursor` to go on from.',
+      'Sends deployments whenever any visible part of a `Deployment` changes: fields, tags, revisions, health, replicas, whether it ' +
+      'serves, and what it waits for. This includes changes by time alone: an expired lease or a silent listener. Changes arrive ' +
+      'within a second; several changes in that time arrive as one. Without `after` the stream begins now, with a first message ' +
+      'without deployments; read state again after it. With `after` it sends everything since then, across reconnects, restarts ' +
+      'and servers. A stream that ends early ends with an error. Its extensions have the `cursor` to continue from.',
     args: {
       after: t.arg.string({ description: 'The `cursor` of a change.' }),
-      deploymentId: t.arg.id({ description: 'Only of this deployment.' }),
+      deploymentId: t.arg.id({ description: 'Only changes of this deployment.' }),
     },
     subscribe: (_root, { after, deploymentId }, ctx, info) => {
       rejectExpensive(ctx, info)

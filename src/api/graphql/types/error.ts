@@ -1,4 +1,4 @@
-/** The error members of mutation results. Each implements `interface Error`; the classes are the domain's. */
+/** The errors in mutation results. Each implements `interface Error`; the domain has the classes. */
 import {
   ConflictError,
   type DomainError,
@@ -14,10 +14,10 @@ import { ErrorCodeEnum } from '../builder/enums.ts'
 import { type Issue, issuesOf, messageOf } from '../builder/errors.ts'
 
 const ErrorInterface = builder.interfaceRef<DomainError>('Error').implement({
-  description: 'What can go wrong in a mutation and is the caller’s to know.',
+  description: 'An error of a mutation that the caller can handle.',
   fields: (t) => ({
     message: t.string({
-      description: 'Written for people; says what they can do.',
+      description: 'A message for people. It says what to do.',
       resolve: (error) => messageOf(error),
     }),
     code: t.expose('code', { type: ErrorCodeEnum }),
@@ -25,20 +25,20 @@ const ErrorInterface = builder.interfaceRef<DomainError>('Error').implement({
 })
 
 const ValidationIssue = builder.objectRef<Issue>('ValidationIssue').implement({
-  description: 'One thing in the input that has to be mended.',
+  description: 'One problem in the input.',
   fields: (t) => ({
     path: t.stringList({
-      description: 'Where it is: `["input", "sourceConfig", "resourceSpec", "cpu"]`.',
+      description: 'The place of the problem: `["input", "sourceConfig", "resourceSpec", "cpu"]`.',
       resolve: ({ path }) => path.map(String),
     }),
-    message: t.exposeString('message', { description: 'Says what is allowed.' }),
-    code: t.exposeString('code', { description: 'A stable machine word: `missing`, `less_than_equal`, …' }),
+    message: t.exposeString('message', { description: 'What is allowed.' }),
+    code: t.exposeString('code', { description: 'A stable machine-readable code: `missing`, `less_than_equal`, …' }),
   }),
 })
 
 builder.objectType(ValidationError, {
   name: 'ValidationError',
-  description: 'The input breaks rules; all that were found are in `issues`.',
+  description: 'The input is invalid. `issues` has all problems that were found.',
   interfaces: [ErrorInterface],
   fields: (t) => ({ issues: t.field({ type: [ValidationIssue], resolve: (error) => issuesOf(error) }) }),
 })
@@ -51,32 +51,32 @@ builder.objectType(ForbiddenError, {
 
 builder.objectType(NotFoundError, {
   name: 'NotFoundError',
-  description: 'There is no such thing in the caller’s workspace.',
+  description: 'The resource does not exist in the caller’s workspace.',
   interfaces: [ErrorInterface],
 })
 
 builder.objectType(ConflictError, {
   name: 'ConflictError',
-  description: 'The state of things forbids it: a name is taken, a revision has ended, a deployment is being deleted.',
+  description:
+    'The current state does not allow the change: a name is taken, a revision has ended, a deployment is being deleted.',
   interfaces: [ErrorInterface],
 })
 
 builder.objectType(PreconditionFailedError, {
   name: 'PreconditionFailedError',
-  description:
-    'Somebody has edited it since the `ifVersion` that was sent; nothing was changed. Look at it again, then repeat.',
+  description: 'The resource changed since the given `ifVersion`, so nothing was changed. Read it again, then retry.',
   interfaces: [ErrorInterface],
-  fields: (t) => ({ version: t.exposeInt('version', { description: 'That it is at now.' }) }),
+  fields: (t) => ({ version: t.exposeInt('version', { description: 'The current version.' }) }),
 })
 
 builder.objectType(OAuthUnavailableError, {
   name: 'OAuthProviderUnavailableError',
-  description: 'The OAuth provider, or the MCP server, could not be asked. The same call may succeed later.',
+  description: 'The OAuth provider or the MCP server did not answer. The same call may succeed later.',
   interfaces: [ErrorInterface],
 })
 
 builder.objectType(NotRedeployableError, {
   name: 'NotRedeployableError',
-  description: 'The revision can’t be redeployed as it is; the message says why.',
+  description: 'The revision can’t be redeployed. The message says why.',
   interfaces: [ErrorInterface],
 })

@@ -1,4 +1,7 @@
-/** What an event is about: the deployment and the revision as they are now, and what everything else is called. Read for a whole list at once. */
+/**
+ * Links from an event to its subject: the current deployment and revision, and the names of other subjects. Each is read for
+ * a whole list together.
+ */
 import { nameSubjects, subjectOf } from '../../../domain/events/subjects.ts'
 import { readNodes } from '../../../domain/nodes/read.ts'
 import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/values/row-types.ts'
@@ -9,14 +12,14 @@ import { Deployment } from './deployment.ts'
 import { Event } from './event.ts'
 import { Revision } from './revision.ts'
 
-/** Null: there is none, or it is gone. Those of one tick that are selected alike are one statement. */
+/** Null: the row never existed or is deleted. Equal selections in one tick share a statement. */
 async function linked<Row>(
   ctx: GraphQLContext,
   type: 'Deployment' | 'Revision',
   id: string | null,
   query: object,
 ): Promise<Row | null> {
-  // Pothos refuses a query that nobody has looked at, also where there is nothing to read
+  // Pothos throws if a query is not used, so serialize it before any return
   const selected = JSON.stringify(query)
   if (id === null) return null
   const row = await loadBatched(ctx, `${type} of events ${selected}`, id, async (ids) => {
@@ -30,19 +33,19 @@ builder.objectFields(Event, (t) => ({
   deployment: t.prismaField({
     type: Deployment,
     nullable: true,
-    description: 'As it is now; null when it is gone.',
+    description: 'The current deployment. Null after it is deleted.',
     resolve: (query, event, _args, ctx) => linked<DeploymentRow>(ctx, 'Deployment', event.deploymentId, query),
   }),
   revision: t.prismaField({
     type: Revision,
     nullable: true,
-    description: 'As it is now; null when it is gone.',
+    description: 'The current revision. Null after it is deleted.',
     resolve: (query, event, _args, ctx) => linked<RevisionRow>(ctx, 'Revision', event.revisionId, query),
   }),
   subjectName: t.string({
     nullable: true,
     description:
-      'What it is about is called so: the deployment, or what `subjectId` names. Null when nothing is left of that, or it has no name; people’s tokens are not named.',
+      'The current name of the deployment or of the resource in `subjectId`. Null if the resource is deleted or has no name. Tokens of people are never named.',
     resolve: async (event, _args, ctx) => {
       const subject = subjectOf(event)
       if (!subject) return null

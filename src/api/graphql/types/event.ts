@@ -1,4 +1,4 @@
-/** Events: what happened to a deployment or a revision, in the order of the workspace's log. */
+/** Events: what happened to deployments and revisions, in the order of the workspace's log. */
 
 import { eventCursor } from '../../../domain/events/cursor.ts'
 import {
@@ -22,26 +22,26 @@ import { pageCost, rejectExpensive } from '../builder/cost.ts'
 import { ActorKindEnum, Reason, RevisionStatus } from '../builder/enums.ts'
 
 export const Actor = builder.objectRef<EventActor>('Actor').implement({
-  description: 'Who did something, as it was when they did it.',
+  description: 'Who did something. The members are from the time of the event.',
   fields: (t) => ({
     kind: t.expose('kind', { type: ActorKindEnum }),
     subject: t.exposeString('id', {
       nullable: true,
-      description: 'The id of the key or the listener, or the person’s `sub`.',
+      description: 'The id of the key or listener, or the person’s `sub`.',
     }),
-    name: t.exposeString('name', { nullable: true, description: 'For people.' }),
+    name: t.exposeString('name', { nullable: true, description: 'A display name.' }),
   }),
 })
 
 export const Event = builder.objectRef<StoredEvent>('Event').implement({
-  description: 'An entry of the workspace’s log.',
+  description: 'An entry of the workspace’s event log.',
   fields: (t) => ({
     cursor: t.string({
-      description: 'Its place in the log: an `after` of these lists and of `revisionStatusChanged`.',
+      description: 'The position in the log. Pass it as `after` to these lists and to `revisionStatusChanged`.',
       resolve: eventCursor,
     }),
     type: t.exposeString('type', {
-      description: '`revision.status`, or `<resource>.<verb>` such as `deployment.updated`; there may be new ones.',
+      description: '`revision.status`, or `<resource>.<verb>` such as `deployment.updated`. New types may be added.',
     }),
     deploymentId: t.exposeID('deploymentId', { nullable: true }),
     revisionId: t.exposeID('revisionId', { nullable: true }),
@@ -50,27 +50,27 @@ export const Event = builder.objectRef<StoredEvent>('Event').implement({
     reason: t.field({
       type: Reason,
       nullable: true,
-      description: 'Of a change of status: why, for machines.',
+      description: 'The machine-readable reason of a status change.',
       resolve: ({ reason }) => knownReason(reason, null),
     }),
     message: t.exposeString('message', { nullable: true }),
     attempt: t.exposeInt('attempt', { nullable: true }),
     subjectId: t.exposeID('subjectId', {
       nullable: true,
-      description: 'Of what changed, when it is neither a deployment nor a revision.',
+      description: 'The id of the changed resource, if it is neither a deployment nor a revision.',
     }),
     changed: t.stringList({
-      description: 'Of an update: the fields that it changed; never their values.',
+      description: 'The fields that an update changed, without their values.',
       resolve: ({ changed }) => changed.map(camel),
     }),
-    actor: t.expose('actor', { type: Actor, description: 'Who did it.' }),
+    actor: t.expose('actor', { type: Actor, description: 'Who caused the event.' }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime' }),
   }),
 })
 
 export const EventConnection = builder.connectionObject({ type: Event, name: 'EventConnection' }, { name: 'EventEdge' })
 
-/** The resolver of `events`, of a deployment and of a revision; those of a whole list are read together. */
+/** Resolves `events` of a deployment or a revision. The events of a whole list are read together. */
 export async function eventsOf(by: EventSubjects['by'], id: string, args: Window, ctx: GraphQLContext) {
   const { first, after, last, before } = args
   const slice = await loadBatched(ctx, `events ${by} ${JSON.stringify([first, after, last, before])}`, id, (ids) =>
@@ -85,10 +85,10 @@ export async function eventsOf(by: EventSubjects['by'], id: string, args: Window
   )
 }
 
-const WANTED_TYPES = 'Only of any of these, as `deployment.updated`, or `deployment.*` for all of a resource.'
+const TYPES_DESCRIPTION = 'Only events of these types. `deployment.*` stands for all types of a resource.'
 
 const EventOrder = builder.enumType('EventOrder', {
-  description: 'Which events come first.',
+  description: 'The order of events.',
   values: ['OLDEST_FIRST', 'NEWEST_FIRST'] as const,
 })
 
@@ -97,21 +97,21 @@ builder.queryField('events', (t) =>
     {
       type: Event,
       description:
-        'Whatever happened in the workspace, oldest first unless ordered otherwise; also to what is gone, for as long as events are kept.',
+        'The events of the workspace, oldest first by default. Events of deleted resources stay as long as events are kept.',
       complexity: pageCost,
       args: {
         types: t.arg.stringList({
-          description: `Only of any of these, as \`deployment.updated\`, or \`deployment.*\`.`,
+          description: TYPES_DESCRIPTION,
         }),
-        deploymentId: t.arg.id({ description: 'Only of this deployment and its revisions.' }),
-        revisionId: t.arg.id({ description: 'Only of this revision.' }),
+        deploymentId: t.arg.id({ description: 'Only events of this deployment and its revisions.' }),
+        revisionId: t.arg.id({ description: 'Only events of this revision.' }),
         actorKinds: t.arg({
           type: [ActorKindEnum],
-          description: `Only what any of these did; ${DECIDING_KINDS.join(', ')} is all that was decided by somebody.`,
+          description: `Only events caused by actors of these kinds. ${DECIDING_KINDS.join(', ')} are all kinds that act on a decision.`,
         }),
-        actor: t.arg.string({ description: 'Only what the actor with this `subject` did.' }),
-        since: t.arg({ type: 'DateTime', description: 'Only what happened at this time or later.' }),
-        until: t.arg({ type: 'DateTime', description: 'Only what happened before this time.' }),
+        actor: t.arg.string({ description: 'Only events caused by the actor with this `subject`.' }),
+        since: t.arg({ type: 'DateTime', description: 'Only events at this time or later.' }),
+        until: t.arg({ type: 'DateTime', description: 'Only events before this time.' }),
         order: t.arg({ type: EventOrder, required: true, defaultValue: 'OLDEST_FIRST' }),
       },
       resolve: async (_root, args, ctx) => {
@@ -130,16 +130,16 @@ builder.subscriptionField('events', (t) =>
   t.field({
     type: Event,
     description:
-      'Every event of the workspace, or of one deployment: behind `after`, or from now on. Of a deployment it completes when ' +
-      'that is torn down. One that ends before its time ends with an error; its extensions have the `cursor` to go on from.',
+      'Streams every event of the workspace or of one deployment, after `after` or from now on. The stream of one deployment ' +
+      'completes after its teardown. A stream that ends early ends with an error. Its extensions have the `cursor` to continue from.',
     args: {
       after: t.arg.string({ description: 'The `cursor` of an event.' }),
-      types: t.arg.stringList({ description: WANTED_TYPES }),
-      deploymentId: t.arg.id({ description: 'Only of this deployment and its revisions.' }),
+      types: t.arg.stringList({ description: TYPES_DESCRIPTION }),
+      deploymentId: t.arg.id({ description: 'Only events of this deployment and its revisions.' }),
     },
     subscribe: (_root, { after, types, deploymentId }, ctx, info) => {
       rejectExpensive(ctx, info)
-      // a client that comes back by itself says so in the header, and its arguments stay as they were
+      // a reconnecting client sends the header and repeats its original arguments
       const query = { after: ctx.lastEventId ?? after, types, deployment_id: deploymentId }
       return streamEvents(ctx, { query }, ctx.relay)
     },

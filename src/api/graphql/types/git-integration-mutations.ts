@@ -1,4 +1,4 @@
-/** The writes of git integrations: begin an installation at the git provider, and remove one. For admins. */
+/** Mutations of git integrations. */
 import { ConflictError, NotFoundError } from '../../../domain/errors/errors.ts'
 import { removeInput, removeIntegration } from '../../../domain/sources/integrations/remove.ts'
 import { startInstallation } from '../../../domain/sources/integrations/start-installation.ts'
@@ -9,13 +9,15 @@ const StartSuccess = builder
   .objectRef<{ installUrl: string; expiresAt: Date }>('StartGitIntegrationSuccess')
   .implement({
     fields: (t) => ({
-      installUrl: t.exposeString('installUrl', { description: 'Where a person installs the app; leads back here.' }),
-      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Until when they have to be back.' }),
+      installUrl: t.exposeString('installUrl', {
+        description: 'The URL where a person installs the app. It returns to this server.',
+      }),
+      expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'The person must return before this time.' }),
     }),
   })
 
 const RemoveSuccess = builder.objectRef<{ integrationId: string }>('RemoveGitIntegrationSuccess').implement({
-  description: 'The integration is gone; its deployments keep running and say so in `statusMessage`.',
+  description: 'The integration is removed. Its deployments keep running, and their `statusMessage` reports it.',
   fields: (t) => ({ integrationId: t.exposeID('integrationId') }),
 })
 

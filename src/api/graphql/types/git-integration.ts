@@ -1,4 +1,4 @@
-/** Git integrations and the repositories that they reach (docs/sources.md#git-providers): where `integrationId` and `repoUrl` come from. */
+/** Git integrations and their repositories (docs/sources.md#git-providers): the source of `integrationId` and `repoUrl`. */
 import { listIntegrations } from '../../../domain/sources/integrations/list.ts'
 import { type Repository, repositoriesOf } from '../../../domain/sources/integrations/repositories.ts'
 import {
@@ -12,19 +12,21 @@ import { pageCost } from '../builder/cost.ts'
 import { IntegrationKind } from '../builder/enums.ts'
 
 const GitRepository = builder.objectRef<Repository>('GitRepository').implement({
-  description: 'A git repository that an integration reaches.',
+  description: 'A git repository that an integration can access.',
   fields: (t) => ({
-    integrationId: t.exposeID('hostIntegrationId', { description: 'For `sourceConfig.integrationId`.' }),
+    integrationId: t.exposeID('hostIntegrationId', { description: 'The value for `sourceConfig.integrationId`.' }),
     name: t.exposeString('name'),
     owner: t.exposeString('owner'),
-    url: t.exposeString('url', { description: 'For `sourceConfig.repoUrl`.' }),
-    defaultBranch: t.exposeString('defaultBranch', { description: 'For `sourceRevisionConfig.repoRef`.' }),
+    url: t.exposeString('url', { description: 'The value for `sourceConfig.repoUrl`.' }),
+    defaultBranch: t.exposeString('defaultBranch', {
+      description: 'The default branch, a value for `sourceRevisionConfig.repoRef`.',
+    }),
   }),
 })
 
 const GitIntegration = builder.prismaObject('Integration', {
   name: 'GitIntegration',
-  description: 'Where git repositories come from.',
+  description: 'A connection to git repositories.',
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
     id: t.exposeID('id'),
@@ -32,26 +34,28 @@ const GitIntegration = builder.prismaObject('Integration', {
     name: t.exposeString('name'),
     installationId: t.string({
       nullable: true,
-      description: 'Of an app: the git provider’s id of the installation.',
+      description: 'The git provider’s id of the app installation.',
       resolve: ({ installationId }) => (installationId === null ? null : String(installationId)),
     }),
-    account: t.exposeString('account', { nullable: true, description: 'Of an app: whom it is installed for.' }),
+    account: t.exposeString('account', { nullable: true, description: 'The account that the app is installed for.' }),
     suspended: t.boolean({
-      description: 'The git provider has suspended the installation: it reaches nothing now.',
+      description: 'Whether the git provider suspended the installation. A suspended one can access no repository.',
       resolve: ({ suspendedAt }) => suspendedAt !== null,
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     repositories: t.connection(
       {
         type: GitRepository,
-        // the one integration whose provider does not answer must not hide the others
+        // an integration whose provider fails must not hide the others
         nullable: true,
         description:
-          'All that it reaches now, by owner and name. Null, with an error, when the git provider can’t say.',
+          'All repositories that it can access now, sorted by owner and name. Null with an error if the git provider does not answer.',
         args: {
-          search: t.arg.string({ description: 'Only those with this in their `owner/name`, whatever the case.' }),
+          search: t.arg.string({
+            description: 'Only repositories whose `owner/name` contains this text. Case is ignored.',
+          }),
         },
-        // looked up outside the database
+        // each look-up calls the git provider
         complexity: (args) => ({ ...pageCost(args), field: 50 }),
         resolve: async (integration, { search, ...window }, ctx) => {
           const all = searchRepositories(await repositoriesOf(ctx, integration), search)

@@ -1,4 +1,4 @@
-/** The writes of listeners: create, update, delete. For admins, where the plan has listeners. */
+/** Mutations of listeners: create, update and delete. For admins whose plan includes listeners. */
 import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
 import { createInput, createListener } from '../../../domain/listeners/create.ts'
 import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
@@ -12,7 +12,7 @@ import { Listener } from './listener.ts'
 const { success, readBack } = rowMutation('listener', Listener, selectWritten)
 
 const DeleteListenerSuccess = builder.objectRef<{ listenerId: string }>('DeleteListenerSuccess').implement({
-  description: 'The listener is gone, and its API keys are revoked.',
+  description: 'The listener is deleted, and its API keys are revoked.',
   fields: (t) => ({ listenerId: t.exposeID('listenerId') }),
 })
 
@@ -24,21 +24,21 @@ builder.mutationFields((t) => ({
   createListener: t.field({
     type: success('CreateListenerSuccess'),
     description:
-      'Registers a listener. Only for organizations with a self-hosted enterprise plan. The program that does its work needs an API key of the role `listener`.',
+      'Registers a listener. Only for organizations with a self-hosted enterprise plan. The listener program needs an API key of the role `listener`.',
     errors: { types: [ConflictError] },
     args: { input: t.arg({ type: create.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => createListener(ctx, create.raw(input), readBack(ctx, info)),
   }),
   updateListener: t.field({
     type: success('UpdateListenerSuccess'),
-    description: 'Changes what is given and keeps the rest. A namespace that a deployment is in can’t be removed.',
+    description: 'Changes the given members and keeps the rest. A namespace that a deployment uses can’t be removed.',
     errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => updateListener(ctx, update.raw(input), readBack(ctx, info)),
   }),
   deleteListener: t.field({
     type: DeleteListenerSuccess,
-    description: 'Deletes a listener that no deployment uses any more, and revokes its API keys.',
+    description: 'Deletes a listener that no deployment uses, and revokes its API keys.',
     errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: remove.type, required: true }) },
     resolve: async (_root, { input }, ctx) => {

@@ -1,4 +1,7 @@
-/** Listeners: the compute infrastructures that pull work (docs/deployments.md#listeners). Their writes are next door. */
+/**
+ * Listeners: compute infrastructures that pull work (docs/deployments.md#listeners). listener-mutations.ts has the
+ * mutations.
+ */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { countListeners, getListener, windowListeners } from '../../../domain/listeners/read.ts'
 import { type ComputeType as ComputeTypeValue, computeConfig } from '../../../domain/listeners/schemas.ts'
@@ -18,7 +21,7 @@ import { Deployment, DeploymentConnection } from './deployment.ts'
 
 const ListenerComputeConfig = outputType(
   shapeOf('ListenerComputeConfig', computeConfig),
-  'What is particular to the compute type.',
+  'Settings of the compute type.',
   readColumn,
 )
 
@@ -28,31 +31,38 @@ export const Listener = builder.prismaObject('Listener', {
   fields: (t) => ({
     id: t.exposeID('id'),
     computeType: t.field({ type: ComputeType, resolve: ({ computeType }) => computeType as ComputeTypeValue }),
-    computeId: t.exposeString('computeId', { description: 'Given by the user; unique in the workspace.' }),
+    computeId: t.exposeString('computeId', {
+      description: 'The infrastructure’s id, chosen by the user and unique in the workspace.',
+    }),
     computeConfig: t.field({ type: ListenerComputeConfig, resolve: (listener) => listener }),
     version: t.exposeString('version', {
       nullable: true,
-      description: 'Of the listener program, as it last reported it.',
+      description: 'The last reported version of the listener program.',
     }),
     podClasses: t.exposeStringList('podClasses', {
-      description: 'What `class` in the resource spec of its deployments may name, as its program last reported.',
+      description: 'The values for `class` in the resource spec of its deployments, as its program last reported.',
     }),
     status: t.field({
       type: ListenerStatus,
       resolve: (listener, _args, { clock }) => LISTENER_DERIVED.status.of(listener, clock()),
     }),
-    lastSeenAt: t.expose('lastSeenAt', { type: 'DateTime', nullable: true, description: 'Null: it never called.' }),
+    lastSeenAt: t.expose('lastSeenAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'The time of its last call. Null: it never called.',
+    }),
     createdBy: t.exposeString('createdBy', { nullable: true }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
-    // `version` is that of its program
+    // `version` is the version of the listener program
     editVersion: t.exposeInt('edit', { description: VERSION_DESCRIPTION }),
     deployments: t.connection(
       {
         type: Deployment,
-        description: 'Those that name it, also those that are being deleted. Newest first.',
+        description:
+          'The deployments that use this listener, newest first. Deployments that are being deleted are included.',
         complexity: pageCost,
-        // a page of which no node is selected still has cursors
+        // the cursors are needed even if no node is selected
         select: (args, ctx, nested) => ({
           deployments: nested(
             { ...deploymentsWindow(ctx, args), select: { id: true, createdAt: true } },
@@ -60,7 +70,7 @@ export const Listener = builder.prismaObject('Listener', {
           ),
         }),
         resolve: (listener, args, ctx) =>
-          // whole rows, whenever a node is selected
+          // contains whole rows if a node is selected
           connectionOf(cut(args, listener.deployments as DeploymentRow[]), args, newestCursor, async () => {
             const count = (ids: readonly string[]) => countDeploymentsOf(ctx, ids)
             return (await loadBatched(ctx, 'deployments of listeners', listener.id, count)) ?? 0
@@ -75,7 +85,7 @@ builder.queryFields((t) => ({
   listener: t.prismaField({
     type: Listener,
     nullable: true,
-    description: 'One listener; NOT_FOUND if there is none of this id.',
+    description: 'One listener. NOT_FOUND if the id is unknown.',
     args: { id: t.arg.id({ required: true }) },
     resolve: (query, _root, { id }, ctx) => getListener(ctx, { path: { listener_id: id } }, query),
   }),

@@ -1,4 +1,7 @@
-/** `revisionLogs` and `deploymentLogs`: the lines of a log as they come, none lost, none twice, in order (docs/deployments.md#logs). */
+/**
+ * `revisionLogs` and `deploymentLogs`: the lines of a log as they arrive, in order and exactly once
+ * (docs/deployments.md#logs).
+ */
 import {
   type FollowCall,
   type FollowedLog,
@@ -15,19 +18,20 @@ import { withArgumentNames } from '../builder/errors.ts'
 import { Log } from './log.ts'
 
 const WHERE =
-  'Begins with the oldest line that is kept; with `last`, with so many of the newest; with `after`, behind the line of that cursor.'
+  'The stream begins with the oldest kept line. With `last` it begins with that number of newest lines, and with `after` after the line of that cursor.'
 const ENDS =
-  'A stream that is ended before its time (the client reads too slowly, or the server stops) ends with an error; its extensions have the `cursor` to go on from.'
+  'A stream that ends early (the client reads too slowly, or the server stops) ends with an error. Its extensions have the `cursor` to continue from.'
 
 const args = builder.args((t) => ({
   type: t.field({ type: LogType, required: true }),
   after: t.string({
-    description: 'The `cursor` of a line: begins behind it, whatever `last` says, so who comes back need only add it.',
+    description:
+      'The `cursor` of a line. The stream begins after it and ignores `last`, so a reconnecting client only adds this argument.',
   }),
-  last: t.int({ description: 'From 0 (only what comes) to 1000.' }),
-  query: t.string({ description: 'Only lines that contain this text, in upper or lower case.' }),
+  last: t.int({ description: 'From 0 (only new lines) to 1000.' }),
+  query: t.string({ description: 'Only lines that contain this text. Case is ignored.' }),
   level: t.field({ type: LogLevel, description: 'Only lines of this level or a more severe one.' }),
-  startTime: t.field({ type: 'DateTime', description: 'Only lines of this time or later.' }),
+  startTime: t.field({ type: 'DateTime', description: 'Only lines at this time or later.' }),
 }))
 
 interface Args {
@@ -58,7 +62,7 @@ async function stream(
 builder.subscriptionField('revisionLogs', (t) =>
   t.field({
     type: Log,
-    description: `The lines of one of a revision’s logs. ${WHERE} The log of a build completes when the build has ended, that of an agent when its deployment is gone. ${ENDS}`,
+    description: `Streams the lines of one of a revision’s logs. ${WHERE} A build log completes when the build ends, an agent log when its deployment is deleted. ${ENDS}`,
     args: { revisionId: t.arg.id({ required: true }), ...args },
     subscribe: (_root, { revisionId, ...asked }, ctx) =>
       stream(ctx, { revision_id: revisionId }, asked, followLogsOfRevision),
@@ -69,7 +73,7 @@ builder.subscriptionField('revisionLogs', (t) =>
 builder.subscriptionField('deploymentLogs', (t) =>
   t.field({
     type: Log,
-    description: `The lines of one of a deployment’s logs, across all its revisions. ${WHERE} Completes when the deployment is gone. ${ENDS}`,
+    description: `Streams the lines of one of a deployment’s logs across all its revisions. ${WHERE} It completes when the deployment is deleted. ${ENDS}`,
     args: { deploymentId: t.arg.id({ required: true }), ...args },
     subscribe: (_root, { deploymentId, ...asked }, ctx) =>
       stream(ctx, { deployment_id: deploymentId }, asked, followDeploymentLogs),

@@ -1,4 +1,4 @@
-/** Log lines of a revision or a deployment: what builds printed, and what the running agent prints. */
+/** Log lines of a revision or a deployment: the output of builds and of the running agent. */
 import { rejectIfAny } from '../../../domain/errors/errors.ts'
 import { colouredLine, logLineId, logOffset } from '../../../domain/logs/lines.ts'
 import { type LogPage as Lines, readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
@@ -9,10 +9,13 @@ import { LogLevel, LogType } from '../builder/enums.ts'
 import { withArgumentNames } from '../builder/errors.ts'
 
 export const Log = builder.objectRef<LogLine>('LogLine').implement({
-  description: 'A line that the build or the agent printed.',
+  description: 'A line that a build or an agent printed.',
   fields: (t) => ({
-    id: t.id({ resolve: logLineId, description: 'As text they sort as the lines do within the deployment.' }),
-    cursor: t.string({ resolve: logOffset, description: 'Give it as `after` to go on behind it.' }),
+    id: t.id({
+      resolve: logLineId,
+      description: 'Within a deployment the ids sort, as text, in the order of the lines.',
+    }),
+    cursor: t.string({ resolve: logOffset, description: 'Pass it as `after` to continue after this line.' }),
     revisionId: t.exposeID('revisionId'),
     time: t.expose('time', { type: 'DateTime' }),
     level: t.expose('level', { type: LogLevel }),
@@ -20,9 +23,9 @@ export const Log = builder.objectRef<LogLine>('LogLine').implement({
     ansi: t.string({
       nullable: true,
       resolve: colouredLine,
-      description: '`message` in the colours it was printed in, for terminals: with SGR sequences. null: it has none.',
+      description: '`message` with its colours as SGR sequences, for terminals. Null: it has no colours.',
     }),
-    attempt: t.exposeInt('attempt', { description: 'The attempt of the revision that it belongs to.' }),
+    attempt: t.exposeInt('attempt', { description: 'The attempt of the revision that printed the line.' }),
   }),
 })
 
@@ -36,9 +39,9 @@ const LogEdge = builder.objectRef<LogPage['edges'][number]>('LogEdge').implement
   fields: (t) => ({ cursor: t.exposeString('cursor'), node: t.expose('node', { type: Log }) }),
 })
 
-/** Without `totalCount`: a log has no end as long as the agent runs. */
+/** There is no `totalCount`: a log grows as long as the agent runs. */
 const LogConnection = builder.objectRef<LogPage>('LogConnection').implement({
-  description: 'Oldest first. To follow a log, keep the last `endCursor` that was not null and ask again with it.',
+  description: 'Lines, oldest first. To follow a log, query again with the last `endCursor` that was not null.',
   fields: (t) => ({
     edges: t.expose('edges', { type: [LogEdge] }),
     nodes: t.field({ type: [Log], resolve: ({ edges }) => edges.map((edge) => edge.node) }),
@@ -54,16 +57,16 @@ const LogConnection = builder.objectRef<LogPage>('LogConnection').implement({
   }),
 })
 
-/** What can be asked of either log: the filters and the window. */
+/** Arguments of both logs: filters and window. */
 const logArgs = builder.args((t) => ({
   type: t.field({ type: LogType, required: true }),
-  query: t.string({ description: 'Only lines that contain this text, in upper or lower case.' }),
+  query: t.string({ description: 'Only lines that contain this text. Case is ignored.' }),
   level: t.field({ type: LogLevel, description: 'Only lines of this level or a more severe one.' }),
-  startTime: t.field({ type: 'DateTime', description: 'Only lines of this time or later.' }),
+  startTime: t.field({ type: 'DateTime', description: 'Only lines at this time or later.' }),
   endTime: t.field({ type: 'DateTime', description: 'Only lines before this time.' }),
-  first: t.int({ description: 'From 1 to 1000; 50 if neither this nor last is there.' }),
+  first: t.int({ description: 'From 1 to 1000. Default: 50 if `last` is absent, too.' }),
   after: t.string(),
-  last: t.int({ description: 'The newest lines, so many, oldest first; from 1 to 1000.' }),
+  last: t.int({ description: 'The number of newest lines to return, oldest first. From 1 to 1000.' }),
   before: t.string(),
 }))
 
@@ -75,7 +78,7 @@ interface LogArgs extends Window {
   endTime?: Date | null
 }
 
-/** `read`: the domain's verb, with the log's path. */
+/** `read`: the domain's verb, called with the log's path. */
 async function pageOf(
   { first, after, last, before, startTime, endTime, ...filter }: LogArgs,
   read: (query: object) => Promise<Lines>,
@@ -105,7 +108,7 @@ const notBoth = (name: string, others: string) => ({
   type: 'value_error',
 })
 
-/** Each log is a look-up of its own. */
+/** Each log of a list needs its own statement. */
 const complexity = ({ first, last }: LogArgs) => ({
   field: 50,
   multiplier: Math.min(Math.max(last ?? first ?? 50, 1), 1000) / 10,
@@ -114,7 +117,7 @@ const complexity = ({ first, last }: LogArgs) => ({
 builder.prismaObjectField('Revision', 'logs', (t) =>
   t.field({
     type: LogConnection,
-    description: 'A page of one of its logs, oldest line first.',
+    description: 'A page of one of the revision’s logs, oldest line first.',
     args: logArgs,
     complexity,
     resolve: ({ deploymentId, id }, args, ctx) =>
@@ -125,7 +128,8 @@ builder.prismaObjectField('Revision', 'logs', (t) =>
 builder.prismaObjectField('Deployment', 'logs', (t) =>
   t.field({
     type: LogConnection,
-    description: 'A page of one of its logs across all its revisions, as the lines came.',
+    description:
+      'A page of one of the deployment’s logs across all revisions, in the order in which the lines arrived.',
     args: logArgs,
     complexity,
     resolve: ({ id }, args, ctx) =>

@@ -1,4 +1,4 @@
-/** `me`: who calls, with which rights, in which workspace of which organization; and `viewer`, which is older. */
+/** `me`: the caller with rights, workspace and organization; and `viewer`, its older form. */
 
 import { ownKey } from '../../../domain/keys/list.ts'
 import { readNodes } from '../../../domain/nodes/read.ts'
@@ -21,27 +21,27 @@ const organizationOf = async (query: Query, ctx: RequestContext) =>
   (await readNodes(ctx, 'Organization', [ctx.workspace.organizationId], query))[0] as OrganizationRow
 
 const SECRETS_READ =
-  'May read the values of secrets: answers have them, except over a session, where `revealSecret` answers one.'
+  'Whether the caller may read the values of secrets. Over a session only `revealSecret` returns a value.'
 
 const Me = builder.objectRef<RequestContext>('Me').implement({
   description: 'The caller, in the workspace of the call.',
   fields: (t) => ({
     actor: t.field({
       type: Actor,
-      description: 'As events name the caller; `subject` is also what `createdBy` says of what the caller makes.',
+      description:
+        'The caller as events show it. Its `subject` is also the `createdBy` of resources that the caller creates.',
       resolve: ({ actor }) => actorOf(actor),
     }),
     apiKey: t.field({
       type: ApiKey,
       nullable: true,
-      description: 'The key that the call, or its session, came from; null: it came from none.',
+      description: 'The API key of the call or of its session. Null: there is none.',
       resolve: (ctx) => ownKey(ctx),
     }),
     role: t.field({ type: Role, resolve: ({ actor }) => actor.role }),
     secretsRead: t.boolean({ description: SECRETS_READ, resolve: ({ actor }) => actor.secretsRead }),
     organizationWide: t.boolean({
-      description:
-        'Whether the credential is for every workspace of the organization, which `X-Tenant-Id` selects from.',
+      description: 'Whether the credential is valid in every workspace of the organization. `X-Tenant-Id` selects one.',
       resolve: ({ actor }) => actor.workspaceId === null,
     }),
     workspace: t.prismaField({ type: Workspace, resolve: workspaceOf }),
@@ -49,7 +49,7 @@ const Me = builder.objectRef<RequestContext>('Me').implement({
     session: t.field({
       type: Session,
       nullable: true,
-      description: 'The one that the call came over; null: it came with a key or a token.',
+      description: 'The session of the call. Null: the call used a key or a token.',
       resolve: (ctx) => currentSession(ctx),
     }),
   }),
@@ -69,7 +69,7 @@ const Viewer = builder.objectRef<RequestContext>('Viewer').implement({
   }),
 })
 
-/** The key of a machine is not shown the organization. */
+/** Keys of machines must not read the organization. */
 function caller(ctx: RequestContext): RequestContext {
   requireRole(ctx, 'viewer')
   return ctx
@@ -78,12 +78,12 @@ function caller(ctx: RequestContext): RequestContext {
 builder.queryFields((t) => ({
   me: t.field({
     type: Me,
-    description: 'Who calls, with which rights, in which workspace.',
+    description: 'The caller with its rights and workspace.',
     resolve: (_root, _args, ctx) => caller(ctx),
   }),
   viewer: t.field({
     type: Viewer,
-    description: 'Who calls; `me` says more.',
+    description: 'The caller. `me` has more fields.',
     resolve: (_root, _args, ctx) => caller(ctx),
   }),
 }))

@@ -1,4 +1,4 @@
-/** `node` and `nodes`: anything by its id alone. What is unknown or another tenant's is null, without an error. */
+/** `node` and `nodes`: any resource by its id. An unknown id and another tenant's id are null without an error. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import type { GraphQLResolveInfo } from 'graphql'
 import { ValidationError } from '../../../domain/errors/errors.ts'
@@ -14,7 +14,7 @@ interface Node {
   __typename: NodeType
 }
 
-/** One statement finds the types, and one for each type that occurs reads the rows. */
+/** One statement finds the types; one more per type reads the rows. */
 async function loadNodes(
   ctx: GraphQLContext,
   ids: readonly string[],
@@ -38,14 +38,14 @@ builder.queryFields((t) => ({
   node: t.field({
     type: builder.nodeInterfaceRef(),
     nullable: true,
-    description: 'Anything that has an id; null if there is nothing of this id for the caller.',
+    description: 'Any resource by its id. Null if the caller can’t read a resource with this id.',
     args: { id: t.arg.id({ required: true }) },
     resolve: async (_root, { id }, ctx, info) => (await loadNodes(ctx, [id], info))[0],
   }),
   nodes: t.field({
     type: [builder.nodeInterfaceRef()],
     nullable: { list: false, items: true },
-    description: `The same for up to ${MAX_IDS} ids, in their order.`,
+    description: `Up to ${MAX_IDS} resources by their ids, in the order of the ids.`,
     args: { ids: t.arg.idList({ required: true }) },
     complexity: ({ ids }) => ({ field: 1, multiplier: Math.max(ids.length, 1) }),
     resolve: (_root, { ids }, ctx, info) => {

@@ -1,4 +1,4 @@
-/** The writes of OAuth providers: create, discover from an MCP server, update, delete. For admins. */
+/** Mutations of OAuth providers: create, discover from an MCP server, update and delete. For admins. */
 import { z } from 'zod'
 import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../domain/errors/errors.ts'
 import { createInput, createProvider } from '../../../domain/oauth/providers/create.ts'
@@ -18,12 +18,12 @@ const { success, readBack } = rowMutation('oauthProvider', OAuthProvider, select
 const DeleteOAuthProviderSuccess = builder
   .objectRef<{ id: string; providerId: string }>('DeleteOAuthProviderSuccess')
   .implement({
-    description: 'The provider is gone, and so are authorizations that were under way.',
+    description: 'The provider and its pending authorizations are deleted.',
     fields: (t) => ({ oauthProviderId: t.exposeID('id'), providerId: t.exposeString('providerId') }),
   })
 
 const create = verbInput('CreateOAuthProviderInput', createInput)
-// REST takes back what it gave; here `providerId` is which provider is meant
+// REST accepts its own answer as input; in GraphQL `providerId` only selects the provider
 const update = verbInput('UpdateOAuthProviderInput', z.object({ path: providerPath, body: changes }), 'version')
 const discover = verbInput('DiscoverMcpProviderInput', discoverInput)
 const remove = verbInput('DeleteOAuthProviderInput', deleteInput, 'version')
@@ -32,7 +32,7 @@ builder.mutationFields((t) => ({
   createOAuthProvider: t.field({
     type: success('CreateOAuthProviderSuccess'),
     description:
-      'Creates an OAuth provider for the whole organization. Its client is registered at the provider before, with the redirect URI `<this server>/v2/auth/callback/<providerId>`.',
+      'Creates an OAuth provider for the whole organization. First register its client at the provider with the redirect URI `<this server>/v2/auth/callback/<providerId>`.',
     errors: { types: [ConflictError] },
     args: { input: t.arg({ type: create.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => createProvider(ctx, create.raw(input), readBack(ctx, info)),
@@ -40,14 +40,14 @@ builder.mutationFields((t) => ({
   updateOAuthProvider: t.field({
     type: success('UpdateOAuthProviderSuccess'),
     description:
-      'Changes what is given and keeps the rest. A tokenUrl of another origin needs the clientSecret again, if there is one. The method `none` drops the stored secret.',
+      'Changes the given members and keeps the rest. A tokenUrl of another origin requires the clientSecret again, if there is one. The method `none` deletes the stored secret.',
     errors: { types: [NotFoundError, PreconditionFailedError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => updateProvider(ctx, update.raw(input), readBack(ctx, info)),
   }),
   deleteOAuthProvider: t.field({
     type: DeleteOAuthProviderSuccess,
-    description: 'Deletes an OAuth provider that no token is of any more, or, by `force`, with its tokens.',
+    description: 'Deletes an OAuth provider that has no tokens. With `force` it deletes the tokens, too.',
     errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: remove.type, required: true }) },
     resolve: (_root, { input }, ctx) =>
@@ -56,7 +56,7 @@ builder.mutationFields((t) => ({
   discoverMcpProvider: t.field({
     type: success('DiscoverMcpProviderSuccess'),
     description:
-      'Creates an OAuth provider from an MCP server: reads which authorization server it names, and registers a client there. From then on it is a provider like any other.',
+      'Creates an OAuth provider from an MCP server: reads the server’s authorization server and registers a client there. The result is an ordinary provider.',
     errors: { types: [ConflictError, OAuthUnavailableError] },
     args: { input: t.arg({ type: discover.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => discoverMcpProvider(ctx, discover.raw(input), readBack(ctx, info)),

@@ -1,4 +1,7 @@
-/** OAuth providers: where agents get tokens of people's accounts from (docs/oauth.md#rules). Their writes are next door. */
+/**
+ * OAuth providers: third parties that issue tokens of people's accounts to agents (docs/oauth.md#rules).
+ * oauth-provider-mutations.ts has the mutations.
+ */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { countProviders, selectProvider, windowProviders } from '../../../domain/oauth/providers/read.ts'
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
@@ -13,23 +16,26 @@ import { pageCost } from '../builder/cost.ts'
 import { CodeChallengeMethod, OAuthProviderType, TokenEndpointAuthMethod } from '../builder/enums.ts'
 import { VERSION_DESCRIPTION } from '../builder/verb-input.ts'
 
-/** what a list needs of each row itself */
+/** columns that every list needs */
 const KEYS = { id: true, createdAt: true } as const
 
 export const OAuthProvider = builder.prismaObject('OAuthProvider', {
-  description: 'A client at a third party that issues tokens of people’s accounts. Its client secret is in no answer.',
+  description:
+    'A client at a third party that issues tokens of people’s accounts. No answer contains its client secret.',
   interfaces: [builder.nodeInterfaceRef()],
-  // what is asked for and no more: a whole row would have the secret
+  // select no whole row: it contains the client secret
   select: KEYS,
   fields: (t) => ({
     id: t.exposeID('id'),
     organizationId: t.exposeID('organizationId'),
-    providerId: t.exposeString('providerId', { description: 'Given by the user; unique in the organization.' }),
+    providerId: t.exposeString('providerId', {
+      description: 'The provider’s id, chosen by the user and unique in the organization.',
+    }),
     name: t.exposeString('name'),
     clientId: t.exposeString('clientId'),
-    authUrl: t.exposeString('authUrl', { description: 'Where people are sent.' }),
-    tokenUrl: t.exposeString('tokenUrl', { description: 'Where codes and refresh tokens are used.' }),
-    usesPkce: t.exposeBoolean('usesPkce', { description: 'Whether a code verifier is sent.' }),
+    authUrl: t.exposeString('authUrl', { description: 'The URL where people authorize.' }),
+    tokenUrl: t.exposeString('tokenUrl', { description: 'The URL that exchanges codes and refresh tokens.' }),
+    usesPkce: t.exposeBoolean('usesPkce', { description: 'Whether PKCE is used.' }),
     codeChallengeMethod: t.field({
       type: CodeChallengeMethod,
       nullable: true,
@@ -44,14 +50,14 @@ export const OAuthProvider = builder.prismaObject('OAuthProvider', {
     }),
     mcpServerUrl: t.exposeString('mcpServerUrl', {
       nullable: true,
-      description: 'Of a provider that was discovered: the MCP server that its tokens are for.',
+      description: 'The MCP server that the provider was discovered from. Its tokens are for this server.',
     }),
     tokenEndpointAuthMethod: t.field({
       type: TokenEndpointAuthMethod,
       select: { tokenEndpointAuthMethod: true },
       resolve: ({ tokenEndpointAuthMethod }) => tokenEndpointAuthMethod as AuthMethod,
     }),
-    isDynamicClient: t.exposeBoolean('isDynamicClient', { description: 'Its client was registered by this server.' }),
+    isDynamicClient: t.exposeBoolean('isDynamicClient', { description: 'Whether this server registered the client.' }),
     createdBy: t.exposeString('createdBy', { nullable: true }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
@@ -63,7 +69,7 @@ builder.queryFields((t) => ({
   oauthProvider: t.prismaField({
     type: OAuthProvider,
     nullable: true,
-    description: 'One OAuth provider, by its id or its providerId; NOT_FOUND if there is none.',
+    description: 'One OAuth provider by its id or its providerId. NOT_FOUND if it does not exist.',
     args: { id: t.arg.id({ required: true }) },
     resolve: (query, _root, { id }, ctx) => selectProvider(ctx, { path: { provider_id: id } }, query),
   }),
@@ -74,7 +80,7 @@ builder.queryFields((t) => ({
       complexity: pageCost,
       resolve: async (_root, args, ctx, info) => {
         const selected = queryFromInfo({ context: ctx, info, typeName: 'OAuthProvider', paths: NODE_PATHS })
-        // without a node nothing is selected, which would be everything, the sealed secret too
+        // an empty selection would read whole rows with the sealed secret
         const slice = await windowProviders(ctx, args, { select: KEYS, ...selected })
         return connectionOf(slice, args, newestCursor, () => countProviders(ctx))
       },

@@ -1,4 +1,4 @@
-/** The writes of a person's OAuth tokens: their metadata, and their end. */
+/** Mutations of a person's OAuth tokens: change the metadata and delete. */
 import { NotFoundError } from '../../../domain/errors/errors.ts'
 import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from '../../../domain/oauth/tokens/delete.ts'
 import { selectWritten } from '../../../domain/oauth/tokens/list.ts'
@@ -11,17 +11,17 @@ import { OAuthToken } from './oauth-token.ts'
 const { success, readBack } = rowMutation('token', OAuthToken, selectWritten)
 
 const DeleteOAuthTokenSuccess = builder.objectRef<{ tokenId: string }>('DeleteOAuthTokenSuccess').implement({
-  description: 'The token is gone, and its connections with it.',
+  description: 'The token and its connections are deleted.',
   fields: (t) => ({ tokenId: t.exposeID('tokenId') }),
 })
 
 const DeleteOAuthTokensOfUserSuccess = builder
   .objectRef<{ deleted: number }>('DeleteOAuthTokensOfUserSuccess')
   .implement({
-    fields: (t) => ({ deleted: t.exposeInt('deleted', { description: 'How many there were.' }) }),
+    fields: (t) => ({ deleted: t.exposeInt('deleted', { description: 'The number of deleted tokens.' }) }),
   })
 
-// REST's second name of `is_default` is for those who know it from there
+// `default` is a second name that only REST has for `is_default`
 const { path, body } = updateInput.shape
 const update = verbInput('UpdateOAuthTokenInput', updateInput.extend({ path, body: body.omit({ default: true }) }))
 const remove = verbInput('DeleteOAuthTokenInput', deleteInput)
@@ -30,7 +30,7 @@ const removeOfUser = verbInput('DeleteOAuthTokensOfUserInput', deleteOfUserInput
 builder.mutationFields((t) => ({
   updateOAuthToken: t.field({
     type: success('UpdateOAuthTokenSuccess'),
-    description: 'Names one of your OAuth tokens, or makes it the default. What is not given stays.',
+    description: 'Labels one of your OAuth tokens or makes it the default. Absent members stay unchanged.',
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: update.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => updateToken(ctx, update.raw(input), readBack(ctx, info)),
@@ -38,7 +38,7 @@ builder.mutationFields((t) => ({
   deleteOAuthToken: t.field({
     type: DeleteOAuthTokenSuccess,
     description:
-      'Deletes one of your OAuth tokens, with its connections, and revokes it at the provider, at once or as soon as it can be reached.',
+      'Deletes one of your OAuth tokens and its connections, and revokes it at the provider. If the provider can’t be reached, revocation is retried.',
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: remove.type, required: true }) },
     resolve: async (_root, { input }, ctx) => {
@@ -49,7 +49,7 @@ builder.mutationFields((t) => ({
   deleteOAuthTokensOfUser: t.field({
     type: DeleteOAuthTokensOfUserSuccess,
     description:
-      'Deletes all OAuth tokens of a user who has left, or of a key that was revoked, with their connections; each is revoked at its provider. For admins, who see none of them.',
+      'Deletes all OAuth tokens of a user who left, or of a revoked key, with their connections. Each is revoked at its provider. For admins, who can’t see the tokens.',
     errors: {},
     args: { input: t.arg({ type: removeOfUser.type, required: true }) },
     resolve: async (_root, { input }, ctx) => ({ deleted: await deleteTokensOfUser(ctx, removeOfUser.raw(input)) }),

@@ -1,4 +1,7 @@
-/** OAuth tokens: each person sees their own (docs/oauth.md#rules, docs/api-rules.md#graphql). Their writes are next door. */
+/**
+ * OAuth tokens: each person sees only their own (docs/oauth.md#rules, docs/api-rules.md#graphql). oauth-token-mutations.ts
+ * has the mutations.
+ */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { countTokens, windowTokens } from '../../../domain/oauth/tokens/list.ts'
 import { displayLabel, tokenStatus, tokenStatusMessage } from '../../../domain/oauth/tokens/token.ts'
@@ -9,12 +12,11 @@ import { pageCost } from '../builder/cost.ts'
 import { OAuthTokenStatus } from '../builder/enums.ts'
 import { OAuthProvider } from './oauth-provider.ts'
 
-// what is asked for and no more: a whole row would have the token
+// select no whole row: it contains the token
 const KEYS = { id: true, createdAt: true } as const
 
 export const OAuthToken = builder.prismaObject('OAuthToken', {
-  description:
-    'Your token of an account at an OAuth provider. The token itself is in no answer but the one that an agent gets.',
+  description: 'Your token of an account at an OAuth provider. Only an agent’s `issueAccessToken` returns its text.',
   interfaces: [builder.nodeInterfaceRef()],
   select: KEYS,
   fields: (t) => ({
@@ -22,13 +24,13 @@ export const OAuthToken = builder.prismaObject('OAuthToken', {
     provider: t.relation('provider', { type: OAuthProvider }),
     providerAccountLabel: t.string({
       nullable: true,
-      description: 'The name you gave it, or what the provider calls the account.',
+      description: 'The label you gave the account, or the provider’s name for it.',
       select: { label: true, accountLabel: true },
       resolve: displayLabel,
     }),
     scopes: t.exposeStringList('scopes'),
     isDefault: t.exposeBoolean('isDefault', {
-      description: 'Taken where you have several tokens of the provider.',
+      description: 'Whether this token is used if you have several of the provider.',
     }),
     status: t.field({
       type: OAuthTokenStatus,
@@ -38,14 +40,14 @@ export const OAuthToken = builder.prismaObject('OAuthToken', {
     }),
     statusMessage: t.string({
       nullable: true,
-      description: 'Why it has expired for good, or was not refreshed when that was last tried.',
+      description: 'Why the token has ended, or why its last refresh failed.',
       select: { endedAt: true, endedBecause: true, expiresAt: true, refreshable: true, refreshError: true },
       resolve: (token, _args, { clock }) => tokenStatusMessage(token, clock()),
     }),
     expiresAt: t.expose('expiresAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it is refreshed at the latest, or ends. Null: the provider does not say.',
+      description: 'When the token expires if it is not refreshed. Null: the provider does not report it.',
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
@@ -58,11 +60,13 @@ builder.queryField('oauthTokens', (t) =>
       type: OAuthToken,
       description: 'Your OAuth tokens of this workspace, newest first.',
       complexity: pageCost,
-      args: { providerId: t.arg.id({ description: 'Only those of this OAuth provider: its providerId, or its id.' }) },
+      args: {
+        providerId: t.arg.id({ description: 'Only tokens of this OAuth provider, given by its providerId or its id.' }),
+      },
       resolve: async (_root, { providerId, ...window }, ctx, info) => {
         const raw = { query: { provider_id: providerId } }
         const selected = queryFromInfo({ context: ctx, info, typeName: 'OAuthToken', paths: NODE_PATHS })
-        // without a node nothing is selected, which would be everything
+        // an empty selection would read whole rows
         const slice = await windowTokens(ctx, raw, window, { select: KEYS, ...selected })
         return connectionOf(slice, window, newestCursor, () => countTokens(ctx, raw))
       },

@@ -1,4 +1,4 @@
-/** What is told of a revision beside its own row: each is read for all revisions of a list together. */
+/** Details of a revision that are not in its row: each is read for all revisions of a list together. */
 
 import { readQueuePositions } from '../../../domain/revisions/queue-position.ts'
 import { readRevisions } from '../../../domain/revisions/read.ts'
@@ -15,52 +15,63 @@ import { Revision } from './revision.ts'
 import { ResourceSpec, SecretReference } from './source-config.ts'
 
 const Step = builder.objectRef<RevisionStep>('RevisionStep').implement({
-  description: 'A piece of work on a revision.',
+  description: 'One step of work on a revision.',
   fields: (t) => ({
     kind: t.expose('kind', { type: RevisionStepKind }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'Since when somebody could take it.' }),
-    startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'Null: nobody has taken it.' }),
-    endedAt: t.expose('endedAt', { type: 'DateTime', nullable: true, description: 'Null: it has not ended.' }),
-    tries: t.exposeInt('tries', {
-      description: 'How often it was begun; more than once: whoever worked on it was lost.',
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the step became available to workers.' }),
+    startedAt: t.expose('startedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Null: no worker has started it.',
     }),
-    outcome: t.expose('outcome', { type: StepOutcome, nullable: true, description: 'Null: it has not ended.' }),
-    reason: t.expose('reason', { type: Reason, nullable: true, description: 'Why it failed, for machines.' }),
-    isCurrent: t.exposeBoolean('isCurrent', { description: 'Of the newest attempt; false: of one before.' }),
+    endedAt: t.expose('endedAt', { type: 'DateTime', nullable: true, description: 'Null: the step has not ended.' }),
+    tries: t.exposeInt('tries', {
+      description: 'How often the step was started. More than once means that a worker was lost.',
+    }),
+    outcome: t.expose('outcome', { type: StepOutcome, nullable: true, description: 'Null: the step has not ended.' }),
+    reason: t.expose('reason', {
+      type: Reason,
+      nullable: true,
+      description: 'The machine-readable reason of the failure.',
+    }),
+    isCurrent: t.exposeBoolean('isCurrent', {
+      description: 'true: the step belongs to the newest attempt. false: to an earlier one.',
+    }),
   }),
 })
 
-const seconds = (what: string) => ({ nullable: true, description: what }) as const
+const seconds = (description: string) => ({ nullable: true, description }) as const
 
 const Durations = builder.objectRef<RevisionDurations>('RevisionDurations').implement({
   description:
-    'How long the newest attempt took, in seconds. Null: it did not come to that, it is not over, or nobody knows.',
+    'Durations of the newest attempt in seconds. Null: the phase was not reached, is not over, or was not recorded.',
   fields: (t) => ({
-    waited: t.exposeFloat('waited', seconds('In which nobody worked on it.')),
-    provision: t.exposeFloat('provision', seconds('Of the provisioning of its deployment.')),
-    build: t.exposeFloat('build', seconds('Of its build.')),
-    deploy: t.exposeFloat('deploy', seconds('Of its deploy.')),
-    total: t.exposeFloat('total', seconds('From when it was asked for until its work ended.')),
+    waited: t.exposeFloat('waited', seconds('The time without a worker.')),
+    provision: t.exposeFloat('provision', seconds('The time of provisioning the deployment.')),
+    build: t.exposeFloat('build', seconds('The time of the build.')),
+    deploy: t.exposeFloat('deploy', seconds('The time of the deploy.')),
+    total: t.exposeFloat('total', seconds('The time from the request until the work ended.')),
   }),
 })
 
 const Fingerprint = builder.objectRef<SecretFingerprint>('SecretFingerprint').implement({
   description:
-    'Says whether two revisions of a deployment have the same value under a name. To be compared within one answer alone.',
+    'Tells whether two revisions of a deployment have the same value for a name. Compare fingerprints only within one answer.',
   fields: (t) => ({ name: t.exposeString('name'), fingerprint: t.exposeString('fingerprint') }),
 })
 
 const BuildPlan = builder.objectRef<BuildPlanReport>('BuildPlan').implement({
-  description: 'What its build does or did, read off the files of its source.',
+  description: 'The steps of the build, derived from the files of the source.',
   fields: (t) => ({
-    kind: t.exposeString('kind', { description: 'What is built: `dockerfile`, `node`, `python`.' }),
+    kind: t.exposeString('kind', { description: 'The kind of build: `dockerfile`, `node` or `python`.' }),
     server: t.exposeString('server', {
-      description: '`own`: the tree brings its server. `supplied`: it has graphs alone, and the platform brings it.',
+      description:
+        '`own`: the source contains its server. `supplied`: the source contains only graphs, and the platform supplies the server.',
     }),
-    sentence: t.exposeString('sentence', { description: 'All of it, for people.' }),
-    install: t.exposeStringList('install', { description: 'What installs, in this order.' }),
-    build: t.exposeString('build', { nullable: true, description: 'What builds then. Null: nothing.' }),
-    start: t.exposeString('start', { nullable: true, description: 'What starts it. Null: the image says.' }),
+    sentence: t.exposeString('sentence', { description: 'The whole plan in one sentence for people.' }),
+    install: t.exposeStringList('install', { description: 'The install commands in order.' }),
+    build: t.exposeString('build', { nullable: true, description: 'The build command. Null: there is none.' }),
+    start: t.exposeString('start', { nullable: true, description: 'The start command. Null: the image defines it.' }),
   }),
 })
 
@@ -73,7 +84,7 @@ const whyNotOf = (id: string, ctx: GraphQLContext) =>
 builder.prismaObjectFields(Revision, (t) => ({
   steps: t.field({
     type: [Step],
-    description: 'The work on it, oldest first, with that of attempts before. Of long ago nothing is left of it.',
+    description: 'The steps of work on the revision, oldest first, including earlier attempts. Old steps are deleted.',
     resolve: ({ id }, _args, ctx) => stepsOf(id, ctx),
   }),
   durations: t.field({
@@ -83,36 +94,37 @@ builder.prismaObjectFields(Revision, (t) => ({
   queuePosition: t.int({
     nullable: true,
     description:
-      'Its place among all that wait for the same listener, or for a built-in worker: 1 has waited longest. Null: it waits for nobody to take its work.',
+      'The position among the revisions that wait for the same listener or for a built-in worker. 1 has waited longest. Null: the revision does not wait for a worker.',
     resolve: async ({ id }, _args, ctx) =>
       (await loadBatched(ctx, 'queue positions', id, (ids) => readQueuePositions(ctx, ids))) ?? null,
   }),
   canRedeploy: t.boolean({
-    description: 'Whether redeployRevision would take it, by what it is; not, whether the caller may.',
+    description: 'Whether the revision can be redeployed. It does not say whether the caller may do it.',
     resolve: async ({ id }, _args, ctx) => (await whyNotOf(id, ctx)) === null,
   }),
   whyNotRedeployable: t.string({
     nullable: true,
-    description: 'A clause for people: “it is being built”. Null: it can be redeployed.',
+    description:
+      'Why the revision can’t be redeployed, as a clause for people: “it is being built”. Null: it can be redeployed.',
     resolve: async ({ id }, _args, ctx) => (await whyNotOf(id, ctx)) ?? null,
   }),
   supersededBy: t.field({
     type: Revision,
     nullable: true,
-    description: 'Of one that was skipped: the revision of the newer rollout.',
+    description: 'For a skipped revision, the revision that superseded it.',
     resolve: async ({ supersededById: id }, _args, ctx) =>
       id === null ? null : ((await loadBatched(ctx, 'revisions', id, (ids) => readRevisions(ctx, ids))) ?? null),
   }),
   buildPlan: t.field({
     type: BuildPlan,
     nullable: true,
-    description: 'What its build does or did. Null: it is not built, not yet, or nobody has reported it.',
+    description: 'The build plan. Null: the revision needs no build, is not built yet, or the plan was not reported.',
     select: { buildPlan: true },
     resolve: ({ buildPlan }) => knownBuildPlan(buildPlan),
   }),
   secretFingerprints: t.field({
     type: [Fingerprint],
-    description: 'Of the secrets that it runs with.',
+    description: 'Fingerprints of the revision’s secrets.',
     complexity: 10,
     select: { secretSet: true },
     resolve: ({ secretSet }, _args, { keyring }) => fingerprintsOf(keyring, secretSet),
@@ -121,7 +133,7 @@ builder.prismaObjectFields(Revision, (t) => ({
     type: ResourceSpec,
     nullable: true,
     description:
-      'With defaults filled in, as of the deployment: what it runs with, or ran with last. They are its deployment’s, and change without a revision. Null: nobody noted them.',
+      'The resources, with defaults, that the revision runs with or last ran with. They belong to the deployment and change without a new revision. Null: not recorded.',
     select: RUNS_WITH_FIELDS,
     resolve: (revision) => {
       const known = knownRunsWith(revision)
@@ -131,7 +143,7 @@ builder.prismaObjectFields(Revision, (t) => ({
   secretReferences: t.field({
     type: [SecretReference],
     nullable: true,
-    description: 'What it runs with, or ran with last; as effectiveResources.',
+    description: 'The secret references that the revision runs with or last ran with. Null: not recorded.',
     select: RUNS_WITH_FIELDS,
     resolve: (revision) => knownRunsWith(revision)?.references,
   }),

@@ -1,4 +1,4 @@
-/** What is done with revisions: make one, run one again, stop one. */
+/** Mutations of revisions: create, redeploy and interrupt. */
 
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
 import {
@@ -21,21 +21,21 @@ builder.mutationFields((t) => ({
   createRevision: t.field({
     type: withRevision('CreateRevisionSuccess'),
     description:
-      'Changes the deployment like updateDeployment, and makes a new revision whatever is said: where that names no part of the source, one of what runs.',
+      'Changes the deployment like updateDeployment and always creates a new revision. If the input has no part of the source, the revision reuses what runs.',
     errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },
     args: { input: t.arg({ type: create.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => createRevision(ctx, create.raw(input), readBack(ctx, info)),
   }),
   redeployRevision: t.field({
     type: withRevision('RedeployRevisionSuccess'),
-    description: 'Runs the revision again and makes it the active one when it succeeds: this is the rollback.',
+    description: 'Runs the revision again and makes it active on success. Use it for rollbacks.',
     errors: { types: [NotFoundError, NotRedeployableError, PreconditionFailedError] },
     args: { input: t.arg({ type: redeploy.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => redeployRevision(ctx, redeploy.raw(input), readBack(ctx, info)),
   }),
   interruptRevision: t.field({
     type: withRevision('InterruptRevisionSuccess'),
-    description: 'Stops the revision at once. What serves goes on serving.',
+    description: 'Stops the revision immediately. The serving revision is not affected.',
     errors: { types: [NotFoundError, ConflictError] },
     args: { input: t.arg({ type: interrupt.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => interruptRevision(ctx, interrupt.raw(input), readBack(ctx, info)),

@@ -1,4 +1,4 @@
-/** `revisionStatusChanged`: the status of revisions as it changes, none lost, none twice, in order (docs/api-rules.md#graphql). */
+/** `revisionStatusChanged`: status changes of revisions, in order and exactly once (docs/api-rules.md#graphql). */
 
 import { NotFoundError } from '../../../domain/errors/errors.ts'
 import { selectRevision } from '../../../domain/revisions/read.ts'
@@ -10,28 +10,36 @@ import { Reason, RevisionStatus } from '../builder/enums.ts'
 import { Revision } from './revision.ts'
 
 const RevisionStatusChange = builder.objectRef<RevisionStatusEvent>('RevisionStatusChange').implement({
-  description: 'A change of a revision’s status.',
+  description: 'A status change of a revision.',
   fields: (t) => ({
-    cursor: t.exposeString('cursor', { description: 'Give it as `after` to go on from here.' }),
+    cursor: t.exposeString('cursor', { description: 'Pass it as `after` to continue from here.' }),
     deploymentId: t.exposeID('deploymentId'),
     revisionId: t.exposeID('revisionId'),
     revision: t.prismaField({
       type: Revision,
       nullable: true,
-      description: 'The revision as it is now; null if its deployment is gone.',
+      description: 'The current revision. Null after its deployment is deleted.',
       resolve: (query, { revisionId }, _args, ctx) =>
         selectRevision(ctx, { path: { revision_id: revisionId } }, query).catch(nullIfNotFound),
     }),
-    from: t.expose('from', { type: RevisionStatus, nullable: true, description: 'Null for the current status.' }),
+    from: t.expose('from', {
+      type: RevisionStatus,
+      nullable: true,
+      description: 'The previous status. Null: `to` is the current status.',
+    }),
     to: t.expose('to', { type: RevisionStatus }),
-    reason: t.expose('reason', { type: Reason, nullable: true, description: 'What `message` says, for machines.' }),
+    reason: t.expose('reason', {
+      type: Reason,
+      nullable: true,
+      description: 'The machine-readable form of `message`.',
+    }),
     message: t.exposeString('message', { nullable: true }),
     attempt: t.exposeInt('attempt'),
     occurredAt: t.expose('occurredAt', { type: 'DateTime' }),
   }),
 })
 
-/** An event stays in the log when its revision is torn down. */
+/** An event stays in the log after its revision is torn down. */
 function nullIfNotFound(error: unknown): null {
   if (error instanceof NotFoundError) return null
   throw error
@@ -41,10 +49,10 @@ builder.subscriptionField('revisionStatusChanged', (t) =>
   t.field({
     type: RevisionStatusChange,
     description:
-      'Changes of status in one revision, one deployment or the workspace. Without `after`: first the current status ' +
-      '(of the revision, or of the deployment’s latest), then every change. With it: every change since. With ' +
-      '`revisionId` it completes at a terminal status. A stream that is ended before its time (the client reads too ' +
-      'slowly, or the server stops) ends with an error; its extensions have the `cursor` to go on from.',
+      'Streams status changes of one revision, one deployment or the workspace. Without `after` it sends the current status ' +
+      'first (of the revision, or of the deployment’s latest), then every change. With `after` it sends every change since. With ' +
+      '`revisionId` it completes at a terminal status. A stream that ends early (the client reads too ' +
+      'slowly, or the server stops) ends with an error. Its extensions have the `cursor` to continue from.',
     args: { deploymentId: t.arg.id(), revisionId: t.arg.id(), after: t.arg.string() },
     subscribe: (_root, args, ctx, info) => {
       rejectExpensive(ctx, info)

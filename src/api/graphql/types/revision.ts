@@ -1,4 +1,4 @@
-/** Revisions: one build or image version of a deployment. What is done with one is next door. */
+/** Revisions: versions of a deployment, each made from one source. revision-mutations.ts has the mutations. */
 import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
 import { selectRevision } from '../../../domain/revisions/read.ts'
 import { builder } from '../builder/builder.ts'
@@ -8,48 +8,53 @@ import { Actor, Event, EventConnection, eventsOf } from './event.ts'
 import { SourceRevisionConfig } from './source-config.ts'
 
 export const Revision = builder.prismaObject('Revision', {
-  description: 'One build or image version of a deployment. What it is made of never changes.',
+  description: 'One build or image version of a deployment. Its source never changes.',
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
     id: t.exposeID('id'),
-    number: t.exposeInt('number', { description: '1, 2, 3 … within its deployment.' }),
+    number: t.exposeInt('number', { description: 'The number within the deployment: 1, 2, 3, …' }),
     status: t.expose('status', { type: RevisionStatus }),
     statusMessage: t.string({
       nullable: true,
-      description: 'Why it failed or was skipped, or what it waits for.',
+      description: 'Why the revision failed or was skipped, or what it waits for.',
       resolve: (revision) => REVISION_DERIVED.statusMessage.of(revision),
     }),
     reason: t.field({
       type: Reason,
       nullable: true,
-      description: 'What `statusMessage` says, for machines.',
+      description: 'The machine-readable form of `statusMessage`.',
       resolve: (revision) => REVISION_DERIVED.reason.of(revision),
     }),
     reasonSince: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'Since when that is the reason.',
+      description: 'Since when `reason` applies.',
       resolve: (revision) => REVISION_DERIVED.reasonSince.of(revision),
     }),
-    statusSince: t.expose('statusSince', { type: 'DateTime', description: 'Since when it has this status.' }),
+    statusSince: t.expose('statusSince', { type: 'DateTime', description: 'Since when the revision has this status.' }),
     source: t.expose('source', { type: DeploymentSource }),
     sourceRevisionConfig: t.field({ type: SourceRevisionConfig, resolve: (revision) => revision }),
-    attempt: t.exposeInt('attempt', { description: '1, and one more with each redeploy.' }),
+    attempt: t.exposeInt('attempt', {
+      description: 'The number of the current attempt. It starts at 1, and each redeploy adds one.',
+    }),
     commitMessage: t.exposeString('commitMessage', {
       nullable: true,
-      description: 'The first line of what its commit says, as far as git or the provider told it.',
+      description: 'The first line of the commit message, if git or the provider reported it.',
     }),
     commitAuthor: t.exposeString('commitAuthor', { nullable: true, description: 'The name of the commit’s author.' }),
-    installCommand: t.exposeString('installCommand', { nullable: true, description: 'Null: detected.' }),
-    buildCommand: t.exposeString('buildCommand', { nullable: true, description: 'Null: none.' }),
+    installCommand: t.exposeString('installCommand', {
+      nullable: true,
+      description: 'Null: the command is detected from the source.',
+    }),
+    buildCommand: t.exposeString('buildCommand', { nullable: true, description: 'Null: there is no build command.' }),
     trigger: t.field({
       type: RevisionTrigger,
       nullable: true,
-      description: 'What made it; null: nobody noted it.',
+      description: 'What created the revision. Null: not recorded.',
       resolve: (revision) => REVISION_DERIVED.trigger.of(revision),
     }),
     isActive: t.boolean({
-      description: 'Whether it is what serves.',
+      description: 'Whether this revision serves.',
       select: REVISION_DERIVED.isActive.select,
       resolve: (revision) => REVISION_DERIVED.isActive.of(revision),
     }),
@@ -57,19 +62,19 @@ export const Revision = builder.prismaObject('Revision', {
     createdByActor: t.field({
       type: Actor,
       nullable: true,
-      description: 'Who made it; null: nobody noted it.',
+      description: 'Who created the revision. Null: not recorded.',
       resolve: (revision) => REVISION_DERIVED.createdByActor.of(revision),
     }),
     rolloutAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When its newest attempt was asked for; null: nobody noted it.',
+      description: 'When the newest attempt was requested. Null: not recorded.',
       resolve: (revision) => REVISION_DERIVED.rolloutAt.of(revision),
     }),
     rolloutBy: t.field({
       type: Actor,
       nullable: true,
-      description: 'Who asked for its newest attempt: of one that was redeployed not who made it.',
+      description: 'Who requested the newest attempt. After a redeploy this can differ from `createdByActor`.',
       resolve: (revision) => REVISION_DERIVED.rolloutBy.of(revision),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
@@ -79,7 +84,7 @@ export const Revision = builder.prismaObject('Revision', {
     events: t.connection(
       {
         type: Event,
-        description: 'What happened to it, oldest first.',
+        description: 'The events of the revision, oldest first.',
         complexity: pageCost,
         resolve: (revision, args, ctx) => eventsOf('revisionId', revision.id, args, ctx),
       },
@@ -92,7 +97,7 @@ builder.queryField('revision', (t) =>
   t.prismaField({
     type: Revision,
     nullable: true,
-    description: 'One revision; NOT_FOUND if there is none of this id.',
+    description: 'One revision. NOT_FOUND if the id is unknown.',
     args: { id: t.arg.id({ required: true }) },
     resolve: (query, _root, { id }, ctx) => selectRevision(ctx, { path: { revision_id: id } }, query),
   }),

@@ -1,4 +1,4 @@
-/** The writes of secrets by their names, and the look at one value. */
+/** Mutations of secrets by name, and the reveal of one value. */
 
 import { changeSecrets, changeSecretsInput, unsetSecretsInput } from '../../../domain/deployments/change-secrets.ts'
 import { revealSecret, revealSecretInput } from '../../../domain/deployments/reveal-secret.ts'
@@ -9,7 +9,7 @@ import { verbInput } from '../builder/verb-input.ts'
 import { perhapsWithRevision, readBack } from './written-deployment.ts'
 
 const RevealSecretSuccess = builder.objectRef<Secret>('RevealSecretSuccess').implement({
-  description: 'The value of one secret: keep it no longer than it is looked at.',
+  description: 'The value of one secret. Don’t store it.',
   fields: (t) => ({ name: t.exposeString('name'), value: t.exposeString('value') }),
 })
 
@@ -23,14 +23,14 @@ builder.mutationFields((t) => ({
   setSecrets: t.field({
     type: perhapsWithRevision('SetSecretsSuccess'),
     description:
-      'Sets secrets by their names, and with `unset` takes others away, together in one revision of what runs, without a build. All others stay, whoever changes them meanwhile.',
+      'Sets secrets by name and removes those in `unset`, in one new revision without a build. All other secrets stay, including concurrent changes to them.',
     errors: CHANGE_ERRORS,
     args: { input: t.arg({ type: set.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => changeSecrets(ctx, set.raw(input), readBack(ctx, info)),
   }),
   unsetSecrets: t.field({
     type: perhapsWithRevision('UnsetSecretsSuccess'),
-    description: 'Takes secrets away by their names, in one revision of what runs, without a build. All others stay.',
+    description: 'Removes secrets by name, in one new revision without a build. All other secrets stay.',
     errors: CHANGE_ERRORS,
     args: { input: t.arg({ type: unset.type, required: true }) },
     resolve: (_root, { input }, ctx, info) => changeSecrets(ctx, unset.raw(input), readBack(ctx, info)),
@@ -38,7 +38,7 @@ builder.mutationFields((t) => ({
   revealSecret: t.field({
     type: RevealSecretSuccess,
     description:
-      'The value of one secret, for who may read values: the only way to one over a session. Who has looked at which stands in the log, as `secret.revealed`.',
+      'Returns the value of one secret to callers who may read values. Over a session this is the only way. Each call is logged as the event `secret.revealed`.',
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: reveal.type, required: true }) },
     resolve: (_root, { input }, ctx) => revealSecret(ctx, reveal.raw(input)),

@@ -1,4 +1,4 @@
-/** Secrets of a deployment as GraphQL shows them (docs/deployments.md#secrets). */
+/** Secrets of a deployment (docs/deployments.md#secrets). */
 import type { ShownSecret } from '../../../domain/secrets/secret-set.ts'
 import { builder } from '../builder/builder.ts'
 import { Actor } from './event.ts'
@@ -9,18 +9,18 @@ export const Secret = builder.objectRef<ShownSecret>('Secret').implement({
     name: t.exposeString('name'),
     value: t.exposeString('value', {
       description:
-        'Masked for callers who may not read the values of secrets, and for everybody over a session: `revealSecret` answers one.',
+        'Masked for callers who may not read values, and for all callers over a session. `revealSecret` returns one value.',
     }),
     setAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'Since when it has its value; null where a server of before has set it.',
+      description: 'When the value was set. Null: an older server set it and did not record the time.',
       resolve: ({ origin }) => origin?.at,
     }),
     setBy: t.field({
       type: Actor,
       nullable: true,
-      description: 'Who gave it its value, as they were called then; null as `setAt` is.',
+      description: 'Who set the value, with the name from that time. Null if `setAt` is null.',
       resolve: ({ origin }) => origin?.by,
     }),
   }),

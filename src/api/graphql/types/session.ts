@@ -1,4 +1,4 @@
-/** Sessions: who is signed in, and how they are ended. Signing in is REST's alone, since it sets a cookie. */
+/** Sessions: the list and the revocation. Only REST opens sessions, because that sets a cookie. */
 import { NotFoundError } from '../../../domain/errors/errors.ts'
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { countSessions, windowSessions } from '../../../domain/sessions/read.ts'
@@ -20,23 +20,30 @@ import { Actor } from './event.ts'
 
 export const Session = builder.objectRef<SessionView>('Session').implement({
   description:
-    'Somebody’s session in a browser. It has the rights of what it was opened with, without the values of secrets.',
+    'A session in a browser. It has the rights of the credential that opened it, but can’t read the values of secrets.',
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
     id: t.exposeID('id'),
     actor: t.field({
       type: Actor,
-      description: 'Who acts over it, as events name them.',
+      description: 'The actor that events show for calls over this session.',
       resolve: (session) => sessionActor(session),
     }),
-    role: t.field({ type: Role, description: 'Of a key’s session the key’s, as it is now.', resolve: sessionRole }),
+    role: t.field({
+      type: Role,
+      description: 'The role. A session of a key has the key’s current role.',
+      resolve: sessionRole,
+    }),
     organizationWide: t.boolean({
-      description: 'Valid in every workspace of the organization.',
+      description: 'Whether the session is valid in every workspace of the organization.',
       resolve: ({ workspaceId }) => workspaceId === null,
     }),
-    apiKeyId: t.exposeID('apiKeyId', { nullable: true, description: 'The key that it came from, and ends with.' }),
+    apiKeyId: t.exposeID('apiKeyId', {
+      nullable: true,
+      description: 'The key that opened the session. The session ends with the key.',
+    }),
     current: t.boolean({
-      description: 'The call came over this one.',
+      description: 'Whether this call uses the session.',
       resolve: (session, _args, ctx) => isCurrent(session, ctx),
     }),
     createdAt: t.field({ type: 'DateTime', resolve: ({ openedAt, createdAt }) => openedAt ?? createdAt }),
@@ -45,7 +52,7 @@ export const Session = builder.objectRef<SessionView>('Session').implement({
     endedAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'Null: nobody has ended it before its time.',
+      description: 'When the session was ended early. Null: it was not.',
       resolve: sessionEnd,
     }),
   }),
@@ -62,7 +69,7 @@ builder.queryField('sessions', (t) =>
     {
       type: Session,
       description:
-        'One’s own sessions, for admins everybody’s that are good for this workspace, newest first. Ended ones are listed for another day.',
+        'The caller’s own sessions, newest first. Admins see all sessions that are valid in this workspace. Ended sessions are listed for one more day.',
       complexity: pageCost,
       resolve: async (_root, args, ctx) =>
         connectionOf(await windowSessions(ctx, args), args, newestCursor, () => countSessions(ctx)),
@@ -75,7 +82,7 @@ builder.queryField('sessions', (t) =>
 builder.mutationField('revokeSession', (t) =>
   t.field({
     type: RevokeSessionSuccess,
-    description: 'Ends a session, and what it has open. A second time changes nothing.',
+    description: 'Ends a session and its open streams. Ending it again changes nothing.',
     errors: { types: [NotFoundError] },
     args: { input: t.arg({ type: revoke.type, required: true }) },
     resolve: (_root, { input }, ctx) => revokeSession(ctx, revoke.raw(input)),

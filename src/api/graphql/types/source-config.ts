@@ -1,4 +1,7 @@
-/** What a deployment and its revisions are made from, as the verbs' own schemas say it (docs/deployments.md#deployments). */
+/**
+ * Source and resource types of deployments and revisions, generated from the verbs' schemas
+ * (docs/deployments.md#deployments).
+ */
 import { resourceSpec } from '../../../domain/values/resource-spec.ts'
 import type { Deployment } from '../../../domain/values/row-types.ts'
 import { listenerConfig, secretReference, sourceConfig, sourceRevisionConfig } from '../../../domain/values/shapes.ts'
@@ -8,29 +11,33 @@ const resources = shapeOf('ResourceSpec', resourceSpec)
 
 export const ResourceSpec = outputType(
   resources,
-  'Resources of each replica, as they were given. CPU in cores, memory in MB, storage in GiB. What is null has a default.',
+  'The given resources of each replica. CPU is in cores, memory in MB, storage in GiB. A null member has a default.',
 )
 export const ResourceSpecInput = inputType(resources, undefined, false)
 
-/** As a verb takes it. */
+/** Converts the input to the verb's form. */
 export const rawResources = (input: object) => rawOf(resources, input as Record<string, unknown>)
 
-outputType(shapeOf('ListenerConfig', listenerConfig), 'Where a listener puts the deployment.', readColumn)
+outputType(
+  shapeOf('ListenerConfig', listenerConfig),
+  'The place of the deployment on a listener’s infrastructure.',
+  readColumn,
+)
 
-/** Of the row of a deployment. */
+/** Read from a deployment's row. */
 export const SourceConfig = outputType(
   shapeOf('SourceConfig', sourceConfig),
-  'What the deployment is made from and how it runs.',
+  'The source of the deployment and how it runs.',
   (row: Deployment, key) => {
     if (key === 'listener_config') return row.k8sNamespace === null ? null : row
     return readColumn(row as never, key)
   },
 )
 
-/** Of the row of a revision; of a deployment that has none yet, all null. */
+/** Read from a revision's row. For a deployment without a revision all members are null. */
 export const SourceRevisionConfig = outputType(
   shapeOf('SourceRevisionConfig', sourceRevisionConfig),
-  'What a revision is made from. For a deployment: its latest revision.',
+  'The source of a revision. For a deployment it is the source of the latest revision.',
   readColumn,
 )
 

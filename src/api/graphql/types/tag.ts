@@ -1,4 +1,4 @@
-/** Tags: key/value pairs of a workspace, put on deployments. Their ids are what the filter `tagValueIds` names. */
+/** Tags: key/value pairs of a workspace that deployments can have. The filter `tagValueIds` takes their ids. */
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { countTags, windowTags } from '../../../domain/tags/tags.ts'
 import { builder } from '../builder/builder.ts'
@@ -9,7 +9,7 @@ export const Tag = builder.prismaObject('Tag', {
   description: 'A key/value pair of the workspace that can be put on deployments.',
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'What the filter `tagValueIds` names.' }),
+    id: t.exposeID('id', { description: 'The id for the filter `tagValueIds`.' }),
     key: t.exposeString('key'),
     value: t.exposeString('value'),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),

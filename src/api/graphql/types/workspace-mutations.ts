@@ -1,4 +1,4 @@
-/** The write of workspaces: to make one. For organization-wide admins. */
+/** The mutation that creates a workspace. For organization-wide admins. */
 import { ConflictError } from '../../../domain/errors/errors.ts'
 import { createInput, createWorkspace } from '../../../domain/workspaces/create.ts'
 import { selectWritten } from '../../../domain/workspaces/read.ts'

@@ -1,4 +1,4 @@
-/** Workspaces and their organization: the types, and the look-ups of those that the caller can act in. */
+/** Workspaces and their organization: the types, and the queries for workspaces that the caller can act in. */
 import { queryFromInfo } from '@pothos/plugin-prisma'
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { countWorkspaces, getWorkspace, windowWorkspaces } from '../../../domain/workspaces/read.ts'
@@ -8,7 +8,7 @@ import { pageCost } from '../builder/cost.ts'
 import { Plan } from '../builder/enums.ts'
 
 export const Organization = builder.prismaObject('Organization', {
-  description: 'Owns workspaces.',
+  description: 'The owner of workspaces.',
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
     id: t.exposeID('id'),
@@ -19,10 +19,10 @@ export const Organization = builder.prismaObject('Organization', {
 })
 
 export const Workspace = builder.prismaObject('Workspace', {
-  description: 'The tenant: everything but the organization belongs to one.',
+  description: 'A tenant. Every resource except the organization belongs to one workspace.',
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'The `tenant_id` of REST.' }),
+    id: t.exposeID('id', { description: 'The id, called `tenant_id` in REST.' }),
     name: t.exposeString('name'),
     organization: t.relation('organization'),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
@@ -33,7 +33,7 @@ builder.queryFields((t) => ({
   workspace: t.prismaField({
     type: Workspace,
     nullable: true,
-    description: 'One workspace that the caller can act in; NOT_FOUND if there is none of this id.',
+    description: 'One workspace that the caller can act in. NOT_FOUND if the id is unknown.',
     args: { id: t.arg.id({ required: true }) },
     resolve: (query, _root, { id }, ctx) => getWorkspace(ctx, id, query),
   }),
@@ -41,9 +41,9 @@ builder.queryFields((t) => ({
     {
       type: Workspace,
       description:
-        'The workspaces that the caller can act in, newest first: its own, or with a credential of the organization all of them; which one is meant says `X-Tenant-Id`.',
+        'The workspaces that the caller can act in, newest first: its own workspace, or all of the organization for an organization-wide credential. `X-Tenant-Id` selects one for a call.',
       complexity: pageCost,
-      args: { nameContains: t.arg.string({ description: 'In upper or lower case.' }) },
+      args: { nameContains: t.arg.string({ description: 'A part of the name. Case is ignored.' }) },
       resolve: async (_root, args, ctx, info) => {
         const filter = { name_contains: args.nameContains }
         const query = queryFromInfo({ context: ctx, info, typeName: 'Workspace', paths: NODE_PATHS })

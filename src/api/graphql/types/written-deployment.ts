@@ -1,4 +1,7 @@
-/** The successes of mutations that write to a deployment: it and its revision, as the call left them (docs/api-rules.md#errors). */
+/**
+ * Results of mutations that write a deployment: the deployment and its revision right after the write
+ * (docs/api-rules.md#errors).
+ */
 import type { GraphQLResolveInfo } from 'graphql'
 import { readSelected } from '../../../domain/deployments/written.ts'
 import type { ReadBack, Written } from '../../../domain/transaction/read-back.ts'
@@ -9,13 +12,13 @@ import { selectionOf } from '../builder/read-back.ts'
 import { Deployment } from './deployment.ts'
 import { Revision } from './revision.ts'
 
-/** Each is there if it is selected. */
+/** Each part is read only if it is selected. */
 interface WrittenParts {
   deployment: DeploymentRow | null
   revision: RevisionRow | null
 }
 
-/** Reads what is selected of `deployment` and `revision`, and nothing that is not. */
+/** Reads the selected fields of `deployment` and `revision`. */
 export function readBack(ctx: GraphQLContext, info: GraphQLResolveInfo): ReadBack<Written, WrittenParts> {
   const deployment = selectionOf(ctx, info, 'deployment', 'Deployment')
   const revision = selectionOf(ctx, info, 'revision', 'Revision')
@@ -23,39 +26,39 @@ export function readBack(ctx: GraphQLContext, info: GraphQLResolveInfo): ReadBac
   return (tx, written) => readSelected(tx, written, { workspaceId, deployment, revision })
 }
 
-/** A success with the deployment; each mutation has a type of its own, so that it can grow. */
+/** A result with the deployment. Each mutation has its own type, so that it can get more fields. */
 export const withDeployment = (name: string) =>
   builder.objectRef<WrittenParts>(name).implement({
     fields: (t) => ({
       deployment: t.field({
         type: Deployment,
-        description: 'As this call left it.',
+        description: 'The deployment after this call.',
         resolve: ({ deployment }) => deployment!,
       }),
     }),
   })
 
-/** The same, and the revision that the call made or moved. */
+/** The same, with the revision that the call created or changed. */
 export function withRevision(name: string) {
   const success = withDeployment(name)
   builder.objectField(success, 'revision', (t) =>
     t.field({
       type: Revision,
-      description: 'What this call made or moved.',
+      description: 'The revision that this call created or changed.',
       resolve: ({ revision }) => revision!,
     }),
   )
   return success
 }
 
-/** The same for a call that makes a revision or none. */
+/** The same for a call that may create a revision. */
 export function perhapsWithRevision(name: string) {
   const success = withDeployment(name)
   builder.objectField(success, 'revision', (t) =>
     t.field({
       type: Revision,
       nullable: true,
-      description: 'What this call made; null: it made no revision.',
+      description: 'The revision that this call created. Null: it created none.',
       resolve: ({ revision }) => revision,
     }),
   )

@@ -1,6 +1,6 @@
 /**
- * One WebSocket, from its upgrade to its close. The protocol (`graphql-transport-ws`) is graphql-ws' own; here is who may
- * speak it, how many operations it may have at once, and how it ends: with its credential, or with its server.
+ * One WebSocket from upgrade to close. graphql-ws implements the protocol (`graphql-transport-ws`); this file adds
+ * authentication, a limit of operations, and the end with the credential or the server.
  */
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -19,35 +19,35 @@ import { Peer } from './peer.ts'
 
 export interface ConnectionOptions {
   socket: WebSocket
-  /** what it runs on */
+  /** the TCP or TLS socket below */
   transport: Socket
-  /** what the headers of the upgrade say */
+  /** from the headers of the upgrade */
   headers: CredentialHeaders
-  /** of the client, for the limits */
+  /** the client's address key for the limits */
   address: string
   authenticate: Authenticate
   credentials?: CredentialWatch
   engine: GraphQLExecutor
   log: Log
-  /** A valid key was shown. */
+  /** Call it after a valid credential. */
   markAuthenticated(): void
 }
 
 export interface Connection {
   readonly peer: Peer
-  /** The server stops: closes when its operations have ended, after `ms` in any case. */
+  /** For a stopping server: closes when all operations have ended, or after `ms`. */
   stop(ms: number): void
 }
 
-/** ms for `connection_init` to come */
+/** Time to wait for `connection_init`. */
 const INIT_TIMEOUT_MS = 5_000
 const MAX_OPERATIONS = 100
-/** Try again later (IANA's registry of close codes). */
+/** Close code "Try again later" (IANA's registry). */
 const TRY_AGAIN_LATER = 1013
-/** Going away: clients of graphql-ws come back by themselves. */
+/** Close code "Going away". Clients of graphql-ws then reconnect. */
 const GOING_AWAY = [1001, 'This server is stopping.'] as const
 
-/** Stands in for the document of every operation: Yoga reads the real one. */
+/** graphql-ws needs a document; Yoga parses the real one. */
 const ANY_SUBSCRIPTION: ExecutionArgs['document'] = {
   kind: Kind.DOCUMENT,
   definitions: [
@@ -69,7 +69,7 @@ export function openConnection(options: ConnectionOptions): Connection {
   const gone = new AbortController()
 
   async function connect(payload: Record<string, unknown>): Promise<boolean> {
-    // its own call: counted like every other one, and over when it is acknowledged
+    // a separate call for the limits, which ends with the acknowledgement
     const requestScope = createMessageScope({
       address,
       bytes: 0,
@@ -133,10 +133,11 @@ export function openConnection(options: ConnectionOptions): Connection {
       onMessage(received) {
         socket.on('message', (data, isBinary) => {
           if (!peer.countMessage()) return
-          if (isBinary) return peer.close(CloseCode.BadRequest, 'Messages are texts.')
+          if (isBinary) return peer.close(CloseCode.BadRequest, 'Messages must be text.')
           const text = String(data)
           received(text).catch((error: unknown) => {
-            if (isOfServer(text)) return peer.close(CloseCode.BadRequest, 'Only a server sends messages of this type.')
+            if (isOfServer(text))
+              return peer.close(CloseCode.BadRequest, 'Only a server may send messages of this type.')
             log.error({ err: error }, 'a message of a WebSocket could not be handled')
             peer.close(CloseCode.InternalServerError, 'Internal error')
           })
@@ -152,7 +153,7 @@ export function openConnection(options: ConnectionOptions): Connection {
     void closed(code, String(reason))
   })
 
-  /** When what was said before is on its way. */
+  /** Closes after the previous messages are sent. */
   function closeSoon(code: number, reason: string): void {
     setImmediate(() => peer.close(code, reason))
   }
@@ -170,14 +171,14 @@ export function openConnection(options: ConnectionOptions): Connection {
   }
 }
 
-/** Messages that the protocol gives to servers alone: graphql-ws takes one from a client for a mistake of its own. */
+/** Whether the message type is only for servers. graphql-ws reports such a message from a client as its own mistake. */
 function isOfServer(text: string): boolean {
   const { type } = JSON.parse(text) as { type?: unknown }
   return type === MessageType.ConnectionAck || type === MessageType.Next || type === MessageType.Error
 }
 
 function tooMany(): GraphQLError {
-  const message = `This connection has all the operations that it may have at once (${MAX_OPERATIONS}).`
+  const message = `This connection has reached its limit of ${MAX_OPERATIONS} concurrent operations.`
   return new GraphQLError(message, {
     extensions: { code: 'RATE_LIMITED', ...CATALOGUE.RATE_LIMITED, retryAfter: 1 },
   })

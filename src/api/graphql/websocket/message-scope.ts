@@ -1,19 +1,19 @@
-/** A message of a WebSocket as the limits see it: it is counted like a request, and there are no headers to tell in. */
+/** The request scope of a WebSocket message: it counts like a request, but there are no headers to report limits in. */
 import type { RequestScope } from '../../limits/request-scope.ts'
 
-/** Bytes of a message that cost about as much as another call. */
+/** A message of this size costs about as much as another call. */
 const BYTES_PER_CALL = 16 * 1024
 
 export interface MessageScopeOptions {
-  /** of the client */
+  /** the client's address key */
   address: string
   bytes: number
-  /** aborts when nobody waits for its answer any more */
+  /** aborts when the client no longer waits for the answer */
   gone: AbortSignal
   markAuthenticated?: () => void
 }
 
-/** `over` has to be called when it has been answered. */
+/** Call `end` after the answer. */
 export function createMessageScope({
   address,
   bytes,

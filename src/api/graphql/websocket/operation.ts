@@ -1,7 +1,6 @@
 /**
- * One operation on a WebSocket. It goes through Yoga as a request of HTTP would, so that it is authenticated, counted,
- * limited and presented alike; a subscription's stream then writes to the socket itself. To the protocol (graphql-ws) each
- * operation is an iterator that has nothing to give but its end.
+ * One operation on a WebSocket. It passes through Yoga like an HTTP request, so all limits apply; a subscription's stream
+ * then writes to the socket. For graphql-ws it is an iterator that yields nothing and only ends.
  */
 import type { FormattedExecutionResult, GraphQLFormattedError } from 'graphql'
 import type { SubscribePayload } from 'graphql-ws'
@@ -12,26 +11,26 @@ import type { CredentialHeaders } from './credentials.ts'
 import { createMessageScope } from './message-scope.ts'
 import type { Peer } from './peer.ts'
 
-/** What goes with the request of an operation. */
+/** Context of the request to Yoga. */
 interface OperationContext {
   requestId: string
   requestScope: RequestScope
-  /** takes the stream of a subscription */
+  /** receives the stream of a subscription */
   onStream(stream: Stream, rendering: Rendering<unknown>): void
 }
 
-/** What an operation is carried out by. */
+/** Executes operations. */
 export interface GraphQLExecutor {
-  /** Answers a request of GraphQL over HTTP. */
+  /** Answers a GraphQL request. */
   fetch(
     request: { headers: Record<string, string>; body: string; signal: AbortSignal },
     context: OperationContext,
   ): Promise<Response>
-  /** What an error that ends a stream is shown as. */
+  /** Presents an error that ends a stream. */
   present(error: unknown): GraphQLFormattedError
 }
 
-/** Carries what the client is told out of the iterator. */
+/** Carries the client's errors out of the iterator. */
 export class OperationError extends Error {
   readonly errors: readonly GraphQLFormattedError[]
   constructor(errors: readonly GraphQLFormattedError[]) {
@@ -44,12 +43,12 @@ export interface OperationOptions {
   id: string
   payload: SubscribePayload
   credentials: CredentialHeaders
-  /** of the client, for the limits */
+  /** the client's address key for the limits */
   address: string
   requestId: string
   peer: Peer
   engine: GraphQLExecutor
-  /** called once, when it is over; not before the operation has been made */
+  /** called once at the end; never inside the constructor */
   ended: () => void
 }
 
@@ -63,7 +62,7 @@ export class Operation implements AsyncIterableIterator<never>, Outlet {
   #reject!: (error: Error) => void
   #ended = false
   #onClientGone: (() => void) | null = null
-  /** ends its stream with an error */
+  /** ends the stream with an error */
   #endStream: ((error: unknown) => void) | null = null
 
   constructor(options: OperationOptions) {
@@ -73,7 +72,7 @@ export class Operation implements AsyncIterableIterator<never>, Outlet {
       this.#resolve = resolve
       this.#reject = reject
     })
-    // nobody may have begun to wait for it
+    // `next` may not have been called yet
     this.#completion.catch(() => {})
     void this.#run()
   }
@@ -83,7 +82,7 @@ export class Operation implements AsyncIterableIterator<never>, Outlet {
     return { done: true, value: undefined }
   }
 
-  /** The client wants no more of it, or is gone. */
+  /** The client unsubscribed or disconnected. */
   async return(): Promise<IteratorResult<never>> {
     this.#abort.abort()
     this.#onClientGone?.()
@@ -95,7 +94,7 @@ export class Operation implements AsyncIterableIterator<never>, Outlet {
     return this
   }
 
-  /** It ends with this error: a stream, or one that has not been answered yet. */
+  /** Ends the operation with this error, streaming or not. */
   fail(error: unknown): void {
     if (this.#endStream) this.#endStream(error)
     else this.end({ error })
@@ -132,10 +131,10 @@ export class Operation implements AsyncIterableIterator<never>, Outlet {
     else this.#endStream = stream.open(rendering, this)
   }
 
-  /** A result is passed on as it is; of a request that failed as a whole the errors are. */
+  /** Sends a result unchanged. If the request failed as a whole, it ends with the errors. */
   #sendAnswer(text: string): void {
     if (this.#ended) return
-    // most have none, and are not read again
+    // most answers have no errors and need no parsing
     const { errors, data } = text.startsWith('{"data"') ? NO_ERRORS : (JSON.parse(text) as FormattedExecutionResult)
     if (errors && data === undefined) {
       this.#finish(new OperationError(errors))

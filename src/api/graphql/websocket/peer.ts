@@ -1,21 +1,21 @@
 /**
- * The other end of a WebSocket: what is sent to it, and whether it is still there. One that answers no ping is gone; of one
- * that does not take what it is sent nothing more is read; one that only talks is sent away.
+ * The client of a WebSocket: sends messages, detects dead clients by unanswered pings, pauses reading from slow ones, and
+ * closes connections that send too many messages.
  */
 import type { Socket } from 'node:net'
 import type { WebSocket } from 'ws'
 
-/** Bytes that may wait for a client before its streams get no more. */
+/** Above this, streams send nothing more. */
 const MAX_BUFFERED_BYTES = 65_536
-/** Bytes that may wait before nothing more is read of what it sends. */
+/** Above this, nothing more is read from the client. */
 const PAUSE_READING_BYTES = 1024 * 1024
-/** Pings without an answer after which a client is gone. Of a busy event loop the last answer may not be read yet. */
+/** Two, because a busy event loop may not have read the last answer yet. */
 const MAX_UNANSWERED_PINGS = 2
-/** Messages between two beats beyond those that begin operations, which are counted like requests. */
+/** Messages between two pings. Operations are exempt, because they count as requests. */
 const MAX_MESSAGES_PER_INTERVAL = 2_000
-/** ms that a client has to answer a close */
+/** Time for the client to answer a close. */
 const CLOSE_TIMEOUT_MS = 3_000
-/** Bytes of a reason (RFC 6455, 5.5). */
+/** RFC 6455, 5.5. */
 const MAX_REASON_BYTES = 123
 
 export class Peer {
@@ -27,7 +27,7 @@ export class Peer {
   #closing = false
   #waiting: (() => void)[] = []
 
-  /** `connection`: what the WebSocket runs on. */
+  /** `transport`: the socket below the WebSocket. */
   constructor(socket: WebSocket, transport: Socket) {
     this.#socket = socket
     this.#transport = transport
@@ -36,23 +36,23 @@ export class Peer {
     })
     transport.on('drain', () => this.#handleDrain())
     transport.once('close', () => this.#handleDrain())
-    // the end of it is what matters, not why
+    // the close event follows; the error itself does not matter
     socket.on('error', () => {})
   }
 
-  /** It sent something. False: nobody listens any more. */
+  /** Counts a message. False: the connection is closing. */
   countMessage(): boolean {
     this.#unansweredPings = 0
     if (++this.#messages > MAX_MESSAGES_PER_INTERVAL) this.close(1008, 'Too many messages.')
     return !this.#closing
   }
 
-  /** That was an operation, which is counted as one. */
+  /** The last message was an operation, which counts as a request instead. */
   discountOperation(): void {
     this.#messages--
   }
 
-  /** Several texts at once go out in one piece. */
+  /** Sends several texts in one write. */
   send(texts: readonly string[]): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return
     this.#transport.cork()
@@ -67,12 +67,12 @@ export class Peer {
     return this.#transport.writableLength > MAX_BUFFERED_BYTES && !this.#transport.destroyed
   }
 
-  /** Resolves when it is not full any more, or gone. */
+  /** Resolves when the buffer drains or the client is gone. */
   async drained(): Promise<void> {
     if (this.full) await new Promise<void>((resolve) => this.#waiting.push(resolve))
   }
 
-  /** To be called again and again: asks whether it is there, and ends it where that was not answered since. */
+  /** Call it periodically: pings the client, and terminates the connection after unanswered pings. */
   pingOrTerminate(): void {
     this.#messages = 0
     if (this.#unansweredPings >= MAX_UNANSWERED_PINGS) this.#socket.terminate()
@@ -80,7 +80,7 @@ export class Peer {
     this.#unansweredPings++
   }
 
-  /** `reason`: for people, cut to what fits. */
+  /** `reason`: for people, truncated to the maximum length. */
   close(code: number, reason: string): void {
     if (this.#closing) return
     this.#closing = true

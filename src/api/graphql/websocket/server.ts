@@ -1,8 +1,7 @@
 /**
- * GraphQL over WebSocket (docs/api-rules.md#graphql-over-websocket): takes the connections that the route hands over, asks
- * them from time to time whether they are there, and closes them when the server stops. Pages of any origin may open one:
- * a cookie alone is no credential, and a session is for our own pages (auth/session-halves.ts), so a connection can do nothing that its
- * opener has no key for.
+ * GraphQL over WebSocket (docs/api-rules.md#graphql-over-websocket): accepts upgrades, pings clients, and closes at
+ * shutdown. Pages of any origin may connect: without a key a connection can do nothing, because a cookie alone is not a
+ * credential and a session needs this server's page.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL } from 'graphql-ws'
@@ -19,22 +18,20 @@ export interface WebSocketOptions {
   core: Core
   authenticate: Authenticate
   engine: GraphQLExecutor
-  /** of this server */
   connectionLimit: ConnectionLimit
-  /** bytes */
   maxMessageBytes: number
   /** aborts when the server stops */
   stopping: AbortSignal
 }
 
 export interface WebSockets {
-  /** The request, which has a tunnel and whose reply was hijacked, becomes a WebSocket, or is answered 400. */
+  /** Turns the hijacked request, which has a tunnel, into a WebSocket, or answers 400. */
   take(request: FastifyRequest, reply: FastifyReply): void
 }
 
-/** ms between two pings. 15 s are promised (docs/api-rules.md): the rest is for a busy event loop. */
+/** The documentation promises 15 s (docs/api-rules.md); the rest is slack for a busy event loop. */
 const PING_INTERVAL_MS = 10_000
-/** ms that operations have to end when the server stops; streams end at once. */
+/** Time for operations to end when the server stops. Streams end immediately. */
 const STOP_TIMEOUT_MS = 2_000
 
 export function createWebSockets(options: WebSocketOptions): WebSockets {
@@ -44,7 +41,7 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
     noServer: true,
     clientTracking: false,
     maxPayload: longestMessage,
-    // it costs more memory for each connection than all the rest
+    // compression needs more memory per connection than everything else
     perMessageDeflate: false,
     handleProtocols: (offered) => (offered.has(GRAPHQL_TRANSPORT_WS_PROTOCOL) ? GRAPHQL_TRANSPORT_WS_PROTOCOL : false),
   })
@@ -69,7 +66,7 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
   }
 
   stopping.addEventListener('abort', () => {
-    // streams end by the same signal, and say where they were
+    // streams end by the same signal and send their cursor first
     setImmediate(() => {
       for (const connection of connections) connection.stop(STOP_TIMEOUT_MS)
     })
@@ -78,7 +75,7 @@ export function createWebSockets(options: WebSocketOptions): WebSockets {
   return {
     take({ raw, ip }, reply) {
       const { socket: tunnel, head } = raw.tunnel!
-      // from here on nothing is answered in HTTP's way
+      // from here on no HTTP response can be sent
       reply.raw.detachSocket(tunnel)
       server.handleUpgrade(raw, tunnel, head, (socket) => {
         const connection = openConnection({
