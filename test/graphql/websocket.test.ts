@@ -170,8 +170,8 @@ describe('credentials', () => {
   test.each([
     ['none', {}, /valid API key/],
     ['unknown ones', { 'X-Api-Key': 'cpk_unknown' }, /unknown, expired or revoked/],
-    ['no text', { 'X-Api-Key': 7 }, /one text/],
-    ['two', { 'X-Api-Key': 'a', 'x-api-key': 'b' }, /one text/],
+    ['no text', { 'X-Api-Key': 7 }, /one string/],
+    ['two', { 'X-Api-Key': 'a', 'x-api-key': 'b' }, /one string/],
     ['a workspace that is none', { 'X-Tenant-Id': 'nonsense' }, /UUID|valid API key/],
   ])('that are %s close the connection with 4403 and why', async (_what, payload, why) => {
     const connection = raw()
