@@ -1,4 +1,4 @@
-/** Who did what, and what it changed: what events say of it, written by every kind of actor. */
+/** The author and the changed fields of events, for every kind of actor. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
@@ -26,14 +26,14 @@ beforeEach(async () => {
 })
 
 const log = () => readEvents(ctx.db, ctx.workspace.id, 0n, 1000)
-/** What the newest event of this type says. */
+/** The newest event of this type. */
 async function newest(type: string) {
   const found = (await log()).findLast((event) => event.type === type)
   return found && { actor: found.actor, changed: found.changed }
 }
 
-describe('An event says who did it', () => {
-  test('a key, by the name it had then, and a person by their sub', async () => {
+describe('An event names its author', () => {
+  test('a key by its name at that time, and a person by the sub', async () => {
     const person = { ...ctx, actor: { ...ctx.actor, kind: 'person', subject: 'ann@acme', name: 'ann@acme' } as const }
     await createKey(ctx, { body: { name: 'ci', role: 'viewer' } })
     expect(await newest('api_key.created')).toMatchObject({
@@ -45,7 +45,7 @@ describe('An event says who did it', () => {
     })
   })
 
-  test('a listener by its compute_id, and what follows from the rules is the system’s', async () => {
+  test('a listener by its compute_id, and the system for consequences of rules', async () => {
     const computeId = `prod-${randomUUID()}`
     const listener = await domain.core.db.listener.create({
       data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId, k8sNamespaces: ['agents'] },
@@ -75,7 +75,7 @@ describe('An event says who did it', () => {
     ])
   })
 
-  test('as well as can be told of what an earlier version has written: a key, a person, the system', async () => {
+  test('an event of an earlier version as far as known: a key, a person, the system', async () => {
     const { row } = await createKey(ctx, { body: { name: 'old', role: 'viewer' } })
     const { workspace } = ctx
     for (const [i, actor] of [row.id, 'ann@acme', null].entries())
@@ -90,14 +90,14 @@ describe('An event says who did it', () => {
   })
 })
 
-describe('An event of an update names the fields that have another value, and no value', () => {
+describe('An event of an update names the changed fields, and no value', () => {
   test('of a deployment', async () => {
     const { deploymentId } = await imageDeployment(ctx)
     const path = { deployment_id: deploymentId }
     const secrets = [{ name: 'TOKEN', value: 'hush-hush' }]
     await updateDeployment(ctx, { path, body: { source_config: { resource_spec: { cpu: 1 } }, secrets } })
     expect((await newest('deployment.updated'))?.changed.toSorted()).toEqual(['resource_spec', 'secrets'])
-    // sent back as they are, with another image
+    // unchanged values are sent back, with another image
     const source_revision_config = { image_uri: 'registry.example.com/agent:2' }
     await updateDeployment(ctx, { path, body: { secrets, source_revision_config } })
     expect((await newest('deployment.updated'))?.changed).toEqual(['image_uri'])
@@ -111,7 +111,7 @@ describe('An event of an update names the fields that have another value, and no
     )
   })
 
-  test('of a listener and of an OAuth provider, also of one whose secret is new', async () => {
+  test('of a listener and of an OAuth provider, also with a new secret', async () => {
     const listener = await domain.core.db.listener.create({
       data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: 'eu', k8sNamespaces: ['a'] },
     })

@@ -1,4 +1,4 @@
-/** docs/api-rules.md#what-changes-of-deployments: what a subscriber of deploymentsChanged hears, when, and what it costs. */
+/** docs/api-rules.md#what-changes-of-deployments: the messages of deploymentsChanged, their time, and their cost. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { streamDeploymentChanges } from '../../src/api/realtime/deployment-stream.ts'
@@ -36,14 +36,17 @@ beforeEach(async () => {
 
 const subscribe = async (query: { after?: string; deployment_id?: string } = {}, who = ctx) =>
   (await streamDeploymentChanges(who, { query }, relay))[Symbol.asyncIterator]()
-/** A stream that has begun, and where. */
+/** A stream that has begun, and its position. */
 async function begun(query: { deployment_id?: string } = {}) {
   const stream = await subscribe(query)
   const [first] = await take(stream, 1)
   expect(first!.deploymentIds).toEqual([])
   return { stream, cursor: first!.cursor }
 }
-/** The next `count` deployments that a stream tells of. How many a message has is the reader's affair: whoever is late reads several places at once. */
+/**
+ * The next `count` deployments of a stream. A message may have several, because a late reader reads several positions
+ * together.
+ */
 async function told(stream: AsyncIterator<{ deploymentIds: readonly string[] }>, count: number): Promise<string[]> {
   const ids: string[] = []
   await takeUntil(stream, ({ deploymentIds }) => ids.push(...deploymentIds) >= count)
@@ -51,7 +54,7 @@ async function told(stream: AsyncIterator<{ deploymentIds: readonly string[] }>,
 }
 const announce = () => announceChanges(domain.core)
 const notes = () => domain.core.db.deploymentNews.count()
-/** Which deployments the log says have changed since `work` began. */
+/** The deployments that the log reports as changed since `work` began. */
 async function changedBy(work: () => Promise<unknown>): Promise<string[]> {
   await announce()
   const [before] = await domain.core.db.$queryRaw<{ last: bigint }[]>`
@@ -65,7 +68,7 @@ const beat = (claim: Claim, more: object = {}) =>
   domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId: claim.claimId, token: claim.token, ...more }] })
 const health = (ready: number, message: string | null = null) => ({ health: { ready, desired: 2, message } })
 
-/** Deployed, and held. */
+/** Deployed and held. */
 async function serving(): Promise<{ id: string; claim: Claim }> {
   const { deploymentId: id } = await imageDeployment(ctx)
   const claim = await claimOne(domain.plane, id)
@@ -79,8 +82,8 @@ const listener = (lastSeenAt: Date) =>
   })
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000)
 
-describe('A deployment is told of', () => {
-  test('when it is made, edited, tagged, deleted, and when a revision of it moves or says what it waits for', async () => {
+describe('A deployment is reported', () => {
+  test('when it is created, edited, tagged, deleted, and when one of its revisions moves or reports a wait', async () => {
     let app = { deploymentId: '', revisionId: '' }
     const made = await changedBy(async () => {
       app = await imageDeployment(ctx)
@@ -106,7 +109,7 @@ describe('A deployment is told of', () => {
     ).toEqual(own)
   })
 
-  test('when what its holder reports of its health is another thing, and not when it is the same', async () => {
+  test('when its holder reports different health, and not when it reports the same', async () => {
     const { id, claim } = await serving()
     expect(await changedBy(() => beat(claim, health(1, 'one crashed')))).toEqual([id])
     expect(await changedBy(() => beat(claim, health(1, 'one crashed')))).toEqual([])
@@ -114,7 +117,7 @@ describe('A deployment is told of', () => {
     expect(await changedBy(() => beat(claim, { idle: true }))).toEqual([id])
   })
 
-  test('when its lease has ended and nobody has renewed it, once, however many servers look', async () => {
+  test('once when its lease has expired, however many servers look', async () => {
     const { id } = await serving()
     await over(id)
     const looks = async () => {
@@ -129,7 +132,7 @@ describe('A deployment is told of', () => {
     expect(await changedBy(looks)).toEqual([])
   })
 
-  test('not as long as its renewal may be about to be committed: then it is told if that fails, and others meanwhile', async () => {
+  test('only after its renewal can no longer commit; until then other deployments are reported', async () => {
     const [earlier, renewed, failed] = [await serving(), await serving(), await serving()]
     await over(earlier.id, renewed.id, failed.id)
     const look = () => tellOfTheClock(domain.core)
@@ -152,7 +155,7 @@ describe('A deployment is told of', () => {
     expect(await changedBy(look)).toEqual([])
   })
 
-  test('when its listener falls silent and when it is heard again, each of which is one event, however many deployments it has', async () => {
+  test('when its listener falls silent and when it calls again; each is one event, for any number of deployments', async () => {
     const ids = [await imageDeployment(ctx), await imageDeployment(ctx)].map(({ deploymentId }) => deploymentId)
     const { id: listenerId } = await listener(ago(80))
     await ctx.db.deployment.updateMany({ where: { id: { in: ids } }, data: { listenerId } })
@@ -175,7 +178,7 @@ describe('A deployment is told of', () => {
   })
 })
 
-/** Their leases, and no others, have ended a moment ago, one after the other. */
+/** Expires exactly their leases, one after the other. */
 async function over(...ids: string[]): Promise<void> {
   const { db } = ctx
   await db.$executeRaw`UPDATE deployments SET lease_expires_at = lease_expires_at - interval '1 h' WHERE lease_expires_at < now()`
@@ -186,8 +189,8 @@ async function over(...ids: string[]): Promise<void> {
   await announce()
 }
 
-describe('What it costs', () => {
-  test('heartbeats that change nothing leave no note, and one transaction leaves one for each deployment', async () => {
+describe('The cost', () => {
+  test('heartbeats without changes leave no note, and a transaction leaves one per deployment', async () => {
     const { id, claim } = await serving()
     await announce()
     await beat(claim, health(2))
@@ -200,7 +203,7 @@ describe('What it costs', () => {
     expect(await notes()).toBe(1)
   })
 
-  test('a deployment that flaps has one entry, and its events stay what they were', async () => {
+  test('a flapping deployment has one entry and no additional events', async () => {
     const { id, claim } = await serving()
     const events = () => ctx.db.event.count({ where: { deploymentId: id } })
     const before = await events()
@@ -214,7 +217,7 @@ describe('What it costs', () => {
     expect(await events()).toBe(before)
   })
 
-  test('to look at the clock is one statement that writes nothing, as long as nothing has ended; the mark moves once a minute', async () => {
+  test('a look at the clock is one statement that writes nothing while nothing has expired; the mark moves once a minute', async () => {
     const { id } = await serving()
     const look = () => countStatements(domain.database, () => tellOfTheClock(domain.core), 'all')
     const mark = async () => (await ctx.db.$queryRaw`SELECT xmin::text, until FROM lapses_told`) as [{ until: Date }]
@@ -232,7 +235,7 @@ describe('What it costs', () => {
     expect(await notes()).toBe(1)
   })
 
-  test('a round that finds nothing, or a thousand deployments, is one statement, and these are told in tens', async () => {
+  test('a round with no notes or with a thousand is one statement, and deployments are sent in tens', async () => {
     expect(await countStatements(domain.database, announce, 'all')).toHaveLength(1)
     const { deploymentId } = await imageDeployment(ctx)
     const { id: listenerId } = await listener(new Date())
@@ -252,7 +255,7 @@ describe('What it costs', () => {
 })
 
 describe('A stream', () => {
-  test('begins where it is, then brings what changes; of one deployment only that', async () => {
+  test('begins at the present, then sends changes, or those of one deployment', async () => {
     const [one, other] = [await imageDeployment(ctx), await imageDeployment(ctx)]
     await announce()
     const all = await begun()
@@ -265,7 +268,7 @@ describe('A stream', () => {
     expect(await told(own.stream, 1)).toEqual([one.deploymentId])
   })
 
-  test('goes on behind its cursor, on another server too: whatever has changed meanwhile is told, each once', async () => {
+  test('continues after its cursor, on another server too, with each changed deployment once', async () => {
     const [one, other] = [await imageDeployment(ctx), await imageDeployment(ctx)]
     await announce()
     const { cursor } = await begun()
@@ -301,7 +304,7 @@ describe('A stream', () => {
     writing = false
     await Promise.all(servers)
     await announce()
-    // the last entry of each is behind its last write: whoever reads up to there has seen it
+    // the last entry of each follows its last write, so a reader that reached it has seen that write
     const seen = new Set<string>()
     const [{ last }] = (await ctx.db.$queryRaw<{ last: bigint }[]>`
       SELECT max(sequence) AS last FROM deployment_changes WHERE workspace_id = ${ctx.workspace.id}::uuid`) as [
@@ -316,7 +319,7 @@ describe('A stream', () => {
     expect(await notes()).toBe(0)
   })
 
-  test('refuses the cursor of events, of another workspace, and one from before deployments went', async () => {
+  test('refuses a cursor of events, of another workspace, and one from before removed deployments', async () => {
     const { deploymentId } = await imageDeployment(ctx)
     await announce()
     const { cursor } = await begun()
@@ -339,7 +342,7 @@ describe('A stream', () => {
     expect(await subscribe({ after: now.cursor })).toBeDefined()
   })
 
-  test('is of the caller’s workspace alone, and for viewers', async () => {
+  test('needs a viewer and shows only the caller’s workspace', async () => {
     const { deploymentId } = await imageDeployment(ctx)
     await announce()
     const other = await domain.tenant()

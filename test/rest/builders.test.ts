@@ -1,4 +1,4 @@
-/** Builders over REST: what goes over the wire, with whose key, and how the source gets there. */
+/** Builders over REST: messages, keys, and the download of sources. */
 import { addAbortSignal, Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -44,7 +44,7 @@ async function claimed() {
   return { id, upload, claim: await takeOne(id) }
 }
 
-/** That of this deployment; others of which builds were left over are taken, too. */
+/** The claim of this deployment; other offered builds are taken too. */
 async function takeOne(id: string, as = key) {
   const { claims } = (await take({ holder: 'build-1', max: 100, lease_seconds: 600 }, as)).body
   return claims.find(({ deployment }: { deployment: { id: string } }) => deployment.id === id)
@@ -55,7 +55,7 @@ const fetchTarball = (claim: { claim_id: string }, token: string, as = key) =>
   fetch(`${app.url}/v2/builders/claims/${claim.claim_id}/tarball?token=${token}`, { headers: { 'x-api-key': as } })
 
 describe('a builder', () => {
-  test('gets a build without what it needs not, the source that was uploaded, and says what it has built', async () => {
+  test('gets a build with only what it needs, the uploaded source, and reports its image', async () => {
     const { id, claim } = await claimed()
     expect(Object.keys(claim).sort()).toEqual(
       ['claim_id', 'deployment', 'lease_seconds', 'revision', 'seconds_left', 'step_id', 'token', 'tries'].sort(),
@@ -87,7 +87,7 @@ describe('a builder', () => {
     expect((await fetchTarball(claim, token)).status).toBe(409)
   })
 
-  test('that reads slowly takes none but the downloads of its own organization, which are bounded', async () => {
+  test('that reads slowly uses only the limited downloads of its organization', async () => {
     const { claim } = await claimed()
     const { sources } = app.core
     const open = new Set<Readable>()
@@ -111,9 +111,9 @@ describe('a builder', () => {
     const refused = await unread()
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5'])
     expect(await refused.json()).toMatchObject({ code: 'RATE_LIMITED', detail: expect.stringMatching(/organization/) })
-    // that its claim is none of its own is all that keeps another organization from it
+    // the ownership of the claim is the only thing that keeps another organization away
     expect((await fetchTarball(claim, claim.token, await builderKey(app, app.other))).status).toBe(409)
-    // what keeps leases is not in its way
+    // calls that renew leases are not blocked
     const beat = { claims: [{ claim_id: claim.claim_id, token: claim.token }] }
     expect((await app.call('POST', '/v2/builders/heartbeat', { key, body: beat })).status).toBe(200)
     ends.abort()
@@ -123,7 +123,7 @@ describe('a builder', () => {
     expect((await about(claim, 'release', { token: claim.token })).status).toBe(204)
   })
 
-  test('gets no tarball with another token, another key or none, and 404 where it is gone', async () => {
+  test('gets no tarball with another token, another key or none, and 404 if it is gone', async () => {
     const { claim, upload } = await claimed()
     const { token } = claim
     expect((await fetchTarball(claim, '99')).status).toBe(409)
@@ -171,23 +171,23 @@ describe('a builder', () => {
     expect(again).toMatchObject({ deployment: claim.deployment, token: '2' })
     const release = `/v2/builders/claims/${again.claim_id}/release`
     expect((await app.call('POST', release, { key: wide, body: { token: '2' } })).status).toBe(204)
-    // and one of another organization has none of it
+    // a builder of another organization gets none of them
     const other = await newKey(app.core, { ...app.other, organizationWide: true, role: 'builder' })
     expect((await take({}, other)).body).toEqual({ claims: [] })
   })
 
-  test('of the organization that names one workspace is told that it can not be narrowed to that', async () => {
+  test('of the organization that names a workspace is refused, because it can’t be limited to one', async () => {
     const wide = await newKey(app.core, { ...app.tenant, organizationWide: true, role: 'builder' })
     const headers = { 'x-tenant-id': app.tenant.workspaceId }
     const refused = await app.call('POST', '/v2/builders/claims', { key: wide, body: {}, headers })
     expect(refused.status).toBe(422)
     expect(JSON.stringify(refused.body)).toContain('use a key of that workspace')
-    // one of the workspace itself may name it
+    // a builder of the workspace may name it
     const own = await newKey(app.core, { ...app.tenant, role: 'builder' })
     expect((await app.call('POST', '/v2/builders/claims', { key: own, body: {}, headers })).status).toBe(200)
   })
 
-  test('is nobody with another key', async () => {
+  test('needs a builder’s key', async () => {
     for (const role of ['viewer', 'deployer', 'admin'] as const) {
       for (const path of [
         'claims',
@@ -200,7 +200,7 @@ describe('a builder', () => {
     }
   })
 
-  test('is told of everything that is wrong with what it says', async () => {
+  test('gets every violation of its call', async () => {
     expect(violations(await take({ holder: '', max: 101, lease_seconds: 0, wait_seconds: 61 }))).toEqual([
       'body.holder string_too_short',
       'body.lease_seconds greater_than_equal',

@@ -1,4 +1,4 @@
-/** The data plane over REST (docs/protocol.md): work for one listener, and nobody else's. */
+/** The data plane over REST (docs/protocol.md): work for one listener, and for no other. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Listener } from '../../src/generated/prisma/client.ts'
@@ -15,7 +15,7 @@ afterAll(() => app.close())
 // biome-ignore lint/suspicious/noExplicitAny: a checked answer
 type Json = any
 
-/** A listener with its key, as the program that has it calls. */
+/** A listener with its key, and its calls. */
 async function connect(overrides: Partial<Listener> = {}, tenant = app.tenant) {
   const row = await makeListener(app, { workspaceId: tenant.workspaceId, ...overrides })
   const key = await listenerKey(app, row, tenant)
@@ -59,7 +59,7 @@ const latest = async (deployment: Json) =>
   app.core.db.revision.findUniqueOrThrow({ where: { id: deployment.latest_revision_id } })
 const held = ({ claim_id, token, generation }: Json) => ({ claim_id, token, generation })
 
-/** Begins a call and returns when the server has looked for the first time: from then on it waits. */
+/** Begins a call and returns after the server's first look; from then on the call waits. */
 async function waiting(listener: Connected, begin: () => Promise<Answer>): Promise<Promise<Answer>[]> {
   await app.core.db.listener.update({ where: { id: listener.id }, data: { lastSeenAt: null } })
   const call = begin()
@@ -68,7 +68,7 @@ async function waiting(listener: Connected, begin: () => Promise<Answer>): Promi
   return [call]
 }
 
-test('a deployment goes from its claim to serving, to its next revision, to nothing left', async () => {
+test('a deployment goes from its claim to serving, to its next revision, to its removal', async () => {
   const listener = await connect()
   const secrets = [{ name: 'TOKEN', value: 'in clear' }]
   const deployment = await create(listener, { secrets })
@@ -146,7 +146,7 @@ test('a deployment goes from its claim to serving, to its next revision, to noth
 })
 
 describe('waiting', () => {
-  test('a listener that waits for work gets it as soon as it is there', async () => {
+  test('a waiting listener gets new work immediately', async () => {
     const listener = await connect()
     const other = await connect()
     const [call] = await waiting(listener, () => listener.post('claims', { wait_seconds: 60 }))
@@ -157,7 +157,7 @@ describe('waiting', () => {
     expect((await theirs!).body.claims).toMatchObject([{ deployment: { id: second } }])
   })
 
-  test('a holder that waits is told at once that a step was withdrawn, and nothing of its other claims', async () => {
+  test('a waiting holder learns immediately that a step was withdrawn, and nothing about its other claims', async () => {
     const listener = await connect()
     const [interrupted, untouched] = [await create(listener), await create(listener)]
     const claims = await listener.claim()
@@ -172,7 +172,7 @@ describe('waiting', () => {
     expect(of(untouched)).toMatchObject({ lost: false, assignment: null })
   })
 
-  test('it ends when the time is up, with nothing', async () => {
+  test('ends with nothing when the time is up', async () => {
     const listener = await connect()
     expect(await listener.claim({ wait_seconds: 1 })).toEqual([])
     expect(await listener.beat([], { wait_seconds: 1 })).toEqual([])
@@ -181,7 +181,7 @@ describe('waiting', () => {
     expect(await listener.beat([held(claim)], { wait_seconds: 1 })).toMatchObject([{ lost: false, assignment: null }])
   })
 
-  test('nobody waits on a server that stops', async () => {
+  test('ends when its server stops', async () => {
     const listener = await connect()
     const second = await testApp({ beside: app })
     const path = `/v2/listeners/${listener.id}/claims`
@@ -194,7 +194,7 @@ describe('waiting', () => {
     expect(performance.now() - begun).toBeLessThan(5000)
   })
 
-  test('what comes for a listener whose connection broke is there for the next call', async () => {
+  test('work for a listener whose connection broke is there for the next call', async () => {
     const listener = await connect()
     const gone = new AbortController()
     const [call] = await waiting(listener, () => {
@@ -212,20 +212,20 @@ describe('waiting', () => {
     expect(await listener.claim({ wait_seconds: 20 })).toMatchObject([{ deployment: { id }, step: { tries: 1 } }])
   })
 
-  test('a key that is revoked meanwhile gets nothing any more', async () => {
+  test('a revoked key gets no work', async () => {
     const listener = await connect()
     const [call] = await waiting(listener, () => listener.post('claims', { wait_seconds: 60 }))
     const { id: keyId } = await app.core.db.apiKey.findFirstOrThrow({ where: { listenerId: listener.id } })
     await app.core.db.apiKey.update({ where: { id: keyId }, data: { revokedAt: new Date() } })
     const { id } = await create(listener)
     expect((await call!).status).toBe(401)
-    // whether the work came first or the word of the key: nobody has a lease on it
+    // whether the work or the revocation came first: there is no lease
     const { claimId } = await app.core.db.deployment.findUniqueOrThrow({ where: { id } })
     expect(claimId).toBeNull()
   })
 })
 
-test('a key that is revoked while its holder waits is told nothing of the next revision', async () => {
+test('a holder whose key is revoked during its wait does not learn the next revision', async () => {
   const listener = await connect()
   const deployment = await create(listener)
   const [claim] = await listener.claim({ lease_seconds: 600 })
@@ -254,7 +254,7 @@ test('an old token changes nothing: 409 everywhere, and lost in a heartbeat', as
   const before = await state()
   const entries = [{ type: 'deploy', message: 'late', time: new Date().toISOString() }]
   const revision = { revision_id: deployment.latest_revision_id, attempt: 1 }
-  // each half of old and new, and a number that no token can be
+  // each half of old and new, and a number that can't be a token
   for (const [claimId, token] of [
     [stale.claim_id, stale.token],
     [stale.claim_id, fresh.token],
@@ -277,7 +277,7 @@ test('an old token changes nothing: 409 everywhere, and lost in a heartbeat', as
   expect(await state()).toEqual(before)
 })
 
-test('what was dropped by force is lost to its holder at once, and nothing more is taken of it', async () => {
+test('a deployment that was dropped by force is lost to its holder immediately, and further reports are refused', async () => {
   const listener = await connect()
   const deployment = await create(listener)
   const [claim] = await listener.claim({ lease_seconds: 600 })
@@ -294,7 +294,7 @@ test('what was dropped by force is lost to its holder at once, and nothing more 
   const begun = performance.now()
   await app.call('DELETE', `/v2/deployments/${deployment.id}`, { query: { force: 'true' } })
   expect((await call!).body.claims).toMatchObject([{ lost: true }])
-  // sooner than one that waits looks again by itself
+  // before a waiting holder would look again by itself
   expect(performance.now() - begun).toBeLessThan(4000)
   const { token } = claim
   const entries = [{ type: 'deploy', message: 'x', time: new Date().toISOString() }]
@@ -309,7 +309,7 @@ test('what was dropped by force is lost to its holder at once, and nothing more 
   expect(await listener.claim()).toEqual([])
 })
 
-/** The first answer's assignment as a later answer must tell it: the same, only with the time that is left by then. */
+/** The first assignment as a later answer must return it: equal except for the remaining time. */
 const later = (first: Json, again: Json) => {
   expect(again.step.seconds_left).toBeLessThan(first.step.seconds_left)
   const { seconds_left, deadline_at } = again.step
@@ -318,7 +318,7 @@ const later = (first: Json, again: Json) => {
 const deadlineOf = async ({ step }: { step: { id: string } }) =>
   (await app.app.core.db.step.findUniqueOrThrow({ where: { id: step.id } })).deadlineAt
 
-test('a report whose answer was lost is answered again like the first time', async () => {
+test('a repeated report gets the first answer', async () => {
   const listener = await connect()
   await create(listener)
   const [claim] = await listener.claim()
@@ -329,7 +329,7 @@ test('a report whose answer was lost is answered again like the first time', asy
   expect(await deadlineOf(again.assignment)).toEqual(deadline)
 })
 
-test('what a lost heartbeat answer told is told again', async () => {
+test('a repeated heartbeat returns the changes of a lost answer', async () => {
   const listener = await connect()
   const deployment = await create(listener)
   const [claim] = await listener.claim()
@@ -345,7 +345,7 @@ test('what a lost heartbeat answer told is told again', async () => {
   expect(await deadlineOf(again.assignment)).toEqual(deadline)
 })
 
-describe('a listener’s key does the work of its listener and nothing else', () => {
+describe('a listener’s key does only the work of its listener', () => {
   const calls = (id: string, claimId: string = randomUUID()) => {
     const token = '1'
     const entries = [{ type: 'deploy', message: 'x', time: new Date().toISOString() }]
@@ -358,7 +358,7 @@ describe('a listener’s key does the work of its listener and nothing else', ()
     ] as const
   }
 
-  test('people’s keys are refused, before anything else is looked at', async () => {
+  test('people’s keys are refused before anything else is checked', async () => {
     const listener = await connect()
     for (const role of ['admin', 'deployer', 'viewer'] as const) {
       for (const [path] of calls(listener.id)) {
@@ -368,7 +368,7 @@ describe('a listener’s key does the work of its listener and nothing else', ()
     }
   })
 
-  test('another listener’s id is not there: of this workspace, of another one, or of none', async () => {
+  test('another listener’s id is a 404: in this workspace, another one, or none', async () => {
     const listener = await connect()
     for (const other of [await connect(), await connect({}, app.other), { id: randomUUID() }]) {
       for (const [path, body] of calls(other.id)) {
@@ -378,7 +378,7 @@ describe('a listener’s key does the work of its listener and nothing else', ()
     }
   })
 
-  test('another listener’s claim is lost to it, whatever it knows of it', async () => {
+  test('another listener’s claim is lost, whatever the caller knows of it', async () => {
     const [listener, other] = [await connect(), await connect()]
     await create(other)
     const [claim] = await other.claim()
@@ -400,7 +400,7 @@ describe('a listener’s key does the work of its listener and nothing else', ()
     expect((await sibling.claim({ max: 1000 })).map((claim) => claim.deployment.id)).toEqual([theirs.id])
   })
 
-  test('logs go only to revisions of the claim’s own deployment', async () => {
+  test('logs go only to revisions of the claim’s deployment', async () => {
     const listener = await connect()
     await create(listener)
     const [claim] = await listener.claim()
@@ -411,7 +411,7 @@ describe('a listener’s key does the work of its listener and nothing else', ()
     expect([answer.status, answer.body.detail]).toEqual([404, `Revision ID ${latest_revision_id} not found.`])
   })
 
-  test('revoked, it is refused', async () => {
+  test('a revoked key is refused', async () => {
     const listener = await connect()
     const { id } = await app.core.db.apiKey.findFirstOrThrow({ where: { listenerId: listener.id } })
     await app.core.db.apiKey.update({ where: { id }, data: { revokedAt: new Date() } })
@@ -422,7 +422,7 @@ describe('a listener’s key does the work of its listener and nothing else', ()
   })
 })
 
-test('everything that is wrong with a call is said at once', async () => {
+test('all violations of a call are reported together', async () => {
   const listener = await connect()
   expect(violations(await listener.post('claims', { max: 0, lease_seconds: 601, wait_seconds: 61 }))).toEqual([
     'body.lease_seconds less_than_equal',
@@ -448,7 +448,7 @@ test('everything that is wrong with a call is said at once', async () => {
   }
 })
 
-test('every call is a sign of life; version and classes show, and nobody seems to have changed the listener', async () => {
+test('every call updates last_seen_at; version and classes are shown, and the listener counts as unedited', async () => {
   const listener = await connect({ lastSeenAt: null })
   const silent = () =>
     app.core.db
@@ -464,7 +464,7 @@ test('every call is a sign of life; version and classes show, and nobody seems t
   const row = await listener.row()
   expect(await age()).toBeLessThan(60_000)
   expect(row).toMatchObject({ version: '1.2.3', podClasses: ['gpu'], updatedAt: listener.updatedAt })
-  // it is not written again at each call, but a new version is, and so are other classes
+  // unchanged values are not written again, but a new version and other classes are
   await listener.claim({ version: '1.2.3', pod_classes: ['gpu'] })
   expect((await listener.row()).lastSeenAt).toEqual(row.lastSeenAt)
   await listener.claim({ version: '1.2.4' })
@@ -473,7 +473,7 @@ test('every call is a sign of life; version and classes show, and nobody seems t
   expect(await listener.row()).toMatchObject({ version: '1.2.4', podClasses: [] })
 })
 
-test('a thousand claims fit into one heartbeat, a thousand lines into one call; a body that is too large is refused', async () => {
+test('a thousand claims fit into one heartbeat, a thousand lines into one call; a larger body is refused', async () => {
   const listener = await connect()
   await create(listener)
   const [claim] = await listener.claim()
@@ -504,7 +504,7 @@ test('a thousand claims fit into one heartbeat, a thousand lines into one call; 
   expect((await logs(1100)).status).toBe(413)
 })
 
-test('replicas that ask at once share the work, and none gets what another one has', async () => {
+test('concurrent replicas share the work without overlap', async () => {
   const listener = await connect()
   const names = Array.from({ length: 12 }, () => uniqueName())
   await Promise.all(names.map((name) => create(listener, { name })))
@@ -527,7 +527,7 @@ test('replicas that ask at once share the work, and none gets what another one h
   ])
 })
 
-test('an image says where it is reached: the address that was reported, or the URL that its user gave', async () => {
+test('an image’s address is the reported one, or its custom URL', async () => {
   const listener = await connect()
   const deployment = await create(listener)
   const path = `/v2/deployments/${deployment.id}`
@@ -548,7 +548,7 @@ test('an image says where it is reached: the address that was reported, or the U
   expect(await shown()).toEqual([given, given])
 })
 
-test('one that is given back again and again does not keep the others waiting', async () => {
+test('a deployment that is released repeatedly does not keep the others waiting', async () => {
   const listener = await connect()
   const first = await create(listener)
   const second = await create(listener)

@@ -1,4 +1,4 @@
-/** docs/api-rules.md#conditional-requests: tags, If-None-Match, If-Match, and what is refused of the rest. */
+/** docs/api-rules.md#conditional-requests: tags, If-None-Match, If-Match, and refused conditions. */
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseTags } from '../../src/api/rest/framework/entity-tags.ts'
@@ -32,8 +32,8 @@ const listenerBody = () => ({
   compute_config: { k8s_namespaces: ['agents'] },
 })
 
-describe('the tag of an answer', () => {
-  test('is of exactly the bytes that are sent, and no shared cache may keep them', async () => {
+describe('The tag of an answer', () => {
+  test('is of exactly the sent bytes, and no shared cache may store them', async () => {
     const { id } = await app.create()
     const one = await app.call('GET', at(id))
     const hash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32)
@@ -47,7 +47,7 @@ describe('the tag of an answer', () => {
     }
   })
 
-  test('stands on every answer of a GET, and a refusal is as private', async () => {
+  test('is on every answer of a GET, and a refusal is as private', async () => {
     const { id, latest_revision_id } = await app.create()
     const provider = await storedProvider(app)
     const paths = [
@@ -69,7 +69,7 @@ describe('the tag of an answer', () => {
     expect(refused.headers.get('vary')).toContain('X-Api-Key')
   })
 
-  test('is another for a caller who may not read secrets: each has the tag of what they see', async () => {
+  test('differs for a caller who may not read secrets', async () => {
     const { id } = await app.create(secret())
     const [admin, viewer] = [await app.call('GET', at(id)), await app.call('GET', at(id), { key: app.keys.viewer })]
     expect(tagOf(admin)).not.toBe(tagOf(viewer))
@@ -78,7 +78,7 @@ describe('the tag of an answer', () => {
     expect(notOwn.status).toBe(200)
   })
 
-  test('of a write is the one that a GET then has, so that edits can be chained', async () => {
+  test('of a write equals the tag of the following GET, so edits can be chained', async () => {
     const made = await app.call('POST', '/v2/deployments', { body: bodies.internal_container() })
     const path = at(made.body.id)
     expect(tagOf(await app.call('GET', path))).toBe(tagOf(made))
@@ -120,7 +120,7 @@ describe('If-None-Match', () => {
     expect(answer.status).toBe(200)
   })
 
-  test('of a list says when one of it changes, and costs the database no more than without', async () => {
+  test('of a list changes when one of its items changes, and costs the database no more', async () => {
     const { id } = await app.create()
     const query = { deployment_ids: id }
     const list = () => app.call('GET', '/v2/deployments', { query })
@@ -133,7 +133,7 @@ describe('If-None-Match', () => {
     expect((await known()).status).toBe(200)
   })
 
-  test('of a revision says when work moves it', async () => {
+  test('of a revision changes when work moves it', async () => {
     const { id, latest_revision_id } = await app.create(git())
     const path = `${at(id)}/revisions/${latest_revision_id}`
     const tag = tagOf(await app.call('GET', path))
@@ -143,7 +143,7 @@ describe('If-None-Match', () => {
     expect([moved.status, moved.body.status]).toEqual([200, 'DEPLOYED'])
   })
 
-  test('is heard by HEAD, too', async () => {
+  test('also works with HEAD', async () => {
     const { id } = await app.create()
     const tag = tagOf(await app.call('GET', at(id)))
     const head = await app.rest('HEAD', at(id), given({ 'if-none-match': tag }))
@@ -152,7 +152,7 @@ describe('If-None-Match', () => {
 })
 
 describe('If-Match', () => {
-  test('work never breaks it: only what callers change counts', async () => {
+  test('is not affected by work: only changes by callers count', async () => {
     const { id } = await app.create(git())
     const before = await app.call('GET', at(id))
     const claim = await claimOne(plane, id)
@@ -168,7 +168,7 @@ describe('If-Match', () => {
     expect(edited.status, edited.text).toBe(200)
   })
 
-  test('every way of changing a deployment counts; a PATCH that changes nothing, and an interrupt, do not', async () => {
+  test('counts every change by a caller; a PATCH without changes and an interrupt do not count', async () => {
     const { id, latest_revision_id } = await app.create(git())
     await claimOne(plane, id)
     const edit = async () => editOf(await app.call('GET', at(id)))
@@ -193,7 +193,7 @@ describe('If-Match', () => {
     await counts(true, () => app.call('DELETE', at(id)))
   })
 
-  test('another version: 412 with its code, and nothing is changed', async () => {
+  test('with another version is a 412 with its code, and nothing is changed', async () => {
     const { id, latest_revision_id } = await app.create(git())
     const stale = tagOf(await app.call('GET', at(id)))
     await app.call('PATCH', at(id), { body: SPEC(2) })
@@ -228,7 +228,7 @@ describe('If-Match', () => {
     expect(answer.status, answer.text).toBe(status)
   })
 
-  test('of two PATCHes at once with one tag exactly one wins', async () => {
+  test('lets exactly one of two concurrent PATCHes succeed', async () => {
     const { id } = await app.create()
     const tag = tagOf(await app.call('GET', at(id)))
     const answers = await Promise.all(
@@ -239,7 +239,7 @@ describe('If-Match', () => {
     expect(tagOf(await app.call('GET', at(id)))).toBe(tagOf(won))
   })
 
-  test('comes after role, shape and 404, and before the rules', async () => {
+  test('is checked after role, shape and 404, and before the rules', async () => {
     const { id } = await app.create(git())
     await claimOne(plane, id)
     const stale = { 'if-match': '"99"' }
@@ -256,17 +256,17 @@ describe('If-Match', () => {
     expect((await patch({})).status).toBe(412)
   })
 
-  test('a DELETE whose answer got lost can be repeated with it', async () => {
+  test('allows a repeat of a DELETE whose answer was lost', async () => {
     const { id } = await app.create(git())
     await claimOne(plane, id)
     const headers = { 'if-match': tagOf(await app.call('GET', at(id))) }
     expect((await app.call('DELETE', at(id), { headers })).status).toBe(204)
     expect((await app.call('DELETE', at(id), { headers })).status).toBe(204)
-    // that would change something
+    // this would change something
     expect((await app.call('DELETE', at(id), { headers, query: { force: true } })).status).toBe(412)
   })
 
-  test('of a listener counts what callers change, not that it calls or what it reports', async () => {
+  test('of a listener counts changes by callers, not its calls and reports', async () => {
     const made = await app.call('POST', '/v2/listeners', { body: listenerBody() })
     const path = `/v2/listeners/${made.body.id}`
     const key = await listenerKey(app, { id: made.body.id, workspaceId: app.tenant.workspaceId })
@@ -282,7 +282,7 @@ describe('If-Match', () => {
     expect((await app.call('DELETE', path, given({ 'if-match': tagOf(edited) }))).status).toBe(204)
   })
 
-  test('of an OAuth provider is kept by PATCH and DELETE; DELETE by force does not take it', async () => {
+  test('of an OAuth provider works with PATCH and DELETE; DELETE by force refuses it', async () => {
     const provider = await storedProvider(app)
     const token = await storedToken(app, { provider })
     const path = `/v2/auth/providers/${provider.providerId}`
@@ -298,7 +298,7 @@ describe('If-Match', () => {
     expect(await app.core.db.oAuthToken.count({ where: { id: token.id } })).toBe(1)
   })
 
-  test('counts edits by servers of the version before, too, which only move updated_at', async () => {
+  test('counts edits by servers of the previous version, which only change updated_at', async () => {
     const { id } = await app.create()
     const before = await app.call('GET', at(id))
     await app.core.db
@@ -308,9 +308,9 @@ describe('If-Match', () => {
   })
 })
 
-describe('a condition that is not kept is refused', () => {
+describe('An unsupported condition is refused', () => {
   const NOWHERE = '11111111-1111-1111-1111-111111111111'
-  /** by the tag of an operation, where an admin's will not do */
+  /** Keys by the operation's tag, if an admin's is not enough. */
   const KEYS: Record<string, string> = {}
   beforeAll(async () => {
     KEYS['Data plane'] = await listenerKey(app, await listener(app))
@@ -355,13 +355,13 @@ describe('a condition that is not kept is refused', () => {
     },
   )
 
-  test('only after the role: a viewer hears of that', async () => {
+  test('only after the role check', async () => {
     const { id } = await app.create()
     const headers = { 'if-none-match': 'x', 'if-unmodified-since': 'x' }
     expect((await app.call('PATCH', at(id), { headers, key: app.keys.viewer, body: {} })).status).toBe(403)
   })
 
-  test('but If-Modified-Since and If-Range may be ignored, and beside If-Match If-Unmodified-Since has to be', async () => {
+  test('except If-Modified-Since and If-Range, which may be ignored, and If-Unmodified-Since next to If-Match, which must be', async () => {
     const { id } = await app.create()
     const later = new Date(Date.now() + 1e6).toUTCString()
     const read = await app.call('GET', at(id), given({ 'if-modified-since': later, 'if-range': '"1"' }))
@@ -371,9 +371,9 @@ describe('a condition that is not kept is refused', () => {
   })
 })
 
-test('A header of tags costs no more than its length', () => {
+test('Parsing a header of tags takes time proportional to its length', () => {
   const since = performance.now()
-  // far longer than a header may be: in n² it would take a minute
+  // far longer than a header may be: quadratic time would take a minute
   expect(parseTags(`"a",${' '.repeat(200_000)}x`)).toBeNull()
   expect(performance.now() - since).toBeLessThan(5000)
 })

@@ -8,17 +8,17 @@ import { type CallOptions, type RestApp, restApp, uniqueName, violations } from 
 
 let app: RestApp
 let provider: OAuthProvider
-/** the admin's */
+/** The admin's. */
 let token: OAuthToken
 beforeAll(async () => {
-  // no sweep: its statements would be counted
+  // no sweep, because its statements would be counted
   app = await restApp({ settings: { SWEEP_SECONDS: '3600' } })
   provider = await storedProvider(app)
   token = await tokenOf(app.keys.admin, { accountLabel: 'alice@example.com' })
 })
 afterAll(() => app.close())
 
-/** A token of whoever has this key; its end is that of its access token. */
+/** A token of this key's owner; it ends when its access token does. */
 const tokenOf = (key: string, row: Partial<Prisma.OAuthTokenUncheckedCreateInput> = {}) =>
   storedToken(app, { provider, key, row: { scopes: ['read', 'write'], refreshable: false, ...row } })
 
@@ -37,8 +37,8 @@ const stored = (agentId: string) => app.core.db.agentConnection.findMany({ where
 const eventsOf = async (id: string) =>
   (await app.core.db.event.findMany({ where: { subjectId: id }, orderBy: { sequence: 'asc' } })).map(({ type }) => type)
 
-describe('connecting an agent to a token of mine', () => {
-  test('answers the connection with what the token is good for, and it is listed', async () => {
+describe('connecting an agent to one’s own token', () => {
+  test('returns the connection with the token’s validity, and lists it', async () => {
     const agent = uniqueName()
     const { body } = await connect(agent)
     expect(body).toEqual({
@@ -56,12 +56,12 @@ describe('connecting an agent to a token of mine', () => {
     expect(await eventsOf(body.id)).toEqual(['connection.created'])
   })
 
-  test('shows my own name for the account, and no end where the provider tells none', async () => {
+  test('shows one’s own name for the account, and no end if the provider gives none', async () => {
     const mine = await tokenOf(app.keys.admin, { label: 'Work', accountLabel: 'alice', expiresAt: null })
     expect(await made(uniqueName(), mine.id)).toMatchObject({ provider_account_label: 'Work', expires_at: null })
   })
 
-  test('a second time gives the connection that is there', async () => {
+  test('returns the existing connection the second time', async () => {
     const agent = uniqueName()
     const first = await made(agent)
     expect(await made(agent)).toEqual(first)
@@ -69,7 +69,7 @@ describe('connecting an agent to a token of mine', () => {
     expect(await eventsOf(first.id)).toEqual(['connection.created'])
   })
 
-  test('by several calls at once makes one connection, and each of them is told of it', async () => {
+  test('by several concurrent calls creates one connection, which each of them gets', async () => {
     const agent = uniqueName()
     const answers = await Promise.all(Array.from({ length: 8 }, () => made(agent)))
     const rows = await stored(agent)
@@ -79,7 +79,7 @@ describe('connecting an agent to a token of mine', () => {
     expect(await eventsOf(id)).toEqual(['connection.created'])
   })
 
-  test('while it is being disconnected ends in one of the two, never in a failure', async () => {
+  test('during a disconnect ends in one of the two states, never in a failure', async () => {
     const agent = uniqueName()
     const first = await made(agent)
     const [removed, ...again] = await Promise.all([
@@ -91,7 +91,7 @@ describe('connecting an agent to a token of mine', () => {
     expect((await stored(agent)).length).toBeLessThanOrEqual(1)
   })
 
-  test('while the token is being deleted ends in one of the two, never in a failure', async () => {
+  test('during the token’s deletion ends in one of the two states, never in a failure', async () => {
     const { id } = await tokenOf(app.keys.admin)
     const agents = Array.from({ length: 6 }, () => uniqueName())
     const [deleted, ...answers] = await Promise.all([
@@ -103,7 +103,7 @@ describe('connecting an agent to a token of mine', () => {
     expect(await app.core.db.agentConnection.count({ where: { tokenId: id } })).toBe(0)
   })
 
-  test('takes any printable name of an agent: none of them is known to the server', async () => {
+  test('accepts any printable agent name, known or unknown', async () => {
     for (const agent of ['日本語 bot/2 %2F?#', 'x'.repeat(255)]) expect((await made(agent)).agent_id).toBe(agent)
     for (const agent of ['a\nb', 'x'.repeat(256)]) {
       expect(violations(await connect(agent))[0]).toMatch(/^path\.agent_id /)
@@ -118,7 +118,7 @@ describe('connecting an agent to a token of mine', () => {
     expect(violations(await post('{'))).toEqual(['body json_invalid'])
   })
 
-  test('finds no token of another user, workspace or organization, nor one that is not there', async () => {
+  test('finds no token of another user, workspace or organization, and no unknown one', async () => {
     const foreign = await storedProvider(app, { organizationId: app.other.organizationId })
     const others = [
       await tokenOf(app.keys.deployer),
@@ -133,7 +133,7 @@ describe('connecting an agent to a token of mine', () => {
     }
   })
 
-  test('is refused for a token that has ended, which only its owner can mend', async () => {
+  test('is refused for an ended token, which only its owner can renew', async () => {
     const past = new Date(Date.now() - 1000)
     const ended = [{ endedAt: past, endedBecause: 'The provider has withdrawn it.' }, { expiresAt: past }]
     for (const row of ended) {
@@ -146,7 +146,7 @@ describe('connecting an agent to a token of mine', () => {
     await made('bot', refreshed.id)
   })
 
-  test('takes a deployer', async () => {
+  test('needs the role deployer', async () => {
     const key = app.keys.viewer
     const own = await tokenOf(key)
     const answer = await connect('bot', own.id, { key })
@@ -171,13 +171,13 @@ describe('the list', () => {
     expect(statements[0]).not.toContain('sealed')
   })
 
-  test('is empty for an agent that nobody has heard of', async () => {
+  test('is empty for an unknown agent', async () => {
     expect((await list(uniqueName())).body).toEqual({ data: [] })
     expect((await list(randomUUID())).body).toEqual({ data: [] })
     expect(violations(await list('a\nb'))[0]).toMatch(/^path\.agent_id /)
   })
 
-  test('shows everybody the connections to their own tokens only', async () => {
+  test('shows callers only the connections to their own tokens', async () => {
     const agent = uniqueName()
     const deployers = await tokenOf(app.keys.deployer)
     const mine = await made(agent)
@@ -191,7 +191,7 @@ describe('the list', () => {
 })
 
 describe('disconnecting', () => {
-  test('takes the connection away, and leaves the token', async () => {
+  test('removes the connection and keeps the token', async () => {
     const agent = uniqueName()
     const { id } = await made(agent)
     expect((await remove(agent, id)).status).toBe(204)
@@ -199,11 +199,11 @@ describe('disconnecting', () => {
     expect(await app.core.db.oAuthToken.count({ where: { id: token.id } })).toBe(1)
     expect(await eventsOf(id)).toEqual(['connection.created', 'connection.deleted'])
     expect((await remove(agent, id)).status).toBe(404)
-    // and it may come back
+    // it can be created again
     expect((await made(agent)).id).not.toBe(id)
   })
 
-  test('by two at once is done by one of them', async () => {
+  test('by two concurrent calls succeeds once', async () => {
     const agent = uniqueName()
     const { id } = await made(agent)
     const both = await Promise.all([remove(agent, id), remove(agent, id)])
@@ -211,7 +211,7 @@ describe('disconnecting', () => {
     expect(await eventsOf(id)).toEqual(['connection.created', 'connection.deleted'])
   })
 
-  test('finds nothing by another agent’s name, for another user, and elsewhere', async () => {
+  test('finds nothing under another agent’s name, for another user, and elsewhere', async () => {
     const agent = uniqueName()
     const { id } = await made(agent)
     const { keys, sibling, other } = app
@@ -227,7 +227,7 @@ describe('disconnecting', () => {
   })
 })
 
-test('a connection goes with its token', async () => {
+test('a connection is removed with its token', async () => {
   const agent = uniqueName()
   const { id } = await tokenOf(app.keys.admin)
   await made(agent, id)

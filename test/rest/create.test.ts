@@ -1,4 +1,7 @@
-/** POST /v2/deployments: docs/deployments.md#deployments, docs/deployments.md#secrets row by row, docs/deployments.md#deployments's rules by source. */
+/**
+ * POST /v2/deployments: docs/deployments.md#deployments and docs/deployments.md#secrets row by row, and the rules by
+ * source.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodies, type RestApp, restApp, set, uniqueName, violations } from './support.ts'
 
@@ -13,8 +16,8 @@ const NOWHERE = '11111111-1111-1111-1111-111111111111'
 const git = () => bodies.gitprovider(app.tenant.integrationId)
 const post = (body: unknown, key?: string) => app.call('POST', '/v2/deployments', { body, key })
 
-describe('what a new deployment looks like', () => {
-  test('from git: every field, with its defaults', async () => {
+describe('A new deployment', () => {
+  test('from git has every field with its defaults', async () => {
     const body = git()
     const created = await app.create(body)
     expect(created).toEqual({
@@ -69,7 +72,7 @@ describe('what a new deployment looks like', () => {
     expect(revision.body).toMatchObject({ id: created.latest_revision_id, status: 'CREATING', attempt: 1 })
   })
 
-  test('what was said is what is answered', async () => {
+  test('returns the given values', async () => {
     const body = set(git(), 'source_config', {
       integration_id: app.tenant.integrationId,
       repo_url: 'https://git.example.com/acme/agent',
@@ -84,12 +87,12 @@ describe('what a new deployment looks like', () => {
     expect(created.secrets).toEqual([{ name: 'TOKEN', value: 'x' }])
   })
 
-  test('an empty command is none', async () => {
+  test('treats an empty command as none', async () => {
     const created = await app.create(set(git(), 'source_config.install_command', ''))
     expect(created.source_config.install_command).toBeNull()
   })
 
-  test('from an image: custom_url and secret references are kept', async () => {
+  test('from an image keeps custom_url and secret references', async () => {
     const references = [{ name: 'DB_PASSWORD', secret_name: 'database', secret_key: 'password' }]
     const body = { ...bodies.external_container(), source_config: { custom_url: 'https://agent.example.com/' } }
     const created = await app.create({ ...body, secret_references: references })
@@ -97,13 +100,13 @@ describe('what a new deployment looks like', () => {
     expect(created.secret_references).toEqual(references)
   })
 
-  test('an empty list of secret references says nothing, so it passes for every source', async () => {
+  test('of any source accepts an empty list of secret references', async () => {
     expect(await app.create({ ...git(), secret_references: [] })).toMatchObject({
       source: 'gitprovider',
     })
   })
 
-  test('a tracing project of the same name is made with it, and taken up again after a deletion', async () => {
+  test('creates a tracing project of the same name, and reuses it after a deletion', async () => {
     const body = bodies.internal_container()
     const { id } = await app.create(body)
     const key = { workspaceId_name: { workspaceId: app.tenant.workspaceId, name: body.name } }
@@ -123,7 +126,7 @@ describe('what a new deployment looks like', () => {
     },
   )
 
-  test('unknown fields are ignored', async () => {
+  test('ignores unknown fields', async () => {
     const body = set({ ...git(), color: 'red', status: 'READY', id: NOWHERE }, 'source_config.shape', 'round')
     const created = await app.create(body)
     expect(created.id).not.toBe(NOWHERE)
@@ -142,13 +145,13 @@ describe('what a new deployment looks like', () => {
     },
   )
 
-  test('a read-only commit in the request is ignored', async () => {
+  test('ignores a read-only commit in the request', async () => {
     const created = await app.create(set(git(), 'source_revision_config.repo_commit_sha', 'abc'))
     expect(created.source_revision_config.repo_commit_sha).toBeNull()
   })
 })
 
-describe('what is refused with 422, and where', () => {
+describe('A 422 names the field:', () => {
   type Source = 'gitprovider' | 'external_container' | 'internal_container' | 'internal_source'
   const rows: [string, Source, string, unknown, string][] = [
     // docs/deployments.md#deployments
@@ -503,7 +506,7 @@ describe('what is refused with 422, and where', () => {
     ])
   })
 
-  test('a repository that is not there yet is taken, also a local one', async () => {
+  test('a repository that does not exist yet is accepted, also a local one', async () => {
     for (const url of ['ssh://git@git.example.com/acme/agent', 'file:///nowhere/agent.git', '/nowhere/agent.git'])
       expect((await post(set(git(), 'source_config.repo_url', url))).status).toBe(201)
   })
@@ -529,26 +532,26 @@ describe('what is refused with 422, and where', () => {
   })
 })
 
-describe('who may create, and what else can be in the way', () => {
-  test('deployers and admins may; viewers get 403 before their body is looked at', async () => {
+describe('Creating', () => {
+  test('needs a deployer; viewers get 403 before their body is checked', async () => {
     expect((await post(git(), app.keys.deployer)).status).toBe(201)
     const answer = await post({}, app.keys.viewer)
     expect([answer.status, answer.body.code]).toEqual([403, 'FORBIDDEN'])
   })
 
-  test('an integration that does not exist, or is another tenant’s, is 404', async () => {
+  test('with an unknown integration, or another tenant’s, is 404', async () => {
     for (const id of [NOWHERE, app.sibling.integrationId, app.other.integrationId]) {
       const answer = await post(bodies.gitprovider(id))
       expect([answer.status, answer.body.detail]).toEqual([404, `Integration ID ${id} not found.`])
     }
   })
 
-  test('a listener that does not exist is 404', async () => {
+  test('with an unknown listener is 404', async () => {
     const answer = await post(set(bodies.external_container(), 'source_config.listener_id', NOWHERE))
     expect([answer.status, answer.body.detail]).toEqual([404, `Listener ID ${NOWHERE} not found.`])
   })
 
-  test('the name of a live deployment is taken: 409', async () => {
+  test('with the name of an existing deployment is 409', async () => {
     const body = bodies.internal_container()
     await app.create(body)
     const answer = await post(body)
@@ -556,20 +559,20 @@ describe('who may create, and what else can be in the way', () => {
     expect(answer.body.detail).toContain(body.name)
   })
 
-  test('the same name may live in another workspace', async () => {
+  test('with the same name works in another workspace', async () => {
     const body = bodies.internal_container()
     await app.create(body)
     await app.create(body, { key: app.sibling.keys.admin })
   })
 
-  test('a name is free at once when its deployment is deleted', async () => {
+  test('with a name works immediately after the deletion of its deployment', async () => {
     const body = bodies.internal_container()
     const { id } = await app.create(body)
     await app.call('DELETE', `/v2/deployments/${id}`)
     await app.create(body)
   })
 
-  test('of two creates of one name at once, one is 201 and one is 409', async () => {
+  test('of one name twice concurrently gives one 201 and one 409', async () => {
     const body = { ...bodies.internal_container(), name: uniqueName('race') }
     const answers = await Promise.all([post(body), post(body)])
     expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409])

@@ -12,15 +12,15 @@ const NOWHERE = '11111111-1111-1111-1111-111111111111'
 const remove = (id: string, query = {}, key?: string) => app.call('DELETE', `/v2/deployments/${id}`, { query, key })
 const get = (id: string) => app.call('GET', `/v2/deployments/${id}`)
 
-/** A deployment of which something may exist in the runtime, so that it has to be torn down. */
+/** A deployment that may exist in the runtime, so it must be torn down. */
 async function begun() {
   const deployment = await app.create()
   await app.core.db.step.updateMany({ where: { deploymentId: deployment.id }, data: { firstTakenAt: new Date() } })
   return deployment
 }
 
-describe('one', () => {
-  test('it is 204, shows as AWAITING_DELETE and its revision as INTERRUPTED; again is 204', async () => {
+describe('DELETE of one', () => {
+  test('is 204, shows AWAITING_DELETE and its revision INTERRUPTED; again is 204', async () => {
     const { id, latest_revision_id } = await begun()
     expect((await remove(id)).status).toBe(204)
     const now = await get(id)
@@ -31,14 +31,14 @@ describe('one', () => {
     expect((await remove(id)).status).toBe(204)
   })
 
-  test('of which nothing was ever begun, nothing is left: GET is 404 at once, a second DELETE 204', async () => {
+  test('that was never begun leaves nothing: GET is 404 immediately, a second DELETE 204', async () => {
     const { id } = await app.create()
     expect((await remove(id)).status).toBe(204)
     expect((await get(id)).status).toBe(404)
     expect((await remove(id)).status).toBe(204)
   })
 
-  test('the tracing project stays unless delete_tracing_project says otherwise', async () => {
+  test('keeps the tracing project unless delete_tracing_project is set', async () => {
     const projects = (name: string) => app.core.db.tracingProject.count({ where: { name } })
     const kept = await app.create()
     await remove(kept.id)
@@ -48,7 +48,7 @@ describe('one', () => {
     expect(await projects(dropped.name)).toBe(0)
   })
 
-  test('force is for admins, and drops what can’t be torn down', async () => {
+  test('by force needs an admin, and drops what can’t be torn down', async () => {
     const { id } = await begun()
     expect((await remove(id, { force: 'true' }, app.keys.deployer)).status).toBe(403)
     expect((await get(id)).body.status).not.toBe('AWAITING_DELETE')
@@ -56,7 +56,7 @@ describe('one', () => {
     expect((await get(id)).status).toBe(404)
   })
 
-  test('viewers get 403; an unknown id 404; no UUID or a bad option 422', async () => {
+  test('is 403 for viewers, 404 for an unknown id, 422 for an invalid id or option', async () => {
     const { id } = await app.create()
     expect((await remove(id, {}, app.keys.viewer)).status).toBe(403)
     expect((await remove(NOWHERE)).status).toBe(404)
@@ -66,7 +66,7 @@ describe('one', () => {
     ])
   })
 
-  test('a content type without a body does no harm', async () => {
+  test('accepts a content type without a body', async () => {
     const { id } = await app.create()
     const headers = { 'content-type': 'application/json' }
     expect((await app.call('GET', `/v2/deployments/${id}`, { headers })).status).toBe(200)
@@ -74,11 +74,11 @@ describe('one', () => {
   })
 })
 
-describe('many', () => {
+describe('DELETE of many', () => {
   const removeAll = (ids: string[], key?: string) =>
     app.call('DELETE', '/v2/deployments', { query: { deployment_ids: ids }, key })
 
-  test('200 when all are being deleted', async () => {
+  test('is 200 when all are being deleted', async () => {
     const made = [await begun(), await app.create()]
     const answer = await removeAll(made.map(({ id }) => id))
     expect(answer.status).toBe(200)
@@ -86,7 +86,7 @@ describe('many', () => {
     expect((await get(made[0].id)).body.status).toBe('AWAITING_DELETE')
   })
 
-  test('207 when some failed, and the others are deleted all the same', async () => {
+  test('is 207 when some failed, and deletes the others', async () => {
     const { id } = await begun()
     const stranger = await app.create(undefined, { key: app.other.keys.admin })
     const answer = await removeAll([NOWHERE, id, stranger.id])
@@ -100,12 +100,12 @@ describe('many', () => {
     expect((await app.call('GET', `/v2/deployments/${stranger.id}`, { key: app.other.keys.admin })).status).toBe(200)
   })
 
-  test('an id that is named twice is deleted once', async () => {
+  test('deletes an id that is named twice once', async () => {
     const { id } = await begun()
     expect((await removeAll([id, id])).body.results).toHaveLength(1)
   })
 
-  test('none, more than 100, or one that is no UUID is 422; viewers get 403', async () => {
+  test('of none, of more than 100, or with an invalid id is 422; viewers get 403', async () => {
     expect(violations(await removeAll([]))).toEqual(['query.deployment_ids missing'])
     expect(violations(await removeAll(Array(101).fill(NOWHERE)))).toEqual(['query.deployment_ids too_long'])
     expect(violations(await removeAll([NOWHERE, 'x']))).toEqual(['query.deployment_ids.1 uuid_parsing'])

@@ -1,4 +1,4 @@
-/** Events over REST as they happen: server-sent events on the addresses of the pages. */
+/** Streams of events over REST: server-sent events at the addresses of the pages. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { prefersStream } from '../../src/api/rest/framework/accept.ts'
@@ -31,7 +31,7 @@ async function waiting() {
 
 const ctx = () => app.context(app.keys.admin)
 
-test('All events of the workspace come from now on, as the page has them', async () => {
+test('All new events of the workspace are sent in the form of the page', async () => {
   const stream = await follow('/v2/events')
   expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
   expect(stream.headers.get('vary')).toContain('Accept')
@@ -45,8 +45,8 @@ test('All events of the workspace come from now on, as the page has them', async
   expect(second!.id).toBe(second!.data.cursor)
 })
 
-describe('A client that comes back', () => {
-  test('goes on where it was, by Last-Event-ID, which wins over `after`', async () => {
+describe('A returning client', () => {
+  test('continues after its Last-Event-ID, which wins over `after`', async () => {
     const { path } = await waiting()
     const all = (await app.call('GET', `${path}/events`)).body.resources
     const byQuery = await follow(`${path}/events?after=${all[0].cursor}`)
@@ -55,14 +55,14 @@ describe('A client that comes back', () => {
     expect((await byHeader.next())?.data).toEqual(all[1])
   })
 
-  test('with what is no cursor hears of it by the name it has said it by', async () => {
+  test('with an invalid cursor gets a violation under the name that it used', async () => {
     const refused = await follow('/v2/events', { 'last-event-id': 'nonsense' })
     expect(refused.status).toBe(422)
     expect((await refused.json()).detail).toMatchObject([{ loc: ['header', 'Last-Event-ID'], type: 'cursor_invalid' }])
   })
 })
 
-test('A deployment’s stream has its events alone, of the types that are wanted, and is over when it is torn down', async () => {
+test('A deployment’s stream has only its events of the selected types, and ends when it is torn down', async () => {
   const { id, path } = await waiting()
   const stream = await follow(`${path}/events?types=deployment.updated`)
   await waiting()
@@ -71,13 +71,13 @@ test('A deployment’s stream has its events alone, of the types that are wanted
   const events = await stream.rest()
   expect(events.map(({ event }) => event)).toEqual(['deployment.updated', 'complete'])
   expect(events[0]!.data).toMatchObject({ deployment_id: id, changed: ['secrets'] })
-  // what is gone has nothing more to say, but what it said can be read on
+  // a removed deployment emits nothing more, but its events can still be read
   expect((await (await follow(`${path}/events`)).rest()).map(({ event }) => event)).toEqual(['complete'])
   const again = await follow(`${path}/events?after=${events[0]!.id}`)
   expect((await again.rest()).map(({ event }) => event).slice(-2)).toEqual(['deployment.torn_down', 'complete'])
 })
 
-test('A revision’s stream begins with its status, and is over when it has ended', async () => {
+test('A revision’s stream begins with its status, and ends when the revision has ended', async () => {
   const { revisionId, path } = await waiting()
   const stream = await follow(`${path}/revisions/${revisionId}/events`)
   expect((await stream.next())?.data).toMatchObject({
@@ -93,7 +93,7 @@ test('A revision’s stream begins with its status, and is over when it has ende
   expect((await ended.rest()).map(({ event, data }) => data.to ?? event)).toEqual(['DEPLOYED', 'complete'])
 })
 
-test('Deployments that show something new are a stream, too, and can be asked for behind a cursor', async () => {
+test('Changed deployments are a stream, too, and can be polled with a cursor', async () => {
   const changes = '/v2/deployments/changes'
   const { id: own, path } = await waiting()
   const change = (body: object) => app.call('PATCH', path, { body })
@@ -102,7 +102,7 @@ test('Deployments that show something new are a stream, too, and can be asked fo
   expect(first).toMatchObject({ event: 'deployments.changed', data: { deployment_ids: [] } })
   expect(first.id).toBe(first.data.cursor)
   await change({ source_config: { resource_spec: { cpu: 2 } } })
-  // those of other tests may still be told of
+  // deployments of other tests may still be reported
   const upTo = async (from: SseClient) => {
     for (;;) {
       const { id, data } = (await from.next())!
@@ -116,7 +116,7 @@ test('Deployments that show something new are a stream, too, and can be asked fo
   expect((await asked({ after: first.id!, deployment_id: own })).body.deployment_ids).toEqual([own])
   const begin = (await asked({ deployment_id: own })).body
   expect(begin).toMatchObject({ deployment_ids: [], cursor: expect.any(String) })
-  // once all that the change has led to is told, there is nothing behind where one begins
+  // after all effects of the change are reported, nothing follows the new position
   const behindNow = async () => {
     const { cursor } = (await asked({ deployment_id: own })).body
     return (await asked({ after: cursor, deployment_id: own })).body.deployment_ids
@@ -130,7 +130,7 @@ test('Deployments that show something new are a stream, too, and can be asked fo
   expect((await follow(`${changes}?after=nonsense`)).status).toBe(422)
 })
 
-test('One that ends early says why, and where to go on', async () => {
+test('A stream that ends early gives the reason and the cursor to continue from', async () => {
   const { path } = await waiting()
   const key = await app.gql(
     'mutation { createApiKey(input: { name: "watcher", role: viewer }) { ... on CreateApiKeySuccess { key apiKey { id } } } }',
@@ -143,7 +143,7 @@ test('One that ends early says why, and where to go on', async () => {
   ])
 })
 
-test('What a server sent that has stopped, another one goes on from', async () => {
+test('Another server continues the stream of a stopped one', async () => {
   const { path } = await waiting()
   const second = await testApp({ beside: app })
   const stream = await openEvents(`${second.url}${path}/events`, { 'x-api-key': app.keys.viewer })
@@ -161,7 +161,7 @@ test('What a server sent that has stopped, another one goes on from', async () =
   ])
 })
 
-test('Nobody follows what is another’s, unknown, or too much', async () => {
+test('A stream of another tenant, of an unknown resource, or above the limit is refused', async () => {
   const { path } = await waiting()
   expect((await follow(`${path}/events`, { 'x-api-key': app.other.keys.admin })).status).toBe(404)
   expect((await follow(`/v2/deployments/${randomUUID()}/events`)).status).toBe(404)
@@ -177,7 +177,7 @@ test('Nobody follows what is another’s, unknown, or too much', async () => {
   expect(among.map(({ status }) => status).sort()).toEqual([200, 200, 200, 429])
 })
 
-test('What Accept says decides: a stream if that is what is wanted most, JSON in every other case', () => {
+test('Accept decides: a stream if it has the highest weight, JSON in every other case', () => {
   for (const accept of [
     'text/event-stream',
     'text/event-stream, */*;q=0.1',

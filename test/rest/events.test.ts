@@ -1,4 +1,4 @@
-/** Events over REST, page by page, and the same through GraphQL. */
+/** Pages of events over REST, and the same through GraphQL. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
@@ -23,7 +23,7 @@ const typesIn = (answer: { body: { resources: { type: string }[] } }) => answer.
 const violation = (answer: { body: { detail: unknown } }) => (answer.body.detail as Record<string, unknown>[])[0]
 
 describe('The events of the workspace', () => {
-  test('are all there, oldest first, page by page, each page by one statement', async () => {
+  test('are complete, oldest first, each page by one statement', async () => {
     const seen: string[] = []
     let after: string | undefined
     for (;;) {
@@ -40,7 +40,7 @@ describe('The events of the workspace', () => {
     const { workspaceId } = app.tenant
     const stored = await app.core.db.event.findMany({ where: { workspaceId }, orderBy: { sequence: 'asc' } })
     expect(seen).toEqual(stored.map(eventCursor))
-    // at the end of the log: where the next ones will be
+    // at the end of the log: the position of the next events
     const end = await app.call('GET', '/v2/events', { query: { after: after! } })
     expect(end.body).toEqual({ resources: [], next_cursor: after })
   })
@@ -54,7 +54,7 @@ describe('The events of the workspace', () => {
     expect(rest.body.next_cursor).toBeNull()
   })
 
-  test('say who did it and what was changed', async () => {
+  test('name their author and the changed fields', async () => {
     const { body } = await app.call('GET', '/v2/events', { query: { types: 'deployment.updated' } })
     const key = await app.core.db.apiKey.findFirstOrThrow({ where: { role: 'admin' }, orderBy: { createdAt: 'asc' } })
     const mine = (await app.context(app.keys.admin)).actor
@@ -68,7 +68,7 @@ describe('The events of the workspace', () => {
     expect(key.name).not.toBe(mine.name)
   })
 
-  test('can be of some types only, or of all of a resource; an unknown one is refused', async () => {
+  test('can be limited to some types, or all of a resource; an unknown one is refused', async () => {
     const types = 'tracing_project.*,deployment.created'
     const some = await app.call('GET', '/v2/events', { query: { types, order: 'desc' } })
     expect(typesIn(some)).toEqual(['deployment.created', 'tracing_project.created'])
@@ -78,7 +78,7 @@ describe('The events of the workspace', () => {
     expect(violation(misspelt)?.msg).toContain('deployment.created')
   })
 
-  test('of which some are too old can’t be read from there on', async () => {
+  test('can’t be read from a cursor whose following events were removed', async () => {
     const { workspaceId } = app.sibling
     const read = (query: Record<string, string>) =>
       app.call('GET', '/v2/events', { key: app.sibling.keys.viewer, query })
@@ -94,7 +94,7 @@ describe('The events of the workspace', () => {
 })
 
 describe('The events of a deployment and of a revision', () => {
-  test('are theirs alone', async () => {
+  test('contain no others', async () => {
     const other = await app.create()
     const own = await app.call('GET', ofDeployment())
     expect(own.body.resources.every((event: { deployment_id: string }) => event.deployment_id === deployment.id)).toBe(
@@ -107,7 +107,7 @@ describe('The events of a deployment and of a revision', () => {
     expect((await app.call('GET', crossed)).status).toBe(404)
   })
 
-  test('stay when it is torn down, and its row gone', async () => {
+  test('remain after the teardown and the removal of the row', async () => {
     const { id } = await app.create()
     await app.call('DELETE', `/v2/deployments/${id}`)
     expect((await app.call('GET', `/v2/deployments/${id}`)).status).toBe(404)
@@ -119,7 +119,7 @@ describe('The events of a deployment and of a revision', () => {
     expect((await app.call('GET', `/v2/deployments/${id}/events`, { key: app.other.keys.viewer })).status).toBe(404)
   })
 
-  test('are nobody else’s, and not a machine’s', async () => {
+  test('are hidden from other tenants and from machines', async () => {
     const theirs = { key: app.other.keys.admin }
     expect((await app.call('GET', ofDeployment(), theirs)).status).toBe(404)
     expect((await app.call('GET', `/v2/deployments/${randomUUID()}/events`)).status).toBe(404)

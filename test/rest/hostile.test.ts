@@ -1,4 +1,4 @@
-/** What no sane client sends is refused in the shape of every other error, and never a 500. */
+/** Requests that no sane client sends are refused in the shape of every other error, never with a 500. */
 import { once } from 'node:events'
 import net from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -15,7 +15,7 @@ const post = (body: unknown) => app.call('POST', '/v2/deployments', { body })
 const SPEC = 'source_config.resource_spec'
 
 describe('numbers', () => {
-  /** JSON can write numbers that JavaScript can't. */
+  /** JSON can contain numbers that JavaScript can't represent. */
   const huge = (field: string, digits: string) =>
     post(JSON.stringify(set(bodies.internal_container(), `${SPEC}.${field}`, '#')).replace('"#"', digits))
 
@@ -30,7 +30,7 @@ describe('numbers', () => {
     expect(violations(await huge(field, digits))).toEqual([`body.${SPEC}.${field} ${type}`])
   })
 
-  test('one beyond all bounds is refused also where anything is taken', async () => {
+  test('a number beyond all bounds is refused also where any value is allowed', async () => {
     const body = set(bodies.internal_container(), `${SPEC}.volumes`, [{ name: 'v', emptyDir: { sizeLimit: '#' } }])
     expect(violations(await post(JSON.stringify(body).replace('"#"', '1e400')))).toEqual([
       `body.${SPEC}.volumes.0.emptyDir.sizeLimit finite_number`,
@@ -51,7 +51,7 @@ describe('nesting', () => {
       `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`,
     )
 
-  test('as deep as a volume needs is stored as it is', async () => {
+  test('as deep as a volume needs is stored unchanged', async () => {
     const answer = await post(nested(20))
     expect(answer.status).toBe(201)
     expect(JSON.stringify(answer.body)).toContain('{"a":'.repeat(20))
@@ -63,7 +63,7 @@ describe('nesting', () => {
   })
 })
 
-test('an index in a violation’s place is a number, of shape and of rules alike', async () => {
+test('an index in a violation’s path is a number, for shape and rules', async () => {
   const places = async (secrets: unknown) =>
     (await post({ ...bodies.internal_container(), secrets })).body.detail.map((v: { loc: unknown }) => v.loc)
   expect(await places([{ name: 'A', value: 1 }])).toEqual([['body', 'secrets', 0, 'value']])
@@ -83,7 +83,7 @@ test('an id may be written in upper case', async () => {
   expect(body.results).toEqual([{ deployment_id: id, status: 204, detail: null }])
 })
 
-describe('what can’t be read as a request', () => {
+describe('An unreadable request', () => {
   const CLOSE = 'Connection: close\r\n\r\n'
 
   async function send(request: string): Promise<{ head: string; body: { code: string; request_id: string } }> {

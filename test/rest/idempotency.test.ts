@@ -1,4 +1,6 @@
-/** Idempotency-Key in REST (docs/api-rules.md#retries): a write that is repeated is answered as the first time, and done once. */
+/**
+ * Idempotency-Key in REST (docs/api-rules.md#retries): a repeated write gets the first answer and takes effect once.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { lockEntries } from '../../src/domain/idempotency/entries.ts'
@@ -6,7 +8,7 @@ import type { Answer } from '../support/app.ts'
 import { bodies, type CallOptions, type RestApp, restApp } from './support.ts'
 
 let app: RestApp
-/** another server on the same database */
+/** Another server on the same database. */
 let other: RestApp
 beforeAll(async () => {
   app = await restApp()
@@ -18,7 +20,7 @@ afterAll(async () => {
 })
 
 const under = (key: string, more: Record<string, string> = {}) => ({ 'idempotency-key': key, ...more })
-/** What two answers to one call have in common. */
+/** The parts that two answers to one call must share. */
 const said = ({ status, text, headers }: Answer) => [status, text, headers.get('x-revision-id'), headers.get('etag')]
 const replayed = ({ headers }: Answer) => headers.get('idempotency-replayed')
 const violation = (answer: Answer) => [answer.status, ...(answer.body.detail as { loc: string[]; type: string }[])]
@@ -27,11 +29,11 @@ const update = (id: string, key: string, body: object, how: CallOptions = {}, on
   on.call('PATCH', `/v2/deployments/${id}`, { ...how, body, headers: under(key, how.headers) })
 const ref = (name: string) => ({ source_revision_config: { repo_ref: name } })
 const revisionsOf = (deploymentId: string) => app.core.db.revision.count({ where: { deploymentId } })
-/** The caller's rights are looked up again. */
+/** Clears the cache of callers, so their rights are looked up again. */
 const forget = (keyId: string) => app.core.onKeyRevoked?.(keyId)
 const git = async () => app.create(bodies.gitprovider(app.tenant.integrationId))
 
-test('a create that is repeated is the first answer on every server, and one deployment', async () => {
+test('a repeated create gets the first answer on every server, and creates one deployment', async () => {
   const body = { ...bodies.gitprovider(app.tenant.integrationId), secrets: [{ name: 'TOKEN', value: 'sesame' }] }
   const key = randomUUID()
   const create = (on: RestApp) => on.call('POST', '/v2/deployments', { body, headers: under(key) })
@@ -46,14 +48,14 @@ test('a create that is repeated is the first answer on every server, and one dep
   }
   expect(first.body.secrets).toEqual([{ name: 'TOKEN', value: 'sesame' }])
   expect(await app.core.db.deployment.count({ where: { name: body.name } })).toBe(1)
-  // also when it is not the newest any more, and when its name is somebody else's by now
+  // also when it is no longer the newest, and another deployment has its name
   await update(first.body.id, randomUUID(), ref('next'))
   await app.call('DELETE', `/v2/deployments/${first.body.id}`)
   await app.call('POST', '/v2/deployments', { body })
   expect(said(await create(app))).toEqual(said(first))
 })
 
-test('another body, path or query under the same key is a 422, whatever the order of its members', async () => {
+test('another body, path or query under the same key is a 422; the order of members does not count', async () => {
   const { id } = await git()
   const key = randomUUID()
   const first = await update(id, key, { source_revision_config: { repo_ref: 'a', graph_config_path: 'g.json' } })
@@ -62,7 +64,7 @@ test('another body, path or query under the same key is a 422, whatever the orde
   expect(violation(await update(id, key, ref('b')))).toEqual(REUSED)
   expect(violation(await update((await git()).id, key, ref('a'), {}, other))).toEqual(REUSED)
   expect(violation(await app.call('DELETE', `/v2/deployments/${id}`, { headers: under(key) }))).toEqual(REUSED)
-  // told with whatever else is wrong, and not before the role
+  // reported with all other violations, and only after the role check
   expect((await update(id, key, { secrets: 1 })).body.detail).toMatchObject([
     REUSED[1],
     { loc: ['body', 'secrets'], type: 'list_type' },
@@ -70,7 +72,7 @@ test('another body, path or query under the same key is a 422, whatever the orde
   expect(await revisionsOf(id)).toBe(2)
 })
 
-test('a key is of its caller: another key of the API, or another workspace, does its own', async () => {
+test('a key belongs to its caller: another API key or workspace is independent', async () => {
   const { id } = await git()
   const key = randomUUID()
   const mine = await update(id, key, ref('a'))
@@ -87,7 +89,7 @@ test('a key is of its caller: another key of the API, or another workspace, does
   expect((await create(app.sibling.workspaceId)).status).toBe(201)
 })
 
-test('what was refused is not stored: the same call with the same key may succeed later', async () => {
+test('a refusal is not stored: the same call with the same key may succeed later', async () => {
   const body = bodies.internal_container()
   const taken = await app.create({ ...body })
   const key = randomUUID()
@@ -99,7 +101,7 @@ test('what was refused is not stored: the same call with the same key may succee
   expect(replayed(await create())).toBe('true')
 })
 
-test('values of secrets are for who may read them now, and while their set is kept', async () => {
+test('a repeat shows secret values only to callers who may read them now, while the set is kept', async () => {
   const { id } = await git()
   const key = randomUUID()
   const body = { secrets: [{ name: 'TOKEN', value: `open-${key}` }] }
@@ -119,7 +121,7 @@ test('values of secrets are for who may read them now, and while their set is ke
   await app.core.db.apiKey.updateMany({ where: { id: stored.subject }, data: { secretsRead: false } })
   forget(stored.subject)
 })
-test('who may not write any more is refused before anything is answered from the store', async () => {
+test('a caller who lost the right to write is refused before the store answers', async () => {
   const { id } = await git()
   const key = randomUUID()
   const first = await update(id, key, ref('a'), { key: app.keys.deployer })
@@ -134,7 +136,7 @@ test('who may not write any more is refused before anything is answered from the
   expect(said(await again())).toEqual(said(first))
 })
 
-test('while the first is being worked on a repeat is 409 at once, on its server and on every other one', async () => {
+test('a repeat of a call in progress is 409 immediately, on every server', async () => {
   const { id } = await git()
   const key = randomUUID()
   await app.core.db
@@ -163,7 +165,7 @@ test('while the first is being worked on a repeat is 409 at once, on its server 
   expect((await update(id, next, ref('b'))).status).toBe(200)
 })
 
-test('of ten at once on two servers one is done, and all who are answered are answered alike', async () => {
+test('of ten concurrent calls on two servers one takes effect, and all answers are equal', async () => {
   const { id } = await git()
   const before = await revisionsOf(id)
   const key = randomUUID()
@@ -193,11 +195,11 @@ test('a key is 1 to 255 printable characters, bare or in quotes', async () => {
   expect(await read('x'.repeat(256))).toBe('string_too_long')
   for (const empty of ['', '""']) expect(await read(empty)).toBe('missing')
   for (const wrong of ['a b', '"open', 'ü', '"a" "b"']) expect(await read(wrong)).toBe('string_pattern_mismatch')
-  // for who may write only
+  // only for callers who may write
   expect((await update(id, '', ref('a'), { key: app.keys.viewer })).status).toBe(403)
 })
 
-test('of a bulk call each item is done once: one that was broken off goes on where it was', async () => {
+test('a bulk call does each item once: an interrupted one continues where it stopped', async () => {
   const ids = [(await app.create()).id, (await app.create()).id, randomUUID()]
   const key = randomUUID()
   const remove = (deployment_ids: string[]) =>
@@ -216,7 +218,7 @@ test('of a bulk call each item is done once: one that was broken off goes on whe
   expect((await remove(ids)).body).toEqual(first.body)
 })
 
-test('an outcome holds for a day: then the key is new', async () => {
+test('an outcome is stored for a day; then the key is new', async () => {
   const { id } = await git()
   const key = randomUUID()
   const first = await update(id, key, ref('a'))
@@ -228,7 +230,7 @@ test('an outcome holds for a day: then the key is new', async () => {
   expect(said(await update(id, key, ref('b')))).toEqual(said(next))
 })
 
-test('what only reads, and what is made anew each time, is so with a key, too', async () => {
+test('reads, and results that are unique per call, ignore the key', async () => {
   const { id } = await app.create(bodies.internal_source())
   const headers = under(randomUUID())
   const list = () => app.call('GET', '/v2/deployments', { headers })

@@ -53,7 +53,7 @@ describe.each(['/v1/integrations/gitprovider', '/v1/integrations/forge/gitprovid
     expect((await repos(app.tenant.integrationId)).body).toEqual(body)
   })
 
-  test('what it lists is what a deployment takes', async () => {
+  test('a deployment accepts the listed values', async () => {
     const [repository] = (await repos(app.tenant.integrationId)).body
     const created = await app.create({
       name: `from-${base.length}`,
@@ -65,7 +65,7 @@ describe.each(['/v1/integrations/gitprovider', '/v1/integrations/forge/gitprovid
     expect(created.source_config.repo_url).toBe(repository.url)
   })
 
-  test('an unknown integration, or another tenant’s, is 404; no UUID is 422', async () => {
+  test('an unknown integration, or another tenant’s, is 404; an invalid id 422', async () => {
     for (const id of ['11111111-1111-1111-1111-111111111111', app.sibling.integrationId, app.other.integrationId]) {
       const answer = await repos(id)
       expect([answer.status, answer.body.detail]).toEqual([404, `Integration ID ${id} not found.`])
@@ -74,7 +74,7 @@ describe.each(['/v1/integrations/gitprovider', '/v1/integrations/forge/gitprovid
   })
 })
 
-test('a folder that is missing is an empty list', async () => {
+test('a missing folder is an empty list', async () => {
   await rm(folder, { recursive: true })
   const { body } = await app.call('GET', `/v1/integrations/gitprovider/${app.tenant.integrationId}/repos`)
   expect(body).toEqual([])

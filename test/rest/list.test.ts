@@ -1,10 +1,10 @@
-/** GET /v2/deployments: every filter of docs/api-rules.md#paging, paging of docs/api-rules.md#limits, docs/deployments.md#deployments. */
+/** GET /v2/deployments: every filter of docs/api-rules.md#paging, and paging. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listener } from '../support/factories.ts'
 import { bodies, type RestApp, restApp, set, violations } from './support.ts'
 
 let app: RestApp
-/** name → id, in the order of creation */
+/** Ids by name, in order of creation. */
 const ids: Record<string, string> = {}
 let tags: { red: string; blue: string }
 
@@ -45,7 +45,7 @@ const names = async (query: Record<string, string | number>) => {
 }
 const ALL = ['remote', 'Image', '100%_sure', 'git-prod', 'git-dev']
 
-describe('each filter', () => {
+describe('The filter', () => {
   const rows: [string, () => Record<string, string>, string[]][] = [
     ['no filter: all, newest first', () => ({}), ALL],
     ['name: exactly this one', () => ({ name: 'git-dev' }), ['git-dev']],
@@ -86,7 +86,7 @@ describe('each filter', () => {
     expect(await names(query())).toEqual(expected)
   })
 
-  test('status UNKNOWN finds what a silent listener has', async () => {
+  test('status UNKNOWN finds the deployments of a silent listener', async () => {
     const silent = { lastSeenAt: new Date(Date.now() - 91_000) }
     await app.core.db.listener.updateMany({ data: silent })
     expect(await names({ status: 'UNKNOWN' })).toEqual(['remote'])
@@ -109,7 +109,7 @@ describe('each filter', () => {
     expect(violations(answer)).toEqual([`query.${name} ${type}`])
   })
 
-  test.each(['deployment_ids', 'tag_value_ids'])('%s with something that is no UUID is 422', async (name) => {
+  test.each(['deployment_ids', 'tag_value_ids'])('%s with an invalid id is 422', async (name) => {
     const answer = await app.call('GET', '/v2/deployments', { query: { [name]: `${ids.remote},x` } })
     expect(violations(answer)).toEqual([`query.${name}.1 uuid_parsing`])
   })
@@ -143,7 +143,7 @@ describe('paging', () => {
     expect(offset).toBe(5)
   })
 
-  test('limit is 20 unless said otherwise, at most 100', async () => {
+  test('limit is 20 by default, at most 100', async () => {
     await Promise.all(Array.from({ length: 18 }, () => app.create(undefined, { key: app.sibling.keys.admin })))
     const own = app.sibling.keys.admin
     await Promise.all(Array.from({ length: 4 }, () => app.create(undefined, { key: own })))
@@ -165,7 +165,7 @@ test('viewers may list and read', async () => {
   expect((await app.call('GET', `/v2/deployments/${ids.remote}`, { key })).status).toBe(200)
 })
 
-test('GET of an unknown id is 404, of one that is no UUID 422', async () => {
+test('GET of an unknown id is 404, of an invalid one 422', async () => {
   const id = '22222222-2222-2222-2222-222222222222'
   const answer = await app.call('GET', `/v2/deployments/${id}`)
   expect([answer.status, answer.body.code, answer.body.detail]).toEqual([

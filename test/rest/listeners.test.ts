@@ -34,7 +34,7 @@ const deploy = (listener_id: string, k8s_namespace?: string) =>
       source_config: { listener_id, ...(k8s_namespace ? { listener_config: { k8s_namespace } } : {}) },
     },
   })
-/** Asks for the deletion of one that has something to tear down, so that it takes its time. */
+/** Requests the deletion of a deployment with something to tear down, so that it stays for a while. */
 async function beginDeleting(id: string) {
   await app.core.db.step.updateMany({ where: { deploymentId: id }, data: { firstTakenAt: new Date() } })
   expect((await app.call('DELETE', `/v2/deployments/${id}`)).status).toBe(204)
@@ -46,8 +46,8 @@ const heard = (id: string, secondsAgo: number) =>
 const lastEvent = () =>
   app.core.db.event.findFirst({ where: { workspaceId: app.tenant.workspaceId }, orderBy: { sequence: 'desc' } })
 
-describe('registering one', () => {
-  test('answers it, and can be read back and found in the event log', async () => {
+describe('Registering a listener', () => {
+  test('returns it; it can be read back and found in the event log', async () => {
     const sent = body({ version: '1.2.3' })
     const answer = await post(sent)
     expect(answer.status).toBe(201)
@@ -64,7 +64,7 @@ describe('registering one', () => {
     expect(await lastEvent()).toMatchObject({ type: 'listener.created', subjectId: answer.body.id })
   })
 
-  test('its namespaces and its version may come later', async () => {
+  test('allows namespaces and version to come later', async () => {
     expect(await made({ compute_config: {} })).toMatchObject({
       compute_config: { k8s_namespaces: [] },
       version: null,
@@ -72,7 +72,7 @@ describe('registering one', () => {
     expect((await made({ compute_config: { k8s_namespaces: null } })).compute_config).toEqual({ k8s_namespaces: [] })
   })
 
-  test('a compute ID is taken once in a workspace, and free in another one', async () => {
+  test('with a used compute ID is refused in the workspace, and works in another one', async () => {
     const sent = body()
     expect((await post(sent)).status).toBe(201)
     const again = await post(sent)
@@ -84,7 +84,7 @@ describe('registering one', () => {
     expect((await post(sent, { key: app.sibling.keys.admin })).status).toBe(201)
   })
 
-  test('of many at once with one compute ID one is made, and the others are told that it exists', async () => {
+  test('many times concurrently with one compute ID creates one, and refuses the others', async () => {
     const sent = body()
     const answers = await Promise.all(Array.from({ length: 8 }, () => post(sent)))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)])
@@ -113,13 +113,13 @@ describe('registering one', () => {
     expect(violations(await post(body(more)))).toEqual(expected)
   })
 
-  test('a namespace of 63 characters is fine', async () => {
+  test('accepts a namespace of 63 characters', async () => {
     const k8s_namespaces = ['x'.repeat(63), '0', 'a-b']
     expect((await made({ compute_config: { k8s_namespaces } })).compute_config).toEqual({ k8s_namespaces })
   })
 })
 
-test('the list goes from new to old, page by page', async () => {
+test('the list is newest first, page by page', async () => {
   const own = await restApp()
   const ids: string[] = []
   for (let i = 0; i < 3; i++) ids.unshift((await own.call('POST', '/v2/listeners', { body: body() })).body.id)
@@ -135,8 +135,8 @@ test('the list goes from new to old, page by page', async () => {
   await own.close()
 })
 
-describe('changing one', () => {
-  test('keeps what is not said or null, and is in the event log', async () => {
+describe('Changing a listener', () => {
+  test('keeps absent and null members, and is in the event log', async () => {
     const one = await made({ version: '1' })
     const next = await patch(one.id, { version: '2', compute_config: null })
     expect(next.status).toBe(200)
@@ -160,7 +160,7 @@ describe('changing one', () => {
     })
   })
 
-  test('what was got can be sent back, but type and ID can’t be changed', async () => {
+  test('accepts the returned values, but type and ID can’t be changed', async () => {
     const one = await made()
     expect((await patch(one.id, one)).status).toBe(200)
     const refused = await patch(one.id, { compute_id: 'another', compute_config: { k8s_namespaces: ['NO'] } })
@@ -172,7 +172,7 @@ describe('changing one', () => {
     expect((await get(one.id)).body.compute_id).toBe(one.compute_id)
   })
 
-  test('a namespace goes only when no deployment is in it any more; others can always be added', async () => {
+  test('removes a namespace only when no deployment is in it; others can always be added', async () => {
     const one = await made({ compute_config: { k8s_namespaces: ['blue', 'green'] } })
     const { body: deployment } = await deploy(one.id, 'blue')
     const set = (...k8s_namespaces: string[]) => patch(one.id, { compute_config: { k8s_namespaces } })
@@ -187,8 +187,8 @@ describe('changing one', () => {
   })
 })
 
-describe('deleting one', () => {
-  test('it is gone, and so are its keys', async () => {
+describe('Deleting a listener', () => {
+  test('removes it and its keys', async () => {
     const one = await made()
     const key = await listenerKey(app, { id: one.id, workspaceId: app.tenant.workspaceId })
     const status = async () => (await app.call('GET', '/v2/deployments', { key })).status
@@ -200,7 +200,7 @@ describe('deleting one', () => {
     expect((await remove(one.id)).status).toBe(404)
   })
 
-  test('not while deployments use it: it says how many and which, those being deleted too', async () => {
+  test('is refused while deployments use it: the answer lists them, including those being deleted', async () => {
     const one = await made()
     const deployments: { id: string; name: string }[] = []
     for (let i = 0; i < 7; i++) deployments.push((await deploy(one.id)).body)
@@ -217,7 +217,7 @@ describe('deleting one', () => {
   })
 })
 
-test('an unknown ID is not found, and one that is none is refused', async () => {
+test('an unknown ID is not found, and an invalid one is refused', async () => {
   const id = randomUUID()
   const calls = (path: string): Promise<Answer>[] => [get(path), patch(path, {}), remove(path)]
   for (const answer of await Promise.all(calls(id))) {
@@ -231,7 +231,7 @@ test('an unknown ID is not found, and one that is none is refused', async () => 
     expect(violations(answer)).toEqual(['path.listener_id uuid_parsing'])
 })
 
-test.each(['viewer', 'deployer'] as const)('a %s reads them but changes none', async (role) => {
+test.each(['viewer', 'deployer'] as const)('a %s reads listeners but changes none', async (role) => {
   const { id } = await made()
   const key = app.keys[role]
   expect((await app.call('GET', '/v2/listeners', { key })).status).toBe(200)
@@ -246,7 +246,7 @@ test.each(['viewer', 'deployer'] as const)('a %s reads them but changes none', a
   }
 })
 
-test.each(['developer', 'plus', 'enterprise'] as const)('the plan %s has none, whatever is called', async (plan) => {
+test.each(['developer', 'plus', 'enterprise'] as const)('the plan %s has no listeners, for any call', async (plan) => {
   const own = await restApp()
   const { workspaceId, organizationId } = own.tenant
   const { id } = await stored(own)
@@ -267,15 +267,15 @@ test.each(['developer', 'plus', 'enterprise'] as const)('the plan %s has none, w
   await own.close()
 })
 
-describe('while it is silent', () => {
-  test('it is OFFLINE and its deployments are UNKNOWN, and back when it returns', async () => {
+describe('A silent listener', () => {
+  test('is OFFLINE and its deployments are UNKNOWN; both end when it calls', async () => {
     const one = await made()
     const { body: deployment } = await deploy(one.id)
     const seen = async () => [
       (await get(one.id)).body.status,
       (await app.call('GET', `/v2/deployments/${deployment.id}`)).body.status,
     ]
-    // it has not called yet; its deployments get the time in which one is installed
+    // it has not called yet; its deployments get the time for its installation
     expect(await seen()).toEqual(['OFFLINE', 'AWAITING_DATABASE'])
     await heard(one.id, 80)
     expect(await seen()).toEqual(['ONLINE', 'AWAITING_DATABASE'])
@@ -289,13 +289,13 @@ describe('while it is silent', () => {
     expect((await get(one.id)).body.last_seen_at).toEqual(expect.any(String))
   })
 
-  test('for the deployments of one that never called, the time counts from its creation', async () => {
+  test('that never called: the time of its deployments counts from their creation', async () => {
     const { id } = await stored(app, { lastSeenAt: null, createdAt: new Date(Date.now() - 100_000) })
     expect((await get(id)).body).toMatchObject({ status: 'OFFLINE', last_seen_at: null })
     expect((await deploy(id)).body.status).toBe('UNKNOWN')
   })
 
-  test('a revision that waits for it says so', async () => {
+  test('is named by a revision that waits for it', async () => {
     const one = await made()
     const { body } = await deploy(one.id, 'agents')
     const path = `/v2/deployments/${body.id}`
@@ -314,7 +314,7 @@ describe('while it is silent', () => {
     expect(await message()).toBe(`${which} to prepare the deployment.`)
   })
 
-  test('that stays away for a day fails what waits for it, and is named', async () => {
+  test('that stays silent for a day fails the waiting revisions, and is named', async () => {
     const one = await made()
     const { body } = await deploy(one.id, 'agents')
     await heard(one.id, 25 * 3600)
@@ -329,7 +329,7 @@ describe('while it is silent', () => {
     )
   })
 
-  test('a deletion that waits for it says so, and force drops it when it does not come back', async () => {
+  test('is named by a deletion that waits for it, and force drops the deployment', async () => {
     const one = await made()
     const key = await listenerKey(app, { id: one.id, workspaceId: app.tenant.workspaceId })
     const post = (path: string, body: object) => app.call('POST', `/v2/listeners/${one.id}/${path}`, { key, body })
@@ -349,7 +349,7 @@ describe('while it is silent', () => {
     expect((await app.call('DELETE', `/v2/listeners/${one.id}`)).status).toBe(204)
   })
 
-  test('one that never came is named as such', async () => {
+  test('that never called is named as such', async () => {
     const one = await stored(app, { lastSeenAt: null, createdAt: new Date(Date.now() - 100_000) })
     const { body } = await deploy(one.id, 'agents')
     const { body: revision } = await app.call('GET', `/v2/deployments/${body.id}/revisions/${body.latest_revision_id}`)
@@ -359,7 +359,7 @@ describe('while it is silent', () => {
   })
 })
 
-test('a deployment can’t be put on a listener that has no namespaces yet', async () => {
+test('a deployment can’t use a listener without namespaces', async () => {
   const one = await made({ compute_config: {} })
   for (const answer of [await deploy(one.id, 'agents'), await deploy(one.id, 'agents')]) {
     expect(violations(answer)).toEqual(['body.source_config.listener_id value_error'])

@@ -1,4 +1,7 @@
-/** Logs that are followed, as clients see them: server-sent events over REST, and the same over GraphQL (docs/deployments.md#logs). */
+/**
+ * Followed logs as clients see them: server-sent events over REST, and the same over GraphQL
+ * (docs/deployments.md#logs).
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { writeLog } from '../support/log.ts'
@@ -43,7 +46,7 @@ const write = (messages: readonly string[]) =>
 const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `${from + i}`)
 const messages = (events: { data: { message: string } }[]) => events.map(({ data }) => data.message)
 
-test('each line is an event of the JSON that pages have; a page’s next_offset and an event’s id are the same', async () => {
+test('each line is an event with the JSON of a page; a page’s next_offset equals an event’s id', async () => {
   await write(['a', 'b'])
   const stream = await follow({})
   expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
@@ -57,7 +60,7 @@ test('each line is an event of the JSON that pages have; a page’s next_offset 
   expect(messages(await on.take(2))).toEqual(['b', 'c'])
 })
 
-test('5,000 lines reach two followers in order and complete, one of whom is cut off and comes back, while a third reads nothing', async () => {
+test('5,000 lines reach two followers complete and in order, one of which is cut off and returns, while a third reads nothing', async () => {
   const [steady, broken] = [await follow({}), await follow({ last: '0' })]
   await follow({})
   const writing = (async () => {
@@ -72,7 +75,7 @@ test('5,000 lines reach two followers in order and complete, one of whom is cut 
   await writing
 })
 
-test('a build’s log completes when nothing of it is to come, behind its last line', async () => {
+test('a build’s log completes after its last line when no more can come', async () => {
   await app.core.db.revision.update({ where: { id: revisionId }, data: { status: 'BUILD_FAILED' } })
   await writeLog(app.core, [{ revisionId, attempt: 1, type: 'build', message: 'no such ref', time: new Date() }])
   const stream = await follow({ type: 'build' })
@@ -80,7 +83,7 @@ test('a build’s log completes when nothing of it is to come, behind its last l
   expect(await stream.next()).toMatchObject({ event: 'complete' })
 })
 
-describe('What is refused', () => {
+describe('Following is refused', () => {
   const refused = async (query: Record<string, string>, headers: Record<string, string> = {}) => {
     const answer = await follow(query, headers)
     const { detail } = await answer.json()
@@ -90,7 +93,7 @@ describe('What is refused', () => {
     ]
   }
 
-  test('what is of pages, and two beginnings, each by its name', async () => {
+  test('with parameters of pages, and with two starting positions, naming each', async () => {
     expect(
       await refused({ order: 'asc', limit: '5', end_time: '2026-01-01T00:00:00Z', last: '1', offset: 'x' }),
     ).toEqual([
@@ -105,7 +108,7 @@ describe('What is refused', () => {
     expect(await refused({ type: 'run' })).toEqual([422, 'query.type enum'])
   })
 
-  test('follow without Accept: text/event-stream', async () => {
+  test('without Accept: text/event-stream', async () => {
     const headers = { accept: 'application/json' }
     expect(violations(await app.call('GET', path(), { query: { type: 'deploy', follow: 'true' }, headers }))).toEqual([
       'query.follow value_error',
@@ -114,7 +117,7 @@ describe('What is refused', () => {
     expect(page.body).toEqual({ logs: [], next_offset: null })
   })
 
-  test('what is another tenant’s, unknown, or one stream too many', async () => {
+  test('for another tenant’s log, an unknown one, or one stream too many', async () => {
     const foreign = await follow({}, { 'x-api-key': app.other.keys.admin })
     expect([foreign.status, (await foreign.json()).detail]).toEqual([404, `Deployment ID ${id} not found.`])
     const unknown = randomUUID()
@@ -125,7 +128,7 @@ describe('What is refused', () => {
   })
 })
 
-test('a key that is revoked ends its streams', async () => {
+test('a revoked key ends its streams', async () => {
   const { data } = await app.gql(
     'mutation { createApiKey(input: { name: "ci", role: viewer }) { ... on CreateApiKeySuccess { key apiKey { id } } } }',
   )

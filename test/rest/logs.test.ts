@@ -1,4 +1,7 @@
-/** GET …/revisions/{id}/logs: each parameter of docs/deployments.md#deployments, paging and following; and how lines are stored. */
+/**
+ * GET …/revisions/{id}/logs: each parameter of docs/deployments.md#deployments, paging and following, and the storage
+ * of lines.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { MAX_LINE_BYTES } from '../../src/domain/logs/append.ts'
 import type { LogEntry } from '../../src/domain/protocol/protocol.ts'
@@ -41,8 +44,8 @@ const messages = async (query = {}) => {
   return answer.body.logs.map((line: { message: string }) => line.message)
 }
 
-describe('what is answered', () => {
-  test('lines with time, level, message and attempt, oldest first', async () => {
+describe('The answer', () => {
+  test('has lines with time, level, message and attempt, oldest first', async () => {
     await write([{ message: 'cloning' }, { message: 'no such ref', level: 'error' }])
     await write([{ message: 'again', level: 'debug' }], 2)
     const { body } = await read()
@@ -54,7 +57,7 @@ describe('what is answered', () => {
     ])
   })
 
-  test('a line that was printed in colours also as a terminal takes it, and is found by what it says', async () => {
+  test('has a coloured line also for terminals, and searches find its text', async () => {
     const styles = '0:1;31,5:,14:32,20:'
     await write([{ message: 'error in größe ✓' }, { message: 'error in größe ✓ ok', styles }, { message: '', styles }])
     const { body } = await read({ query: 'r in g' })
@@ -65,7 +68,7 @@ describe('what is answered', () => {
     ])
   })
 
-  test('each line has an id of its own, for good, and sorted by it as text they are in order', async () => {
+  test('gives each line a permanent id, and sorting the ids as text keeps the order', async () => {
     await write(Array.from({ length: 12 }, () => ({})))
     const ids = async (query = {}) => (await read(query)).body.logs.map((line: { id: string }) => line.id)
     const all = await ids()
@@ -74,11 +77,11 @@ describe('what is answered', () => {
     expect(await ids({ order: 'desc', limit: 3 })).toEqual(all.slice(-3).reverse())
   })
 
-  test('an empty log is an empty page without an offset', async () => {
+  test('is an empty page without an offset for an empty log', async () => {
     expect((await read()).body).toEqual({ logs: [], next_offset: null })
   })
 
-  test('the log of the build and that of the agent are two', async () => {
+  test('keeps the build log and the agent log apart', async () => {
     await write([{ message: 'built' }, { message: 'listening', type: 'deploy' }])
     expect(await messages()).toEqual(['built'])
     expect(await messages({ type: 'deploy' })).toEqual(['listening'])
@@ -88,7 +91,7 @@ describe('what is answered', () => {
 describe('paging', () => {
   beforeEach(() => write(Array.from({ length: 60 }, () => ({}))))
 
-  test('50 lines unless said otherwise; next_offset goes on; the last page is empty and has none', async () => {
+  test('50 lines by default; next_offset continues; the last page is empty and has none', async () => {
     const first = await read()
     expect(first.body.logs).toHaveLength(50)
     const second = await read({ offset: first.body.next_offset })
@@ -98,20 +101,20 @@ describe('paging', () => {
     expect((await read({ offset: second.body.next_offset })).body).toEqual({ logs: [], next_offset: null })
   })
 
-  test('a client that keeps its last offset sees every line that comes later, once', async () => {
+  test('a client that keeps its last offset sees every later line once', async () => {
     const all = await read({ limit: 1000 })
     expect(await messages({ offset: all.body.next_offset })).toEqual([])
     await write([{ message: 'late' }])
     expect(await messages({ offset: all.body.next_offset })).toEqual(['late'])
   })
 
-  test('last: the newest lines, oldest first; next_offset goes on behind them', async () => {
+  test('last: the newest lines, oldest first; next_offset continues after them', async () => {
     const { body } = await read({ last: 2 })
     expect(body.logs.map((line: { message: string }) => line.message)).toEqual(['line 58', 'line 59'])
     await write([{ message: 'late' }])
     expect(await messages({ offset: body.next_offset })).toEqual(['late'])
     expect(await messages({ last: 1000 })).toHaveLength(61)
-    // of those that match
+    // of the matching lines
     expect(await messages({ last: 2, query: 'line 1' })).toEqual(['line 18', 'line 19'])
     expect(await messages({ last: 2, start_time: time(1).toISOString(), end_time: time(30).toISOString() })).toEqual([
       'line 28',
@@ -119,7 +122,7 @@ describe('paging', () => {
     ])
   })
 
-  test('a line that is written early and committed late is missed by nobody who pages meanwhile', async () => {
+  test('a pager misses no line that is written early and committed late', async () => {
     let commit = () => {}
     const held = new Promise<void>((resolve) => {
       commit = resolve
@@ -163,7 +166,7 @@ describe('paging', () => {
 })
 
 describe('filters', () => {
-  test('start_time and what comes later; end_time and what comes before', async () => {
+  test('start_time includes later lines, end_time earlier ones', async () => {
     await write([{}, {}, {}, {}])
     expect(await messages({ start_time: '2026-01-01T00:00:02Z' })).toEqual(['line 2', 'line 3'])
     expect(await messages({ end_time: '2026-01-01T00:00:02Z' })).toEqual(['line 0', 'line 1'])
@@ -173,12 +176,12 @@ describe('filters', () => {
     ])
   })
 
-  test('the ends of the calendar are times like others', async () => {
+  test('the ends of the calendar are valid times', async () => {
     await write([{}])
     expect(await messages({ start_time: '0001-01-01T00:00:00Z', end_time: '9999-12-31T23:59:59Z' })).toEqual(['line 0'])
   })
 
-  test('query finds a part of a line, in upper or lower case; wildcards mean themselves', async () => {
+  test('query finds a part of a line, in upper or lower case; wildcards are literal', async () => {
     await write([
       { message: 'Added 12 packages' },
       { message: '100% done' },
@@ -208,8 +211,8 @@ describe('filters', () => {
   })
 })
 
-describe('of a deployment', () => {
-  test('are the lines of all its revisions as they came, each naming its revision, with the same parameters', async () => {
+describe('The logs of a deployment', () => {
+  test('have the lines of all its revisions in order of arrival, each naming its revision, with the same parameters', async () => {
     const second = (await app.call('POST', path.replace(/\/revisions\/.*/, '/revisions'), { body: {} })).body.id
     const of = (id: string, message: string) => ({
       revisionId: id,
@@ -240,13 +243,13 @@ describe('of a deployment', () => {
     expect(await shown({ type: 'build' })).toEqual([])
   })
 
-  test('of an unknown one is 404', async () => {
+  test('are 404 for an unknown deployment', async () => {
     const { status, body } = await app.call('GET', `/v2/deployments/${NOWHERE}/logs`, { query: { type: 'build' } })
     expect([status, body.detail]).toEqual([404, `Deployment ID ${NOWHERE} not found.`])
   })
 })
 
-describe('what is refused', () => {
+describe('A log call is refused:', () => {
   test.each([
     ['type', '', 'query.type enum'],
     ['type', 'run', 'query.type enum'],
@@ -295,8 +298,8 @@ describe('what is refused', () => {
   })
 })
 
-describe('how lines are stored', () => {
-  test('without NUL bytes, and in the order they were given', async () => {
+describe('Lines are stored', () => {
+  test('without NUL bytes, in the given order', async () => {
     await write([
       { message: 'a\0b', time: time(9) },
       { message: 'c', time: time(1) },
@@ -311,7 +314,7 @@ describe('how lines are stored', () => {
     expect(message).toMatch(/^€+…$/)
   })
 
-  test('none is none', async () => {
+  test('as an empty log, if there are none', async () => {
     await write([])
     expect(await messages()).toEqual([])
   })

@@ -6,7 +6,7 @@ import type { TestTenant } from '../support/app.ts'
 import { storedToken } from '../support/oauth-tokens.ts'
 import { type CallOptions, type RestApp, restApp, uniqueName, violations } from './support.ts'
 
-/** whatever was logged, at the level that logs most */
+/** The log output at the most verbose level. */
 const logged: string[] = []
 let app: RestApp
 beforeAll(async () => {
@@ -75,8 +75,8 @@ const authorization = (oauthProviderId: string) => ({
   expiresAt: new Date(Date.now() + 60_000),
 })
 
-describe('creating one', () => {
-  test('answers it with its defaults, and it can be read back by its name and its ID, and is in the event log', async () => {
+describe('Creating a provider', () => {
+  test('returns it with its defaults; it can be read back by name and ID, and is in the event log', async () => {
     const sent = body()
     const answer = await post(sent)
     expect(answer.status, answer.text).toBe(200)
@@ -98,7 +98,7 @@ describe('creating one', () => {
     expect(await lastEvent()).toMatchObject({ type: 'oauth_provider.created', subjectId: answer.body.id })
   })
 
-  test('takes every member, and null for each that may be absent', async () => {
+  test('accepts every member, and null for each optional one', async () => {
     const more = {
       uses_pkce: true,
       code_challenge_method: 'S256',
@@ -114,13 +114,13 @@ describe('creating one', () => {
     })
   })
 
-  test('neither this server nor people are sent to a private address', async () => {
+  test('refuses private addresses for the server and for people', async () => {
     for (const url of ['https://10.0.0.1/x', 'https://127.0.0.1/x', 'https://[::1]/x', 'http://localhost:8080/x'])
       for (const field of ['token_url', 'auth_url'])
         expect(violations(await post(body({ [field]: url })))).toEqual([`body.${field} value_error`])
   })
 
-  test('a name is taken once in an organization, whichever workspace asks, and free in another one', async () => {
+  test('with a used name is refused in the organization, from any workspace, and works in another organization', async () => {
     const sent = body()
     expect((await post(sent)).status).toBe(200)
     for (const key of [app.keys.admin, app.sibling.keys.admin]) {
@@ -133,7 +133,7 @@ describe('creating one', () => {
     expect((await post(sent, { key: app.other.keys.admin })).status).toBe(200)
   })
 
-  test('of many at once with one name one is made, and the others are told that it exists', async () => {
+  test('many times concurrently with one name creates one, and refuses the others', async () => {
     const sent = body()
     const answers = await Promise.all(Array.from({ length: 8 }, () => post(sent)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(409)])
@@ -176,14 +176,14 @@ describe('creating one', () => {
     expect(violations(await post(body(more)))).toEqual(expected)
   })
 
-  test('an authorization URL that already says what this server says is refused, and told what', async () => {
+  test('refuses an authorization URL with parameters that the server sets, and names them', async () => {
     const refused = await post(body({ auth_url: 'https://x.example.com/a?state=1&prompt=consent&client_id=x&scope=' }))
     expect(refused.body.detail[0].msg).toBe(
       'Must not have client_id, scope, state in its query: each authorization says that itself.',
     )
   })
 
-  test('the longest of everything is fine, and one character more is refused', async () => {
+  test('accepts the maximum length of everything, and not one character more', async () => {
     const longest = {
       provider_id: `x._${'-'.repeat(117)}${randomUUID().slice(0, 8)}`,
       name: 'ü'.repeat(128),
@@ -202,12 +202,12 @@ describe('creating one', () => {
   })
 })
 
-test('the list has all of the organization, from new to old', async () => {
+test('the list has all of the organization, newest first', async () => {
   const own = await restApp()
   const make = async (key: string) =>
     (await own.call('POST', PATH, { body: body({ client_secret: 'x' }), key })).body.id as string
   const ids = [await make(own.keys.admin), await make(own.sibling.keys.admin), await make(own.keys.organization)]
-  expect(ids[2]).toBeUndefined() // an organization key has to name a workspace
+  expect(ids[2]).toBeUndefined() // an organization key must name a workspace
   const wide = { key: own.keys.organization, headers: { 'x-tenant-id': own.sibling.workspaceId } }
   ids[2] = (await own.call('POST', PATH, { body: body(), ...wide })).body.id
   await make(own.other.keys.admin)
@@ -218,8 +218,8 @@ test('the list has all of the organization, from new to old', async () => {
   await own.close()
 })
 
-describe('changing one', () => {
-  test('keeps what is not said or null, and is in the event log', async () => {
+describe('Changing a provider', () => {
+  test('keeps absent and null members, and is in the event log', async () => {
     const one = await made({ client_secret: 's3cret', provider_type: 'slack' })
     const { clientSecret } = await row(one.id)
     const changes = {
@@ -245,7 +245,7 @@ describe('changing one', () => {
   test.each([
     ['nothing', {}],
     ['what is there', { name: 'Example', client_secret: null, uses_pkce: false }],
-  ])('to %s is no change: it keeps its time, and there is no event', async (_, changes) => {
+  ])('to %s is no change: it keeps its time and emits no event', async (_, changes) => {
     const one = await made({ client_secret: 's3cret' })
     const stored = await row(one.id)
     const event = await lastEvent()
@@ -253,7 +253,7 @@ describe('changing one', () => {
     expect([same.status, same.body]).toEqual([200, one])
     expect(await row(one.id)).toEqual(stored)
     expect(await lastEvent()).toEqual(event)
-    // and of one without a secret
+    // and without a secret
     await patch(one.id, { token_endpoint_auth_method: 'none' })
     const { updatedAt, clientSecret } = await row(one.id)
     expect(clientSecret).toBeNull()
@@ -261,7 +261,7 @@ describe('changing one', () => {
     expect((await row(one.id)).updatedAt).toEqual(updatedAt)
   })
 
-  test('what was got can be sent back, but what is given for good can’t be changed', async () => {
+  test('accepts the returned values, but some can never change', async () => {
     const one = await made({ provider_type: 'slack' })
     expect((await patch(one.id, one)).status).toBe(200)
     const others = {
@@ -294,7 +294,7 @@ describe('changing one', () => {
     expect(violations(await patch((await made()).id, what))).toEqual(expected)
   })
 
-  test('the stored secret does not go to another origin: it has to be said again', async () => {
+  test('never sends the stored secret to another origin: it must be given again', async () => {
     const one = await made({ client_secret: 's3cret' })
     const token_url = 'https://elsewhere.example.com/token'
     const refused = await patch(one.id, { token_url })
@@ -306,13 +306,13 @@ describe('changing one', () => {
     expect(violations(await patch(one.id, { auth_url }))).toEqual(['body.client_secret missing'])
     expect((await patch(one.id, { auth_url, client_secret: 'another' })).body.auth_url).toBe(auth_url)
     expect((await patch(one.id, { token_url, client_secret: 'another' })).body.token_url).toBe(token_url)
-    // nothing is stored, or it goes away
+    // a provider without a secret, or one that loses it, needs none
     expect((await patch((await made()).id, { token_url })).status).toBe(200)
     const drops = { token_url: one.token_url, token_endpoint_auth_method: 'none' }
     expect((await patch(one.id, drops)).status).toBe(200)
   })
 
-  test('the method none drops the stored secret, and takes none as long as it is so', async () => {
+  test('to the method none drops the stored secret, and accepts none while it is set', async () => {
     const one = await made({ client_secret: 's3cret' })
     await patch(one.id, { token_endpoint_auth_method: 'none' })
     expect((await row(one.id)).clientSecret).toBeNull()
@@ -321,7 +321,7 @@ describe('changing one', () => {
     expect((await row(one.id)).clientSecret).toEqual(expect.any(String))
   })
 
-  test('another address forgets what the provider publishes, and nothing else does', async () => {
+  test('to another address forgets the published metadata; other changes do not', async () => {
     const known = { issuer: 'https://x', revocationUrl: 'https://x/r', userinfoUrl: 'https://x/u' }
     const unknown = { issuer: null, revocationUrl: null, userinfoUrl: null, metadataReadAt: null }
     const changed = async (what: object) => {
@@ -336,7 +336,7 @@ describe('changing one', () => {
     expect(await changed({ token_url: 'https://accounts.example.com/token2' })).toMatchObject(unknown)
   })
 
-  test('two at once: nothing is lost, and what contradicts itself is not stored', async () => {
+  test('twice concurrently loses nothing, and stores no contradiction', async () => {
     const one = await made({ client_secret: 's3cret' })
     const answers = await Promise.all([
       patch(one.id, { name: 'Another' }),
@@ -357,8 +357,8 @@ describe('changing one', () => {
   })
 })
 
-describe('deleting one', () => {
-  test('answers it as it was, and takes along authorizations that are under way', async () => {
+describe('Deleting a provider', () => {
+  test('returns its last state, and removes open authorizations', async () => {
     const one = await made({ client_secret: 's3cret' })
     const { id } = await app.core.db.oAuthAuthorization.create({ data: authorization(one.id) })
     const gone = await remove(one.provider_id)
@@ -370,12 +370,12 @@ describe('deleting one', () => {
     expect((await post(body({ provider_id: one.provider_id }))).status).toBe(200)
   })
 
-  test('whoever waits for such an authorization is told at once', async () => {
+  test('ends a wait for such an authorization immediately', async () => {
     const one = await made()
     const { subject: createdBy } = (await app.context(app.keys.admin)).actor
     const { id } = await app.core.db.oAuthAuthorization.create({ data: { ...authorization(one.id), createdBy } })
     const waiting = app.call('GET', `/v2/auth/wait/${id}`, { query: { timeout: 60 } })
-    // its first look has found it, and nothing to tell
+    // its first look has found nothing to report
     await expect.poll(() => app.core.slots!.waits.inUse, { interval: 5 }).toBe(1)
     const notifier = app.core.oauthNotifier!
     const told = notifier.wait(id, notifier.mark(id), 60_000)
@@ -384,7 +384,7 @@ describe('deleting one', () => {
     expect(await waiting).toMatchObject({ status: 409, body: { code: 'AUTHORIZATION_FAILED' } })
   })
 
-  test('not while there are tokens of it, of whichever workspace; it says how many and no more', async () => {
+  test('is refused while it has tokens in any workspace; the answer only counts them', async () => {
     const one = await made()
     const data = [token(one.id), token(one.id, app.sibling)]
     await app.core.db.oAuthToken.createMany({ data })
@@ -400,7 +400,7 @@ describe('deleting one', () => {
     expect((await remove(one.id)).status).toBe(200)
   })
 
-  test('while another workspace has tokens of it only a credential of the organization changes or deletes it', async () => {
+  test('with tokens in another workspace needs a credential of the organization, as do changes', async () => {
     const one = await made()
     await storedToken(app, { provider: one, key: app.sibling.keys.admin })
     const says = /belongs to the organization.*organization-wide credential/
@@ -412,7 +412,7 @@ describe('deleting one', () => {
     expect((await patch(one.id, { name: 'Ours' }, wide())).body.name).toBe('Ours')
   })
 
-  test('its change is in the log of every workspace that uses it', async () => {
+  test('a change is in the log of every workspace that uses it', async () => {
     const one = await made()
     await storedToken(app, { provider: one, key: app.sibling.keys.admin })
     await patch(one.id, { name: 'Ours' }, wide())
@@ -430,7 +430,7 @@ describe('deleting one', () => {
     )
   })
 
-  test('changes by two workspaces at once wait for each other in one order', async () => {
+  test('concurrent changes by two workspaces wait for each other in one order', async () => {
     const one = await made()
     for (const key of [app.keys.admin, app.sibling.keys.admin]) await storedToken(app, { provider: one, key })
     const another = await made()
@@ -441,7 +441,7 @@ describe('deleting one', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200))
   })
 
-  test('by force its own tokens go with it, each to be revoked; those of other workspaces only for the whole organization', async () => {
+  test('by force revokes and deletes its own tokens; those of other workspaces only with a credential of the organization', async () => {
     const one = await made()
     const { db } = app.core
     await storedToken(app, { provider: one })
@@ -464,13 +464,13 @@ describe('deleting one', () => {
     expect((await get(one.id)).status).toBe(404)
   })
 
-  test('force that is no boolean is refused', async () => {
+  test('with a force that is no boolean is refused', async () => {
     const one = await made()
     const refused = await app.call('DELETE', `/v2/auth/providers/${one.id}`, { query: { force: 'yes' } })
     expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ['query', 'force']])
   })
 
-  test('a token that is being stored at that moment is not left without its provider', async () => {
+  test('leaves no token without its provider, even if one is being stored', async () => {
     const one = await made()
     let deleting: ReturnType<typeof remove> | undefined
     await app.core.db.$transaction(async (sql) => {
@@ -483,14 +483,14 @@ describe('deleting one', () => {
     expect((await get(one.id)).status).toBe(200)
   })
 
-  test('two at once: it is deleted once', async () => {
+  test('twice concurrently succeeds once', async () => {
     const one = await made()
     const answers = await Promise.all([remove(one.id), remove(one.id), remove(one.provider_id)])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 404, 404])
   })
 })
 
-describe('of whom it is', () => {
+describe('The owner of a provider', () => {
   const DELETE = `mutation ($id: String!) { deleteOAuthProvider(input: { providerId: $id }) { __typename } }`
   const UPDATE = `mutation ($id: String!) { updateOAuthProvider(input: { providerId: $id, name: "Ours" }) { __typename } }`
   const typeOf = async (query: string, id: string, call: object) => {
@@ -518,7 +518,7 @@ describe('of whom it is', () => {
     )
   })
 
-  test('every workspace of the organization sees it', async () => {
+  test('shows it to every workspace of the organization', async () => {
     const one = await made()
     const { admin: key } = app.sibling.keys
     expect((await get(one.id, { key })).body).toEqual(one)
@@ -531,7 +531,7 @@ describe('of whom it is', () => {
     expect((await remove(one.id, { key })).status).toBe(200)
   })
 
-  test('for another organization it is not there, by its ID or its name', async () => {
+  test('hides it from another organization, by ID and name', async () => {
     const one = await made()
     const { admin: key } = app.other.keys
     for (const name of [one.id, one.provider_id]) {
@@ -546,14 +546,14 @@ describe('of whom it is', () => {
     expect((await get(one.id)).body).toEqual(one)
   })
 
-  test('any text that is no provider is not found', async () => {
+  test('is not found for any other text', async () => {
     for (const name of [randomUUID(), 'nothing', '%20', 'x'.repeat(300)]) {
       const answers = [await get(name), await patch(name, {}), await remove(name)]
       expect(answers.map(({ status }) => status)).toEqual([404, 404, 404])
     }
   })
 
-  test.each(['viewer', 'deployer'] as const)('a %s reads them but changes none', async (role) => {
+  test.each(['viewer', 'deployer'] as const)('lets a %s read them but change none', async (role) => {
     const { id } = await made()
     const key = app.keys[role]
     expect((await get(id, { key })).status).toBe(200)
@@ -563,7 +563,7 @@ describe('of whom it is', () => {
   })
 })
 
-test('the client secret is in no answer, event, log or error, and nowhere in clear', async () => {
+test('the client secret is in no answer, event, log or error, and nowhere in clear text', async () => {
   const canary = `canary-${randomUUID()}`
   const answers = [await post(body({ client_secret: canary }))]
   const { id } = answers[0]!.body
@@ -571,7 +571,7 @@ test('the client secret is in no answer, event, log or error, and nowhere in cle
     await patch(id, { client_secret: canary }),
     await get(id),
     await app.call('GET', PATH),
-    // each wrong in another way
+    // each is wrong in another way
     await post(body({ client_secret: `${canary}\n` })),
     await post(body({ client_secret: { canary } })),
     await post(body({ client_secret: canary, token_endpoint_auth_method: 'none' })),

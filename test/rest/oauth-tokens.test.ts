@@ -10,14 +10,14 @@ import { type CallOptions, type RestApp, restApp, violations } from './support.t
 
 let app: RestApp
 let provider: OAuthProvider
-/** somebody new in each test: a deployer of workspace A */
+/** A new person in each test: a deployer of workspace A. */
 let key: string
 
 const CANARY = 'canary-of-the-tokens'
 
 beforeAll(async () => {
   app = await restApp({ settings: { SWEEP_SECONDS: '3600' } })
-  // that nothing can be revoked at: what is told to providers is for test/oauth/revocation.test.ts
+  // a provider without revocation, which test/oauth/revocation.test.ts covers
   provider = await storedProvider(app, { metadataReadAt: new Date() })
 })
 beforeEach(async () => {
@@ -44,7 +44,7 @@ const eventsOf = async (...ids: string[]) => {
   const found = await app.core.db.event.findMany({ where: { subjectId: { in: ids } }, orderBy: { sequence: 'asc' } })
   return found.map(({ type, subjectId, actor }) => ({ type, subjectId, actor }))
 }
-/** Other people who must not find a token of `key`'s: what they are called, and how they call. */
+/** Other people who must not find a token of `key`: their names and calls. */
 async function others(): Promise<[string, CallOptions][]> {
   const { organizationId, workspaceId } = app.tenant
   return [
@@ -55,8 +55,8 @@ async function others(): Promise<[string, CallOptions][]> {
   ]
 }
 
-describe('the list of your tokens', () => {
-  test('tells all about each, newest first, but never the token', async () => {
+describe('The list of one’s tokens', () => {
+  test('has every detail of each, newest first, but never the token', async () => {
     const first = await stored({ row: { accountLabel: 'alice@example.com', createdAt: new Date(Date.now() - 60_000) } })
     const second = await stored({
       row: { accountLabel: 'bob@example.com', label: 'work', isDefault: true, expiresAt: null, scopes: [] },
@@ -87,7 +87,7 @@ describe('the list of your tokens', () => {
     expect(answer.text).not.toContain(CANARY)
   })
 
-  test('says which have expired or were not refreshed, and why', async () => {
+  test('says which have expired or failed to refresh, and why', async () => {
     const past = new Date(Date.now() - 1000)
     const refreshError = 'answered 503'
     await stored({ row: { refreshError } })
@@ -120,7 +120,7 @@ describe('the list of your tokens', () => {
     expect((await list({ query: { provider_id: ['a', 'b'] } })).status).toBe(422)
   })
 
-  test('shows them to nobody else, not even to an admin, and to yourself in no other workspace', async () => {
+  test('hides them from all others, even admins, and in one’s other workspaces', async () => {
     const organizationWide = await newKey(app.core, {
       ...{ organizationId: app.tenant.organizationId, workspaceId: app.tenant.workspaceId },
       ...{ role: 'admin', organizationWide: true },
@@ -141,7 +141,7 @@ describe('the list of your tokens', () => {
     expect(statements[0]).not.toContain('sealed')
   })
 
-  test('is for people: no key of an agent or a listener, and none without a key', async () => {
+  test('is for people: refused for keys of agents and listeners, and without a key', async () => {
     const { organizationId, workspaceId } = app.tenant
     const agent = await newKey(app.core, { organizationId, workspaceId, role: 'agent', agentId: 'a' })
     expect((await list({ key: agent })).status).toBe(403)
@@ -149,7 +149,7 @@ describe('the list of your tokens', () => {
   })
 })
 
-describe('naming a token', () => {
+describe('Naming a token', () => {
   test('shows the name instead of the account’s, and is an event', async () => {
     const token = await stored({ row: { accountLabel: 'alice@example.com' } })
     const answer = await patch(token.id, { label: 'Alice — work' })
@@ -162,7 +162,7 @@ describe('naming a token', () => {
     expect(answer.text + inspect(await app.core.db.event.findMany(), { maxArrayLength: null })).not.toContain(CANARY)
   })
 
-  test('keeps what is not said', async () => {
+  test('keeps absent members', async () => {
     const token = await stored({ row: { label: 'work', isDefault: true } })
     const before = await row(token.id)
     for (const body of [{}, { label: null, is_default: null, default: null }, { unknown: 1 }, { label: 'work' }])
@@ -175,7 +175,7 @@ describe('naming a token', () => {
     })
   })
 
-  test('takes 1 to 128 printable characters, and a boolean', async () => {
+  test('accepts 1 to 128 printable characters, and a boolean', async () => {
     const { id } = await stored()
     expect((await patch(id, { label: 'x'.repeat(128) })).status).toBe(200)
     const bad = async (body: unknown) => violations(await patch(id, body))
@@ -195,7 +195,7 @@ describe('naming a token', () => {
     expect((await row(id))?.isDefault).toBe(false)
   })
 
-  test('is not for viewers, and nobody else’s token is there', async () => {
+  test('is refused for viewers, and finds no token of others', async () => {
     const viewer = app.keys.viewer
     const theirs = await stored({ key: viewer })
     expect((await patch(theirs.id, { label: 'x' }, { key: viewer })).status).toBe(403)
@@ -209,8 +209,8 @@ describe('naming a token', () => {
   })
 })
 
-describe('the default of your tokens of a provider', () => {
-  test('is one: the one before it is none any more, in the log, too', async () => {
+describe('The default of one’s tokens of a provider', () => {
+  test('is one: the previous one loses the mark, in the log, too', async () => {
     const [first, second] = [await stored(), await stored()]
     expect((await patch(first.id, { is_default: true })).body.is_default).toBe(true)
     expect((await patch(second.id, { default: true })).body.is_default).toBe(true)
@@ -221,7 +221,7 @@ describe('the default of your tokens of a provider', () => {
     expect((await list()).body.filter((token: { is_default: boolean }) => token.is_default)).toHaveLength(1)
   })
 
-  test('has nothing to do with another provider’s, another workspace’s, or another person’s', async () => {
+  test('is independent of other providers, workspaces and people', async () => {
     const another = await storedProvider(app)
     const there = await stored({ provider: another })
     const others = [
@@ -233,7 +233,7 @@ describe('the default of your tokens of a provider', () => {
     for (const { id } of [there, ...others]) expect(await row(id)).toMatchObject({ isDefault: true })
   })
 
-  test('is exactly one when all of them are made it at once', async () => {
+  test('is exactly one after concurrent changes', async () => {
     const tokens = await Promise.all(Array.from({ length: 5 }, () => stored()))
     const many = [...tokens, ...tokens, ...tokens].map(({ id }) => patch(id, { is_default: true }))
     expect(new Set((await Promise.all(many)).map(({ status }) => status))).toEqual(new Set([200]))
@@ -241,8 +241,8 @@ describe('the default of your tokens of a provider', () => {
   })
 })
 
-describe('deleting a token', () => {
-  test('takes its connections with it, and each of them is an event', async () => {
+describe('Deleting a token', () => {
+  test('removes its connections, and each of them is an event', async () => {
     const [token, kept] = [await stored(), await stored()]
     const connections = [await storedConnection(app, token), await storedConnection(app, token)]
     const another = await storedConnection(app, kept)
@@ -260,7 +260,7 @@ describe('deleting a token', () => {
     ])
   })
 
-  test('a second time, or of what never was, is a 404', async () => {
+  test('a second time, or an unknown one, is a 404', async () => {
     const { id } = await stored()
     expect((await remove(id)).status).toBe(204)
     const again = await remove(id)
@@ -268,7 +268,7 @@ describe('deleting a token', () => {
     expect(violations(await remove('nonsense'))).toEqual(['path.token_id uuid_parsing'])
   })
 
-  test('by two at once succeeds once', async () => {
+  test('by two concurrent calls succeeds once', async () => {
     const token = await stored()
     const connection = await storedConnection(app, token)
     const statuses = (await Promise.all([1, 2, 3].map(() => remove(token.id)))).map(({ status }) => status)
@@ -276,7 +276,7 @@ describe('deleting a token', () => {
     expect(await eventsOf(token.id, connection.id)).toHaveLength(2)
   })
 
-  test('is not for viewers, and nobody else’s token is there', async () => {
+  test('is refused for viewers, and finds no token of others', async () => {
     const theirs = await stored({ key: app.keys.viewer })
     expect((await remove(theirs.id, { key: app.keys.viewer })).status).toBe(403)
     const { id } = await stored()
@@ -303,11 +303,11 @@ describe('deleting a token', () => {
   })
 })
 
-describe('deleting all tokens of somebody who has left', () => {
+describe('Deleting all tokens of a person who has left', () => {
   const removeAll = (userId: string | undefined, options: CallOptions = {}) =>
     app.call('DELETE', '/v2/auth/tokens', { query: userId === undefined ? {} : { user_id: userId }, ...options })
 
-  test('is an admin’s, who learns how many there were; everybody else’s stay', async () => {
+  test('needs an admin, who learns their number; other people’s stay', async () => {
     const [one, two] = [await stored(), await stored()]
     const connection = await storedConnection(app, one)
     const bystander = await stored({ key: app.keys.deployer })
@@ -324,7 +324,7 @@ describe('deleting all tokens of somebody who has left', () => {
     expect((await removeAll(subject)).body).toEqual({ deleted: 0 })
   })
 
-  test('also when their key was revoked, hundreds of them, by two admins at once', async () => {
+  test('works for hundreds of tokens of a revoked key, by two concurrent admins', async () => {
     await Promise.all(Array.from({ length: 230 }, () => stored()))
     const subject = await subjectOf(key)
     await app.core.db.apiKey.update({ where: { id: subject }, data: { revokedAt: new Date() } })
@@ -334,7 +334,7 @@ describe('deleting all tokens of somebody who has left', () => {
     expect(await app.core.db.oAuthToken.count({ where: { subject } })).toBe(0)
   })
 
-  test('leaves each to be revoked by the job, at once', async () => {
+  test('leaves each to be revoked by the job, immediately', async () => {
     const known = await storedProvider(app)
     await stored({ provider: known })
     await stored({ provider: known })
@@ -345,7 +345,7 @@ describe('deleting all tokens of somebody who has left', () => {
     await app.core.db.tokenRevocation.deleteMany()
   })
 
-  test('is for admins of the workspace alone, and needs a name', async () => {
+  test('needs an admin of the workspace, and a name', async () => {
     const token = await stored()
     const subject = await subjectOf(key)
     for (const who of [key, app.keys.viewer]) expect((await removeAll(subject, { key: who })).status).toBe(403)

@@ -1,4 +1,4 @@
-/** The OpenAPI document and the page that shows it: complete, public, made from the operations. */
+/** The OpenAPI document and its page: complete, public, generated from the operations. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { operations } from '../../src/api/rest/operations.ts'
@@ -16,8 +16,8 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-test('it is the one that was reviewed', async () => {
-  // the port is another one in each run
+test('it equals the reviewed snapshot', async () => {
+  // the port differs in each run
   const reviewed = { ...document, servers: [{ url: 'https://control.example.com' }] }
   await expect(`${JSON.stringify(reviewed, null, 2)}\n`).toMatchFileSnapshot('__snapshots__/openapi.json')
 })
@@ -26,7 +26,7 @@ test('it is OpenAPI 3.1 of API version 0.1.0 at the public URL, with its securit
   expect(document.openapi).toBe('3.1.0')
   expect(document.info).toMatchObject({ title: 'Pilothouse', version: '0.1.0', license: { identifier: 'Apache-2.0' } })
   expect(document.servers).toEqual([{ url: app.url }])
-  // in this order they are asked for in the page's dialog
+  // the page's dialog lists them in this order
   expect(Object.keys(document.components.securitySchemes)).toEqual([
     'ApiKey',
     'TenantId',
@@ -43,13 +43,12 @@ test('it is OpenAPI 3.1 of API version 0.1.0 at the public URL, with its securit
   })
 })
 
-describe('every operation', () => {
-  test('is there, under an id of its own, and nothing else is', () => {
+describe('The document', () => {
+  test('has every operation under a unique id, and no others', () => {
     const documented = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     )
-    // the realm of the container registry takes credentials of its own, and so does who signs in: they are no operations, but clients
-    // need to know them
+    // the realm of the container registry and sign-in have separate credentials: they are no operations, but clients
     const declared = [
       ...operations.map(({ method, path }) => `${method} ${path}`),
       'GET /v1/registry/token',
@@ -100,7 +99,7 @@ describe('the example', () => {
       for (const [status, { schema }] of Object.entries(answers)) {
         if (!schema) continue
         const { example } = responses[status].content[JSON_BODY]
-        // equal: nothing is missing, and nothing is there that the schema doesn't know
+        // equal: nothing is missing, and nothing is unknown to the schema
         expect(schema.parse(example)).toEqual(example)
       }
       for (const [status, { content }] of Object.entries<{ content?: Record<string, { example: unknown }> }>(
@@ -113,7 +112,7 @@ describe('the example', () => {
   )
 })
 
-test('every reference leads somewhere', () => {
+test('every reference resolves', () => {
   for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
     expect(document.components.schemas).toHaveProperty([name!])
   }

@@ -1,4 +1,7 @@
-/** Where a deployment may run: the listener rows of docs/deployments.md#deployments, and which sources an installation offers (docs/deployments.md#deployments). */
+/**
+ * Where a deployment may run: the listener rows of docs/deployments.md#deployments, and the sources that an
+ * installation offers.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Listener } from '../../src/generated/prisma/client.ts'
 import { listener } from '../support/factories.ts'
@@ -29,19 +32,19 @@ test('a listener’s only namespace need not be named', async () => {
   expect(body.source_config).toMatchObject({ listener_id: one.id, listener_config: { k8s_namespace: 'agents' } })
 })
 
-test('of several namespaces one must be named, and it must be one of the listener’s', async () => {
+test('one of several namespaces must be named, and it must be the listener’s', async () => {
   expect((await on(two.id, 'green')).body.source_config.listener_config).toEqual({ k8s_namespace: 'green' })
   expect(violations(await on(two.id))).toEqual([`${NAMESPACE} missing`])
   expect(violations(await on(two.id, 'agents'))).toEqual([`${NAMESPACE} value_error`])
 })
 
-test('only for external_container', async () => {
+test('a listener is only for external_container', async () => {
   const body = { ...bodies.internal_container(), source_config: { listener_id: one.id } }
   const answer = await app.call('POST', '/v2/deployments', { body })
   expect(violations(answer)).toEqual(['body.source_config.listener_id value_error'])
 })
 
-test('listener and namespace can’t be changed, and pass as they are', async () => {
+test('listener and namespace can’t be changed; the stored values pass', async () => {
   const { body } = await on(two.id, 'green')
   const patch = (source_config: object) => app.call('PATCH', `/v2/deployments/${body.id}`, { body: { source_config } })
   expect((await patch(body.source_config)).status).toBe(200)
@@ -59,7 +62,7 @@ test.each([
   await narrow.close()
 })
 
-test('what is not offered is not asked for a listener, too', async () => {
+test('a source that is not offered gets no second violation for its listener', async () => {
   const narrow = await restApp({ settings: { DEPLOYMENT_MODES: 'cloud' } })
   await listener(narrow)
   const { body } = await narrow.call('POST', '/v2/deployments', { body: bodies.external_container() })

@@ -1,4 +1,4 @@
-/** Push tokens, the realm that takes them, and the credentials to pull by. */
+/** Push tokens, the realm that accepts them, and pull credentials. */
 import { rmSync } from 'node:fs'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -31,7 +31,7 @@ const accessOf = (token: string) => decodeJwt(token).access
 const below = (name: string, ...actions: string[]) => [{ type: 'repository', name: repository + name, actions }]
 const granted = (...actions: string[]) => below('', ...actions)
 
-describe('a push token', () => {
+describe('A push token', () => {
   test('allows a deployer to push to the repository of the deployment for 15 minutes', async () => {
     const { status, body } = await ask()
     expect(status).toBe(200)
@@ -41,7 +41,7 @@ describe('a push token', () => {
     expect([exp! - iat!, aud]).toEqual([900, HOST])
   })
 
-  test('can be asked for in GraphQL too', async () => {
+  test('is available in GraphQL too', async () => {
     const mutation = `mutation ($id: ID!) { createPushToken(input: { deploymentId: $id }) {
       __typename ... on CreatePushTokenSuccess { token registryUrl } } }`
     const { data, text } = await app.gql(mutation, { id: deployment.id })
@@ -49,21 +49,21 @@ describe('a push token', () => {
     expect(accessOf(data.createPushToken.token)).toEqual(granted('pull', 'push'))
   })
 
-  test('is not for a viewer, not for strangers, not for no id', async () => {
+  test('is refused for viewers, other tenants, and invalid ids', async () => {
     expect((await ask(deployment.id, app.keys.viewer)).status).toBe(403)
     expect((await ask(deployment.id, app.sibling.keys.admin)).status).toBe(404)
     expect((await ask(deployment.id, app.other.keys.admin)).status).toBe(404)
     expect((await ask('nonsense')).status).toBe(422)
   })
 
-  test('is not for other sources', async () => {
+  test('is refused for other sources', async () => {
     const other = await app.create(bodies.external_container())
     const { status, body } = await ask(other.id)
     expect(status).toBe(409)
     expect(body.detail).toContain('Only for internal_container sources')
   })
 
-  test('is not for a deployment that is being deleted', async () => {
+  test('is refused for a deployment that is being deleted', async () => {
     const gone = await app.create()
     await app.core.db.deployment.update({ where: { id: gone.id }, data: { deletedAt: new Date() } })
     const { status, body } = await ask(gone.id)
@@ -71,7 +71,7 @@ describe('a push token', () => {
     expect(body.detail).toContain('is being deleted')
   })
 
-  test('needs a registry, and the answer says which settings make one', async () => {
+  test('needs a registry, and the refusal names the settings', async () => {
     const bare = await restApp({ beside: app })
     const answer = await bare.call('POST', `/v2/deployments/${deployment.id}/push-token`)
     expect(answer.status).toBe(409)
@@ -81,7 +81,7 @@ describe('a push token', () => {
   })
 })
 
-describe('the realm', () => {
+describe('The realm', () => {
   const realm = (password: string | null, query = '', user = 'token') => {
     const credentials = Buffer.from(`${user}:${password}`).toString('base64')
     const headers: Record<string, string> = password === null ? {} : { authorization: `Basic ${credentials}` }
@@ -116,7 +116,7 @@ describe('the realm', () => {
     ['no name below', () => scope(`${repository}/`, 'pull,push'), () => []],
     ['the catalogue', () => '&scope=registry:catalog:*', () => []],
     ['nonsense', () => '&scope=x&scope=', () => []],
-  ])('answers a request for %s with what the push token allows', async (_what, query, expected) => {
+  ])('answers a request for %s with the rights of the push token', async (_what, query, expected) => {
     const { status, headers, body, text } = await realm(token, query())
     expect(status, text).toBe(200)
     expect(headers.get('cache-control')).toBe('no-store')
@@ -130,16 +130,16 @@ describe('the realm', () => {
     expect(decodeJwt(body.token).exp).toBeLessThanOrEqual(decodeJwt(token).exp!)
   })
 
-  test('takes any user name', async () => {
+  test('accepts any user name', async () => {
     expect((await realm(token, '', 'someone')).status).toBe(200)
   })
 
-  test('gives no more than before to what it gave itself', async () => {
+  test('extends no right of a token that it issued itself', async () => {
     const pull = (await realm(token, scope(repository, 'pull'))).body.token
     expect(accessOf((await realm(pull, scope(repository, 'pull,push'))).body.token)).toEqual(granted('pull'))
   })
 
-  test('refuses everything that is no push token', async () => {
+  test('refuses everything except push tokens', async () => {
     const expired = await app.core.registry!.sign('me', [{ repository, actions: ['push'] }], -5)
     for (const password of [null, '', 'wrong', app.keys.admin, expired]) {
       const { status, headers, body } = await realm(password, scope(repository, 'push'))
@@ -152,17 +152,17 @@ describe('the realm', () => {
   })
 })
 
-describe('the credentials of an image', () => {
+describe('The pull credentials of an image', () => {
   const credentials = (id: string, uri: string) =>
     createSourceAccess(app.core).imageCredentials(id, uri, new AbortController().signal)
 
-  test.each(['', '/agent'])('let the own repository%s be pulled, no more', async (name) => {
+  test.each(['', '/agent'])('allow pulls of its repository%s, nothing more', async (name) => {
     const found = await credentials(deployment.id, `${HOST}/${repository}${name}:1`)
     expect(found?.username).toBe('token')
     expect(accessOf(found!.password)).toEqual(below(name, 'pull'))
   })
 
-  test('are given for no other image and to no other deployment', async () => {
+  test('are issued for no other image and no other deployment', async () => {
     const other = await app.create()
     const external = await app.create(bodies.external_container())
     expect(await credentials(other.id, `${HOST}/${repository}:1`)).toBeNull()
@@ -173,7 +173,7 @@ describe('the credentials of an image', () => {
   })
 })
 
-test('an image that is none is refused with the reason', async () => {
+test('an invalid image is refused with the reason', async () => {
   const body = { source_revision_config: { image_uri: 'https://registry.example.com/agent' } }
   const { status, body: answer } = await app.call('PATCH', `/v2/deployments/${deployment.id}`, { body })
   expect(status).toBe(422)

@@ -1,4 +1,4 @@
-/** docs/api-rules.md#errors: a query parameter that a call doesn't know is refused, never ignored: it may be a filter. */
+/** docs/api-rules.md#errors: an unknown query parameter is refused, never ignored, because it may be a filter. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Operation } from '../../src/api/rest/framework/operation.ts'
 import { operations } from '../../src/api/rest/operations.ts'
@@ -42,7 +42,7 @@ const send = ({ method, path, tag }: Operation, query: string) => {
   return app.rest(method, `${url}?${query}`, { tenant, ...(key && { key }), ...(method !== 'GET' && { body: {} }) })
 }
 
-describe('every call refuses a parameter that it does not know, in its query', () => {
+describe('every call refuses an unknown query parameter:', () => {
   test.each(operations.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
     '%s',
     async (_, operation) => {
@@ -60,8 +60,8 @@ describe('every call refuses a parameter that it does not know, in its query', (
   )
 })
 
-describe('the refusal', () => {
-  test('says what is allowed, together with everything else that is wrong', async () => {
+describe('The refusal', () => {
+  test('lists the allowed parameters, together with all other violations', async () => {
     const answer = await app.call('GET', '/v2/deployments', { query: { agent_id: 'x', limit: 0, status: 'BROKEN' } })
     expect(violations(answer)).toEqual([
       'query.agent_id extra_forbidden',
@@ -72,7 +72,7 @@ describe('the refusal', () => {
     expect(msg).toContain('name_contains, name, status')
   })
 
-  test('comes with that of a body that is no JSON', async () => {
+  test('comes together with that of a body that is not JSON', async () => {
     const answer = await app.call('POST', '/v2/deployments', { query: { dry_run: true }, body: '{' })
     expect(violations(answer)).toEqual(['body json_invalid', 'query.dry_run extra_forbidden'])
   })
@@ -85,7 +85,7 @@ describe('the refusal', () => {
     expect(violations(await app.call('DELETE', path, { query }))).toEqual(['query.wait extra_forbidden'])
   })
 
-  test('holds for what other calls take: nobody waits or follows without noticing that it is not done', async () => {
+  test('covers parameters of other calls: a caller notices that it does not wait or follow', async () => {
     const { id } = await app.create()
     const path = `/v2/deployments/${id}`
     for (const lists of ['/v2/deployments', `${path}/revisions`, `${path}/events`])
@@ -94,7 +94,7 @@ describe('the refusal', () => {
     expect(violations(followed)).toEqual(['query.follow extra_forbidden'])
   })
 
-  test('changes nothing: a PATCH and a DELETE with one are not carried out', async () => {
+  test('changes nothing: the PATCH or DELETE is not executed', async () => {
     const { id } = await app.create()
     const path = `/v2/deployments/${id}`
     const patched = await app.call('PATCH', path, { query: { a: 1 }, body: { secrets: [{ name: 'A', value: 'b' }] } })
@@ -104,13 +104,13 @@ describe('the refusal', () => {
   })
 })
 
-test('members of a body that nobody knows are ignored, as ever', async () => {
+test('unknown members of a body are ignored', async () => {
   const body = { ...bodies.internal_container(), of_tomorrow: true }
   expect((await app.call('POST', '/v2/deployments', { body })).status).toBe(201)
 })
 
-describe('an address that a third party writes', () => {
-  test('/v2/auth/callback takes what else the provider sends', async () => {
+describe('An address that a third party writes', () => {
+  test('/v2/auth/callback accepts additional parameters of the provider', async () => {
     const { status, text } = await app.rest('GET', '/v2/auth/callback/acme?state=x&code=y&session_state=z&iss=i', {
       key: null,
     })
@@ -118,19 +118,19 @@ describe('an address that a third party writes', () => {
     expect(text).not.toContain('not complete')
   })
 
-  test('/v1/integrations/gitprovider/setup, too', async () => {
+  test('/v1/integrations/gitprovider/setup does, too', async () => {
     const query = 'state=x&installation_id=1&setup_action=install'
     const { status } = await app.rest('GET', `/v1/integrations/gitprovider/setup?${query}`, { key: null })
     expect(status).not.toBe(422)
   })
 
-  test('GET /graphql, too', async () => {
+  test('GET /graphql does, too', async () => {
     const { body } = await app.rest('GET', '/graphql?query={__typename}&op=Name')
     expect(body.data).toEqual({ __typename: 'Query' })
   })
 })
 
-test('a parameter of one value that is given twice is named as that', async () => {
+test('a single-valued parameter that is given twice is named as such', async () => {
   const twice = 'limit=1&limit=2&serving=true&serving=false&source=gitprovider&source=gitprovider&name=a&name=b'
   const { body } = await app.rest('GET', `/v2/deployments?${twice}&deployment_ids=${NOWHERE}&deployment_ids=${NOWHERE}`)
   const msg = 'Is given more than once, and takes one value.'

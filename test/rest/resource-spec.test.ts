@@ -1,4 +1,4 @@
-/** ResourceSpec over REST: docs/deployments.md#resource-spec row by row, the limits of docs/api-rules.md#limits, docs/deployments.md#resource-spec. */
+/** ResourceSpec over REST: docs/deployments.md#resource-spec row by row. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listenerKey, listener as makeListener } from '../support/factories.ts'
 import { bodies, type RestApp, restApp, violations } from './support.ts'
@@ -53,8 +53,8 @@ const TEXTS = ['service_account_name']
 const OBJECTS = ['labels', 'annotations', 'ingress_annotations']
 const LISTS = ['image_pull_secrets', 'volumes', 'volume_mounts', 'init_containers', 'sidecars']
 
-describe('every field', () => {
-  test.each(COUNTS)('%s is a whole number, not negative', async (field) => {
+describe('Every field', () => {
+  test.each(COUNTS)('%s is an integer, not negative', async (field) => {
     expect(violations(await post({ [field]: 1.5 }))).toEqual([`${at(field)} int_type`])
     const text = await post({ [field]: '1' })
     expect(violations(text)).toEqual([`${at(field)} int_type`])
@@ -104,7 +104,7 @@ describe('every field', () => {
   )
 })
 
-test('a full spec comes back as it was sent', async () => {
+test('a full spec is returned unchanged', async () => {
   const mount = { name: 'data', mountPath: '/data', subPath: 'a', mountPropagation: 'None', readOnly: true }
   const container = {
     name: 'helper',
@@ -147,7 +147,7 @@ test('a full spec comes back as it was sent', async () => {
   expect((await post(spec)).body.source_config.resource_spec).toEqual(spec)
 })
 
-describe('the rules between fields', () => {
+describe('The rules between fields', () => {
   test.each([
     ['min_scale above max_scale', { min_scale: 3, max_scale: 2 }, 'min_scale'],
     ['min_scale above the default of max_scale', { min_scale: 2 }, 'min_scale'],
@@ -194,7 +194,7 @@ describe('class', () => {
     return body.detail[0].msg
   }
 
-  test('is one that its listener has reported, at a create and at a PATCH; the refusal lists them', async () => {
+  test('must be one that its listener has reported, at a create and at a PATCH; the refusal lists them', async () => {
     const listener = await reporting(['cpu', 'gpu'])
     expect((await app.call('GET', `/v2/listeners/${listener}`)).body.pod_classes).toEqual(['cpu', 'gpu'])
     const unknown = 'Must be one of POD_CLASSES of its listener: cpu, gpu.'
@@ -209,14 +209,14 @@ describe('class', () => {
     expect((await patch({})).status).toBe(200)
   })
 
-  test('is not one that only listeners of others have', async () => {
+  test('can’t be one that only other listeners have', async () => {
     await reporting(['gpu'])
     await reporting(['gpu'], app.sibling)
     const none = 'Must be one of POD_CLASSES of its listener: there are none.'
     expect(said(await on(await reporting([]), { class: 'gpu' }))).toBe(none)
   })
 
-  test('is one of the server where that works on a cluster itself, and none on the process runtime', async () => {
+  test('is one of the server that works on a cluster itself, and none on the process runtime', async () => {
     expect(said(await post({ class: 'gpu' }))).toBe(
       'Only deployments on Kubernetes have classes; RUNTIME of this server is process.',
     )

@@ -1,4 +1,4 @@
-/** Revisions over REST: reading, redeploy, interrupt (docs/api-rules.md#paging, docs/api-rules.md#errors, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
+/** Revisions over REST: reading, redeploy, interrupt (docs/deployments.md#revisions-and-rollouts). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodies, putStatus, type RestApp, restApp, violations } from './support.ts'
 
@@ -17,7 +17,7 @@ const act = (verb: 'redeploy' | 'interrupt', id: string, rid: string, key?: stri
 const revise = async (id: string) => (await app.call('POST', `/v2/deployments/${id}/revisions`, { body: {} })).body.id
 
 describe('reading', () => {
-  test('a revision shows every field it has', async () => {
+  test('a revision shows every field', async () => {
     const deployment = await git()
     const { body } = await get(deployment.id, deployment.latest_revision_id)
     expect(body).toEqual({
@@ -43,7 +43,7 @@ describe('reading', () => {
     })
   })
 
-  test('its details are what is behind it', async () => {
+  test('its details show its work', async () => {
     const { id, latest_revision_id: first } = await git()
     const { status, body } = await app.call('GET', `/v2/deployments/${id}/revisions/${first}/details`)
     expect(status).toBe(200)
@@ -64,7 +64,7 @@ describe('reading', () => {
     expect((await app.call('GET', `/v2/deployments/${NOWHERE}/revisions/${first}/details`)).status).toBe(404)
   })
 
-  test('two are compared; whoever names one of another deployment, or none, is told so', async () => {
+  test('two revisions are compared; one of another deployment, or an unknown one, is refused', async () => {
     const { id, latest_revision_id: from } = await git()
     const { body: changed } = await app.call('PATCH', `/v2/deployments/${id}`, {
       body: { source_revision_config: { repo_ref: 'next' }, secrets: [{ name: 'A', value: 'b' }] },
@@ -90,7 +90,7 @@ describe('reading', () => {
     expect((await compare({ from, to: 'x' })).status).toBe(422)
   })
 
-  test('many who poll at once each get their own revision, or their own 404', async () => {
+  test('concurrent polls each get their own revision, or their own 404', async () => {
     const made = await Promise.all(Array.from({ length: 8 }, git))
     const wrong = made.map(({ latest_revision_id: rid }, i) => [made[(i + 1) % made.length].id, rid])
     const asked = [...made.map((one) => [one.id, one.latest_revision_id]), ...wrong, [made[0].id, NOWHERE]]
@@ -128,7 +128,7 @@ describe('reading', () => {
     expect(violations(await list(id, { [name]: value }))).toEqual([expected])
   })
 
-  test('either id may be unknown (404) or no UUID (422)', async () => {
+  test('an unknown id is 404, an invalid one 422', async () => {
     const { id, latest_revision_id } = await git()
     const other = await git()
     expect((await list(NOWHERE)).body.detail).toBe(`Deployment ID ${NOWHERE} not found.`)
@@ -144,7 +144,7 @@ describe('reading', () => {
 })
 
 describe('redeploy', () => {
-  test('runs an ended revision again and answers the deployment, whose latest revision does not move', async () => {
+  test('runs an ended revision again and returns the deployment, whose latest revision stays', async () => {
     const { id, latest_revision_id: first } = await git()
     await putStatus(app.core, first, 'DEPLOYED')
     const second = await revise(id)
@@ -155,7 +155,7 @@ describe('redeploy', () => {
     expect((await get(id, first)).body).toMatchObject({ id: first, attempt: 2, status: 'AWAITING_BUILD' })
   })
 
-  test('is 400 when it is in progress, when there is nothing to run, and when the deployment is being deleted', async () => {
+  test('is 400 during progress, without anything to run, and when the deployment is being deleted', async () => {
     const running = await git()
     const answer = await act('redeploy', running.id, running.latest_revision_id)
     expect([answer.status, answer.body.code]).toEqual([400, 'NOT_REDEPLOYABLE'])
@@ -172,7 +172,7 @@ describe('redeploy', () => {
 })
 
 describe('interrupt', () => {
-  test('stops a revision at once and answers it', async () => {
+  test('stops a revision immediately and returns it', async () => {
     const { id, latest_revision_id } = await git()
     const answer = await act('interrupt', id, latest_revision_id)
     expect(answer.status).toBe(200)
@@ -188,7 +188,7 @@ describe('interrupt', () => {
 })
 
 describe.each(['redeploy', 'interrupt'] as const)('%s', (verb) => {
-  test('viewers get 403, unknown ids 404, ids that are no UUIDs 422', async () => {
+  test('viewers get 403, unknown ids 404, invalid ids 422', async () => {
     const { id, latest_revision_id } = await git()
     expect((await act(verb, id, latest_revision_id, app.keys.viewer)).status).toBe(403)
     expect((await act(verb, NOWHERE, latest_revision_id)).body.detail).toBe(`Deployment ID ${NOWHERE} not found.`)
@@ -199,7 +199,7 @@ describe.each(['redeploy', 'interrupt'] as const)('%s', (verb) => {
     ])
   })
 
-  test('takes no body, but an empty one with any content type', async () => {
+  test('accepts no body, or an empty one with any content type', async () => {
     const { id, latest_revision_id } = await git()
     if (verb === 'redeploy') await putStatus(app.core, latest_revision_id, 'DEPLOYED')
     const headers = { 'content-type': 'application/x-www-form-urlencoded' }

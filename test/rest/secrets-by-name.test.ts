@@ -1,11 +1,11 @@
-/** Secrets by their names over REST (docs/deployments.md#secrets): set, unset and listed without anybody else's values, and one revealed. */
+/** Secrets by name over REST (docs/deployments.md#secrets): set, unset, listed without values, and one revealed. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newKey } from '../support/app.ts'
 import { bodies, type CallOptions, putStatus, type RestApp, restApp, violations } from './support.ts'
 
 let app: RestApp
-/** reveals no more than two secrets a minute */
+/** A server that reveals at most two secrets a minute. */
 let sparing: RestApp
 beforeAll(async () => {
   app = await restApp()
@@ -31,8 +31,8 @@ const revisionsOf = (deploymentId: string) => app.core.db.revision.count({ where
 const eventsOf = (deploymentId: string, type: string) =>
   app.core.db.event.findMany({ where: { deploymentId, type }, orderBy: { sequence: 'asc' } })
 
-describe('a change by name', () => {
-  test('sets and unsets together in one revision, and leaves the others as they are', async () => {
+describe('A change by name', () => {
+  test('sets and unsets together in one revision, and keeps the others', async () => {
     const { id, latest_revision_id: first } = await create([...TWO, pair('THIRD', '3')])
     const body = { set: [pair('NEW', 'n'), pair('TOKEN', 'rotated')], unset: ['OTHER'] }
     const answer = await change(id, body, { key: app.keys.deployer })
@@ -45,7 +45,7 @@ describe('a change by name', () => {
     expect((await eventsOf(id, 'deployment.updated')).map(({ changed }) => changed)).toEqual([['secrets']])
   })
 
-  test('keeps the build of what runs, as a PATCH of secrets alone does', async () => {
+  test('keeps the running revision’s build, like a PATCH of only secrets', async () => {
     const { id, latest_revision_id: first } = await create()
     await app.core.db.revision.update({
       where: { id: first },
@@ -57,7 +57,7 @@ describe('a change by name', () => {
     expect(made).toMatchObject({ artifact: 'built', repoCommitSha: 'a'.repeat(40), basedOnId: first })
   })
 
-  test('of nothing makes no revision and no event', async () => {
+  test('without a change creates no revision and no event', async () => {
     const { id } = await create()
     for (const body of [{}, { set: [], unset: [] }, { set: null }]) {
       const answer = await change(id, body)
@@ -68,7 +68,7 @@ describe('a change by name', () => {
     expect(await eventsOf(id, 'deployment.updated')).toEqual([])
   })
 
-  test('by two people of different secrets at once keeps both', async () => {
+  test('by two callers of different secrets at the same moment keeps both', async () => {
     const { id } = await create()
     const names = Array.from({ length: 6 }, (_, i) => `AT_ONCE_${i}`)
     const answers = await Promise.all(names.map((name) => change(id, { set: [pair(name, name)], unset: [] })))
@@ -79,7 +79,7 @@ describe('a change by name', () => {
     expect(left).toEqual(expect.arrayContaining([...TWO, ...names.map((name) => pair(name, name))]))
   })
 
-  test('says of each mistake what it is, all together', async () => {
+  test('reports every mistake together', async () => {
     const { id } = await create()
     const body = {
       set: [
@@ -115,7 +115,7 @@ describe('a change by name', () => {
     expect(await revisionsOf(id)).toBe(1)
   })
 
-  test('can’t make more than a thousand of them, nor one that a reference is named like', async () => {
+  test('refuses more than a thousand secrets, and a name of a reference', async () => {
     const { id } = await create(Array.from({ length: 1000 }, (_, i) => pair(`S${i}`, 'x')))
     expect(violations(await change(id, { set: [pair('ONE_MORE', 'x')] }))).toEqual(['body.set value_error'])
     expect((await change(id, { set: [pair('ONE_MORE', 'x')], unset: ['S0'] })).status).toBe(200)
@@ -129,7 +129,7 @@ describe('a change by name', () => {
     ])
   })
 
-  test('is for deployers, of their own workspace, and not of what is being deleted', async () => {
+  test('needs a deployer of the workspace, and is refused during deletion', async () => {
     const { id } = await create()
     const body = { set: [pair('NEW', 'n')] }
     expect((await change(id, body, { key: app.keys.viewer })).status).toBe(403)
@@ -141,7 +141,7 @@ describe('a change by name', () => {
     expect((await change(id, body)).status).toBe(409)
   })
 
-  test('with If-Match is for that version alone', async () => {
+  test('with If-Match applies to that version only', async () => {
     const { id } = await create()
     const etag = (await app.call('GET', `/v2/deployments/${id}`)).headers.get('etag')!
     const once = (name: string) => change(id, { set: [pair(name, 'x')] }, { headers: { 'if-match': etag } })
@@ -151,7 +151,7 @@ describe('a change by name', () => {
     expect((await app.call('GET', `/v2/deployments/${id}`)).headers.get('etag')).toBe(winner.headers.get('etag'))
   })
 
-  test('with an Idempotency-Key is done once', async () => {
+  test('with an Idempotency-Key takes effect once', async () => {
     const { id } = await create()
     const headers = { 'idempotency-key': randomUUID() }
     const first = await change(id, { set: [pair('NEW', 'n')], unset: ['OTHER'] }, { headers })
@@ -162,10 +162,10 @@ describe('a change by name', () => {
   })
 })
 
-describe('the list', () => {
+describe('The list', () => {
   const who = (name: string) => ({ kind: 'api_key', name, id: expect.any(String) })
 
-  test('says of each when it was set and by whom, and no values, to everybody', async () => {
+  test('shows time and author of each, without values, to every reader', async () => {
     const { core } = app
     const key = (name: string) => newKey(core, { ...app.tenant, name, role: 'deployer' })
     const [ann, ben] = [await key('ann'), await key('ben')]
@@ -180,13 +180,13 @@ describe('the list', () => {
       { name: 'NEW', set_at: expect.any(String), set_by: who('ben') },
     ])
     expect(after[1].set_at > before.set_at).toBe(true)
-    // of a whole set that is sent, what has its value still stays whose it was
+    // in a whole set that is sent, an unchanged value keeps its author
     const secrets = [pair('TOKEN', MASK), pair('OTHER', 'x'), pair('NEW', 'other')]
     await app.call('PATCH', `/v2/deployments/${id}`, { body: { secrets }, key: ann })
     expect((await list(id)).map((one: { set_by: { name: string } }) => one.set_by.name)).toEqual(['ann', 'ben', 'ann'])
   })
 
-  test('says nothing of when and by whom where a server of before has set them', async () => {
+  test('has no time and author for secrets from earlier servers', async () => {
     const { id } = await create()
     await app.core.db.$executeRaw`UPDATE secret_sets SET set_by = NULL WHERE deployment_id = ${id}::uuid`
     expect(await list(id)).toEqual(TWO.map(({ name }) => ({ name, set_at: null, set_by: null })))
@@ -197,7 +197,7 @@ describe('the list', () => {
     ])
   })
 
-  test('is of the own workspace alone', async () => {
+  test('shows only the own workspace', async () => {
     const { id } = await create()
     const of = (key: string) => app.call('GET', `/v2/deployments/${id}/secrets`, { key })
     expect((await of(app.other.keys.admin)).status).toBe(404)
@@ -205,15 +205,15 @@ describe('the list', () => {
   })
 })
 
-describe('a reveal', () => {
-  test('answers the value to who may read it, is kept by nobody, and stands in the log by its name alone', async () => {
+describe('A reveal', () => {
+  test('returns the value to callers with the right, is stored nowhere, and is logged with the name only', async () => {
     const { id } = await create()
     const headers = { 'idempotency-key': randomUUID() }
     const answer = await reveal(id, 'TOKEN', { key: app.keys.secretsReader, headers })
     expect([answer.status, answer.body]).toEqual([200, TWO[0]])
     expect(answer.headers.get('cache-control')).toBe('no-store')
     expect(answer.headers.get('etag')).toBeNull()
-    // not the stored answer: what it is now
+    // not a stored answer: the current value
     await change(id, { set: [pair('TOKEN', 'rotated')] })
     const again = await reveal(id, 'TOKEN', { key: app.keys.secretsReader, headers })
     expect(again.body.value).toBe('rotated')
@@ -227,7 +227,7 @@ describe('a reveal', () => {
     expect(await app.core.db.idempotencyEntry.count({ where: { key: headers['idempotency-key'] } })).toBe(0)
   })
 
-  test('is refused to who may not read values, and of another workspace nothing is there', async () => {
+  test('is refused for callers without the right, and finds nothing of another workspace', async () => {
     const { id } = await create()
     for (const key of [app.keys.viewer, app.keys.deployer])
       expect((await reveal(id, 'TOKEN', { key })).status).toBe(403)
@@ -238,7 +238,7 @@ describe('a reveal', () => {
     expect(await eventsOf(id, 'secret.revealed')).toEqual([])
   })
 
-  test('of too many in a minute is a 429 with the time to wait, for that key alone', async () => {
+  test('above the limit per minute is a 429 with the time to wait, for that key only', async () => {
     const { id } = await create()
     const by = (key: string) => reveal(id, 'TOKEN', { key }, sparing)
     expect([await by(app.keys.admin), await by(app.keys.admin)].map(({ status }) => status)).toEqual([200, 200])

@@ -1,4 +1,4 @@
-/** Secrets over REST (docs/deployments.md#secrets): who sees values, and what the mask means when it is sent back. */
+/** Secrets over REST (docs/deployments.md#secrets): who sees values, and the meaning of a returned mask. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bodies, type RestApp, restApp, violations } from './support.ts'
 
@@ -36,7 +36,7 @@ test('the answers of writes and lists are masked too', async () => {
   expect(list.text).not.toContain('very-secret')
 })
 
-test('the mask sent back keeps the stored value', async () => {
+test('the returned mask keeps the stored value', async () => {
   const { id } = await create()
   const secrets = [MASKED[0], { name: 'NEW', value: '1' }]
   const answer = await app.call('PATCH', path(id), { key: app.keys.deployer, body: { secrets } })
@@ -44,7 +44,7 @@ test('the mask sent back keeps the stored value', async () => {
   expect((await app.call('GET', path(id))).body.secrets).toEqual([SECRETS[0], { name: 'NEW', value: '1' }])
 })
 
-test('the mask for a name that is not stored is 422', async () => {
+test('the mask for an unknown name is 422', async () => {
   const { id } = await create()
   const body = { secrets: [{ name: 'OTHER', value: MASK }] }
   expect(violations(await app.call('PATCH', path(id), { body }))).toEqual(['body.secrets.0.value value_error'])

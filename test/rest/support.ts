@@ -1,6 +1,6 @@
 /**
- * The REST API as a client sees it, for the tests of this folder. Every answer that `call` gets is checked against the
- * schema that the OpenAPI document gives for it: exactly those members, nothing undocumented.
+ * The REST API as a client sees it. Every answer of `call` is checked against its schema in the OpenAPI document:
+ * exactly the documented members.
  */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
@@ -10,9 +10,9 @@ import type { Core } from '../../src/domain/transaction/context.ts'
 import { type Answer, type TestApp, type TestAppOptions, testApp } from '../support/app.ts'
 
 export interface CallOptions {
-  /** an API key, or null for none; default: the admin of workspace A */
+  /** An API key, or null for none; default: the admin of workspace A. */
   key?: string | null
-  /** sent as JSON; a string is sent as it is */
+  /** Sent as JSON; a string is sent unchanged. */
   body?: unknown
   headers?: Record<string, string>
   query?: Record<string, string | number | boolean | string[]>
@@ -21,7 +21,7 @@ export interface CallOptions {
 export interface RestApp extends TestApp {
   core: Core
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
-  /** Creates a deployment, by default as an `internal_container`, and answers it. */
+  /** Creates a deployment, by default as an `internal_container`, and returns it. */
   // biome-ignore lint/suspicious/noExplicitAny: a checked answer
   create(body?: object, options?: CallOptions): Promise<any>
 }
@@ -49,7 +49,7 @@ export async function restApp(options?: TestAppOptions): Promise<RestApp> {
   }
 }
 
-/** Fails unless the answer is one that the document declares, with exactly the declared members. */
+/** Fails unless the document declares the answer with exactly its members. */
 function checkDocumented(method: string, path: string, { status, headers, body, text }: Answer): void {
   const matches = (template: string) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(path)
   const operation = operations.find((candidate) => candidate.method === method && matches(candidate.path))
@@ -71,7 +71,7 @@ function checkDocumented(method: string, path: string, { status, headers, body, 
   expect(schema.parse(body)).toEqual(body)
 }
 
-/** A name that no other test uses. */
+/** An unused name. */
 export const uniqueName = (prefix = 'agent') => `${prefix}-${randomUUID().slice(0, 8)}`
 
 /** Valid bodies for each source. `integrationId` is one of the workspace's. */
@@ -108,7 +108,7 @@ export const bodies = {
 
 type Json = Record<string, unknown>
 
-/** A copy of `body` with the member at the dotted `path` set; `undefined` takes it away. */
+/** A copy of `body` with the member at the dotted `path` set; `undefined` removes it. */
 export function set<B extends object>(body: B, path: string, value: unknown): B {
   const copy = structuredClone(body)
   const keys = path.split('.')
@@ -122,7 +122,7 @@ export function set<B extends object>(body: B, path: string, value: unknown): B 
   return copy
 }
 
-/** What a 422 says, as `loc type` lines, sorted. */
+/** The violations of a 422 as `loc type` lines, sorted. */
 export function violations(answer: Answer): string[] {
   expect(answer.status, answer.text).toBe(422)
   expect(answer.body.code).toBe('VALIDATION_FAILED')

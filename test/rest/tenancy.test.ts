@@ -1,7 +1,6 @@
 /**
- * Walks the whole OpenAPI document with the keys of other tenants and this tenant's ids: every operation answers 404 or
- * an empty list, and changes nothing. An operation that is added later is covered by itself; one whose parameters the
- * walk can't fill fails here until `VALUES` knows them.
+ * Calls every operation of the OpenAPI document with other tenants' keys and this tenant's ids: each must answer 404
+ * or an empty list and change nothing. New operations are covered automatically; `VALUES` must know their parameters.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -14,27 +13,27 @@ import { storedAuthorization, storedConnection, storedProvider, storedToken } fr
 import { bodies, putStatus, type RestApp, restApp } from './support.ts'
 
 let app: RestApp
-/** parameter → a value of this tenant, or one that fits any tenant */
+/** Parameters with a value of this tenant, or one that fits any tenant. */
 let VALUES: Record<string, string>
-/** required members of bodies, likewise */
+/** Required members of bodies, likewise. */
 let BODY: Record<string, unknown>
-/** by the tag of an operation that takes no admin: the keys of the other tenants' own listeners and agents */
+/** The other tenants' keys of listeners and agents, by the tag of an operation that refuses admins. */
 let KEYS: Record<string, Record<'sibling' | 'other', string>>
-/** Is nobody's: each tenant has its own of this name. */
+/** A name that each tenant has independently. */
 const AGENT = 'support-bot'
 
-/** What is answered about a provider that belongs to the whole organization, and that a token of ours is of. */
+/** Operations on a provider of the whole organization that has a token of this tenant. */
 const OF_THE_ORGANIZATION: Record<string, number> = {
   listOAuthProviders: 200,
   getOAuthProvider: 200,
-  // tokens of ours are of it: that takes a key of the organization
+  // this tenant's tokens belong to it, so it needs a key of the organization
   updateOAuthProvider: 403,
   deleteOAuthProvider: 403,
   authenticate: 200,
   issueAccessToken: 409,
 }
 
-/** Has nothing of anybody's in the question, and is refused: this server has no git provider, and the address is none. */
+/** Operations without an id that are refused: this server has no git provider, and the address is invalid. */
 const REFUSED: Record<string, number> = {
   ...{ startInstallation: 409, discoverMcpProvider: 422, createWorkspace: 403 },
   // of a claim that is not theirs
@@ -186,12 +185,12 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
       for (const text of ['ours', shared!, ...Object.values(ours)]) {
         expect(answer.text).not.toContain(text)
       }
-      // without an id of ours in the question, the stranger may well make something of their own
+      // without an id of this tenant, the stranger may create resources in the other tenant
       if (created) return expect(named).toBe(false)
       const list = Array.isArray(answer.body)
         ? answer.body
         : (answer.body.resources ?? answer.body.data ?? answer.body.claims)
-      // likewise, the stranger's own are fine
+      // likewise, the stranger's resources are fine
       const where = { workspaceId: app[stranger].workspaceId }
       const { organizationId, integrationId } = app[stranger]
       const made = [
@@ -205,7 +204,7 @@ describe.each(['sibling', 'other'] as const)('an admin of the %s workspace', (st
   )
 })
 
-/** Of all events of a workspace's log. */
+/** All events of a workspace's log. */
 async function cursorsOf(workspaceId: string): Promise<string[]> {
   const events = await app.core.db.event.findMany({ where: { workspaceId } })
   return events.map(eventCursor)

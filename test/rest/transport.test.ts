@@ -1,4 +1,7 @@
-/** What REST itself answers for (docs/api-rules.md#who-is-calling, docs/api-rules.md#errors): credentials, bodies, unknown paths, request ids, hidden causes. */
+/**
+ * The rules of the REST transport (docs/api-rules.md#who-is-calling, docs/api-rules.md#errors): credentials, bodies,
+ * unknown paths, request ids, hidden causes.
+ */
 import { once } from 'node:events'
 import { request } from 'node:http'
 import net from 'node:net'
@@ -14,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** The answer to what `fetch` would not send. */
+/** The answer to a request that `fetch` would not send. */
 async function requestOf(raw: string) {
   const socket = net.connect(Number(new URL(app.url).port), '127.0.0.1')
   await once(socket, 'connect')
@@ -45,7 +48,7 @@ test.for([
 )
 
 describe('credentials', () => {
-  test('none, or an unknown one, is 401 with a challenge, before anything else is looked at', async () => {
+  test('a missing or unknown one is 401 with a challenge, before anything else is checked', async () => {
     for (const key of [null, 'cpk_unknown']) {
       const answer = await app.call('POST', '/v2/deployments', { key, body: '{"malformed' })
       expect([answer.status, answer.body.code]).toEqual([401, 'UNAUTHENTICATED'])
@@ -65,7 +68,7 @@ describe('credentials', () => {
     },
   )
 
-  test('the key may also come as a bearer token', async () => {
+  test('a key is also accepted as a bearer token', async () => {
     const headers = { authorization: `Bearer ${app.keys.viewer}` }
     expect((await app.call('GET', '/v2/deployments', { key: null, headers })).status).toBe(200)
   })
@@ -81,7 +84,7 @@ describe('credentials', () => {
     expect((await app.call('GET', '/v2/deployments', { key, headers })).status).toBe(200)
   })
 
-  test('a workspace that is not the key’s is 403; one that is no UUID is 422', async () => {
+  test('a workspace that is not the key’s is 403; an invalid id is 422', async () => {
     const asked = (id: string) => app.call('GET', '/v2/deployments', { headers: { 'x-tenant-id': id } })
     expect((await asked(app.sibling.workspaceId)).status).toBe(403)
     expect(violations(await asked('nope'))).toEqual(['header.X-Tenant-Id uuid_parsing'])
@@ -109,7 +112,7 @@ describe('bodies', () => {
     expect([answer.status, answer.body.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
   })
 
-  test('malformed JSON is 422 together with what is wrong in the path, and after 403', async () => {
+  test('malformed JSON is 422 together with the path’s violations, and after 403', async () => {
     const answer = await app.call('PATCH', '/v2/deployments/nope', { body: '{"a": }' })
     expect(violations(answer)).toEqual(['body json_invalid', 'path.deployment_id uuid_parsing'])
     expect((await post('{', 'application/json', app.keys.viewer)).status).toBe(403)
@@ -125,7 +128,7 @@ describe('paths', () => {
     }
   })
 
-  test('a method that a path does not have is 405 and says which it has', async () => {
+  test('a method that a path lacks is 405 and lists those that it has', async () => {
     const answer = await app.rest('PUT', '/v2/deployments')
     expect([answer.status, answer.body.code]).toEqual([405, 'METHOD_NOT_ALLOWED'])
     expect(answer.headers.get('allow')).toBe('DELETE, GET, HEAD, POST')
@@ -134,7 +137,7 @@ describe('paths', () => {
     expect([redeploy.status, redeploy.headers.get('allow')]).toEqual([405, 'POST'])
   })
 
-  test.each(['QUERY', 'TRACE', 'PROPFIND', 'BREW', 'get'])('%s, which no path has, is one of them', async (method) => {
+  test.each(['QUERY', 'TRACE', 'PROPFIND', 'BREW', 'get'])('%s, which no path has, is 405 too', async (method) => {
     const send = (path: string) => requestOf(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
     for (const [path, allow] of [
       ['/v2/deployments?limit=1', 'DELETE, GET, HEAD, POST'],
@@ -154,8 +157,8 @@ describe('paths', () => {
     expect([answer.status, answer.text]).toEqual([200, ''])
   })
 
-  test('one that can’t be decoded, or has a very long part, is 422', async () => {
-    // fetch would mend the path
+  test('a path that can’t be decoded, or has a very long part, is 422', async () => {
+    // fetch would repair the path
     const status = await new Promise((resolve, reject) => {
       request(`${app.url}/v2/deployments/`, { path: '/v2/deployments/%zz' }, (response) => {
         response.resume()
@@ -172,14 +175,14 @@ describe('paths', () => {
   })
 })
 
-test('the caller’s request id is answered, in the header and in errors, if it is a sane one', async () => {
+test('the caller’s valid request id is returned, in the header and in errors', async () => {
   const sane = await app.call('GET', '/v2/nothing', { headers: { 'x-request-id': 'ci-42' } })
   expect([sane.headers.get('x-request-id'), sane.body.request_id]).toEqual(['ci-42', 'ci-42'])
   const insane = await app.call('GET', '/v2/nothing', { headers: { 'x-request-id': 'a b"c' } })
   expect(insane.body.request_id).not.toBe('a b"c')
 })
 
-test('what nobody foresaw is «Internal error», and the log has the cause under the request’s id, once', async () => {
+test('an unexpected error is «Internal error», and the log has the cause under the request’s id, once', async () => {
   const lines: { requestId?: string; msg: string; err?: { message: string } }[] = []
   const log = createLogger('error', { write: (line: string) => void lines.push(JSON.parse(line)) })
   const broken = await restApp({ overrides: { log } })

@@ -1,4 +1,7 @@
-/** PATCH /v2/deployments/{id} and POST …/revisions: merging, the triggers of docs/deployments.md#revisions-and-rollouts, what can't be changed. */
+/**
+ * PATCH /v2/deployments/{id} and POST …/revisions: merging, what creates a revision
+ * (docs/deployments.md#revisions-and-rollouts), and immutable fields.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bodies, type RestApp, restApp, set, violations } from './support.ts'
 
@@ -15,7 +18,7 @@ const patch = (id: string, body: unknown, key?: string) => app.call('PATCH', `/v
 const revise = (id: string, body: unknown, key?: string) =>
   app.call('POST', `/v2/deployments/${id}/revisions`, { body, key })
 
-test('a deployment says why what was asked for last is not live, and who asked: as a PATCH answers it, a GET and the list', async () => {
+test('why a deployment is not live, and who made the request, is equal in the answer of a PATCH, a GET and the list', async () => {
   const { id, latest_revision_id: first } = await image()
   const { db } = app.core
   await db.step.deleteMany({ where: { deploymentId: id } })
@@ -40,7 +43,7 @@ test('a deployment says why what was asked for last is not live, and who asked: 
   expect(await get()).toMatchObject({ last_change: { what: 'REDEPLOYED', changed: [], revision_id: first } })
 })
 
-describe('which changes make a revision', () => {
+describe('A change creates a revision or not:', () => {
   test.each([
     ['repo_ref', 'gitprovider', { source_revision_config: { repo_ref: 'next' } }, true],
     ['the repo_ref it has already', 'gitprovider', { source_revision_config: { repo_ref: 'main' } }, true],
@@ -93,7 +96,7 @@ describe('which changes make a revision', () => {
     expect(list.body.resources[0].id).toBe(answer.body.latest_revision_id)
   })
 
-  test('POST …/revisions makes one whatever it says, and answers it', async () => {
+  test('POST …/revisions creates one for any body, and returns it', async () => {
     const deployment = await git()
     const answer = await revise(deployment.id, {})
     expect(answer.status).toBe(201)
@@ -106,8 +109,8 @@ describe('which changes make a revision', () => {
   })
 })
 
-describe('what a PATCH changes', () => {
-  test('it keeps what it does not name', async () => {
+describe('A PATCH', () => {
+  test('keeps absent members', async () => {
     const before = await app.create(
       set(bodies.gitprovider(app.tenant.integrationId), 'source_config.install_command', 'npm ci'),
     )
@@ -116,7 +119,7 @@ describe('what a PATCH changes', () => {
       ...before,
       source_revision_config: { ...before.source_revision_config, repo_ref: 'next' },
       latest_revision_id: body.latest_revision_id,
-      // of what it waits for with another revision
+      // ignoring the cause of a wait, which names another revision
       health: body.health,
       status_message: body.status_message,
       reason_since: body.reason_since,
@@ -127,7 +130,7 @@ describe('what a PATCH changes', () => {
     expect(body.updated_at > before.updated_at).toBe(true)
   })
 
-  test('an empty text takes a command away, and is no change where there is none', async () => {
+  test('removes a command with an empty text, which is no change if there is none', async () => {
     const before = await app.create(
       set(bodies.gitprovider(app.tenant.integrationId), 'source_config.install_command', 'npm ci'),
     )
@@ -135,13 +138,13 @@ describe('what a PATCH changes', () => {
     expect(body.source_config).toEqual({ ...before.source_config, install_command: null })
     expect(body.latest_revision_id).toBe(before.latest_revision_id)
     expect((await patch(before.id, { source_config: { install_command: '' } })).body).toEqual(body)
-    // what is made from then on is of none, too
+    // later revisions have none either
     const next = await patch(before.id, { source_revision_config: { repo_ref: 'next' } })
     const where = { id: next.body.latest_revision_id }
     expect((await app.app.core.db.revision.findUniqueOrThrow({ where })).installCommand).toBeNull()
   })
 
-  test('what is stored already is no change: neither updated_at nor the events tell of it', async () => {
+  test('with stored values is no change: neither updated_at nor the events show it', async () => {
     const said = { install_command: 'npm ci', resource_spec: { cpu: 1, memory_mb: 512 } }
     const before = await git()
     const changed = (await patch(before.id, { source_config: said })).body
@@ -158,14 +161,14 @@ describe('what a PATCH changes', () => {
     expect(await events()).toBe(told + 1)
   })
 
-  test('resource_spec replaces the whole spec', async () => {
+  test('of resource_spec replaces the whole spec', async () => {
     const { id } = await git()
     await patch(id, { source_config: { resource_spec: { cpu: 1, memory_mb: 512 } } })
     const { body } = await patch(id, { source_config: { resource_spec: { cpu: 2 } } })
     expect(body.source_config.resource_spec).toEqual({ cpu: 2 })
   })
 
-  test('secrets replaces the whole set, and [] empties it', async () => {
+  test('of secrets replaces the whole set, and [] empties it', async () => {
     const { id } = await git()
     await patch(id, {
       secrets: [
@@ -179,14 +182,14 @@ describe('what a PATCH changes', () => {
     expect((await patch(id, { secrets: [] })).body.secrets).toEqual([])
   })
 
-  test('secret_references replaces the whole list, and [] empties it', async () => {
+  test('of secret_references replaces the whole list, and [] empties it', async () => {
     const { id } = await image()
     const reference = { name: 'A', secret_name: 'b', secret_key: 'c' }
     expect((await patch(id, { secret_references: [reference] })).body.secret_references).toEqual([reference])
     expect((await patch(id, { secret_references: [] })).body.secret_references).toEqual([])
   })
 
-  test('unknown fields are ignored', async () => {
+  test('ignores unknown fields', async () => {
     const before = await git()
     const { status, body } = await patch(before.id, { color: 'red', tenant_id: NOWHERE })
     expect([status, body.tenant_id]).toEqual([200, before.tenant_id])
@@ -213,7 +216,7 @@ describe('what a PATCH changes', () => {
   )
 })
 
-describe('what a PATCH can’t change', () => {
+describe('A PATCH can’t change', () => {
   test.each([
     ['name', { name: 'other' }, 'body.name value_error'],
     ['source', { source: 'external_container' }, 'body.source value_error'],
@@ -268,7 +271,7 @@ describe('what a PATCH can’t change', () => {
     )
   })
 
-  test('build_on_push can’t be switched on where the ref is a tag, nor a tag set where it is on', async () => {
+  test('build_on_push to true for a tag, or the ref to a tag with build_on_push', async () => {
     const { id } = await git()
     const tag = { source_revision_config: { repo_ref: 'refs/tags/v1' } }
     const push = { source_config: { build_on_push: true } }
@@ -300,7 +303,7 @@ describe('what a PATCH can’t change', () => {
       'body.source_config.resource_spec.cpu less_than_equal',
     ],
     ['a secret without value', { secrets: [{ name: 'A' }] }, 'body.secrets.0.value missing'],
-  ])('%s is 422 for both calls and makes no revision', async (_what, body, expected) => {
+  ])('%s is 422 for both calls and creates no revision', async (_what, body, expected) => {
     const { id } = await git()
     expect(violations(await patch(id, body))).toContain(expected)
     expect(violations(await revise(id, body))).toContain(expected)
@@ -308,15 +311,15 @@ describe('what a PATCH can’t change', () => {
   })
 })
 
-describe('who may, and when not', () => {
-  test('a viewer gets 403 from both', async () => {
+describe('A write is refused', () => {
+  test('for a viewer with 403 by both calls', async () => {
     const { id } = await git()
     expect((await patch(id, {}, app.keys.viewer)).status).toBe(403)
     expect((await revise(id, {}, app.keys.viewer)).status).toBe(403)
     expect((await patch(id, {}, app.keys.deployer)).status).toBe(200)
   })
 
-  test('an unknown id is 404, one that is no UUID 422', async () => {
+  test('for an unknown id with 404, for an invalid one with 422', async () => {
     for (const write of [patch, revise]) {
       const answer = await write(NOWHERE, {})
       expect([answer.status, answer.body.detail]).toEqual([404, `Deployment ID ${NOWHERE} not found.`])
@@ -328,7 +331,7 @@ describe('who may, and when not', () => {
     }
   })
 
-  test('a deployment that is being deleted is 409', async () => {
+  test('for a deployment that is being deleted with 409', async () => {
     const { id } = await git()
     // begun, so that there is something to tear down
     await app.core.db.step.updateMany({ where: { deploymentId: id }, data: { firstTakenAt: new Date() } })

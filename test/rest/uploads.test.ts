@@ -1,4 +1,4 @@
-/** Uploads of source tarballs, as a client makes them: upload-url, PUT, PATCH; and what becomes of the tarballs. */
+/** Uploads of source tarballs as a client makes them (upload-url, PUT, PATCH), and the storage of tarballs. */
 import { once } from 'node:events'
 import { mkdir, readdir, rename, rmdir } from 'node:fs/promises'
 import http from 'node:http'
@@ -19,13 +19,13 @@ const lines: string[] = []
 let app: RestApp
 
 beforeAll(async () => {
-  // the requests, too
+  // including the requests
   const log = pino({ level: 'debug' }, { write: (line: string) => lines.push(line) })
   app = await restApp({ overrides: { log } })
 })
 afterAll(() => app.close())
 
-/** Local, whatever address the server is known by. */
+/** A local address, even if the server has another public one. */
 async function newUpload(deploymentId: string): Promise<{ url: string; path: string }> {
   const { status, body, text } = await app.call('POST', `/v2/deployments/${deploymentId}/upload-url`)
   expect(status, text).toBe(200)
@@ -70,7 +70,7 @@ const revisionsAgo = (id: string, hours: number) =>
   app.core.db
     .$executeRaw`UPDATE revisions SET created_at = created_at - ${hours} * interval '1 hour' WHERE deployment_id = ${id}::uuid`
 
-test('upload-url, PUT, PATCH: the revision has the tarball that was uploaded', async () => {
+test('upload-url, PUT, PATCH: the revision has the uploaded tarball', async () => {
   const id = await source()
   const upload = await newUpload(id)
   expect(upload.path).toMatch(new RegExp(`^sources/${app.tenant.workspaceId}/${id}/[0-9a-f-]{36}\\.tar\\.gz$`))
@@ -92,13 +92,13 @@ test('upload-url, PUT, PATCH: the revision has the tarball that was uploaded', a
   expect(await buffer(bytes)).toEqual(TARBALL)
 })
 
-test('the older path gives an address too', async () => {
+test('the older path returns an address too', async () => {
   const { status, body } = await app.call('POST', `/deployments/${await source()}/upload-url`)
   expect(status).toBe(200)
   expect((await put(body.upload_url, TARBALL)).status).toBe(200)
 })
 
-test('GraphQL gives an address too', async () => {
+test('GraphQL returns an address too', async () => {
   const { data } = await app.gql(
     'mutation ($id: ID!) { createUploadUrl(input: { deploymentId: $id }) { ... on CreateUploadUrlSuccess { uploadUrl objectPath } } }',
     { id: await source() },
@@ -106,7 +106,7 @@ test('GraphQL gives an address too', async () => {
   expect((await put(data.createUploadUrl.uploadUrl, TARBALL)).body.object_path).toBe(data.createUploadUrl.objectPath)
 })
 
-test('a viewer gets no address, nobody without a key does, and another tenant does not see the deployment', async () => {
+test('a viewer gets no address, a caller without a key does, and another tenant does not see the deployment', async () => {
   const target = `/v2/deployments/${await source()}/upload-url`
   for (const [key, status] of [
     [app.keys.viewer, 403],
@@ -118,7 +118,7 @@ test('a viewer gets no address, nobody without a key does, and another tenant do
   expect((await app.call('POST', '/v2/deployments/no-uuid/upload-url')).status).toBe(422)
 })
 
-test('only internal_source deployments take uploads, and none that is being deleted', async () => {
+test('only internal_source deployments accept uploads, and none that is being deleted', async () => {
   const { id } = await app.create(bodies.internal_container())
   const refused = await app.call('POST', `/v2/deployments/${id}/upload-url`)
   expect([refused.status, refused.body.detail]).toEqual([409, expect.stringContaining('internal_container')])
@@ -127,7 +127,7 @@ test('only internal_source deployments take uploads, and none that is being dele
   expect((await app.call('POST', `/v2/deployments/${deleted}/upload-url`)).status).toBe(409)
 })
 
-test('an address that was altered or has expired takes nothing', async () => {
+test('an altered or expired address is refused', async () => {
   const { url } = await newUpload(await source())
   const altered = new URL(url)
   altered.searchParams.set('expires', String(Number(altered.searchParams.get('expires')) + 1))
@@ -143,7 +143,7 @@ test('an address that was altered or has expired takes nothing', async () => {
   expect([status, body.detail]).toEqual([403, expect.stringContaining('expired')])
 })
 
-test('what is no gzip file is refused, and nothing of it is left', async () => {
+test('a file that is not gzip is refused, and nothing of it remains', async () => {
   const { url } = await newUpload(await source())
   const before = await files()
   for (const wrong of ['PK zip', '', '\x1f']) {
@@ -153,7 +153,7 @@ test('what is no gzip file is refused, and nothing of it is left', async () => {
   expect(await files()).toEqual(before)
 })
 
-test('the connection of an upload that was refused goes on: its next request is answered', async () => {
+test('the connection of a refused upload stays usable: its next request is answered', async () => {
   const { url } = await newUpload(await source())
   const { host, hostname, port, pathname, search } = new URL(url)
   const socket = net.connect(Number(port), hostname)
@@ -165,7 +165,7 @@ test('the connection of an upload that was refused goes on: its next request is 
   expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 /)
 })
 
-test('a tarball that says it is too large is refused at once', async () => {
+test('a tarball that declares too large a size is refused immediately', async () => {
   const { url } = await newUpload(await source())
   const request = http.request(url, { method: 'PUT', headers: { 'content-length': 200_000_001 } })
   request.flushHeaders()
@@ -174,7 +174,7 @@ test('a tarball that says it is too large is refused at once', async () => {
   request.destroy()
 })
 
-test('a tarball that grows too large on the way is refused, and nothing of it is left', async () => {
+test('a tarball that grows too large during the upload is refused, and nothing of it remains', async () => {
   const { url } = await newUpload(await source())
   const before = await files()
   const chunk = Buffer.alloc(1_000_000)
@@ -188,7 +188,7 @@ test('a tarball that grows too large on the way is refused, and nothing of it is
   expect(await files()).toEqual(before)
 })
 
-test('an upload that breaks off leaves nothing, and can be made again', async () => {
+test('an interrupted upload leaves nothing, and can be repeated', async () => {
   const id = await source()
   const { url, path: objectPath } = await newUpload(id)
   const before = await files()
@@ -213,14 +213,14 @@ test('a tarball that a revision uses is not replaced, but may be used again', as
   expect((await patch(id, objectPath)).status).toBe(200)
 })
 
-test('a path that was not given out for this deployment, or without an upload, is refused', async () => {
+test('a path that was not issued for this deployment, or has no upload, is refused', async () => {
   const [id, sibling] = [await source(), await source()]
   expect(violationOf(await patch(id, (await uploaded(sibling)).path))).toContain('obtained from the upload-url')
   expect(violationOf(await patch(id, 'sources/../../etc/passwd'))).toContain('obtained from the upload-url')
   expect(violationOf(await patch(id, (await newUpload(id)).path))).toContain('Nothing was uploaded')
 })
 
-test('a tarball that was changed behind our back is refused by the next revision and by the build', async () => {
+test('a tarball that was changed in the storage is refused by the next revision and by the build', async () => {
   const id = await source()
   const { path: objectPath } = await uploaded(id)
   const { body } = await patch(id, objectPath)
@@ -231,7 +231,7 @@ test('a tarball that was changed behind our back is refused by the next revision
   await expect(build).rejects.toThrow('was changed after the revision took it')
 })
 
-test('a tarball above the limit that came past our server is refused by the PATCH', async () => {
+test('a tarball above the limit that bypassed the server is refused by the PATCH', async () => {
   const id = await source()
   const { path: objectPath } = await newUpload(id)
   const half = Buffer.alloc(100_000_000)
@@ -240,7 +240,7 @@ test('a tarball above the limit that came past our server is refused by the PATC
   expect(violationOf(answer)).toContain('200000001 bytes')
 })
 
-test('an upload that nothing used is removed after a day', async () => {
+test('an unused upload is removed after a day', async () => {
   const id = await source()
   const [old, fresh] = [await uploaded(id), await uploaded(id)]
   await ago(old.path, 25)
@@ -250,7 +250,7 @@ test('an upload that nothing used is removed after a day', async () => {
   expect(violationOf(await patch(id, old.path))).toContain('obtained from the upload-url')
 })
 
-test('the tarballs of the newest revision, the active one and the last five deployed stay, the others go', async () => {
+test('the tarballs of the newest revision, the active one and the last five deployed stay, the others are removed', async () => {
   const id = await source()
   const all: { path: string; revision: string }[] = []
   for (let i = 0; i < 8; i++) {
@@ -281,13 +281,13 @@ test('the tarballs of the newest revision, the active one and the last five depl
   expect((await redeploy(2)).status).toBe(200)
 })
 
-test('the tarballs of a deployment that was torn down are removed', async () => {
+test('the tarballs of a torn-down deployment are removed', async () => {
   const id = await source()
   const { path: objectPath } = await uploaded(id)
   await patch(id, objectPath)
   await app.core.db.deployment.update({ where: { id }, data: { deletedAt: new Date(), tornDownAt: new Date() } })
   await removeUploads(app.core)
-  // its address might still take an upload
+  // its address might still accept an upload
   expect(await app.core.tarballs.stat(objectPath)).not.toBeNull()
   await ago(objectPath, 3)
   await removeUploads(app.core)
@@ -295,7 +295,7 @@ test('the tarballs of a deployment that was torn down are removed', async () => 
   expect(await app.core.db.upload.count({ where: { objectPath } })).toBe(0)
 })
 
-test('a removal that the storage refuses is made again later', async () => {
+test('a removal that the storage refuses is repeated later', async () => {
   const { path: objectPath } = await uploaded(await source())
   await ago(objectPath, 25)
   const file = path.join(app.dataDir, 'uploads', objectPath)

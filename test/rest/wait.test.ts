@@ -1,4 +1,4 @@
-/** `?wait=`: a call that is answered when what it asks about has happened, and costs the database nothing until then. */
+/** `?wait=`: a call that answers when its resource has changed, and costs the database nothing until then. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
 import { hasEnded, waitUntil } from '../../src/domain/transaction/wait.ts'
@@ -31,11 +31,11 @@ const waitForDeployment = ({ deploymentId }: Ids, seconds = 60) =>
   app.rest('GET', `/v2/deployments/${deploymentId}?wait=${seconds}`)
 const interrupt = (ids: Ids) => app.rest('POST', `${pathOf(ids)}/interrupt`)
 const redeploy = (ids: Ids) => app.rest('POST', `${pathOf(ids)}/redeploy`)
-/** Resolves when so many calls wait. */
+/** Resolves when this many calls wait. */
 const waiting = (count: number, on = app) =>
   expect.poll(() => on.app.core.slots!.waits.inUse, { interval: 5, timeout: 15_000 }).toBe(count)
 
-test('a revision is answered the moment its work has ended, and at once if it had', async () => {
+test('a revision is answered the moment its work has ended, immediately if it already has', async () => {
   const ids = await deployed()
   const asked = waitFor(ids)
   await waiting(1)
@@ -45,14 +45,14 @@ test('a revision is answered the moment its work has ended, and at once if it ha
   await waiting(0)
 })
 
-test('when the time is up it is answered as it is', async () => {
+test('when the time is up the current state is answered', async () => {
   const ids = await deployed()
   expect(await waitFor(ids, 1)).toMatchObject({ status: 200, body: { status: 'CREATING' } })
   expect(await waitForDeployment(ids, 1)).toMatchObject({ status: 200, body: { latest_revision_id: ids.revisionId } })
   await waiting(0)
 })
 
-test('a change at another server is heard, too', async () => {
+test('a change at another server ends the wait, too', async () => {
   const beside = await testApp({ beside: app })
   try {
     const ids = await deployed()
@@ -73,7 +73,7 @@ test('a deployment is answered when its newest rollout has ended: that of a rede
   await redeploy(ids)
   const asked = waitForDeployment(ids)
   await waiting(1)
-  // the redeploy is skipped by a newer rollout: that is no end
+  // the redeploy is superseded by a newer rollout, which is no end
   const made = await app.rest('POST', `/v2/deployments/${ids.deploymentId}/revisions`, { body: {} })
   let answered = false
   void asked.then(() => {
@@ -92,9 +92,9 @@ test('a deployment is answered when its newest rollout has ended: that of a rede
   expect((await again).status).toBe(200)
 })
 
-test('the deletion of its deployment ends a revision, and the wait; where nothing is left of it the answer is 404', async () => {
+test('the deletion of its deployment ends a revision, and the wait; if nothing of it is left the answer is 404', async () => {
   const ids = await deployed()
-  // somebody works on it, and has to take it down
+  // a holder works on it, and must tear it down
   await claimOne(localControlPlane(app.app.core), ids.deploymentId)
   const unused = await deployed()
   const asked = [waitFor(ids), waitForDeployment(ids), waitFor(unused)]
@@ -120,19 +120,19 @@ test.each([
     })
 })
 
-test('no other call waits', async () => {
+test('no other call accepts wait', async () => {
   const ids = await deployed()
   for (const path of ['/v2/deployments', `/v2/deployments/${ids.deploymentId}/revisions`, '/v2/listeners'])
     expect((await app.rest('GET', `${path}?wait=1`)).status).toBe(422)
 })
 
-test('what is not there, or another tenant’s, is a 404 at once', async () => {
+test('an unknown resource, or another tenant’s, is a 404 immediately', async () => {
   const ids = await deployed()
   expect((await waitFor(ids, 60, app.other.keys.admin)).status).toBe(404)
   expect((await waitFor({ ...ids, revisionId: ids.deploymentId })).status).toBe(404)
 })
 
-test('many who wait for the same read nothing while nothing happens, and once when it does', async () => {
+test('many waits for the same resource read nothing while nothing happens, and once when it does', async () => {
   const ids = await deployed()
   const ctx = await app.context(app.keys.viewer)
   let reads = 0
@@ -150,9 +150,9 @@ test('many who wait for the same read nothing while nothing happens, and once wh
     })
   const many = Array.from({ length: 50 }, wait)
   await waiting(50)
-  // the first one's, and one for all who came while it ran
+  // the first one's, and one for all that came while it ran
   expect(reads).toBe(2)
-  // others' events wake nobody, and neither do those that are no end
+  // unrelated events wake no call, and neither do those that are no end
   await interrupt(await deployed())
   await app.rest('PATCH', `/v2/deployments/${ids.deploymentId}`, {
     body: { source_config: { resource_spec: { cpu: 1 } } },
@@ -164,7 +164,7 @@ test('many who wait for the same read nothing while nothing happens, and once wh
   await waiting(0)
 })
 
-test('a client that goes away leaves nothing behind', async () => {
+test('a disconnected client leaves nothing behind', async () => {
   const ids = await deployed()
   const gone = new AbortController()
   const asked = fetch(`${app.url}${pathOf(ids)}?wait=60`, {
@@ -177,7 +177,7 @@ test('a client that goes away leaves nothing behind', async () => {
   await waiting(0)
 })
 
-test('a key that is revoked is a 401, whatever it waits for', async () => {
+test('a revoked key is a 401 for every wait', async () => {
   const ids = await deployed()
   const key = await newKey(app.app.core, app.tenant)
   const { subject } = (await app.context(key)).actor
@@ -206,7 +206,7 @@ test('too many waits are a 429', async () => {
   }
 })
 
-test('a server that stops answers at once with what is there', async () => {
+test('a stopping server answers immediately with the current state', async () => {
   const beside = await testApp({ beside: app })
   const ids = await deployed()
   const asked = waitFor(ids, 60, app.keys.viewer, beside)
@@ -216,7 +216,7 @@ test('a server that stops answers at once with what is there', async () => {
   await closed
 })
 
-test('while the database is away a wait goes on, and is answered when it is back', async () => {
+test('a wait continues while the database is unavailable, and is answered when it is back', async () => {
   const proxy = await tcpProxy(app.databaseUrl)
   const away = await testApp({ beside: { ...app, databaseUrl: proxy.url } })
   try {
@@ -224,7 +224,7 @@ test('while the database is away a wait goes on, and is answered when it is back
     const asked = waitFor(ids, 60, app.keys.viewer, away)
     await waiting(1, away)
     proxy.away(true)
-    // nobody hears of it there
+    // the server gets no notification there
     await interrupt(ids)
     proxy.away(false)
     expect(await asked).toMatchObject({ status: 200, body: { status: 'INTERRUPTED' } })
@@ -234,24 +234,24 @@ test('while the database is away a wait goes on, and is answered when it is back
   }
 })
 
-describe('with If-None-Match', () => {
+describe('A wait with If-None-Match', () => {
   const get = (path: string, etag: string | null, seconds?: number) =>
     app.rest('GET', seconds === undefined ? path : `${path}?wait=${seconds}`, {
       headers: etag === null ? {} : { 'if-none-match': etag },
     })
   const tagOf = async (path: string) => (await get(path, null)).headers.get('etag')!
 
-  test('it is 304 when the time is up and nothing has changed, and at once what has', async () => {
+  test('is 304 when the time is up without changes, and immediately if something changed', async () => {
     const ids = await deployed()
     const etag = await tagOf(pathOf(ids))
     expect((await get(pathOf(ids), etag, 1)).status).toBe(304)
     await interrupt(ids)
     expect(await get(pathOf(ids), etag, 60)).toMatchObject({ status: 200, body: { status: 'INTERRUPTED' } })
-    // it had ended, which is no news
+    // it had ended, which is no change
     expect((await get(pathOf(ids), await tagOf(pathOf(ids)), 1)).status).toBe(304)
   })
 
-  test('a change that is no end is news: of a status, of settings', async () => {
+  test('ends at changes that are no end: of a status, of settings', async () => {
     const ids = await deployed()
     const path = `/v2/deployments/${ids.deploymentId}`
     const asked = [await get(path, null), await get(pathOf(ids), null)].map(({ headers }, i) =>
@@ -265,7 +265,7 @@ describe('with If-None-Match', () => {
     expect((await asked[1]!).status).toBe(200)
   })
 
-  test('so is what a holder reports of health and progress, and only where it differs', async () => {
+  test('ends at reports of health and progress, only if they differ', async () => {
     const ids = await deployed()
     const plane = localControlPlane(app.app.core)
     const { claimId, token, generation } = await claimOne(plane, ids.deploymentId)
