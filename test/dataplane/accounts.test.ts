@@ -88,13 +88,13 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     const gitDirectory = path.join(root, 'git')
     fs.mkdirSync(gitDirectory, { mode: 0o755 })
     const lines: string[] = []
-    const note = (line: string) => lines.push(line)
+    const warn = (line: string) => lines.push(line)
     const someone = { uid: 2_110_000_000, gid: 2_110_000_000 }
-    closeRepositories({ dataDir: path.join(root, 'data'), gitDirectory, note }, someone)
+    closeRepositories({ dataDir: path.join(root, 'data'), gitDirectory, warn }, someone)
     expect(lines).toEqual([expect.stringContaining(`can read GIT_DIRECTORY (${gitDirectory})`)])
-    closeRepositories({ dataDir: root, gitDirectory, note }, someone)
+    closeRepositories({ dataDir: root, gitDirectory, warn }, someone)
     expect(fs.statSync(gitDirectory).mode & 0o777).toBe(0o750)
-    closeRepositories({ dataDir: path.join(root, 'data'), gitDirectory, note }, someone)
+    closeRepositories({ dataDir: path.join(root, 'data'), gitDirectory, warn }, someone)
     expect(lines.length).toBe(1)
   })
 

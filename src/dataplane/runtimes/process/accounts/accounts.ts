@@ -1,6 +1,6 @@
 /**
- * The accounts that builds, agents and what stands in front of them run under. A server that is root gives each deployment
- * two of its own, so that no deployment reaches another's files, processes and memory; where that can't be, all share one.
+ * Provides the Unix accounts of builds, agents and their network processes. A root server gives each deployment two
+ * accounts, so deployments can't reach each other; otherwise all share one. See README.md.
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -22,32 +22,34 @@ import {
 } from './reservations.ts'
 
 export interface DeploymentAccounts {
-  /** of builds and agents; null: our own */
+  /** for builds and agents; null: the server's account */
   code: Account | null
-  /** of what reads the requests of its clients; null: our own */
+  /** for the process that reads clients' requests; null: the server's account */
   network: Account | null
-  /** for USER and LOGNAME of its code */
+  /** USER and LOGNAME of its code */
   name: string
 }
 
 export interface Accounts {
-  /** of what is made for all deployments; theirs too, unless each has its own. null: our own */
+  /** for what all deployments share, and for deployments without own accounts; null: the server's account */
   shared: Account | null
-  /** A deployment's; its folder has to be there. Throws StepFailure when there are none left; `signal` ends the wait for one. */
+  /**
+   * The deployment's accounts; its folder must exist. Throws StepFailure when no id is free. `signal` ends the wait
+   * for one.
+   */
   forDeployment(deploymentId: string, signal?: AbortSignal): Promise<DeploymentAccounts>
   /**
-   * For a deployment that is gone: ends all that runs under accounts of its own, and removes its folders. Rejects when
-   * something can't be ended or removed. What these accounts may have left elsewhere is removed later; until then nobody else
-   * gets them.
+   * Removes a deployment: ends all processes of its accounts and removes its folders. Rejects when a process or file
+   * remains. Files elsewhere are removed later; its ids are not reused before that.
    */
   remove(deploymentId: string): Promise<void>
-  /** Ends the removal of what accounts have left. */
+  /** Stops the removal of leftover files. */
   close(): void
 }
 
 /**
- * Also closes the folders of deployments for accounts that are not theirs (any more). `isPrivate`: code of deployments runs
- * with public folders of its own, and so leaves nothing there.
+ * Also closes deployments' folders to accounts that are not theirs (any more). `isPrivate`: code runs with private
+ * folders, so it leaves no files in public ones.
  */
 export function createAccounts(
   { range, shared }: AccountChoice,
@@ -67,7 +69,7 @@ export function createAccounts(
     closeToOtherAccounts(layout, (id) => [...(reserved.get(id) ?? []), ...(range ? [] : [shared.gid])])
   }
   const leftBehind = new FreedIdCleanup()
-  // of deployments that are gone, and of servers that were killed before they had looked
+  // clean ids that earlier servers freed or left before they were killed
   if (range) void leftBehind.run()
   return {
     shared,
@@ -84,11 +86,11 @@ export function createAccounts(
 
     async remove(deploymentId) {
       const owner = ownerOf(deploymentId)
-      // they may be from a time when the range was not off
+      // also without a range: the ids may be from a time when APP_UID_RANGE was on
       const ids = process.getuid?.() === 0 ? reservedIds(owner) : null
       const uids = ids ? [ids.code, ids.network] : []
       const ended = await Promise.all(uids.map((uid) => endAccount(account(uid))))
-      if (!ended.every(Boolean)) throw new Error('Some processes of its account can’t be ended')
+      if (!ended.every(Boolean)) throw new Error('Some processes of the deployment’s accounts can’t be ended')
       const { root, temporary } = layout.app(deploymentId)
       await removeTrees(root, temporary)
       if (uids.length > 0 && !releaseIds(owner)) void leftBehind.run()
@@ -98,7 +100,7 @@ export function createAccounts(
   }
 }
 
-/** Its group is of the same number, and nobody else is in it. */
+/** Each account has a group of the same number, with no other member. */
 const account = (uid: number): Account => ({ uid, gid: uid })
 
 function userName(uid: number): string {

@@ -1,6 +1,4 @@
-/**
- * Which accounts there are for code from repositories: decided once, when the server starts.
- */
+/** Chooses the accounts for code from repositories, once at startup. */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -9,11 +7,11 @@ import { openReservations } from './reservations.ts'
 import { findUidRange, type UidRange, type UidRangeSetting } from './uid-range.ts'
 
 export interface AccountChoice {
-  /** of which each deployment gets accounts of its own; null: all share one */
+  /** ids for deployments' own accounts; null: all share one account */
   range: UidRange | null
-  /** that one; null: our own */
+  /** the shared account; null: the server's */
   shared: Account | null
-  /** stands for all of them where it is asked what they can reach; null: our own */
+  /** a sample account of builds and agents, for checks of what they can reach; null: the server's */
   typical: Account | null
 }
 
@@ -24,8 +22,8 @@ interface AccountOptions {
   warn?: ((line: string) => void) | undefined
 }
 
-/** Throws for an account, or a range, that is named and not there. */
-export function chooseAccounts({ dataDir, appUser, uidRange: setting, warn: note }: AccountOptions): AccountChoice {
+/** Throws when a configured account or range does not exist. */
+export function chooseAccounts({ dataDir, appUser, uidRange: setting, warn }: AccountOptions): AccountChoice {
   const shared = appAccount(appUser)
   const found = findUidRange(setting)
   if (!found || !shared) return { range: null, shared, typical: shared }
@@ -34,33 +32,31 @@ export function chooseAccounts({ dataDir, appUser, uidRange: setting, warn: note
     const { range } = found
     return { range, shared, typical: { uid: range.low, gid: range.low } }
   }
-  note?.(
-    `All deployments share one account (uid ${shared.uid}), and so can read each other’s files and memory: ${without}`,
-  )
+  warn?.(`All deployments share one account (uid ${shared.uid}) and can read each other’s files and memory: ${without}`)
   return { range: null, shared, typical: shared }
 }
 
-/** What keeps accounts of this range from being used here. */
+/** Why accounts of this range can't be used here; null: they can. */
 function obstacle({ low }: UidRange, shared: Account, dataDir: string): string | null {
   try {
     openReservations()
   } catch (error) {
-    return `there is no place to reserve accounts in: ${(error as Error).message}`
+    return `accounts can't be reserved: ${(error as Error).message}`
   }
   const apps = path.join(dataDir, 'apps')
-  // an earlier version has put them where only the shared account can get at them
+  // an earlier version put them where only the shared account can reach them
   if (fs.existsSync(apps) && canReach(shared, apps) && !canReach({ uid: low, gid: low }, apps))
     return `other accounts can't reach ${apps}: chmod o+x the folders above it`
   return null
 }
 
-/** Every Linux and macOS has it; nothing should belong to it. Postgres runs under another one. */
+/** Exists on every Linux and macOS and should own no files. Postgres runs under a different account. */
 const UNPRIVILEGED = 'nobody'
 
 /**
- * The account that builds and agents run under: a server that runs as root gives its rights up for them, since their code
- * comes from a repository and must not reach the server's files and processes. Null when the server is not root and so
- * can't. Throws when there is no such account.
+ * The shared account of builds and agents. A root server runs them without its rights, because code from a repository
+ * must not reach the server's files and processes. Null when the server is not root. Throws when the account does not
+ * exist.
  */
 export function appAccount(name: string = UNPRIVILEGED): Account | null {
   if (process.getuid?.() !== 0) return null
@@ -71,10 +67,12 @@ export function appAccount(name: string = UNPRIVILEGED): Account | null {
 
 function idOf(name: string, option: '-u' | '-g'): number {
   try {
-    // a builder's PATH may have nothing but its engine
+    // a builder's PATH may contain only its engine
     const env = { PATH: '/usr/bin:/bin' }
     return Number(execFileSync('id', [option, '--', name], { stdio: ['ignore', 'pipe', 'ignore'], env }))
   } catch {
-    throw new Error(`The account ${name} does not exist on this machine: name one for builds and agents in APP_USER`)
+    throw new Error(
+      `The account ${name} does not exist on this machine: set APP_USER to an account for builds and agents`,
+    )
   }
 }

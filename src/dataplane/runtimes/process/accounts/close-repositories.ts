@@ -1,14 +1,14 @@
-/** The folder of repositories: git reads it under the server's account, and nobody else has to. */
+/** Closes the folder of local repositories to other accounts: git reads it under the server's account only. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { type Account, canReach } from '../../../../platform/postgres/embedded/account.ts'
 
 /**
- * Closes it for builds and agents where it is in DATA_DIR. One that an operator has named is theirs: `note` gets a line when
- * all can read it. `typical`: one of the accounts of builds and agents; null: ours.
+ * Closes the folder if it is in DATA_DIR. A folder elsewhere belongs to the operator: `warn` gets a line when every
+ * account can read it. `typical`: a sample account of builds and agents; null: they use the server's.
  */
 export function closeRepositories(
-  { dataDir, gitDirectory, note: warn }: { dataDir: string; gitDirectory: string; note?: (line: string) => void },
+  { dataDir, gitDirectory, warn }: { dataDir: string; gitDirectory: string; warn?: (line: string) => void },
   typical: Account | null,
 ): void {
   const found = fs.statSync(gitDirectory, { throwIfNoEntry: false })

@@ -1,7 +1,6 @@
 /**
- * Removes what freed ids have left in public folders, so that they can be given to other deployments. Ids whose code had
- * public folders of its own need no look. A look walks through all files there: so one runs at a time, when nobody else
- * needs the machine.
+ * Removes files that deleted deployments left in public folders, so their ids can be reused. Ids whose code had
+ * private folders need no cleanup. A cleanup walks all public files, so one runs at a time, at idle priority.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
@@ -12,13 +11,13 @@ import { freedIds, releaseFreedIds, withCleanupLock } from './reservations.ts'
 
 const exec = promisify(execFile)
 
-/** ms until a look that failed, or found what it can't remove, is done again */
+/** delay before a cleanup that failed or left files is repeated */
 const RETRY_MS = 600_000
 
-/** For /bin/sh: becomes a program that all others come before. */
+/** For /bin/sh: executes a program at idle I/O and CPU priority. */
 const IDLE = 'ionice -c 3 -p $$ 2>/dev/null; exec nice -n 19 "$@"'
 
-/** kind → option of ipcrm, column of its id in /proc/sysvipc */
+/** System V object kind → option of ipcrm; the kind is also the prefix of the id column in /proc/sysvipc */
 const IPCRM_OPTIONS = { shm: '-m', msg: '-q', sem: '-s' }
 
 export class FreedIdCleanup {
@@ -26,7 +25,7 @@ export class FreedIdCleanup {
   #running: Promise<void> | null = null
   #retry: NodeJS.Timeout | undefined
 
-  /** Looks at all freed ids, unless that is being done. Resolves when it has been. Never rejects. */
+  /** Cleans all freed ids; joins a cleanup that runs. Resolves when it is done. Never rejects. */
   run(): Promise<void> {
     this.#running ??= this.#clean()
       .catch(() => undefined)
@@ -37,11 +36,14 @@ export class FreedIdCleanup {
     return this.#running
   }
 
-  /** Resolves after a look at all ids that are freed now. Rejects with the signal's reason; the look goes on then. */
+  /**
+   * Resolves after all ids that are freed now were cleaned. Rejects with the signal's reason; the cleanup continues
+   * then.
+   */
   async runAll(signal: AbortSignal): Promise<void> {
     const scope = new Scope(signal)
     try {
-      // one that is under way may have begun before an id was freed
+      // a running cleanup may have started before an id was freed
       if (this.#running) await scope.unlessAborted(this.#running)
       await scope.unlessAborted(this.run())
     } finally {
@@ -72,7 +74,7 @@ export class FreedIdCleanup {
   }
 }
 
-/** Removes what these ids have there. Gives those of which something can't be removed. */
+/** Removes files and System V objects of these ids. Returns the ids that still have some. */
 async function removeFilesOf(uids: readonly number[], signal: AbortSignal): Promise<Set<number>> {
   if (uids.length === 0) return new Set()
   for (const { kind, id, uid } of systemVObjects())
@@ -82,7 +84,7 @@ async function removeFilesOf(uids: readonly number[], signal: AbortSignal): Prom
   return new Set([...stays.split('\n').filter(Boolean).map(Number), ...systemVObjects().map(({ uid }) => uid)])
 }
 
-/** `-xdev`: what is mounted below is among the public folders, or is nobody's to write to. */
+/** `-xdev`: mounts below are public folders themselves, or not writable for these ids. */
 async function find(expression: string[], signal: AbortSignal): Promise<string> {
   const command = ['find', '-P', ...publicFolders(), '-xdev', ...expression]
   try {
@@ -90,7 +92,7 @@ async function find(expression: string[], signal: AbortSignal): Promise<string> 
     return stdout
   } catch (error) {
     const { code, stdout } = error as { code?: number | string; stdout?: string }
-    // 1: something was removed while it looked
+    // 1: a file was removed during the walk
     if (code === 1) return stdout ?? ''
     throw error
   }

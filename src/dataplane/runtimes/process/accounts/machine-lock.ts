@@ -1,33 +1,31 @@
-/**
- * A lock that all servers of a machine know, by a file. The kernel lets go of it when its holder dies, however that comes.
- */
+/** A file lock between all servers of a machine. The kernel releases it when its holder dies. */
 import { spawn } from 'node:child_process'
 import { within } from '../../../../platform/async/time-limit.ts'
 
-/** so long somebody else may have it */
+/** longest wait for another holder */
 const MAX_WAIT_MS = 90_000
-/** ms in which it is got when nobody has it, on a machine that is busy */
+/** after this time the lock counts as held by another; a free lock is acquired faster, even on a busy machine */
 const WAIT_NOTICE_MS = 1500
 
-/** It can't be had: not in time, or not at all, as on a file system that knows no locks. */
+/** The lock was not acquired: timeout, or a file system without locks. */
 export class LockError extends Error {}
 
 export interface LockOptions {
-  /** how long it is waited for */
+  /** longest wait */
   maxWaitMs?: number
   /** ends the wait */
   signal?: AbortSignal
-  /** called when somebody else has it for a while */
+  /** called when another holder makes the caller wait */
   onWait?: () => void
 }
 
-/** Runs `work` while nobody else has the lock. Throws LockError, or the signal's reason when that aborts before. */
+/** Runs `work` under the lock. Throws LockError, or the signal's reason if it aborts during the wait. */
 export async function withMachineLock<T>(
   file: string,
   work: () => Promise<T>,
   { maxWaitMs = MAX_WAIT_MS, signal, onWait }: LockOptions = {},
 ): Promise<T> {
-  // it has the lock until it can read to the end of its input: when we close it, or die
+  // the shell holds the lock until its input ends: when we close it, or die
   const holder = spawn('flock', [file, 'sh', '-c', 'echo; read -r _'], { stdio: ['pipe', 'pipe', 'ignore'] })
   holder.stdin.on('error', () => undefined)
   const got = new Promise<boolean>((resolve) => {
@@ -41,13 +39,13 @@ export async function withMachineLock<T>(
     const had = await within(maxWaitMs, got)
     clearTimeout(waits)
     signal?.throwIfAborted()
-    if (!had) throw new LockError(`The lock ${file} can't be had`)
+    if (!had) throw new LockError(`The lock ${file} can't be acquired`)
     return await work()
   } finally {
     clearTimeout(waits)
     signal?.removeEventListener('abort', stop)
     holder.stdin.end()
-    // one that still waits for the lock does not read
+    // a shell that still waits for the lock does not read its input
     if (holder.exitCode === null) holder.kill()
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Which deployment has which user ids, for all installations of a machine: a file for each id in a folder of root's. The
- * file of an id whose deployment is gone stays until a look has found nothing of it (freed-id-cleanup.ts).
+ * Reserves user ids for deployments, for all installations of a machine: one file per id, in a folder of root's. The
+ * file of a deleted deployment's id stays until freed-id-cleanup.ts has found no files of it.
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -12,7 +12,7 @@ import type { UidRange } from './uid-range.ts'
 
 const FOLDER = '/var/lib/pilothouse/uids'
 
-/** `code` runs what the deployment brings; `network` reads what its clients send. */
+/** `code` runs the deployment's code; `network` reads its clients' requests. */
 export interface Ids {
   code: number
   network: number
@@ -20,22 +20,25 @@ export interface Ids {
 
 const ROLES = ['code', 'network'] as const
 
-/** Whose ids they are. Without its folder there is no such deployment any more. */
+/** The deployment that ids belong to. When its folder is gone, the deployment is gone. */
 export interface Owner {
-  /** absolute, as all servers of it know it */
+  /** absolute, symlinks resolved */
   dataDir: string
   deploymentId: string
-  /** absolute: what the deployment has on this machine */
+  /** absolute path of the deployment's folder on this machine */
   folder: string
 }
 
 interface Entry extends Owner {
   role: keyof Ids
-  /** Nothing of it can be left in public folders. Not so, or from an earlier version: it is looked for. */
+  /**
+   * True: the account can't leave files in public folders. False or absent (an earlier version): they have to be
+   * searched.
+   */
   isPrivate?: boolean
 }
 
-/** Throws when there can be no such folder. */
+/** Creates the folder. Throws when that fails or others can write to it. */
 export function openReservations(): void {
   fs.mkdirSync(FOLDER, { recursive: true, mode: 0o755 })
   for (const folder of [path.dirname(FOLDER), FOLDER]) {
@@ -45,13 +48,13 @@ export function openReservations(): void {
   fs.chmodSync(FOLDER, 0o700)
 }
 
-/** Whether all that runs as this user is one deployment's, or its network's. Only root has such accounts. */
+/** Whether all processes of this uid belong to one deployment. Only a root server has such accounts. */
 export const isReserved = (uid: number): boolean => fs.existsSync(fileOf(uid))
 
-/** Null: it has none. */
+/** The deployment's ids; null: none. */
 export const reservedIds = (owner: Owner): Ids | null => idsOf(owner, readEntries())
 
-/** The ids of all deployments of this DATA_DIR, by the id of the deployment. */
+/** Reserved ids of this DATA_DIR by deployment id. */
 export function reservedBy(dataDir: string): Map<string, number[]> {
   const ids = new Map<string, number[]>()
   for (const [uid, entry] of readEntries())
@@ -59,12 +62,12 @@ export function reservedBy(dataDir: string): Map<string, number[]> {
   return ids
 }
 
-/** No id of the range is free; ids that were used may be, once somebody has looked at them. */
+/** No id of the range is free. A cleanup of freed ids may free some. */
 export class NoFreeIdsError extends StepFailure {}
 
 /**
- * The deployment's ids; its folder has to be there. `isPrivate`: its code runs with public folders of its own. Throws
- * NoFreeIds.
+ * Returns the deployment's ids, reserving new ones if needed; its folder must exist. `isPrivate`: its code runs with
+ * private folders. Throws NoFreeIdsError.
  */
 export async function reserveIds(owner: Owner, range: UidRange, isPrivate: boolean): Promise<Ids> {
   const own = idsOf(owner, readEntries())
@@ -82,37 +85,37 @@ export async function reserveIds(owner: Owner, range: UidRange, isPrivate: boole
       fs.rmSync(fileOf(uid), { force: true })
       now.delete(uid)
     }
-    // an id that nobody has used needs no look
+    // an id that was never used needs no cleanup
     const next = freeIds(range, (uid) => !now.has(uid) && !running.has(uid) && !isSystemUser(uid))
-    // one of them may have been written before somebody was killed
+    // one of the two may exist already: a server was killed in between
     const of = (role: keyof Ids) => idOf(owner, role, now) ?? next()
     const ids: Ids = { code: of('code'), network: of('network') }
     write(ids.code, { ...owner, role: 'code', isPrivate })
-    // it only reads and answers requests
+    // the network process writes no files
     write(ids.network, { ...owner, role: 'network', isPrivate: true })
     return ids
   })
 }
 
-/** Its code may leave files in public folders from now on. */
+/** Records that its code may now leave files in public folders. */
 async function markAsShared(owner: Owner, uid: number): Promise<void> {
   if (readEntry(fileOf(uid)).isPrivate)
     await withLock(async () => write(uid, { ...owner, role: 'code', isPrivate: false }))
 }
 
-/** Gives back those ids of the deployment of which nothing can be left. False: the others have to be looked at. */
+/** Releases the deployment's ids that need no cleanup. False: others need one. */
 export function releaseIds(owner: Owner): boolean {
   const its = [...readEntries()].filter(([, entry]) => belongsTo(entry, owner))
   for (const [uid, { isPrivate }] of its) if (isPrivate) fs.rmSync(fileOf(uid), { force: true })
   return its.every(([, { isPrivate }]) => isPrivate)
 }
 
-/** Ids whose deployment is gone, and of which something may be left. */
+/** Ids of deleted deployments that need a cleanup. */
 export function freedIds(): number[] {
   return [...readEntries()].flatMap(([uid, entry]) => (isGone(entry) && !entry.isPrivate ? [uid] : []))
 }
 
-/** Gives back those of these ids that still are nobody's: nothing of them is left. */
+/** Releases those of these ids that are still unused, after a cleanup. */
 export function releaseFreedIds(uids: readonly number[]): Promise<void> {
   return withLock(async () => {
     const [running, used] = [processesByUser(), freedIds()]
@@ -122,7 +125,7 @@ export function releaseFreedIds(uids: readonly number[]): Promise<void> {
 
 const withLock = <T>(work: () => Promise<T>): Promise<T> => withMachineLock(path.join(FOLDER, '.lock'), work)
 
-/** Runs `work` while no other server of this machine looks. Rejects as `locked`. */
+/** Runs `work` while no other server of this machine cleans up. Rejects like `withMachineLock`. */
 export const withCleanupLock = (work: () => Promise<void>, signal: AbortSignal): Promise<void> =>
   withMachineLock(path.join(FOLDER, '.look'), work, { signal })
 
@@ -137,7 +140,7 @@ function readEntries(): Map<number, Entry> {
   return new Map(entries)
 }
 
-/** One that can't be read, after a power failure say, is nobody's. */
+/** An unreadable entry, for example after a power failure, belongs to no deployment. */
 function readEntry(file: string): Entry {
   try {
     return JSON.parse(fs.readFileSync(file, 'utf8')) as Entry
@@ -146,7 +149,7 @@ function readEntry(file: string): Entry {
   }
 }
 
-/** Appears as a whole, or not at all. */
+/** Writes the entry atomically. */
 function write(uid: number, entry: Entry): void {
   const draft = path.join(FOLDER, '.draft')
   const file = fs.openSync(draft, 'w', 0o600)
@@ -170,7 +173,7 @@ function idsOf(owner: Owner, entries: Map<number, Entry>): Ids | null {
   return code === undefined || network === undefined ? null : { code, network }
 }
 
-/** Gives one after the other. */
+/** Returns a function that yields the next free id. */
 function freeIds({ low, high }: UidRange, isFree: (uid: number) => boolean): () => number {
   let at = low
   return () => {
@@ -182,7 +185,7 @@ function freeIds({ low, high }: UidRange, isFree: (uid: number) => boolean): () 
   }
 }
 
-/** Whether the system knows somebody by this number. */
+/** Whether the id belongs to an account of the system. */
 function isSystemUser(uid: number): boolean {
   try {
     execFileSync('id', ['--', String(uid)], { stdio: 'ignore' })

@@ -1,42 +1,44 @@
 /**
- * Which user ids deployments get, and whether this process can hand them out at all: what the kernel lets it do is in
+ * Chooses the user ids for deployments, and checks that this process can use them. The kernel's answer is in
  * /proc/self, see capabilities(7) and user_namespaces(7).
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 
-/** Both are inclusive. */
+/** Inclusive. */
 export interface UidRange {
   low: number
   high: number
 }
 
-/** `off`: all deployments share one account. undefined: one of our own choice. */
+/** `off`: all deployments share one account. undefined: use a preset range. */
 export type UidRangeSetting = readonly [low: number, high: number] | 'off' | undefined
 
 /**
- * Nobody gives these out: the first is above those of directories and containers, the second, which systemd leaves free, is
- * for a container that has only 65,536 of them.
+ * Ranges that no other software assigns. The first is above the ids of directories and containers. The second, which
+ * systemd leaves free, is for containers with only 65,536 ids.
  */
 const PRESETS: UidRange[] = [
   { low: 2_100_000_000, high: 2_100_009_999 },
   { low: 60_578, high: 61_183 },
 ]
 
-/** name → number, of those that are needed to start, own, end and remove what belongs to others */
+/**
+ * capability → number: those needed to start processes of other accounts, end them, and own and remove their files
+ */
 const CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, KILL: 5, SETGID: 6, SETUID: 7 }
 
-/** without these there is no lock, no look for files that were left, and no way to keep rights from coming back */
+/** needed for locks, for finding leftover files, and for dropping rights permanently */
 const PROGRAMS = ['flock', 'find', 'setpriv']
 
 /**
- * The ids for deployments, or why there are none for them. Null: this is not root, which says it all. Throws for a range
- * that somebody has named and that is not there.
+ * The ids for deployments, or why there are none. Null: the server is not root, so there is nothing to explain.
+ * Throws when a configured range does not exist.
  */
 export function findUidRange(setting: UidRangeSetting): { range: UidRange } | { without: string } | null {
   if (process.getuid?.() !== 0) return null
   if (setting === 'off') return { without: 'APP_UID_RANGE is off' }
-  if (process.platform !== 'linux') return { without: 'accounts of their own are for Linux' }
+  if (process.platform !== 'linux') return { without: 'own accounts for deployments need Linux' }
   const maps = ['uid_map', 'gid_map'].map((name) => fs.readFileSync(`/proc/self/${name}`, 'utf8'))
   const isThere = (range: UidRange) => maps.every((map) => isInside(range, map))
   const named = setting && { low: setting[0], high: setting[1] }
@@ -52,7 +54,7 @@ export function findUidRange(setting: UidRangeSetting): { range: UidRange } | { 
   return program ? { without: `the program ${program} is missing` } : { range }
 }
 
-/** `map`: lines of first id inside, first id outside, how many. */
+/** `map`: lines of first id inside, first id outside, count. */
 export function isInside({ low, high }: UidRange, map: string): boolean {
   const known = map
     .trim()
@@ -66,7 +68,7 @@ export function isInside({ low, high }: UidRange, map: string): boolean {
   return true
 }
 
-/** `status`: of a process, as in /proc. */
+/** `status`: the text of /proc/<pid>/status. */
 export function missingCapabilities(status: string): string[] {
   const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
   return Object.entries(CAPABILITIES).flatMap(([name, bit]) => (effective & (1n << BigInt(bit)) ? [] : [name]))

@@ -1,5 +1,5 @@
 /**
- * What the code of a deployment runs with: its folders, its database, the environment, and the mask for its output.
+ * Prepares what a deployment's code runs with: folders, database, environment variables, and the mask for its output.
  */
 import fs from 'node:fs'
 import type { RevisionWork } from '../../../../domain/protocol/protocol.ts'
@@ -13,27 +13,29 @@ export interface AppContext {
   app: AppLayout
   accounts: DeploymentAccounts
   env: Record<string, string>
-  /** texts that are never shown */
+  /** values that `mask` hides */
   hidden: string[]
-  /** hides them */
   mask: Mask
 }
 
-/** A deployment's folders, and the accounts that may use them. Throws StepFailure when there are no more accounts. */
+/** Creates a deployment's folders and reserves its accounts. Throws StepFailure when no account is free. */
 export async function prepareFolders(
   machine: Machine,
   deploymentId: string,
   signal?: AbortSignal,
 ): Promise<{ app: AppLayout; accounts: DeploymentAccounts }> {
   const app = machine.layout.app(deploymentId)
-  // accounts are for deployments that have a folder
+  // an account is only reserved for a deployment whose folder exists
   fs.mkdirSync(app.root, { recursive: true, mode: 0o700 })
   const accounts = await machine.accounts.forDeployment(deploymentId, signal)
   await ensureFolders(app, accounts.code)
   return { app, accounts }
 }
 
-/** Folders, environment and mask for the code of a revision; its database is there afterwards. `alsoHidden`: what else is never shown. */
+/**
+ * Prepares folders, database, environment and mask for a revision's code. `alsoHidden`: more values for the mask to
+ * hide.
+ */
 export async function prepareContext(
   machine: Machine,
   deploymentId: string,
@@ -48,7 +50,7 @@ export async function prepareContext(
   return {
     app,
     accounts,
-    // made from nothing, so that nothing of the server's can be in it; fixed names win over secrets of the same name
+    // Built from scratch, so no variable of the server gets in. Fixed names win over secrets of the same name.
     env: {
       ...Object.fromEntries(revision.secrets.map(({ name, value }) => [name, value])),
       PATH: machine.searchPath,

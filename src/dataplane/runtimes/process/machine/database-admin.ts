@@ -1,22 +1,24 @@
 /**
- * The connection by which deployments' databases are made and dropped. Servers take turns, so whoever hangs would keep
- * all others waiting: everything here has a limit, on both ends of the connection, and heeds the step's signal.
+ * Runs statements that create, change and drop deployments' databases. Servers take turns by an advisory lock. Every
+ * wait has a timeout on both ends, so a server that hangs can't block the others.
  */
 import { Limit } from '../../../../platform/async/limit.ts'
 import { within } from '../../../../platform/async/time-limit.ts'
 import { PgClient } from '../../../../platform/postgres/pg-client.ts'
 
-/** Postgres fails concurrent changes of one database's privileges, so servers take turns. Any fixed number does. */
+/**
+ * Id of the advisory lock; any fixed number works. Postgres fails concurrent changes of one database's privileges, so
+ * servers take turns.
+ */
 export const PROVISIONING_LOCK_ID = 7_265_137_001
 
-/** In ms. */
 export interface DatabaseAdminTimeouts {
   connectMs: number
-  /** for the turn, while other servers have theirs */
+  /** wait for the lock that other servers hold */
   lockMs: number
-  /** one statement: to make or drop a database may take a moment on a busy machine */
+  /** one statement: creating or dropping a database can be slow on a busy machine */
   statementMs: number
-  /** Postgres ends the session of a server that went silent after so long, and gives the turn on. Less than `turn`. */
+  /** Postgres ends an idle session after this time, which frees the lock. Less than `lockMs`. */
   idleMs: number
 }
 
@@ -25,18 +27,18 @@ const TIMEOUTS: DatabaseAdminTimeouts = { connectMs: 10_000, lockMs: 45_000, sta
 export type Query = (sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
 
 export interface DatabaseAdmin {
-  /** of the server's own database, as a role with the right to create databases and roles */
+  /** URL of the server's own database; the role may create databases and roles */
   url: string
   /**
-   * Does `work` when it is this server's turn. Rejects with the signal's reason, or with what broke the connection or
-   * took too long; the connection is gone by then.
+   * Runs `work` under the lock. Rejects with the signal's reason, or with the timeout or connection error. The
+   * connection is closed by then.
    */
   run(signal: AbortSignal, work: (query: Query) => Promise<void>): Promise<void>
 }
 
-/** Connects for each run anew. */
+/** Opens a new connection for each run. */
 export function createDatabaseAdmin(url: string, limits: DatabaseAdminTimeouts = TIMEOUTS): DatabaseAdmin {
-  // within a server it is decided without a connection whose turn it is
+  // callers in this process queue here, without a connection
   const turns = new Limit(1)
   return {
     url,
@@ -56,12 +58,12 @@ async function session(
     application_name: 'pilothouse provisioning',
     connectionTimeoutMillis: limits.connectMs,
     keepAlive: true,
-    // a moment more than Postgres has: this one is for a connection on which nothing comes back
+    // longer than Postgres's own timeouts: this one covers a connection that no longer answers
     query_timeout: Math.max(limits.lockMs, limits.statementMs) + 5000,
   })
-  // a connection that breaks fails the query under way; without a listener it would end the server
+  // a broken connection fails the running query; without a listener it would also end the server
   client.on('error', () => undefined)
-  // not end(): it waits for an answer
+  // not end(), which waits for an answer
   const cut = () => void client.connection.stream.destroy()
   signal.addEventListener('abort', cut)
   const query: Query = async (sql, values) => {

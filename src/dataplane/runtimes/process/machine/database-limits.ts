@@ -1,26 +1,23 @@
 /**
- * Holds the databases of deployments to their bounds: connections, temporary files and size. All of them are looked at by
- * one statement from time to time, and what is other than it should be is set, so that nothing is written at rest.
- *
- * Over its size a database can only be read: that is a setting of its sessions, which one may take back to remove data.
- * One that keeps growing by that can't be connected to any more, which nothing of the agent's can take back.
+ * Enforces connection, temporary file and size limits on deployments' databases. One statement checks all of them
+ * every minute; only values that differ are written. README.md explains the reaction to a full database.
  */
 import type { EffectiveSpec, Progress } from '../../../../domain/protocol/protocol.ts'
 import { databaseName } from './database.ts'
 import type { DatabaseAdmin, Query } from './database-admin.ts'
 
 export interface DatabaseLimitSettings {
-  /** of one deployment at most; null: as many as its db_max_connections */
+  /** most connections of one deployment; null: only its `db_max_connections` counts */
   maxConnections: number | null
-  /** MB of 10^6 bytes; null: no limit */
+  /** size in MB of 10^6 bytes; null: no limit */
   maxMb: number | null
 }
 
 const CHECK_INTERVAL_MS = 60_000
 const FIRST_CHECK_MS = 1000
-/** MB of temporary files that one session may have */
+/** MB of temporary files per session */
 const TEMPORARY_FILES_MB = 1000
-/** so many times of what it had when it could only be read any more, and it is closed */
+/** A read-only database is closed when it grows to this multiple of its size when the limit was first exceeded. */
 const CLOSE_GROWTH_FACTOR = 1.25
 
 const READ_LIMITS = `
@@ -42,7 +39,7 @@ interface DatabaseState {
 interface LimitedDatabase {
   connections: number
   problem: Progress | null
-  /** bytes, when it was first seen over its size; null: it is within */
+  /** size in bytes when it was first seen over the limit; null: within the limit */
   overBytes: number | null
 }
 
@@ -54,17 +51,17 @@ export class DatabaseLimits {
   readonly #closing = new AbortController()
   #timer: NodeJS.Timeout | null = null
   #due = 0
-  /** null: not tried yet */
+  /** whether this role may set `temp_file_limit`; null: not checked yet */
   #mayLimitTemporary: boolean | null = null
 
-  /** `firstMs`: until the first look at a deployment that is new here. */
+  /** `firstMs`: delay before the first check after a deployment is added */
   constructor(admin: DatabaseAdmin, settings: DatabaseLimitSettings, firstMs = FIRST_CHECK_MS) {
     this.#admin = admin
     this.#settings = settings
     this.#firstMs = firstMs
   }
 
-  /** From now on the database of this deployment is held to its bounds, with this spec. */
+  /** Enforces limits on this deployment's database from now on, with this spec. */
   watch(deploymentId: string, { db_max_connections }: Pick<EffectiveSpec, 'db_max_connections'>): void {
     const connections = Math.min(db_max_connections, this.#settings.maxConnections ?? Number.POSITIVE_INFINITY)
     const before = this.#databases.get(deploymentId)
@@ -73,22 +70,22 @@ export class DatabaseLimits {
     this.#checkIn(this.#firstMs)
   }
 
-  /** It is somebody else's from now on, or nobody's. */
+  /** Stops: another server runs the deployment now, or it is gone. */
   unwatch(deploymentId: string): void {
     this.#databases.delete(deploymentId)
   }
 
-  /** What is wrong with its database, for its health; null: nothing. */
+  /** The database problem that its health reports; null: none. */
   problem(deploymentId: string): Progress | null {
     return this.#databases.get(deploymentId)?.problem ?? null
   }
 
   close(): void {
-    this.#closing.abort(new Error('The databases are not looked at any more'))
+    this.#closing.abort(new Error('Database limits are closed'))
     if (this.#timer) clearTimeout(this.#timer)
   }
 
-  /** Looks at all of them, and sets what is other than it should be. Rejects as `Admin.run` does. */
+  /** Checks all watched databases and sets what differs. Rejects like `DatabaseAdmin.run`. */
   async check(): Promise<void> {
     const { signal } = this.#closing
     const byName = new Map([...this.#databases].map(([id, bounded]) => [databaseName(id), bounded]))
@@ -97,7 +94,7 @@ export class DatabaseLimits {
     await this.#admin.run(signal, async (query) => {
       for (const row of await query(READ_LIMITS, [[...byName.keys()]])) {
         const found = row as unknown as DatabaseState
-        // what can't be set for one of them is set for the others all the same
+        // an error on one database must not skip the others
         await this.#enforce(query, found, byName.get(found.name)!).catch((error) => failed.push(error))
       }
     })
@@ -110,7 +107,7 @@ export class DatabaseLimits {
     if (this.#timer) clearTimeout(this.#timer)
     this.#due = due
     this.#timer = setTimeout(() => {
-      // a Postgres that is away is somebody else's to tell; what has to be set is set when it is back
+      // Other parts report an unreachable Postgres. The next check sets what is missing.
       void this.check()
         .catch(() => undefined)
         .finally(() => {
@@ -136,13 +133,13 @@ export class DatabaseLimits {
         `ALTER ROLE ${name} IN DATABASE ${name} ${over ? 'SET default_transaction_read_only = on' : 'RESET default_transaction_read_only'}`,
       )
     if (closed === found.open) await query(`ALTER ROLE ${name} ${closed ? 'NOLOGIN' : 'LOGIN'}`)
-    // sessions keep what they began with
+    // open sessions keep their old settings, so they are ended
     if (over !== readOnly || (closed && found.open))
       await query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [name])
     bounded.problem = over ? tooLarge(bytes, this.#settings.maxMb!, closed) : null
   }
 
-  /** Only a superuser may set that, or who was granted it. */
+  /** Postgres lets only superusers set this, and roles that were granted it. */
   async #limitTemporary(query: Query, { name, role }: DatabaseState): Promise<void> {
     const wanted = `${Math.min(TEMPORARY_FILES_MB, this.#settings.maxMb ?? TEMPORARY_FILES_MB)}MB`
     if (role.includes(`temp_file_limit=${wanted}`)) return
@@ -154,11 +151,11 @@ export class DatabaseLimits {
 
 function tooLarge(bytes: number, megabytes: number, closed: boolean): Progress {
   const mb = (value: number) => `${Math.ceil(value).toLocaleString('en-US')} MB`
-  const what = `Its database holds ${mb(bytes / 1e6)}, more than its ${mb(megabytes)} (APP_DATABASE_MB)`
+  const size = `Its database holds ${mb(bytes / 1e6)}, more than its ${mb(megabytes)} (APP_DATABASE_MB)`
   return {
     reason: 'DATABASE_LIMIT',
     message: closed
-      ? `${what}, and grew when it could only be read: nobody can connect to it until the operator makes it smaller or raises the bound.`
-      : `${what}: it can only be read until it is smaller, or the operator raises the bound. To remove data, a session has to SET default_transaction_read_only = off first.`,
+      ? `${size}, and it grew while it was read-only: connections are refused until the operator shrinks it or raises the limit.`
+      : `${size}: it is read-only until it is smaller or the operator raises the limit. To delete data, run SET default_transaction_read_only = off in the session first.`,
   }
 }

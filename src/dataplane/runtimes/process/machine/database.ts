@@ -1,6 +1,6 @@
 /**
- * A PostgreSQL database for each deployment, with a role of the same name that may connect to no other.
- * Both are on the server's own Postgres. The password is kept in a file that only the server can read.
+ * Creates and drops a Postgres database for each deployment, with a role of the same name that can connect to no
+ * other. Both are on the server's own Postgres. The password is in a file that only the server can read.
  */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
@@ -8,16 +8,16 @@ import pg from 'pg'
 import { writeWhole } from '../../../../platform/files/whole-file.ts'
 import type { DatabaseAdmin } from './database-admin.ts'
 
-/** connections that one deployment may use until its own bound is set (database-limits.ts) */
+/** connection limit until database-limits.ts sets the deployment's own */
 const INITIAL_MAX_CONNECTIONS = 10
 
-/** `app_` and the id's hexadecimal digits: needs no quoting, and is the same after any crash. */
+/** `app_` and the id's hexadecimal digits: needs no quoting, and is the same after a crash. */
 export function databaseName(deploymentId: string): string {
   if (!/^[0-9a-f-]{36}$/.test(deploymentId)) throw new Error('A deployment ID is a UUID in lower case')
   return `app_${deploymentId.replaceAll('-', '')}`
 }
 
-/** Creates what is missing of role and database. Can be repeated at any time. Rejects as `Admin.run` does. */
+/** Creates role and database if they are missing. Idempotent. Rejects like `DatabaseAdmin.run`. */
 export async function createDatabase(
   admin: DatabaseAdmin,
   deploymentId: string,
@@ -31,7 +31,7 @@ export async function createDatabase(
     const verb = (await query('SELECT 1 FROM pg_roles WHERE rolname = $1', [name])).length > 0 ? 'ALTER' : 'CREATE'
     await query(`${verb} ROLE ${name} ${login} CONNECTION LIMIT ${INITIAL_MAX_CONNECTIONS} PASSWORD '${password}'`)
     if ((await query('SELECT 1 FROM pg_database WHERE datname = $1', [name])).length === 0) {
-      // an administrator who is not a superuser has to be a member of the role to give it a database
+      // a role that is not superuser can only give a database to a role it is a member of
       const [me] = await query('SELECT rolsuper FROM pg_roles WHERE rolname = current_user')
       if (!me?.rolsuper) await query(`GRANT ${name} TO CURRENT_USER`)
       await query(`CREATE DATABASE ${name} OWNER ${name} TEMPLATE template0`)
@@ -44,7 +44,7 @@ export async function createDatabase(
   })
 }
 
-/** Drops database and role, also with clients connected. Can be repeated. Rejects as `Admin.run` does. */
+/** Drops database and role even while clients are connected. Idempotent. Rejects like `DatabaseAdmin.run`. */
 export async function dropDatabase(admin: DatabaseAdmin, deploymentId: string, signal: AbortSignal): Promise<void> {
   const name = databaseName(deploymentId)
   await admin.run(signal, async (query) => {
@@ -53,7 +53,10 @@ export async function dropDatabase(admin: DatabaseAdmin, deploymentId: string, s
   })
 }
 
-/** What the deployment connects with, or null before `createDatabase`. Made anew each time: the server's port may change. */
+/**
+ * The deployment's connection URI; null before `createDatabase`. Computed each time, because the server's port can
+ * change.
+ */
 export function databaseUri(admin: DatabaseAdmin, deploymentId: string, file: string): string | null {
   const password = readPassword(file)
   if (password === null) return null

@@ -1,4 +1,4 @@
-/** Finds out, when the server starts, how builds and agents can be confined on this machine. */
+/** Detects at startup how builds and agents can be confined on this machine. */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -13,28 +13,29 @@ import {
 import { CLEAN_ENV, launcherFor } from '../processes/launcher.ts'
 
 interface ConfinementOptions {
-  /** one of the accounts of builds and agents; null: they have ours, and nothing is done */
+  /** an account of builds and agents; null: they run as the server's account, which can't be confined */
   account: Account | null
-  /** absolute: has the folders of builds and agents */
+  /** absolute path of the folder that holds the folders of builds and agents */
   shared: string
-  /** absolute: the folder of their Node.js */
+  /** absolute path of their Node.js installation */
   node: string
   ports: Confinement['ports']
-  note: (line: string) => void
+  warn: (line: string) => void
 }
 
-/** Tries what this machine lets us do. `note` gets a line for each thing that it doesn't. */
-export function findConfinement({ account: typical, shared, node, ports, note }: ConfinementOptions): Confinement {
-  if (!typical || process.platform !== 'linux') return NO_CONFINEMENT
+/** Tries each kind of confinement. Calls `warn` with one line for each that this machine does not allow. */
+export function findConfinement({ account, shared, node, ports, warn }: ConfinementOptions): Confinement {
+  if (!account || process.platform !== 'linux') return NO_CONFINEMENT
   const folders = publicFolders()
   const real = [shared, node].map((folder) => fs.realpathSync(folder))
   const visible = real.filter((file) => folders.some((folder) => isBelow(file, folder)))
   const found = { ...NO_CONFINEMENT }
-  if (!real.some((file) => folders.includes(file)) && works(shared, typical, { folders, visible, ports: [] }))
+  if (!real.some((file) => folders.includes(file)) && works(shared, account, { folders, visible, ports: [] }))
     Object.assign(found, { folders, visible })
-  else note(`Deployments share ${folders.join(', ')}: this root may not make mount namespaces (docs/operations.md)`)
-  if (works(shared, typical, { ...NO_CONFINEMENT, ports })) found.ports = ports
-  else note('Agents may bind any TCP port: perl, or Landlock with Linux 6.7, is missing (docs/operations.md)')
+  else
+    warn(`Deployments share ${folders.join(', ')}: this root user can't create mount namespaces (docs/operations.md)`)
+  if (works(shared, account, { ...NO_CONFINEMENT, ports })) found.ports = ports
+  else warn('Agents can bind any TCP port: perl, or Landlock of Linux 6.7, is missing (docs/operations.md)')
   return found
 }
 

@@ -1,5 +1,5 @@
 /**
- * What all parts of the process runtime share: where things are, under which account code runs, and the reaper.
+ * Builds what all parts of the process runtime share: settings, folders, accounts, the reaper, engines and limits.
  */
 import fs from 'node:fs'
 import os from 'node:os'
@@ -30,90 +30,93 @@ export interface ProcessRuntimeOptions {
   dataDir: string
   /** the only folder that file URLs may point into */
   gitDirectory: string
-  /** private addresses that git may connect to for a build; default: none */
+  /** private addresses that git may connect to in a build; default: none */
   outboundAllow?: readonly string[]
   /** the server's own database, as a role that may create databases and roles */
   adminUrl: string
-  /** host name in addresses */
+  /** host name in deployments' URLs */
   appHost: string
-  /** of the server: no agent may bind it; 0, or none: not known */
+  /** the server's own port, which agents can't bind; 0 or absent: unknown */
   port?: number
-  /** inclusive */
+  /** ports for deployments, inclusive */
   appPorts: readonly [low: number, high: number]
   sources: SourceAccess
-  /** for graphs that bring none; default: none */
+  /** agent servers for graphs that bring none; default: none */
   agentServers?: SuppliedServers
-  /** environment variables of builds that say where packages are had from: PIP_INDEX_URL and the like */
+  /** build environment variables that name package indexes, such as PIP_INDEX_URL */
   packageIndexes?: Record<string, string>
-  /** what images are run with; `auto`: podman or docker, whichever works */
+  /** engine that runs images; `auto`: the first of podman and docker that works */
   containerEngine?: 'auto' | 'podman' | 'docker' | 'none'
-  /** of the server's environment, what an engine is run with */
+  /** the server's environment variables that an engine gets */
   engineEnvironment?: Record<string, string>
-  /** how images are built; default: with the engine that runs them, and they stay in it */
+  /** how images are built; default: by the engine that runs them, which then stores them */
   images?: {
     engine: 'auto' | 'podman' | 'docker' | 'none'
     store: ImageStore
-    /** see BuilderOptions */
+    /** see ImageBuilderOptions */
     freeDiskMb: number
   }
-  /** builds at a time; default: as many as there are cores, at least two */
+  /** most concurrent builds; default: the number of cores, at least two */
   maxBuilds?: number
-  /** starts of agents at a time that find no supervisor; default: twice as many as there are cores */
+  /** most concurrent agent starts without a supervisor; default: twice the number of cores */
   maxStarts?: number
-  /** account of builds and agents when the server is root and they have none of their own; default: `nobody` */
+  /**
+   * shared account of builds and agents when the server is root and deployments have no own accounts; default:
+   * `nobody`
+   */
   appUser?: string
-  /** ids for accounts of their own */
+  /** user ids for deployments' own accounts */
   uidRange?: UidRangeSetting
-  /** of an agent whose resource_spec does not say; default: none */
+  /** limits of an agent whose resource_spec sets none; default: none */
   defaultLimits?: ResourceLimits
-  /** default: none but as many connections as a deployment's spec says */
+  /** default: only the connection limit of a deployment's spec */
   databaseLimits?: DatabaseLimitSettings
-  /** gets a line for the operator */
+  /** gets warnings for the operator */
   warn?: (line: string) => void
   supervisors: SupervisorSettings
-  /** gets told of the output of agents */
+  /** receives the output of agents */
   output?: OutputHook
 }
 
-/** Brings what agents print to their deploy logs. */
+/** Receives agents' output for their deploy logs. */
 export interface OutputHook {
-  /** The deployment is held, from now on under this claim. `folder`: of its files (supervisor/output) */
+  /** This server holds the deployment under `claim`. `folder`: its output files (supervisor/output) */
   held(claim: LeasedClaim, folder: string): void
-  /** There is more in its files. */
+  /** The output files have new lines. */
   printed(deploymentId: string): void
 }
 
-/** What the supervisors of agents are started with, see SupervisorConfig. */
+/** Settings of agents' supervisors, see SupervisorConfig. */
 interface SupervisorSettings {
-  /** id of the installation, as the database has it */
+  /** the installation id stored in the database */
   installation: string
   orphanHours: number
   drainSeconds: number
-  /** of its output: bytes of a file, files, lines a second */
+  /** limits of its output: bytes per file, number of files, lines per second */
   output: { fileBytes: number; files: number; linesPerSecond: number }
 }
 
 export interface Machine {
   options: ProcessRuntimeOptions
   accounts: Accounts
-  /** of builds and agents */
+  /** confinement of builds and agents */
   confinement: Confinement
   layout: Layout
   reaper: Reaper
-  /** makes and drops databases */
+  /** creates and drops deployments' databases */
   databaseAdmin: DatabaseAdmin
-  /** holds them to their bounds */
+  /** enforces limits on those databases */
   databaseLimits: DatabaseLimits
-  /** of agents whose resource_spec does not say */
+  /** limits of agents whose resource_spec sets none */
   defaultLimits: ResourceLimits
   containers: Containers
   images: ImageBuilder
-  /** absolute: the Node.js that agents and supervisors are run by */
+  /** absolute path of the Node.js that runs agents and supervisors */
   node: string
   /** PATH of builds and agents */
   searchPath: string
   startQueue: StartQueue
-  /** the deployments' addresses */
+  /** ports of deployments' URLs */
   ports: PortRange
 }
 
@@ -127,7 +130,7 @@ export function createMachine(options: ProcessRuntimeOptions): Machine {
     shared: layout.shared,
     node: path.dirname(path.dirname(fs.realpathSync(node))),
     ports: [...portRange(options.port), ...portRange(loopbackPort(options.adminUrl)), options.appPorts],
-    note: (line) => options.warn?.(line),
+    warn: (line) => options.warn?.(line),
   })
   const accounts = createAccounts(choice, options.dataDir, layout, confinement.folders.length > 0)
   const reaper = new Reaper()
@@ -167,19 +170,24 @@ export function createMachine(options: ProcessRuntimeOptions): Machine {
 
 const portRange = (port: number | undefined) => (port ? [[port, port] as const] : [])
 
-/** On this machine a program could answer in the place of a Postgres that is away. */
+/**
+ * The port of a Postgres on this machine. Agents can't bind it: while Postgres is down, they could impersonate it.
+ */
 function loopbackPort(url: string): number | undefined {
   const { hostname, port } = new URL(url)
   return /^(localhost|127\..*|\[::1\])$/.test(hostname) ? Number(port || 5432) : undefined
 }
 
-/** The address of a deployment. */
+/** The URL of a deployment. */
 export function deploymentUrl(machine: Machine, port: number): string {
   const name = machine.options.appHost
   return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`
 }
 
-/** Loopback stays on the machine; any other name is one that others use, and may be that of an outer machine. */
+/**
+ * Binds loopback names to loopback. Any other name binds all interfaces: it can belong to an outer machine or a
+ * proxy.
+ */
 function bindAddress(appHost: string): string {
   const name = appHost.replace(/^\[|\]$/g, '')
   if (name === '::1') return '::1'

@@ -1,6 +1,6 @@
 /**
- * The deployments' ports. A file for each, `ports/<port>`, holds the id of the deployment it belongs to; the
- * file system decides between servers that want the same one.
+ * Reserves a port for each deployment. The file `ports/<port>` holds the deployment's id; creating it decides between
+ * servers that want the same port.
  */
 import fs from 'node:fs'
 import net from 'node:net'
@@ -14,29 +14,29 @@ export interface PortRange {
   bindAddress: string
 }
 
-/** The deployment's own port; reserves one that is free if it has none. Throws StepFailure when none is left. */
+/** Returns the deployment's port; reserves a free one on the first call. Throws StepFailure when no port is left. */
 export async function reservePort(ports: PortRange, deploymentId: string): Promise<number> {
   fs.mkdirSync(ports.folder, { recursive: true, mode: 0o700 })
   const [own] = portsOf(ports, deploymentId)
-  // also when APP_PORTS was changed since: its address is known to others
+  // even when APP_PORTS no longer contains it: clients know its URL
   if (own !== undefined) return own
   const [low, high] = ports.range
   const taken = new Set(fs.readdirSync(ports.folder))
-  const note = path.join(ports.folder, `.${deploymentId}`)
-  fs.writeFileSync(note, deploymentId)
+  const draft = path.join(ports.folder, `.${deploymentId}`)
+  fs.writeFileSync(draft, deploymentId)
   try {
     for (let port = low; port <= high; port++) {
       if (taken.has(String(port)) || !(await isFree(port, ports.bindAddress))) continue
       try {
-        // a link appears with its whole content, or fails if the name is taken
-        fs.linkSync(note, path.join(ports.folder, String(port)))
+        // link() creates the file with its content in one step, and fails if the name exists
+        fs.linkSync(draft, path.join(ports.folder, String(port)))
         return port
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       }
     }
   } finally {
-    fs.rmSync(note, { force: true })
+    fs.rmSync(draft, { force: true })
   }
   throw new StepFailure(
     'PORT_IN_USE',
@@ -44,7 +44,7 @@ export async function reservePort(ports: PortRange, deploymentId: string): Promi
   )
 }
 
-/** Gives the deployment's port back. */
+/** Releases the deployment's port. */
 export function releasePort(ports: PortRange, deploymentId: string): void {
   for (const port of portsOf(ports, deploymentId)) fs.rmSync(path.join(ports.folder, String(port)), { force: true })
 }
@@ -54,13 +54,13 @@ function portsOf({ folder }: PortRange, deploymentId: string): number[] {
     try {
       return /^\d+$/.test(name) && fs.readFileSync(path.join(folder, name), 'utf8') === deploymentId
     } catch {
-      return false // another server has just given it back
+      return false // another server has just released it
     }
   }
   return fs.readdirSync(folder).filter(belongs).map(Number)
 }
 
-/** Whether a program could listen there at this moment. */
+/** Whether a program can listen on the port now. */
 export function isFree(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = net.createServer()
@@ -69,10 +69,10 @@ export function isFree(port: number, host: string): Promise<boolean> {
   })
 }
 
-/** Ports given out are not given again for as long as that many others were, so that two agents can't meet on one. */
+/** A port is not handed out again until this many others were, so that two agents never get the same one. */
 const RECENT_PORTS = 1000
 
-/** Gives ports of this machine's loopback that nobody listens on, for agents. Never one of `range`. */
+/** Returns a function that yields free loopback ports for agents, never one of `range`. */
 export function ephemeralPorts([low, high]: readonly [number, number]): () => Promise<number> {
   const given: number[] = []
   return async () => {

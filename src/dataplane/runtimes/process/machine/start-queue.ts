@@ -1,21 +1,21 @@
 /**
- * Starts of agents that find no supervisor, as after a restart of the machine or a restore: a few at a time, so that the first
- * ones serve soon. Agents that served most recently start first.
+ * Queues starts of agents without a supervisor, as after a reboot or a restore. A few start at a time, most recently
+ * used first, so the first ones serve soon.
  */
 
-/** Claims arrive in batches: the first turns are given when a batch is in line. */
+/** Claims arrive in batches: wait for a whole batch before the first start. */
 const BATCH_MS = 50
-/** An agent that is not ready by then takes no turn from others any more. */
+/** An agent that is not ready after this time no longer holds up others. */
 const MAX_START_MS = 60_000
 
 export interface QueuedStart {
-  /** resolves when it begins */
+  /** resolves when the start may begin */
   begun: Promise<void>
-  /** It has not begun, and is not over. */
+  /** True until the start begins or is ended. */
   isWaiting(): boolean
-  /** how many are starting now, or start before it */
+  /** number of starts that run now or come first */
   ahead(): number
-  /** Also of one that has not begun. */
+  /** Ends the start, or takes it out of the queue. */
   end(): void
 }
 
@@ -27,7 +27,7 @@ interface Entry {
 export class StartQueue {
   readonly #maxStarting: number
   readonly #starting = new Set<Entry>()
-  /** next first */
+  /** waiting starts, the next one first */
   #waiting: Entry[] = []
   #timer: NodeJS.Timeout | null = null
 
@@ -35,7 +35,7 @@ export class StartQueue {
     this.#maxStarting = atATime
   }
 
-  /** `servedAt`: when the deployment last had a request, in ms of Date.now(); 0: not known */
+  /** `servedAt`: time of the deployment's last request, in ms of Date.now(); 0: unknown */
   enqueue(servedAt: number): QueuedStart {
     let begin: () => void = () => undefined
     const begun = new Promise<void>((resolve) => {

@@ -1,22 +1,25 @@
-/** A program as one file. Apart from who runs it: what was built has it already, and does without esbuild. */
+/**
+ * Bundles a program and its imports into one file. This module is separate because only it needs esbuild: a built
+ * server ships the bundle.
+ */
 import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
 
-/** The source of the supervisors' program. */
+/** Entry file of the supervisor program. */
 export const SUPERVISOR_ENTRY = fileURLToPath(new URL('../supervisor/keeper/main.ts', import.meta.url))
 
 interface Bundle {
   text: string
-  /** the files that it was made of, absolute */
+  /** absolute paths of the bundled files */
   sources: string[]
 }
 
-/** One file of a source and all that it imports, but what is Node's own. Takes a few 10 ms. */
+/** Bundles `source` with everything it imports except Node's own modules. Takes some 10 ms. */
 export function bundleProgram(source: string): Bundle {
   const absWorkingDir = path.dirname(source)
-  // unlike the asynchronous one this leaves no process running
+  // the asynchronous build would leave a process running
   const { outputFiles, metafile } = buildSync({
     entryPoints: [source],
     bundle: true,
@@ -27,9 +30,9 @@ export function bundleProgram(source: string): Bundle {
     target: 'node20',
     charset: 'utf8',
     logLevel: 'silent',
-    // the same text on every machine: paths are in its comments
+    // makes the text the same on every machine: esbuild prints paths, relative to this folder, in comments
     absWorkingDir,
-    // which names are in the text does not depend on how this process was started
+    // keeps the text independent of how this process was started
     tsconfigRaw: {},
   })
   const imported = Object.values(metafile.outputs).flatMap((output) => output.imports)

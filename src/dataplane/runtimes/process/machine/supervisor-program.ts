@@ -1,6 +1,6 @@
 /**
- * The program of the supervisors: one file that needs nothing of the checkout any more when it runs. It is part of a build;
- * a server that runs from its sources makes it at the first use.
+ * Provides the supervisor program as one file that needs nothing of the checkout at run time. A build contains it; a
+ * server that runs from source bundles it on first use.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -11,22 +11,22 @@ import { placePrograms } from '../../../../platform/postgres/embedded/account.ts
 import { keepProgram } from '../../../../platform/programs/programs.ts'
 
 export interface SupervisorProgram {
-  /** absolute; every account can read it */
+  /** absolute path; every account can read it */
   file: string
-  /** hash of its text: tells one version from another */
+  /** hash of its text, which identifies the version */
   build: string
 }
 
 const FILE = 'supervisor.mjs'
-/** In a build it is beside the file that this one is part of. */
+/** A build puts it next to the file that contains this module. */
 const BUILT = fileURLToPath(new URL(`./${FILE}`, import.meta.url))
 
-/** source → text; '' stands for the supervisors' own */
+/** source file → bundled text; '' is the supervisor program */
 const textCache = new Map<string, string>()
 
 /**
- * Where the supervisors of a DATA_DIR are run from. To be asked before each start: a copy that is not asked for is removed
- * in the end.
+ * Returns the program that supervisors of a DATA_DIR run. Call it before each start: copies that are not requested
+ * are removed eventually.
  */
 export async function supervisorProgram(dataDir: string, source = ''): Promise<SupervisorProgram> {
   const text = textCache.get(source) ?? (await textOf(source))

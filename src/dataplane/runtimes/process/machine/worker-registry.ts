@@ -1,6 +1,6 @@
 /**
- * The registry of the workers on this machine: `workers/<holder>.json` for each, named as in its claims. When one was
- * killed, the next one sees that its process is gone and releases its claims, instead of waiting for the leases to end.
+ * Registers this machine's workers in `workers/<holder>.json`. After a worker was killed, the next one finds that its
+ * process is gone and releases its claims before their leases expire.
  */
 import fs from 'node:fs'
 import os from 'node:os'
@@ -12,11 +12,11 @@ interface Entry {
   holder: string
   machine: string
   pid: number
-  /** when the process started, as the kernel counts; a number can be given to another process later */
+  /** kernel start time of the process; process ids are reused */
   started: string
 }
 
-/** Registers this process as `holder`; returns how to take that back. */
+/** Registers this process as `holder`. The returned function unregisters it. */
 export async function registerWorker(folder: string, holder: string): Promise<() => Promise<void>> {
   const file = path.join(folder, `${encodeURIComponent(holder)}.json`)
   const entry: Entry = { holder, machine: machineId(), pid: process.pid, started: startTime(process.pid) }
@@ -24,7 +24,7 @@ export async function registerWorker(folder: string, holder: string): Promise<()
   return async () => fs.rmSync(file, { force: true })
 }
 
-/** Calls `release` for each worker whose process is gone, then forgets it. */
+/** Calls `release` for each worker whose process is gone, then removes its entry. */
 export async function releaseDeadWorkers(folder: string, release: (holder: string) => Promise<void>): Promise<void> {
   for (const { file, entry } of workersOfThisMachine(folder)) {
     if (isAlive(entry)) continue
@@ -33,13 +33,13 @@ export async function releaseDeadWorkers(folder: string, release: (holder: strin
   }
 }
 
-/** Process ids of the workers of this machine that are alive, but for one of this name. */
+/** Process ids of this machine's live workers, except the one called `but`. */
 export function livingWorkers(folder: string, but: string | null = null): number[] {
   const others = workersOfThisMachine(folder).filter(({ entry }) => entry.holder !== but && isAlive(entry))
   return others.map(({ entry }) => entry.pid)
 }
 
-/** Without the folder nobody is known: leases run out by themselves. */
+/** No folder means no entries; leases then expire by themselves. */
 function workersOfThisMachine(folder: string): { file: string; entry: Entry }[] {
   const names = fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => name.endsWith('.json')) : []
   return names.flatMap((name) => {
@@ -66,7 +66,7 @@ function isAlive({ pid, started }: Entry): boolean {
   return startTime(pid) === started
 }
 
-/** Process numbers mean something only within one boot and one container: elsewhere the lease has to run out. */
+/** Process ids are only comparable within one boot and one container. Elsewhere the lease has to expire. */
 function machineId(): string {
   const read = (of: () => string) => {
     try {
@@ -80,5 +80,5 @@ function machineId(): string {
   return [os.hostname(), boot, namespace].join(' ')
 }
 
-/** Empty where there is no /proc: then the number of the process has to do. */
+/** Empty without /proc: the process id alone must do. */
 const startTime = (pid: number): string => processStat(pid)?.started ?? ''

@@ -1,6 +1,6 @@
 /**
- * What separates builds and agents from the rest of the machine when the server is root on Linux: public folders of their
- * own, by a mount and an IPC namespace, and TCP ports that they can't bind, by Landlock. See docs/operations.md.
+ * Confines builds and agents when the server is root on Linux: private copies of public folders (mount and IPC
+ * namespaces) and TCP ports that they can't bind (Landlock). See docs/operations.md.
  */
 import fs from 'node:fs'
 import os from 'node:os'
@@ -8,20 +8,23 @@ import path from 'node:path'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 
 export interface Confinement {
-  /** absolute: public folders that each build and each start of an agent has its own of; empty: no namespace can be made */
+  /**
+   * absolute paths of public folders that each build and agent start gets a private one of; empty: namespaces are
+   * unavailable
+   */
   folders: string[]
-  /** absolute: what is below them and stays visible */
+  /** absolute paths below these folders that stay visible */
   visible: string[]
-  /** inclusive ranges of TCP ports that can't be bound; empty: the kernel can't refuse them */
+  /** inclusive ranges of TCP ports that can't be bound; empty: the kernel can't forbid it */
   ports: (readonly [low: number, high: number])[]
 }
 
 export const NO_CONFINEMENT: Confinement = { folders: [], visible: [], ports: [] }
 
-/** Folders in which every account of a machine may write. */
+/** Folders that every account of a machine can write to. */
 const PUBLIC = ['/tmp', '/var/tmp', '/dev/shm', '/dev/mqueue', '/run/lock']
 
-/** Those that this machine has, without links, and none of them below another. */
+/** The public folders of this machine, symlinks resolved, without folders below others. */
 export function publicFolders(): string[] {
   const real = [...PUBLIC, os.tmpdir()].flatMap((folder) => (fs.existsSync(folder) ? [fs.realpathSync(folder)] : []))
   return [...new Set(real)].filter((folder) => !real.some((other) => isBelow(folder, other)))
@@ -32,11 +35,11 @@ export const isBelow = (file: string, folder: string): boolean => file.startsWit
 export const isPortClosed = (port: number, { ports }: Confinement): boolean =>
   ports.some(([low, high]) => port >= low && port <= high)
 
-/** Where in `folder` the own one of a public folder is. */
+/** Path in `folder` of the private one of a public folder. */
 export const privateFolder = (folder: string, publicFolder: string): string =>
   path.join(folder, publicFolder === '/tmp' ? 'tmp' : publicFolder.slice(1).replaceAll('/', '-'))
 
-/** Makes the own public folders of a build or start in `folder`, which is empty, and which nobody but us can enter yet. */
+/** Creates the private folders of a build or start in `folder`, which must be empty and closed to other accounts. */
 export function makePrivateFolders(folder: string, account: Account, { folders, visible }: Confinement): void {
   for (const publicFolder of folders) {
     const own = privateFolder(folder, publicFolder)
@@ -47,7 +50,7 @@ export function makePrivateFolders(folder: string, account: Account, { folders, 
   }
 }
 
-/** Makes a folder and those above it, whatever our umask is. */
+/** Makes a folder and its parents passable for all, independent of the umask. */
 function makePassable(above: string, folder: string): void {
   let at = above
   for (const name of folder.split(path.sep)) {

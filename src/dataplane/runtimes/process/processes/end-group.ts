@@ -1,30 +1,36 @@
-/**
- * Ends a whole process group, with whoever has left it, and waits until nobody of it is alive.
- */
+/** Ends a process group, including processes that left it, and waits until all are gone. */
 import { sleep } from '../../../../platform/async/retry.ts'
 import { processesInGroup } from './proc.ts'
 import { signalProcesses, taggedProcesses } from './process-tags.mjs'
 
-/** What is ended together. */
+/** A process group and the processes that carry its tag. */
 export interface GroupId {
-  /** number of the process group */
+  /** process group id */
   group: number
-  /** of all that its leader starts, wherever it goes; null: who leaves the group is none of ours */
+  /**
+   * tag in the environment of every process that the leader starts; null: processes that leave the group are not
+   * tracked
+   */
   tag: string | null
 }
 
-/** SIGTERM, after `graceMs` SIGKILL. Resolves when no process of the group runs any more; false: some can't be ended. */
+/**
+ * Sends SIGTERM, and SIGKILL after `graceMs`. Resolves to true when no process is left, to false when some survive.
+ */
 export async function endGroup(id: GroupId, graceMs: number): Promise<boolean> {
   const until = performance.now() + graceMs
   signalGroup(id.group, 'SIGTERM')
   signalProcesses(escapedFrom(id), 'SIGTERM')
   if (await waitUntilGone(id, until, null)) return true
   signalGroup(id.group, 'SIGKILL')
-  // nothing survives that, but what waits for a disk does not go at once, and what forks has to be met
+  // SIGKILL can't be ignored, but a process that waits for a disk ends late, and one that forks has to be found again
   return waitUntilGone(id, performance.now() + 5000, 'SIGKILL')
 }
 
-/** Whether nobody is alive any more by `until` (performance.now()). Who has left the group gets `signal` each time. */
+/**
+ * Resolves to true when no process is left, to false at `until` (performance.now()). Repeats `signal` to processes
+ * that left the group.
+ */
 async function waitUntilGone(id: GroupId, until: number, signal: NodeJS.Signals | null): Promise<boolean> {
   for (let wait = 10; ; wait = Math.min(200, wait * 1.5)) {
     if (!isGroupAlive(id.group)) {
@@ -42,14 +48,14 @@ function escapedFrom({ tag }: GroupId): number[] {
   return tag === null ? [] : taggedProcesses(new Set([tag]))
 }
 
-/** Whether a process of the group runs. Zombies don't count: in a container there may be nobody who ever collects them. */
+/** Whether a process of the group runs. Zombies don't count: in a container their parent may never collect them. */
 function isGroupAlive(group: number): boolean {
   if (!signalGroup(group, 0)) return false
   if (process.platform !== 'linux') return true
   return processesInGroup(group).some(({ state }) => state !== 'Z' && state !== 'X')
 }
 
-/** false: there is no such group. */
+/** False when the group does not exist. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal)

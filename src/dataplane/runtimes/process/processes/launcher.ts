@@ -1,4 +1,6 @@
-/** Programs in front of an agent's own, where this machine has them: each does its part, and becomes the next one. */
+/**
+ * Builds the chain of programs that start an agent or a build. Each one sets up its part and then executes the next.
+ */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -6,17 +8,20 @@ import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import { type Confinement, isBelow, privateFolder } from './confinement.ts'
 
 export interface Launcher {
-  /** what comes before a command */
+  /** words before the command */
   programs: string[]
-  /** they are started as root and give its rights up for the command's account; else whoever starts them does */
+  /**
+   * true: the chain starts as root and switches to the command's account; false: the caller starts it under that
+   * account
+   */
   asRoot: boolean
 }
 
 export const NO_LAUNCHER: Launcher = { programs: [], asRoot: false }
 
 /**
- * `--pdeathsig`: an agent's leader is killed when its keeper dies, however that does. `--no-new-privs`: no program that it
- * runs has more rights than it has itself. Only Linux has them, and not each `setpriv`.
+ * `--pdeathsig` kills an agent's leader when its supervisor dies. `--no-new-privs` keeps every program it runs from
+ * gaining rights. Linux only, and not every `setpriv` has both.
  */
 const SETPRIV_OPTIONS = {
   ours: ['--pdeathsig', 'KILL'],
@@ -24,13 +29,13 @@ const SETPRIV_OPTIONS = {
   build: ['--no-new-privs'],
 }
 
-/** Binds each first folder over the second one, up to `--`; then becomes what follows. */
+/** Bind-mounts pairs of folders, the first over the second, up to `--`; then executes the rest. */
 const BIND_MOUNTS = 'set -e; while [ "$1" != -- ]; do mount --rbind "$1" "$2"; shift 2; done; shift; exec "$@"'
 
 /**
- * Lets nothing bind the TCP ports of its first argument, `2024,3100-3999`, then becomes what follows. Landlock knows only
- * what is allowed, so each other port has a rule. Its system calls have the same numbers on all machines: create_ruleset
- * (444), add_rule (445), restrict_self (446), see landlock(7).
+ * Uses Landlock to forbid binding the TCP ports of the first argument (`2024,3100-3999`), then executes the rest.
+ * Landlock rules only allow, so every other port gets a rule. The system call numbers are the same on all
+ * architectures: create_ruleset (444), add_rule (445), restrict_self (446), see landlock(7).
  */
 const CLOSE_PORTS = `
 my %closed = map { my ($low, $high) = split /-/; map { $_ => 1 } $low .. $high // $low } split /,/, shift;
@@ -46,15 +51,15 @@ syscall(446, $rules, 0) == 0 or die "landlock: $!";
 exec {$ARGV[0]} @ARGV or die "$ARGV[0]: $!";
 `
 
-/** What code of a deployment is confined by, see makePublicFolders(). */
+/** How one start of a deployment's code is confined, see makePrivateFolders(). */
 export interface ConfinedStart {
   account: Account
   confinement: Confinement
-  /** absolute: has the own public folders of this build or start */
+  /** absolute path of the folder with this start's private folders */
   folder: string
 }
 
-/** `ours`: of our own account. Without `confined` whoever starts the programs chooses the account. */
+/** `ours`: for our own programs. Without `confined` the caller chooses the account. */
 export function launcherFor(of: keyof typeof SETPRIV_OPTIONS, confined: ConfinedStart | null): Launcher {
   const setpriv = programSupporting('setpriv', SETPRIV_OPTIONS[of])
   if (!setpriv) return NO_LAUNCHER
@@ -71,7 +76,7 @@ export function launcherFor(of: keyof typeof SETPRIV_OPTIONS, confined: Confined
 }
 
 function namespaces({ folder, confinement: { folders, visible } }: ConfinedStart): string[] {
-  // first what stays visible, into the folders that would hide it
+  // mount visible files into the private folders first: these then cover the originals
   const inside = folders.flatMap((publicFolder) =>
     visible
       .filter((file) => isBelow(file, publicFolder))
@@ -82,7 +87,7 @@ function namespaces({ folder, confinement: { folders, visible } }: ConfinedStart
   return [...unshare, '/bin/sh', '-c', BIND_MOUNTS, 'sh', ...inside, ...covers, '--']
 }
 
-/** What programs that run before the account's own have in their environment. */
+/** Environment of programs that run before the account's own. */
 export const CLEAN_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
 
 function requireProgram(name: string): string {
@@ -98,7 +103,7 @@ const findProgram = (name: string): string | undefined =>
 
 const found = new Map<string, string | null>()
 
-/** Null: this machine has none that knows these options. */
+/** Path of the program if it supports these options, else null. Cached. */
 function programSupporting(name: string, options: string[]): string | null {
   const key = [name, ...options].join(' ')
   const known = found.get(key)

@@ -1,12 +1,6 @@
 /**
- * Where the process runtime keeps things. Below DATA_DIR: `apps/<deployment>/` with
- *   database.json   the password of its database (readable for the server only)
- *   home/           HOME of its builds and agents
- *   builds/<try>/   a build under way; renamed to artifacts/<name> when it succeeds
- *   artifacts/      what was built
- *   environments/   virtual environments of artifacts in Python, which stay where they were made
- *   runs/<start>/   what an agent runs in: a copy of its artifact
- * and `agent-servers/` (environments/agent-servers.ts), `temporary/<deployment>/`, `ports/<port>`, `workers/<holder>.json`, `run/` (see supervisor-client/supervisor-files.ts). Everybody who shares the DATA_DIR shares them.
+ * Paths of the process runtime below DATA_DIR, and the owners and modes of its folders. README.md has the list. All
+ * servers on a DATA_DIR share these folders.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -16,7 +10,7 @@ import { type Confinement, makePrivateFolders, privateFolder } from './confineme
 import { chownTree } from './untrusted-trees.ts'
 
 export interface Layout {
-  /** what builds and agents have to get at; elsewhere than DATA_DIR when that is closed for their account */
+  /** parent folder of what builds and agents access; outside DATA_DIR when their account can't enter DATA_DIR */
   shared: string
   apps: string
   agentServers: string
@@ -33,11 +27,11 @@ export interface AppLayout {
   artifacts: string
   environments: string
   runs: string
-  /** has a short name: programs put sockets in it, whose paths the system bounds */
+  /** short, because programs put sockets in it and the system limits the length of socket paths */
   temporary: string
 }
 
-/** `account`: one of those that builds and agents have; null: our own. */
+/** `account`: an account of builds or agents; null: they use the server's. */
 export function createLayout(dataDir: string, account: Account | null): Layout {
   fs.mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const real = fs.realpathSync(dataDir)
@@ -72,8 +66,8 @@ export function createLayout(dataDir: string, account: Account | null): Layout {
 }
 
 /**
- * Makes a deployment's folders. They are ours; its account (null: our own) may pass through them, and nobody else. Only what
- * is in its home is its own. What an account had that it has no more is mended.
+ * Creates a deployment's folders. The server owns them; `account` (null: the server's own) may pass through, no other
+ * account may. The account owns only the files in its home, which are transferred when the account changed.
  */
 export async function ensureFolders(app: AppLayout, account: Account | null): Promise<void> {
   for (const folder of [app.root, app.builds, app.environments, app.runs, app.temporary]) {
@@ -87,15 +81,15 @@ export async function ensureFolders(app: AppLayout, account: Account | null): Pr
   if (account && uid !== account.uid) await chownTree(app.home, account, uid)
 }
 
-/** For one build, or one start of an agent; absolute. */
+/** Temporary folder of one build or one agent start; absolute paths. */
 export interface TemporaryFolder {
   /** the value of TMPDIR */
   tmp: string
-  /** has `tmp` in it, and the other public folders of its own */
+  /** contains `tmp` and the other private folders */
   folder: string
 }
 
-/** Makes one, for the account (null: ours) alone. */
+/** Creates a temporary folder that only `account` (null: the server's own) can use. */
 export function temporaryFolder(
   { temporary }: Pick<AppLayout, 'temporary'>,
   account: Account | null,
@@ -109,14 +103,15 @@ export function temporaryFolder(
     fs.mkdirSync(tmp, { mode: 0o700 })
     if (account) fs.chownSync(tmp, account.uid, account.gid)
   }
-  // only now can anybody put a link in the way
+  // opened last: before this no other account can put a symlink there
   setPassThrough(folder, account)
   return { tmp, folder }
 }
 
 /**
- * Closes the folders of deployments that another account than theirs may pass through: those of an earlier version, or of a
- * backup, where the same number was somebody else's. `groupsOf` gives the groups that may. Only for root.
+ * Closes deployments' folders that a wrong account can pass through. Such folders come from an earlier version or
+ * from a backup of a machine where the id belonged to another deployment. `groupsOf`: the groups that may pass. Only
+ * for root.
  */
 export function closeToOtherAccounts(layout: Layout, groupsOf: (deploymentId: string) => readonly number[]): void {
   for (const deploymentId of fs.readdirSync(layout.apps)) {
@@ -131,7 +126,7 @@ export function closeToOtherAccounts(layout: Layout, groupsOf: (deploymentId: st
   }
 }
 
-/** `account`: may pass; null: only we. */
+/** Lets `account` pass through the folder; null: only the server. */
 function setPassThrough(folder: string, account: Account | null): void {
   if (process.getuid?.() === 0) fs.chownSync(folder, 0, account?.gid ?? 0)
   fs.chmodSync(folder, account ? 0o710 : 0o700)

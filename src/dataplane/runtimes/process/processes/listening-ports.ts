@@ -1,8 +1,8 @@
-/** On which TCP ports processes listen: of an agent that does not answer where it should. */
+/** Finds the TCP ports that an agent listens on, for the error message of an agent that does not answer on PORT. */
 import fs from 'node:fs'
 import { processesInGroup } from './proc.ts'
 
-/** Those of a process group, in ascending order; null: not known here, which is not Linux. Never throws. */
+/** Listening ports of a process group, ascending; null: unknown (not Linux). Never throws. */
 export function listeningPorts(group: number): number[] | null {
   if (process.platform !== 'linux') return null
   try {
@@ -22,14 +22,14 @@ function portsOf(pids: readonly string[]): number[] {
     (table) => unlessGone(() => fs.readFileSync(`/proc/net/${table}`, 'utf8'))?.split('\n') ?? [],
   )
   return lines.flatMap((line) => {
-    // number, local address as hex `ADDRESS:PORT`, remote address, state …, and the inode as the tenth
+    // columns: number, local address as hex `ADDRESS:PORT`, remote address, state, …; the tenth is the inode
     const columns = line.trim().split(/\s+/)
     if (columns[3] !== LISTEN || !sockets.has(columns[9] ?? '')) return []
     return [Number.parseInt(columns[1]!.split(':')[1]!, 16)]
   })
 }
 
-/** Inodes of the sockets that it has open. */
+/** Inodes of the process's open sockets. */
 function socketsOf(pid: string): string[] {
   const folder = `/proc/${pid}/fd`
   const files = unlessGone(() => fs.readdirSync(folder)) ?? []
@@ -39,7 +39,7 @@ function socketsOf(pid: string): string[] {
   })
 }
 
-/** Null also for what is another account's. */
+/** Null when the process is gone or belongs to another account. */
 function unlessGone<T>(read: () => T): T | null {
   try {
     return read()

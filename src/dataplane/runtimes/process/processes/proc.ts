@@ -1,22 +1,20 @@
-/**
- * What Linux says of processes in /proc, see proc(5). On other systems there is none, and nothing is known.
- */
+/** Reads process data from /proc, see proc(5). Other systems have no /proc: results are empty or null. */
 import fs from 'node:fs'
 
 export interface ProcessStat {
-  /** one letter: R runs, S sleeps, Z is a zombie … */
+  /** one letter: R running, S sleeping, Z zombie, … */
   state: string
-  /** number of the process group */
+  /** process group id */
   group: number
-  /** when it started, as the kernel counts; a number can be given to another process later */
+  /** kernel start time; process ids are reused */
   started: string
 }
 
-/** Null: there is no such process (any more). */
+/** Null when the process does not exist. */
 export function processStat(pid: number | string): ProcessStat | null {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // pid (name) state parent group …; the name may itself contain spaces and parentheses
+    // pid (name) state parent group …; the name can contain spaces and parentheses
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return { state: fields[0] ?? '', group: Number(fields[2]), started: fields[19] ?? '' }
   } catch {
@@ -24,7 +22,7 @@ export function processStat(pid: number | string): ProcessStat | null {
   }
 }
 
-/** The processes of a group, also those that have ended and were not collected yet. */
+/** Processes of a group, including zombies. */
 export function processesInGroup(group: number): (ProcessStat & { pid: string })[] {
   return fs.readdirSync('/proc').flatMap((pid) => {
     const stat = /^\d+$/.test(pid) ? processStat(pid) : null
@@ -32,7 +30,7 @@ export function processesInGroup(group: number): (ProcessStat & { pid: string })
   })
 }
 
-/** Processes by user: each is in the list of every user that it runs as, or could become. Without those that have ended. */
+/** Processes by uid, without zombies. A process is listed under each uid that it runs as or can switch to. */
 export function processesByUser(): Map<number, number[]> {
   const found = new Map<number, number[]>()
   for (const name of fs.readdirSync('/proc')) {
@@ -45,10 +43,10 @@ export function processesByUser(): Map<number, number[]> {
 function usersOf(pid: string): Set<number> {
   try {
     const status = fs.readFileSync(`/proc/${pid}/status`, 'latin1')
-    // one that has ended waits to be collected, in a container perhaps for ever
+    // skip zombies: in a container they may never be collected
     if (/^State:\s+[ZX]/m.test(status)) return new Set()
     return new Set(/^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number))
   } catch {
-    return new Set() // it is gone
+    return new Set() // the process is gone
   }
 }

@@ -1,9 +1,6 @@
 /**
- * Processes of builds and agents. Each is the leader of a process group of its own, so that it can be ended
- * together with everything it started, and is known to a watch (the reaper, or what holds it to its bounds) before it runs
- * its first instruction. Code from
- * repositories also gets a tag of the group in its environment, by which processes are found that leave the group; one
- * that empties its environment as well escapes.
+ * Starts each command of builds and agents as the leader of a new process group, so it can be ended with all its
+ * children. README.md explains the start gate, the tracker and tags.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -18,35 +15,36 @@ import { CLEAN_ENV, type Launcher, NO_LAUNCHER } from './launcher.ts'
 import { SUPERVISOR_VARIABLE, TAG_VARIABLE } from './process-tags.mjs'
 
 /**
- * The gate: nothing happens before `go` is read. The end of the pipe without it means that whoever started it died. What
- * stands before `go` is the environment, which only the account's own programs may get: LD_PRELOAD in it would run as root.
+ * Shell script that waits for `go` on its input; if the input ends without it, the starting process has died. The
+ * text before `go` sets the environment. It is read only under the command's own account: LD_PRELOAD in it would
+ * otherwise run as root.
  */
 const startGate = (prelude: string) =>
   `umask 077; told=$(PATH=${CLEAN_ENV.PATH}:$PATH; cat) && case $told in *go) ;; *) exit 1 ;; esac && cd -- "$1" && shift && { ${prelude}eval "$told" && exec "$@"; }`
 
 const GO = ': go'
 
-/** For /bin/sh. */
+/** Statements for /bin/sh. */
 const exportLines = (env: Record<string, string>): string =>
   Object.entries(env)
     .map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`)
     .join('')
 
-/** By which it is found from the beginning. */
+/** Tags that must be in the environment from the start, so that the process can be found. */
 const tagVariables = (env: Record<string, string>) =>
   Object.fromEntries(
     [TAG_VARIABLE, SUPERVISOR_VARIABLE].flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
   )
 
-/** Who has to know of each group. */
+/** Is told of every group: the reaper, or code that enforces an agent's limits. */
 export interface GroupTracker {
-  /** Called before the group runs anything; when it rejects, it never does. */
+  /** Called before the group runs anything. The command never runs if this rejects. */
   add(id: GroupId, owner?: string): Promise<void>
-  /** No process of the group is left: its number may then be given to another. */
+  /** Called when no process of the group is left: its id can be reused. */
   remove(group: number): void
 }
 
-/** Reads what a group prints, to the end of one of its streams. */
+/** Reads one output stream of a group until it ends. */
 export type ReadOutput = (stream: Readable) => Promise<void>
 
 export interface Command {
@@ -54,18 +52,18 @@ export interface Command {
   args: string[]
   cwd: string
   env: Record<string, string>
-  /** null: the server's own account */
+  /** null: the server's account */
   account: Account | null
-  /** whose it is, for `Reaper.kill`: the id of a step */
+  /** owner for `Reaper.kill`: the id of a step */
   owner?: string
   /**
-   * Code from a repository: what leaves the group is found and ended, too. Not for our own tools: what a container
-   * engine leaves behind is the engine's.
+   * Tracks processes that leave the group. For code from repositories; not for our own tools, because a container
+   * engine manages its background processes itself.
    */
   tagged?: boolean
-  /** in front of /bin/sh */
+  /** programs in front of /bin/sh */
   launcher?: Launcher
-  /** for /bin/sh, before the command: what a process sets for itself; ends with `; ` */
+  /** statements for /bin/sh before the command, for limits that a process sets for itself; ends with `; ` */
   prelude?: string
 }
 
@@ -73,13 +71,13 @@ export type Exit = CommandExit
 
 export interface ProcessGroup {
   pid: number
-  /** when its leader has exited and nobody of the group or from it is left, and all output has been read */
+  /** resolves when the leader and all tracked processes are gone and all output is read */
   ended: Promise<Exit>
-  /** SIGTERM, after `graceMs` SIGKILL, to the whole group. Resolves with `ended`. */
+  /** Sends SIGTERM to the whole group, and SIGKILL after `graceMs`. Resolves with `ended`. */
   end(graceMs: number): Promise<Exit>
 }
 
-/** Starts a command. `read` gets the streams it prints to. Throws if it can't be started at all. */
+/** Starts a command. `read` gets its output streams. Throws if the command can't be started. */
 export async function startGroup(watch: GroupTracker, command: Command, read: ReadOutput): Promise<ProcessGroup> {
   const tag = command.tagged ? randomUUID() : null
   const { launcher = NO_LAUNCHER, prelude = '', account } = command
@@ -87,10 +85,10 @@ export async function startGroup(watch: GroupTracker, command: Command, read: Re
   const [program, ...args] = [...launcher.programs, ...shell]
   const env = tag === null ? command.env : { ...command.env, [TAG_VARIABLE]: tag }
   const child: ChildProcessByStdio<Writable, Readable, Readable> = spawn(program!, args, {
-    // its account goes where it may, not we: code from a repository can put a symlink there
+    // the command's account changes the folder, not the server: code from a repository can put a symlink there
     cwd: '/',
     env: account ? { ...CLEAN_ENV, ...tagVariables(env) } : env,
-    // with a uid Node also drops all supplementary groups
+    // Node also drops all supplementary groups when it sets a uid
     ...(account && !launcher.asRoot ? { uid: account.uid, gid: account.gid } : {}),
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -108,7 +106,7 @@ export async function startGroup(watch: GroupTracker, command: Command, read: Re
   let grace = 1000
   let over = false
   const ended = exited.then(async (exit) => {
-    // whatever the leader left behind belongs to what has ended
+    // ends processes that the leader left behind
     await endGroup(id, grace)
     over = true
     watch.remove(pid)
@@ -131,7 +129,7 @@ export async function startGroup(watch: GroupTracker, command: Command, read: Re
     ended,
     async end(graceMs) {
       grace = graceMs
-      // once it is over, its number may be another group's
+      // the id of a group that is gone may belong to another group
       if (!over) await endGroup(id, graceMs)
       return ended
     },
@@ -139,8 +137,8 @@ export async function startGroup(watch: GroupTracker, command: Command, read: Re
 }
 
 /**
- * Runs a command to its end. `onLine` gets what it prints, after `rewrite`, in which `mask` hides what must not be seen. When the signal
- * aborts, the group is ended (SIGKILL after 5 s), then the reason is thrown.
+ * Runs a command to its end. Each line is rewritten by `rewrite`, masked by `mask`, and passed to `onLine`. When the
+ * signal aborts, ends the group (SIGKILL after 5 s), then throws the signal's reason.
  */
 export async function runGroup(
   watch: GroupTracker,
@@ -162,7 +160,10 @@ export async function runGroup(
   }
 }
 
-/** Killed by somebody else than us: hardly ever for another reason. A shell reports that its command was killed as 128 + 9. */
+/**
+ * Whether the kernel probably killed it for lack of memory: we did not send this SIGKILL. A shell reports a killed
+ * command as 128 + 9.
+ */
 export const ranOutOfMemory = ({ code, signal }: Exit): boolean => signal === 'SIGKILL' || code === 137
 
 /** `exited with code 1`. */

@@ -1,13 +1,13 @@
-/** Tells a process from a later one that was given the same number. */
+/** Identifies a process beyond its process id, which is reused. */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import { processStat } from './proc.ts'
 
-/** When a process of this machine was started, as one word that no other process of that number has; null: it is gone. */
+/** Start time of a process as one word, unique for its process id on this machine; null: the process is gone. */
 export function processIdentity(pid: number): string | null {
   if (process.platform !== 'linux') return fromPs(pid)
   const stat = processStat(pid)
-  // what nobody has collected yet runs no more. The kernel counts from its boot on
+  // a zombie no longer runs; the kernel counts start times from boot, so the boot id is part of the identity
   return stat && stat.state !== 'Z' && stat.state !== 'X' ? `${bootId()}:${stat.started}` : null
 }
 

@@ -1,4 +1,4 @@
-/** Types of process-tags.mjs, which runs as it is. */
+/** Types of process-tags.mjs. */
 export const TAG_VARIABLE: string
 export const SUPERVISOR_VARIABLE: string
 export function taggedProcesses(tags: ReadonlySet<string>, variable?: string): number[]

@@ -1,19 +1,19 @@
 /**
- * Finds processes that have left the group they were started in (`setsid`), by a tag in their environment that only
- * what was started with it can have. Plain JavaScript: the reaper's own process uses it, too.
+ * Finds processes that left their process group (`setsid`) by a tag in their environment, which children inherit.
+ * Plain JavaScript, because the reaper's process runs it directly.
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 
-/** The variable of the tag: one for each group. */
+/** Tag of one process group. */
 export const TAG_VARIABLE = 'PILOTHOUSE_PROCESS_GROUP'
-/** The variable of the tag that all have which one supervisor starts. */
+/** Tag of every process that one supervisor starts. */
 export const SUPERVISOR_VARIABLE = 'PILOTHOUSE_SUPERVISOR'
 
-/** characters of a tag: those of a UUID */
+/** a tag is a UUID */
 const LENGTH = 36
 
-/** The processes that carry one of these tags in that variable; of all others nothing is known. */
+/** Processes whose environment has one of these tags in `variable`. Processes of other accounts may be invisible. */
 export function taggedProcesses(tags, variable = TAG_VARIABLE) {
   if (tags.size === 0) return []
   return process.platform === 'linux' ? fromProc(tags, variable) : fromPs(tags, variable)
@@ -23,17 +23,17 @@ function fromProc(tags, variable) {
   return fs.readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return []
     try {
-      // as it was when the program was started, so that nobody can get a tag later. Empty for zombies.
+      // the environment at the start of the program, so a process can't adopt a tag later; empty for zombies
       return carries(`\0${fs.readFileSync(`/proc/${name}/environ`, 'latin1')}`, '\0', tags, variable)
         ? [Number(name)]
         : []
     } catch {
-      return [] // it is gone, or another account's
+      return [] // the process is gone or belongs to another account
     }
   })
 }
 
-/** macOS: there the command line and the environment stand in one line. */
+/** macOS: ps prints command line and environment in one line. */
 function fromPs(tags, variable) {
   const options = { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'ignore'] }
   const output = execFileSync('/bin/ps', ['-axeww', '-o', 'pid=,command='], options)
@@ -46,13 +46,13 @@ function carries(environment, before, tags, variable) {
   return at >= 0 && tags.has(environment.slice(at + name.length, at + name.length + LENGTH))
 }
 
-/** Sends a signal; a process that is gone by now is none. */
+/** Sends a signal; ignores processes that are gone. */
 export function signalProcesses(pids, signal) {
   for (const pid of pids) {
     try {
       process.kill(pid, signal)
     } catch {
-      // it is gone
+      // the process is gone
     }
   }
 }

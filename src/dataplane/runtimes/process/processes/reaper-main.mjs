@@ -1,16 +1,15 @@
 /**
- * The reaper's own process (see reaper.ts). Plain JavaScript, so that it starts at once and stays small. It
- * reads `add <group> <tag>` and `remove <group>` from its standard input; when that ends, its server is dead or
- * has closed it, and the groups that are left, and whoever has left them, are ended: SIGTERM, three seconds later
- * SIGKILL.
+ * Main file of the reaper process (see reaper.ts). It reads `add <group> <tag>` and `remove <group>` from stdin. When
+ * stdin closes, it ends all remaining groups: SIGTERM, SIGKILL 3 s later. Plain JavaScript, so it starts fast and
+ * stays small.
  */
 import { createInterface } from 'node:readline'
 import { signalProcesses, taggedProcesses } from './process-tags.mjs'
 
-/** group → tag; empty for one that has none */
+/** process group id → tag ('' without a tag) */
 const groups = new Map()
 
-/** Returns whether anybody was there. */
+/** Returns whether any process was left. */
 function signal(name) {
   let some = false
   for (const group of groups.keys()) {
@@ -18,7 +17,7 @@ function signal(name) {
       process.kill(-group, name)
       some = true
     } catch {
-      // nobody of it is left
+      // the group is gone
     }
   }
   const left = taggedProcesses(new Set([...groups.values()].filter(Boolean)))
@@ -26,7 +25,7 @@ function signal(name) {
   return some || left.length > 0
 }
 
-// what ends the server by a key or a service manager must not end the reaper before it
+// a signal from a terminal or service manager that ends the server must not end the reaper first
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => {})
 
 createInterface({ input: process.stdin })

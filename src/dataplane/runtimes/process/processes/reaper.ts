@@ -1,7 +1,6 @@
 /**
- * Processes must end with their server, also after `kill -9`: then nothing of the server is left that could
- * end them. So a small process of its own, the reaper, gets every process group (and its tag) before it runs anything,
- * and ends them all when its pipe to the server closes, which the kernel sees to.
+ * Ends all processes of this server when it dies, even by `kill -9`. A separate small process, the reaper, knows
+ * every process group and ends them when the pipe to the server closes.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -14,38 +13,38 @@ export class Reaper {
   #child: ChildProcess | null = null
   #closed = false
 
-  /** The reaper's process id while it runs. */
+  /** process id of the reaper while it runs */
   get pid(): number | undefined {
     return this.#child?.pid
   }
 
-  /** Resolves when the group is sure to end with this server. `owner`: whose it is, for `kill`. */
+  /** Resolves when the reaper knows the group. `owner`: see `kill`. */
   async add(id: GroupId, owner?: string): Promise<void> {
     this.#groups.set(id.group, { ...id, owner })
     if (this.#child) await this.#tell(added(id))
     else await this.#start()
   }
 
-  /** Ends all groups of this owner by SIGKILL. Throws when one can't be ended. */
+  /** Ends all groups of this owner with SIGKILL. Throws when a process survives. */
   async kill(owner: string): Promise<void> {
     const its = [...this.#groups.values()].filter((group) => group.owner === owner)
     const ended = await Promise.all(its.map((group) => endGroup(group, 0)))
-    if (!ended.every(Boolean)) throw new Error('Some of its processes can’t be ended')
+    if (!ended.every(Boolean)) throw new Error('Some processes of this step can’t be ended')
   }
 
-  /** To be called when no process of the group is left: its number may then be given to another. */
+  /** Called when no process of the group is left: its id can be reused. */
   remove(group: number): void {
     if (this.#groups.delete(group)) void this.#tell(`remove ${group}\n`)
   }
 
-  /** Ends the reaper, and with it any group that is left. */
+  /** Ends the reaper, which ends all remaining groups. */
   close(): void {
     this.#closed = true
     this.#child?.stdin?.end()
   }
 
   async #start(): Promise<void> {
-    // detached: a Ctrl-C in the terminal goes to the server's process group, and must not reach the reaper
+    // detached: Ctrl-C signals the server's process group and must not reach the reaper
     const child = spawn(process.execPath, [MAIN], {
       cwd: '/',
       env: {},
@@ -56,7 +55,7 @@ export class Reaper {
     const lost = () => {
       if (this.#child !== child) return
       this.#child = null
-      // not at once: a reaper that can't run must not be tried in a tight loop
+      // delay the restart, so that a reaper that can't run is not retried in a tight loop
       setTimeout(() => {
         if (!this.#child && !this.#closed && this.#groups.size > 0) void this.#start()
       }, 100)
@@ -69,7 +68,7 @@ export class Reaper {
     await this.#tell([...this.#groups.values()].map(added).join(''))
   }
 
-  /** Resolves when the text is in the pipe: what is there is read, even if this process dies in the next moment. */
+  /** Resolves when the text is in the pipe. The reaper reads it even if this process dies right after. */
   #tell(text: string): Promise<void> {
     return new Promise((resolve) => {
       const pipe = this.#child?.stdin

@@ -1,4 +1,4 @@
-/** What an agent may use of its machine. */
+/** Limits on what an agent may use of its machine. */
 
 /** null: no limit. MB are 10^6 bytes. */
 export interface ResourceLimits {
@@ -6,9 +6,9 @@ export interface ResourceLimits {
   cpus: number | null
   /** processes and threads */
   processes: number | null
-  /** of one file */
+  /** size of one file */
   fileMb: number | null
-  /** of all files in its folders */
+  /** total size of the files in its folders */
   diskMb: number | null
 }
 

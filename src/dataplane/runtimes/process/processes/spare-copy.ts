@@ -1,6 +1,6 @@
 /**
- * Copies of an artifact that are made before they are needed. One waits beside the artifact's tree, where nobody but us can
- * enter, for the next start.
+ * Keeps one copy of an artifact ready for the next start. It is next to the artifact's tree, in a folder that only
+ * the server can enter.
  */
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
@@ -8,10 +8,13 @@ import path from 'node:path'
 import { type CopyOptions, copyTree } from './tree-copy.ts'
 import { removeTrees } from './untrusted-trees.ts'
 
-/** older ones are of somebody who was killed */
+/** older drafts were left by a killed process */
 const MAX_DRAFT_AGE_MS = 3_600_000
 
-/** A copy of a sealed tree, at a place where nothing is yet: the spare one, else a new one. Rejects as `copyTree`. */
+/**
+ * Puts a copy of a sealed tree at `to`, which must not exist: the spare copy if there is one, else a new copy.
+ * Rejects like `copyTree`.
+ */
 export async function takeCopy(tree: string, to: string, options: CopyOptions): Promise<void> {
   if (await moveSpare(tree, to, options)) return
   const draft = newDraftPath(tree)
@@ -19,14 +22,14 @@ export async function takeCopy(tree: string, to: string, options: CopyOptions): 
   await fs.promises.rename(draft, to)
 }
 
-/** Makes the spare copy unless it is there. Rejects as `copyTree`. */
+/** Makes the spare copy if it is missing. Rejects like `copyTree`. */
 export async function makeSpareCopy(tree: string, options: CopyOptions): Promise<void> {
   await removeOldDrafts(tree)
   const spare = sparePath(tree)
   if (isOwnedBy(spare, options)) return
   const draft = newDraftPath(tree)
   await copyTree(tree, draft, options)
-  // another one may have made it meanwhile
+  // another process may have made it in between
   await fs.promises.rename(draft, spare).catch(() => removeTrees(draft))
 }
 
@@ -47,10 +50,10 @@ async function moveSpare(tree: string, to: string, options: CopyOptions): Promis
 
 const sparePath = (tree: string): string => `${tree}-spare`
 
-/** one that is not complete */
+/** Path of an incomplete copy. */
 const newDraftPath = (tree: string): string => `${tree}-draft-${randomUUID()}`
 
-/** Is there one, and of the account that it should be? */
+/** Whether the spare exists and has the right owner. */
 function isOwnedBy(spare: string, { account }: CopyOptions): boolean {
   const found = fs.lstatSync(spare, { throwIfNoEntry: false })
   return found?.uid === (account?.uid ?? process.getuid?.())

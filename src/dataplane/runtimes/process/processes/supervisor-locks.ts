@@ -1,6 +1,6 @@
 /**
- * The supervisors of a DATA_DIR that live: each keeper has a `lock` in its folder below `run/`. The embedded Postgres
- * has their agents' databases, so it stays as long as one of them does.
+ * Finds live supervisors of a DATA_DIR by the `lock` file in each folder below `run/`. The embedded Postgres holds
+ * their agents' databases, so it keeps running until the last supervisor ends.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -8,25 +8,28 @@ import { placeCluster } from '../../../../platform/postgres/embedded/account.ts'
 import { shutDownUnused } from '../../../../platform/postgres/embedded/postmaster.ts'
 import { processIdentity } from './process-identity.ts'
 
-/** Whether any of them lives. */
+/** Whether any supervisor is alive. */
 export function supervisorLives(dataDir: string): boolean {
   const run = path.join(dataDir, 'run')
   const folders = fs.existsSync(run) ? fs.readdirSync(run) : []
   return folders.some((name) => isHeld(path.join(run, name, 'lock')))
 }
 
-/** For a keeper that has given its lock back: the last one ends the embedded Postgres, if there is one, unless a server is there. */
+/**
+ * Called by a supervisor that has released its lock. The last one shuts down the embedded Postgres if no server uses
+ * it.
+ */
 export async function shutDownPostgresIfUnused(dataDir: string): Promise<void> {
   if (fs.existsSync(dataDir) && !supervisorLives(dataDir)) await shutDownUnused(placeCluster(dataDir).data)
 }
 
-/** Its text: process id, and when that was started. */
+/** A lock contains the process id and the process's start time. */
 function isHeld(lock: string): boolean {
   try {
     const [pid, started] = fs.readFileSync(lock, 'utf8').trim().split(' ')
     return processIdentity(Number(pid)) === started
   } catch (error) {
-    // there is none; what can't be read may be held
+    // no lock; one that can't be read may be held
     return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The PATH of builds and agents: the Node.js that runs this server, with its package managers, and the
- * system's folders. A Node.js below a closed home directory is copied once to where their account can use it.
+ * Chooses the PATH of builds and agents: the server's Node.js with its package managers, then the system's folders.
+ * If their account can't reach that Node.js, it is copied once.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -9,13 +9,13 @@ import { type Account, canReach } from '../../../../platform/postgres/embedded/a
 const SYSTEM = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
 export interface Toolchain {
-  /** absolute: the Node.js */
+  /** absolute path of the Node.js */
   node: string
-  /** the value of PATH */
+  /** value of PATH */
   searchPath: string
 }
 
-/** `shared`: a folder that the account can enter, for the copy. */
+/** `shared`: a folder for the copy that the account can enter. */
 export function findToolchain(shared: string, account: Account | null): Toolchain {
   const real = fs.realpathSync(process.execPath)
   const node = account && !canReach(account, real) ? path.join(copyNode(real, shared), 'node') : process.execPath
@@ -49,7 +49,7 @@ function copyNode(node: string, shared: string): string {
   try {
     fs.renameSync(temporary, copy)
   } catch {
-    // another server was first
+    // another server finished first
     fs.rmSync(temporary, { recursive: true, force: true })
   }
   return bin

@@ -1,7 +1,6 @@
 /**
- * Copies of sealed artifacts, for runs: the account's own, since agents write beside their code. Packages are not copied
- * when they are root's: a run has folders of its own with hard links in them. Its agent can add, remove and replace files
- * there; what it can't do is write into one. What is hidden in node_modules (`.prisma`, `.cache`) is generated, and copied.
+ * Copies sealed artifacts for runs. A run owns its copy, because agents write next to their code. Packages owned by
+ * root are hard-linked; README.md explains why that is safe.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +11,10 @@ import { isNoSpaceError } from '../../../output/no-space.ts'
 import { signalProcesses } from './process-tags.mjs'
 import { chownTree, removeTrees } from './untrusted-trees.ts'
 
-/** `$1` from, `$2` to: absolute, in folders that are root's alone; `$3` the account. `.pnpm` is where pnpm has all packages. */
+/**
+ * `$1` source and `$2` target, absolute, in folders that only root can enter; `$3` owner. pnpm keeps all packages in
+ * `.pnpm`.
+ */
 const COPY_WITH_LINKS = `set -e
 cp -al -- "$1" "$2"
 cd "$1"
@@ -23,18 +25,21 @@ cd "$2"
 find . '(' -type d -o -links 1 ')' -exec chown -h "$3" '{}' +
 chmod 700 .`
 
-/** Those of GNU, of macOS, of others: the first two share what they copy where the file system can. */
+/** Options of cp for GNU, macOS, other systems. The first two share file contents where the file system can. */
 const CP_OPTIONS = [['-a', '--reflink=auto'], ['-cRPp'], ['-RPp']]
 
 export interface CopyOptions {
-  /** whose the copy is; null: ours */
+  /** owner of the copy; null: the server's account */
   account: Account | null
   signal: AbortSignal
-  /** everybody else goes first */
+  /** run with low CPU priority */
   idle?: boolean
 }
 
-/** Copies a folder to where nothing is yet. Rejects when that can't be, or the signal aborts; then nothing is left. */
+/**
+ * Copies a folder to `to`, which must not exist. Rejects when it fails or the signal aborts; then `to` does not
+ * exist.
+ */
 export async function copyTree(from: string, to: string, options: CopyOptions): Promise<void> {
   const { account, signal } = options
   const owner = account && `${account.uid}:${account.gid}`
@@ -49,13 +54,13 @@ export async function copyTree(from: string, to: string, options: CopyOptions): 
       return await way()
     } catch (error) {
       await removeTrees(to)
-      // another system's programs have other options
+      // other systems' programs have other options: try the next way
       if (signal.aborted || isNoSpaceError(error) || tried === ways.length - 1) throw error
     }
   }
 }
 
-/** To its end, or that of the signal: then nothing of it runs any more. */
+/** Runs a program until it ends or the signal aborts. No process of it is left afterwards. */
 async function run(file: string, args: string[], { signal, idle }: CopyOptions): Promise<void> {
   signal.throwIfAborted()
   const child = spawn(file, args, { cwd: '/', detached: true, stdio: ['ignore', 'ignore', 'pipe'] })

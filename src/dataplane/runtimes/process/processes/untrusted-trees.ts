@@ -1,24 +1,25 @@
 /**
- * Removes folders that strangers' code has written to. `rm` walks by file descriptors: unlike a walk by
- * path it can't be led elsewhere by somebody who swaps a folder for a symlink meanwhile.
+ * Removes folders that untrusted code has written to, or changes their owner. `rm` and `chown` walk by file
+ * descriptors, so replacing a folder by a symlink during the walk can't redirect them. A walk by path could be
+ * redirected.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
 const exec = promisify(execFile)
 
-/** Removes files and folders with everything in them. What does not exist is no error. */
+/** Removes files and folders with all contents. Missing paths are no error. */
 export async function removeTrees(...targets: string[]): Promise<void> {
   if (targets.length > 0) await exec('rm', ['-rf', '--', ...targets])
 }
 
-/** Gives a folder with everything in it to the server's account. */
+/** Makes the server's account the owner of a folder and its contents. */
 export const chownTreeToServer = (folder: string): Promise<void> =>
   chownTree(folder, { uid: process.getuid!(), gid: process.getgid!() })
 
 /**
- * Gives a folder with everything in it to an account. Symlinks are changed themselves, never followed. `from`: only what is
- * this user's, since names of others' files can be among them.
+ * Makes an account the owner of a folder and its contents. Changes symlinks themselves, never their targets. `from`:
+ * only files of this uid, because a tree can contain hard links to other accounts' files.
  */
 export async function chownTree(
   folder: string,
