@@ -118,7 +118,7 @@ test('a rebuild takes the recorded commit, not what the branch points to now', a
   const built = await build(revisionOf(repository, { repoCommitSha: first }))
   expect(built.repoCommitSha).toBe(first)
   const gone = revisionOf(repository, { repoCommitSha: 'c0ffee'.padEnd(40, '0') })
-  await expect(build(gone)).rejects.toThrow(/is not in the repository any more/)
+  await expect(build(gone)).rejects.toThrow(/no longer exists in the repository/)
 })
 
 test('a missing start script fails the build and says so', async () => {
@@ -423,7 +423,7 @@ test('a build log names the files that Git LFS has elsewhere, and the submodules
   const { log } = await build(revisionOf(repository))
   const named = Array.from({ length: 10 }, (_, i) => `models/${10 + i}.bin`).join(', ')
   expect(log.lines).toContain(
-    `Git LFS is not fetched: of 12 files (${named}, … and 2 more) only the pointer is deployed, not the content.`,
+    `Git LFS content is not fetched: 12 files (${named}, … and 2 more) will contain only a pointer.`,
   )
   expect(log.lines).toContain('Submodules are not fetched: 1 folder (vendor/tools) will be empty.')
 })

@@ -110,7 +110,7 @@ test('a hostile tarball fails the build with its message, and leaves nothing beh
 test('a tarball of a folder is built as it is: a path without the folder is told so', async () => {
   const bytes = tarballOf(AGENT, {}, 'agent-1.0/')
   await expect(build(revisionOf(bytes))).rejects.toThrow(
-    'The source has no file "graph.json": check graph_config_path; all that is in the tarball is in the folder "agent-1.0", so paths begin with "agent-1.0/".',
+    'The source has no file "graph.json": check graph_config_path; all files of the tarball are in the folder "agent-1.0", so paths begin with "agent-1.0/".',
   )
   await build(revisionOf(bytes, { graphConfigPath: 'agent-1.0/graph.json' }))
   const other = revisionOf(tarballOf(AGENT), { graphConfigPath: 'other.json' })

@@ -261,7 +261,7 @@ describe.runIf(hasPython)('a tree of Python', { timeout: 300_000 }, () => {
     await expect(building).rejects.toMatchObject({
       reason: 'TOOL_MISSING',
       message:
-        'uv is not installed on this machine: install it where all accounts find it (/usr/local/bin), or take uv.lock away and pip installs.',
+        'uv is not installed on this machine: install it where all accounts find it (/usr/local/bin), or remove uv.lock to install with pip.',
     })
   })
 

@@ -1,6 +1,6 @@
 /**
- * One try of a build, in a folder of its own: bring the source, check, install, build. Knows nothing of accounts and
- * processes: `run` and `own` are the runtime's.
+ * Runs one try of a build in its own folder: load the source, plan, install, build. The runtime passes `run` and
+ * `chownToBuild`, so this code knows nothing of accounts and processes.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -18,51 +18,55 @@ export interface BuildRequest extends SourceRequest {
   hasProgram: (program: string) => boolean
   /** environment of install and build command */
   env: Record<string, string>
-  /** gives a folder with all that is in it to the account of the build */
+  /** makes the build's account the owner of a folder and its contents */
   chownToBuild: (folder: string) => Promise<void>
-  /** called with the plan before any of it is carried out */
+  /** called with the plan before it is carried out */
   onPlan: (plan: BuildPlan) => void
-  /** for graphs that bring no server */
+  /** agent servers for graphs that bring none */
   servers: SuppliedServers
-  /** Makes what the steps of a plan run in. Throws StepFailure. */
+  /** Prepares the environment that a plan's steps run in. Throws StepFailure. */
   prepare: (plan: NodePlan | PythonPlan) => Promise<PreparedEnvironment>
-  /** makes an image of a tree that brings a Dockerfile; returns the artifact */
+  /** builds an image from a tree with a Dockerfile; returns the artifact */
   buildImage: (plan: DockerfilePlan, tree: string) => Promise<string>
 }
 
 export interface PreparedEnvironment {
-  /** what the commands have in their environment beside `env` */
+  /** environment variables of the commands in addition to `env` */
   env: Record<string, string>
-  /** the agent server that was supplied; null: none was asked for */
+  /** the supplied agent server; null: none was needed */
   agentServer: string | null
 }
 
-/** What a start needs to know of an artifact; written by us next to its tree, where its own code can't reach. */
+/**
+ * What a start needs to know about an artifact. Stored next to its tree, where the artifact's code can't change it.
+ */
 export interface ArtifactManifest {
-  /** where the script starts, relative to the root of the source */
+  /** folder that the start script runs in, relative to the root of the source */
   folder: string
   prestart: string | null
   start: string
-  /** absent: one of a version that built only Node */
+  /** absent: written by a version that built only Node */
   kind?: 'node' | 'python'
-  /** what serves it, for the runtime that supplied it; absent, as what is below: it serves itself */
+  /** agent server that serves it; absent, like the members below, when it brings its own server */
   agentServer?: string
   graphConfig?: string
   importable?: string[]
-  /** of the graph configuration file */
+  /** health path from the graph configuration file */
   healthPath?: string
 }
 
-/** npm, pip and uv say first what is wrong, and then how they are used, at length; lines of nothing else are between them. */
+/** Lines that name the cause. npm, pip and uv print them first, followed by long usage text. */
 const ERROR_LINE = /^(npm (error|ERR!) +\S|ERROR: |error: )/
 
-/** Returns the artifact of an image, if that is what was made; null: it is in the folder. Throws StepFailure with what to do about it. */
+/**
+ * Returns the artifact of an image if the plan makes one; null: the artifact is in the folder. Throws StepFailure.
+ */
 export async function buildSource(request: BuildRequest): Promise<string | null> {
   const { revision, folder, run, log } = request
   const tree = path.join(folder, 'tree')
   const hint = await loadSource(request, tree)
 
-  // all that is read from the tree is read before any of its own code has run
+  // read everything from the tree before any of its code has run
   const plan = planSource(tree, revision, request.servers, hint, log)
   request.onPlan(plan)
   if (plan.kind === 'dockerfile') {
@@ -130,14 +134,17 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
   }
 }
 
-/** The command, where its package manager is in PATH or can be brought. Throws StepFailure otherwise. */
+/**
+ * Returns the command, run by corepack if the package manager is not in PATH. Throws StepFailure if it is
+ * unavailable.
+ */
 function withManager([program, ...args]: string[], has: (program: string) => boolean): string[] {
   const manager = program!
   if (manager === 'python' || manager === 'sh' || has(manager)) return [manager, ...args]
   if (manager === 'uv')
     throw new StepFailure(
       'TOOL_MISSING',
-      'uv is not installed on this machine: install it where all accounts find it (/usr/local/bin), or take uv.lock away and pip installs.',
+      'uv is not installed on this machine: install it where all accounts find it (/usr/local/bin), or remove uv.lock to install with pip.',
     )
   if (manager !== 'npm' && has('corepack')) return ['corepack', manager, ...args]
   throw new StepFailure(

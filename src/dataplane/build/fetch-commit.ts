@@ -1,18 +1,16 @@
-/**
- * Fetches one commit of a repository and writes its files into a folder.
- */
+/** Fetches one commit of a repository and checks out its files into a folder. */
 import { StepFailure } from '../output/step-failure.ts'
 import type { Git } from './git.ts'
 import type { Remote } from './repository.ts'
 
-/** What a commit says of itself, for people: the first line of its message, and the name of its author. Absent: git could not tell. */
+/** Commit metadata for people: first line of the message and the author's name. Absent when git can't read it. */
 interface CommitInfo {
   message?: string
   author?: string
 }
 export type OnCommit = (commit: string, says?: CommitInfo) => void
 
-/** What is longer is cut, in characters. */
+/** longer texts are cut */
 const MAX_INFO_CHARACTERS = 1000
 
 const LOCAL_REF = 'refs/pilothouse/source'
@@ -21,13 +19,13 @@ export interface CommitSource {
   remote: Remote
   /** full name, see fullRef() */
   ref: string
-  /** the commit of an earlier build, to be used instead of what the ref points to now */
+  /** commit of an earlier build, used instead of the ref's present commit */
   commit: string | null
 }
 
 /**
- * `onCommit` gets the exact commit before its files are written: should that fail, it is still this one. `folder` is
- * the empty repository that `git` works on, `tree` the empty folder for the files.
+ * Checks out the commit into `tree`; `folder` becomes git's bare repository. Both must not exist. `onCommit` gets the
+ * commit before its files are written, so a build that fails later still records it.
  */
 export async function checkOutCommit(
   git: Git,
@@ -44,7 +42,7 @@ export async function checkOutCommit(
   await git.run([`--work-tree=${tree}`, 'checkout', '--quiet', '--force', '--detach', commit])
 }
 
-/** For people, so that it fails no build: what git can't tell is absent. */
+/** Reads the commit's metadata. A failure does not fail the build: the metadata is only informative. */
 async function readCommitInfo(git: Git, commit: string): Promise<CommitInfo> {
   try {
     const lines = (await git.run(['log', '-1', '--no-show-signature', '--format=a%an%nm%s', commit])).split('\n')
@@ -70,7 +68,7 @@ async function fetchCommit(git: Git, { remote, ref, commit }: CommitSource): Pro
     await fetch(`+${commit}:${LOCAL_REF}`, '--depth=1')
   } catch (error) {
     if (!(error instanceof StepFailure)) throw error
-    // a host may hand out only what its refs point to: look in the ref's history
+    // some hosts only serve commits that a ref points to: search the ref's history
     await fetch(`+${ref}:${LOCAL_REF}`)
   }
   try {
@@ -79,7 +77,7 @@ async function fetchCommit(git: Git, { remote, ref, commit }: CommitSource): Pro
     if (!(error instanceof StepFailure)) throw error
     throw new StepFailure(
       'CLONE_FAILED',
-      `Commit ${commit} is not in the repository any more: set repo_ref, which makes a revision of what it names now.`,
+      `Commit ${commit} no longer exists in the repository: set repo_ref to create a revision from its present commit.`,
     )
   }
 }

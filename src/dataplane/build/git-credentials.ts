@@ -1,6 +1,6 @@
 /**
- * Hands git the credentials of one host: through a file that only the server may read, named in git's configuration,
- * so that the password is in no argument, URL, environment or log.
+ * Passes credentials for one host to git in a file that only git's account can read. The password is in no argument,
+ * URL, environment or log.
  */
 import fs from 'node:fs'
 import { StepFailure } from '../output/step-failure.ts'
@@ -8,8 +8,9 @@ import type { Remote } from './repository.ts'
 import type { Credentials } from './source-access.ts'
 
 /**
- * Writes `file` for git's own `credential-store`, and returns the lines of configuration that name it. They are for the
- * remote's origin alone: a redirect to another host gets nothing. Throws StepFailure for a remote without an origin.
+ * Writes `file` for git's `credential-store` and returns the configuration lines that name it. They apply to the
+ * remote's origin only: a redirect to another host gets no credentials. Throws StepFailure for a remote without an
+ * origin.
  */
 export function storeCredentials(file: string, { url, protocol }: Remote, credentials: Credentials): string[] {
   if (protocol !== 'https' && protocol !== 'http')
@@ -21,7 +22,7 @@ export function storeCredentials(file: string, { url, protocol }: Remote, creden
   const [user, password] = [credentials.username, credentials.password].map(encodeURIComponent)
   fs.writeFileSync(file, `${protocol}://${user}:${password}@${host}\n`, { mode: 0o600, flag: 'wx' })
   return [
-    // the empty one forgets every helper that was named before
+    // the empty value clears helpers that were configured before
     '[credential]',
     '\thelper =',
     `[credential "${origin}"]`,
@@ -29,8 +30,8 @@ export function storeCredentials(file: string, { url, protocol }: Remote, creden
   ]
 }
 
-/** As a value in git's configuration. */
+/** Quotes a value for git's configuration. */
 const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 
-/** As one word of sh, which runs the helper. */
+/** Quotes one word for sh, which runs the helper. */
 const shellQuoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`

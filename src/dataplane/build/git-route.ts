@@ -1,6 +1,6 @@
 /**
- * Where git may connect for a source: public addresses, and the private ones of OUTBOUND_ALLOW. The host name is looked up
- * once; git and ssh then connect to the addresses that were checked, so that a second DNS answer changes nothing.
+ * Decides which addresses git may connect to: public ones and private ones in OUTBOUND_ALLOW. The host name is
+ * resolved once and git connects to the checked addresses, so a second DNS answer has no effect.
  */
 import dns from 'node:dns'
 import { isIP } from 'node:net'
@@ -8,25 +8,25 @@ import { addressAllowed, hostOf, type OutboundRules } from '../../platform/http/
 import { StepFailure } from '../output/step-failure.ts'
 import type { Remote } from './repository.ts'
 
-/** The addresses that a fetch may connect to. */
+/** Addresses that one fetch may connect to. */
 export interface GitRoute {
-  /** as the repository's URL has it, without a final dot */
+  /** host of the repository's URL, without a final dot */
   host: string
   port: string
-  /** all of them are allowed; the first is the preferred one */
+  /** all allowed; the first is preferred */
   addresses: string[]
 }
 
 const DEFAULT_PORTS: Record<string, string> = { https: '443', http: '80', ssh: '22' }
 
-/** Null for a repository of this machine. Throws StepFailure when no address of the host may be connected to. */
+/** Null for a repository on this machine. Throws StepFailure when no address of the host is allowed. */
 export async function resolveRoute({ url, protocol }: Remote, rules: OutboundRules): Promise<GitRoute | null> {
   if (protocol === 'file') return null
   const parsed = new URL(url)
   const host = hostOf(parsed)
   const found = isIP(host) ? [host] : await lookUp(host)
   const addresses = found.filter((address) => addressAllowed(rules, host, address))
-  // the address itself stays unsaid: names of the network inside are not for everybody to look up
+  // the message does not name the address: users must not be able to resolve internal names
   if (addresses.length === 0)
     throw new StepFailure(
       'CLONE_FAILED',
@@ -45,14 +45,17 @@ async function lookUp(host: string): Promise<string[]> {
   }
 }
 
-/** Lines of git's configuration: libcurl looks up no name, and git follows neither redirects nor http-alternates. */
+/** Lines of git's configuration: libcurl resolves no name, and git follows no redirects and no http-alternates. */
 export function httpConfig({ host, port, addresses }: GitRoute): string[] {
   const pinned = addresses.map((address) => (isIP(address) === 6 ? `[${address}]` : address)).join(',')
   const pin = isIP(host) ? [] : [`\tcurloptResolve = ${host}:${port}:${pinned}`]
   return ['[http]', '\tfollowRedirects = false', ...pin]
 }
 
-/** `version`: as `git version` prints it. Throws StepFailure for a git that ignores `curloptResolve`: it looks the name up again. */
+/**
+ * `version`: output of `git version`. Throws StepFailure for a git that ignores `curloptResolve`, since it resolves
+ * the name again.
+ */
 export function requirePinning(version: string): void {
   const [major = 0, minor = 0] = /\d+\.\d+/.exec(version)?.[0].split('.').map(Number) ?? []
   if (major > 2 || (major === 2 && minor >= 37)) return
@@ -62,7 +65,7 @@ export function requirePinning(version: string): void {
   )
 }
 
-/** Options of ssh: it connects to the checked address, and knows the host's key by the host's name. */
+/** Options of ssh: it connects to the checked address, and verifies the host key by the host's name. */
 export function sshOptions({ host, port, addresses }: GitRoute): string[] {
   const alias = port === DEFAULT_PORTS.ssh ? host : `[${host}]:${port}`
   return ['-o', `HostName=${addresses[0]}`, '-o', `HostKeyAlias=${alias}`]

@@ -1,6 +1,4 @@
-/**
- * Runs git with a configuration of ours alone: no hooks, no prompts, no protocol but the one that is needed.
- */
+/** Runs git with our configuration only: no hooks, no prompts, only the protocol that the remote needs. */
 import fs from 'node:fs'
 import { OutputTail } from '../output/lines.ts'
 import { NO_SPACE_OUTPUT, noSpaceFailure } from '../output/no-space.ts'
@@ -13,34 +11,34 @@ import type { Credentials } from './source-access.ts'
 
 export interface Git {
   /**
-   * Runs git on this build's bare repository; gives its output, at most 1,000 lines, of those that `keep` wants.
-   * Throws StepFailure when it fails.
+   * Runs git on this build's bare repository. Returns its first 1,000 output lines for which `keep` is true. Throws
+   * StepFailure when git fails.
    */
   run(args: string[], keep?: (line: string) => boolean): Promise<string>
-  /** Makes an empty folder that git may write to. */
+  /** Creates an empty folder that git can write to. */
   makeFolder(folder: string, mode: number): void
-  /** Removes all that was written here: for when its last run is over, however that ended. Rejects when something stays. */
+  /** Removes all files written here, after the last run. Rejects when a file remains. */
   close(): Promise<void>
 }
 
 export interface GitOptions {
   remote: Remote
-  /** the bare repository to work on */
+  /** absolute path of the bare repository */
   folder: string
-  /** null: the repository is read without */
+  /** null: the repository is read without credentials */
   credentials: Credentials | null
-  /** is written here, and next to it what git needs for the credentials */
+  /** path of the configuration file to write; the credentials file is next to it */
   configFile: string
   searchPath: string
-  /** where git may connect; null: the repository is on this machine */
+  /** addresses that git may connect to; null: the repository is on this machine */
   route: GitRoute | null
-  /** null: the server's own */
+  /** null: the server's account */
   account: GitAccount | null
   run: RunCommand
   log: (line: string) => void
 }
 
-/** What git prints is kept for answers and failures; only a failure's is logged. */
+/** Keeps git's output for results and failures; logs it only when git fails. */
 export function createGit(options: GitOptions): Git {
   const { remote, folder, credentials, configFile, searchPath, route, account, run, log } = options
   const credentialsFile = `${configFile}-credentials`
@@ -66,7 +64,7 @@ export function createGit(options: GitOptions): Git {
     GIT_ATTR_NOSYSTEM: '1',
     GIT_TERMINAL_PROMPT: '0',
     GIT_PROTOCOL_FROM_USER: '0',
-    // words without quotes: a host name, an address or a number at most
+    // no quoting needed: the words are host names, addresses and numbers
     GIT_SSH_COMMAND: ssh.join(' '),
   }
   return {
@@ -98,8 +96,8 @@ export function createGit(options: GitOptions): Git {
   }
 }
 
-// As a file, not as -c options: git doesn't pass those on to the process that reads a local repository, which
-// would refuse one that belongs to another account.
+// A file, not -c options: git does not pass those on to the process that reads a local repository, and that process
+// would refuse a repository of another account.
 function configuration({ protocol }: Remote): string[] {
   return [
     '[core]',
@@ -117,7 +115,7 @@ function configuration({ protocol }: Remote): string[] {
   ]
 }
 
-// The one place that reads what git prints: it has no codes, only an exit code of 128 for nearly everything.
+// The only place that parses git's messages: git exits with code 128 for nearly every failure.
 const NO_REF: FailureReason = [/couldn't find remote ref/i, 'The repository has no such branch or tag: check repo_ref.']
 const NO_ACCESS =
   /authentication failed|could not read (username|password)|terminal prompts disabled|permission denied|error: 40[13]/i
@@ -127,7 +125,7 @@ const NO_HOST: FailureReason = [
 ]
 const MOVED: FailureReason = [
   /requested URL returned error: 30\d/i,
-  'The repository’s host redirects to another address, which is not followed: create the deployment again with the repository’s present address.',
+  'The repository’s host redirects to another address, and redirects are not followed: create the deployment again with the repository’s present address.',
 ]
 const NO_REPOSITORY = /not found|does not appear to be a git repository|could not read from remote/i
 
@@ -141,7 +139,7 @@ const WITHOUT_CREDENTIALS: FailureReason[] = [
   [NO_REPOSITORY, 'The repository was not found.'],
 ]
 
-// a host says "not found" of what one may not see
+// hosts answer "not found" when access is missing
 const NOT_REACHED =
   'The installation does not reach this repository: add the repository to it at the git provider, then redeploy.'
 const WITH_CREDENTIALS: FailureReason[] = [

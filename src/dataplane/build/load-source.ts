@@ -1,6 +1,4 @@
-/**
- * Brings the source of a revision into the folder of a build: a commit of a repository, or an uploaded tarball.
- */
+/** Loads a revision's source into the folder of a build: a commit of a repository, or an uploaded tarball. */
 import fs from 'node:fs'
 import path from 'node:path'
 import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
@@ -18,29 +16,29 @@ import { unpackTarball } from './unpack-tarball.ts'
 
 export interface SourceRequest {
   revision: RevisionWork
-  /** empty and only the server's; the build fills its `tree` and writes its `artifact.json` */
+  /** empty, and only the server can enter it; the build creates `tree` and `artifact.json` in it */
   folder: string
   gitDirectory: string
   sources: SourceAccess
-  /** of the repository; null: it is read without */
+  /** credentials for the repository; null: none */
   credentials: GitCredentials | null
   /** PATH of all commands */
   searchPath: string
   /** private addresses that git may connect to */
   outboundAllow: readonly string[]
-  /** the account of git for a repository that is not on this machine; null: the server's */
+  /** git's account for repositories elsewhere; null: the server's */
   gitAccount: (protocol: Remote['protocol']) => GitAccount | null
-  /** gives a folder with all that is in it to the server's account */
+  /** makes the server's account the owner of a folder and its contents */
   reclaim: (folder: string) => Promise<void>
   run: RunCommand
-  /** lines of our own; `level` is `info` unless named */
+  /** writes a line to the build log; `level` defaults to `info` */
   log: (line: string, level?: LogLevel) => void
-  /** called with the exact commit as soon as it is known; never called for a source that has no commits */
+  /** called with the commit as soon as it is known; never for a source without commits */
   onCommit: OnCommit
   signal: AbortSignal
 }
 
-/** `tree` must not be there yet. Returns what to look at when a file is missing in it. Throws StepFailure. */
+/** Creates `tree`, which must not exist. Returns a hint for messages about missing files. Throws StepFailure. */
 export function loadSource(request: SourceRequest, tree: string): Promise<string> {
   return request.revision.source === 'internal_source' ? unpack(request, tree) : checkOut(request, tree)
 }
@@ -56,10 +54,10 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   const ref = fullRef(revision.repoRef)
   log(`Fetching ${revision.repoCommitSha ?? ref}`)
   const configFile = path.join(folder, 'gitconfig')
-  // credentials are for the provider that the operator has configured, wherever it is
+  // the operator configured the provider, so its host is allowed even at a private address
   const provider = credentials ? [hostOf(new URL(remote.url))] : []
   const route = await resolveRoute(remote, { allow: [...request.outboundAllow, ...provider] })
-  // The server's account reads repositories of this machine: no other account can, and git talks to no stranger for them.
+  // Only the server's account can read repositories of this machine, and git contacts no host for them.
   const account = route ? request.gitAccount(remote.protocol) : null
   const git = createGit({ remote, folder: repository, credentials, configFile, searchPath, route, account, run, log })
   try {
@@ -71,11 +69,11 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
     })
     for (const warning of await missingContent(git, tree)) log(warning, 'warning')
   } catch (error) {
-    // the first failure is the one that is reported; the folder of the build goes as a whole
+    // report the first failure; the build's folder is removed as a whole
     await git.close().catch(() => undefined)
     throw error
   }
-  // what stays there would become part of the artifact, credentials among it
+  // remaining files, including credentials, would become part of the artifact
   await git.close()
   if (account) await request.reclaim(tree)
   return 'check graph_config_path and repo_ref'
@@ -91,10 +89,10 @@ async function unpack({ revision, sources, log, signal }: SourceRequest, tree: s
   return `check graph_config_path${await configPathHint(tree)}`
 }
 
-/** Whoever packs a folder instead of what is in it has one more name in all paths. */
+/** Hint for a tarball that contains one folder, which is then part of every path. */
 async function configPathHint(tree: string): Promise<string> {
   const [top, ...others] = await fs.promises.readdir(tree, { withFileTypes: true })
   if (!top?.isDirectory() || others.length > 0) return ', which is relative to the root of the tarball'
   const name = printable(top.name)
-  return `; all that is in the tarball is in the folder "${name}", so paths begin with "${name}/"`
+  return `; all files of the tarball are in the folder "${name}", so paths begin with "${name}/"`
 }

@@ -1,18 +1,21 @@
 /**
- * What a checkout leaves without its content: files in Git LFS, of which the repository has pointers only, and
- * submodules, which are repositories of their own. An agent that needs them fails where nobody looks for the cause.
+ * Warns about files that a checkout leaves without content: Git LFS files (the repository has only pointers) and
+ * submodules. An agent that needs them would otherwise fail with a misleading error.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Git } from './git.ts'
 
-/** names in one warning; of more there is the number */
+/** names listed in one warning */
 const MAX_NAMES = 10
-/** what every pointer begins with, https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md; none has 1024 bytes */
+/**
+ * first line of every pointer (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md); pointers are under 1024
+ * bytes
+ */
 const POINTER = 'version https://git-lfs.github.com/spec/v1\n'
 const MAX_POINTER_BYTES = 1024
 
-/** Lines for the build log, none when all content is there. `tree`: what `git` has just checked out. */
+/** Warnings for the build log; empty when no content is missing. `tree`: what `git` has just checked out. */
 export async function missingContent(git: Git, tree: string): Promise<string[]> {
   const worktree = `--work-tree=${tree}`
   const lfs = lines(await git.run([worktree, 'ls-files', '--', ':(attr:filter=lfs)']))
@@ -22,7 +25,7 @@ export async function missingContent(git: Git, tree: string): Promise<string[]> 
   const submodules = links.map((line) => line.slice(line.indexOf('\t') + 1))
   return [
     ...(pointers.length > 0
-      ? [`Git LFS is not fetched: of ${countAndNames('file', pointers)} only the pointer is deployed, not the content.`]
+      ? [`Git LFS content is not fetched: ${countAndNames('file', pointers)} will contain only a pointer.`]
       : []),
     ...(submodules.length > 0
       ? [`Submodules are not fetched: ${countAndNames('folder', submodules)} will be empty.`]
@@ -38,7 +41,7 @@ function countAndNames(what: string, names: string[]): string {
   return `${names.length} ${what}${names.length > 1 ? 's' : ''} (${names.slice(0, MAX_NAMES).join(', ')}${more})`
 }
 
-/** Of a name with quotes or control characters, which git quotes, and of a symlink, nothing is said. */
+/** False for symlinks and for names with quotes or control characters, which git prints quoted. */
 async function isPointer(file: string): Promise<boolean> {
   const stat = await fs.promises.lstat(file).catch(() => null)
   if (!stat?.isFile() || stat.size >= MAX_POINTER_BYTES) return false

@@ -1,4 +1,4 @@
-/** The plan of a source that was brought: made before any of its own code has run. */
+/** Makes the plan of a loaded source, before any of its code has run. */
 
 import type { LogLevel, RevisionWork } from '../../domain/protocol/protocol.ts'
 import { HEALTH_PATH_SECRET, healthPathOf } from '../../domain/values/health-path.ts'
@@ -7,7 +7,10 @@ import type { BuildPlan } from './plan/build-plan.ts'
 import { planBuild, type SuppliedServers } from './plan/plan-build.ts'
 import { sourceTree } from './plan/source-tree.ts'
 
-/** `hint`: what to look at when a file is missing. `log` gets the plan's notes; the plan itself is the caller's to say. Throws StepFailure. */
+/**
+ * `hint`: what to check when a file is missing. `log` gets the plan's notes; the caller logs the plan itself. Throws
+ * StepFailure.
+ */
 export function planSource(
   tree: string,
   { graphConfigPath, installCommand, buildCommand }: RevisionWork,
@@ -21,7 +24,7 @@ export function planSource(
   return plan
 }
 
-/** An image carries no health path, so the file has no effect there. */
+/** An image has no health path, so `health_path` of the file has no effect there. */
 export function warnOfUnusedHealthPath(
   { healthPath, graphConfig }: BuildPlan,
   { secrets }: Pick<RevisionWork, 'secrets'>,

@@ -1,6 +1,6 @@
 /**
- * Which repositories a build may fetch from, and which refs: checked so that neither can become an option of
- * git, another protocol, or a path out of the folder of repositories.
+ * Checks repository URLs and refs of a build, so that neither can become an option of git, another protocol, or a
+ * path outside GIT_DIRECTORY.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -8,26 +8,27 @@ import { parseRepoUrl } from '../../domain/values/repository-url.ts'
 import { StepFailure } from '../output/step-failure.ts'
 
 export interface Remote {
-  /** what git is given */
+  /** URL for git */
   url: string
-  /** the only protocol git may use for it */
+  /** the only protocol that git may use */
   protocol: 'https' | 'http' | 'ssh' | 'file'
 }
 
 /**
- * Checks a repository URL (or an absolute path) again, whoever stored it. Throws StepFailure that says what is allowed.
+ * Checks a repository URL or an absolute path again, although it was checked when stored. Throws StepFailure that
+ * names the rule.
  */
 export function allowedRemote(repoUrl: string, gitDirectory: string): Remote {
   const parsed = parseRepoUrl(repoUrl)
   if (typeof parsed === 'string') throw new StepFailure('CONFIG_INVALID', `This repo_url is not allowed: ${parsed}`)
   if (parsed.protocol === 'file') return localRemote(parsed.path, gitDirectory)
   const url = new URL(parsed.url)
-  // one spelling of a name: the address that was checked is pinned by it
+  // one spelling of the name: the checked address is pinned to it
   url.hostname = url.hostname.replace(/\.$/, '')
   return { ...parsed, url: url.href }
 }
 
-/** `refs/heads/<branch>` for a branch's name; a tag is given as `refs/tags/<tag>`. Throws StepFailure for no valid ref. */
+/** `refs/heads/<branch>` for a branch name; `refs/tags/<tag>` stays. Throws StepFailure for an invalid ref. */
 export function fullRef(repoRef: string): string {
   const ref = repoRef.startsWith('refs/tags/') ? repoRef : `refs/heads/${repoRef}`
   if (!isValidRef(ref))
@@ -38,7 +39,7 @@ export function fullRef(repoRef: string): string {
   return ref
 }
 
-/** The rules of git-check-ref-format(1), and no part that starts with a dash. */
+/** Rules of git-check-ref-format(1); also, no part may start with a dash. */
 function isValidRef(ref: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is forbidden
   if (/[\x00-\x20\x7f~^:?*[\\]|\.\.|@\{|\.$/.test(ref)) return false
@@ -48,7 +49,7 @@ function isValidRef(ref: string): boolean {
 function localRemote(repository: string, gitDirectory: string): Remote {
   const allowed = realPath(gitDirectory)
   const real = realPath(repository)
-  // also for a path that does not exist: what is outside must not be told apart
+  // same message for a missing path: it must not reveal what exists outside
   if (!allowed || !real?.startsWith(allowed + path.sep))
     throw new StepFailure(
       'CONFIG_INVALID',

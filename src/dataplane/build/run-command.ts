@@ -1,6 +1,4 @@
-/**
- * How a build runs a command: given by the runtime, which decides under which account and who ends it.
- */
+/** How a build runs commands. The runtime implements it and decides about accounts and termination. */
 import type { OnLine } from '../output/lines.ts'
 
 interface BuildCommand {
@@ -8,11 +6,11 @@ interface BuildCommand {
   args: string[]
   cwd: string
   env: Record<string, string>
-  /** git only: the account it runs under; null: the server's. Everything else runs under the account of the build. */
+  /** git only: its account; null: the server's. Other commands run under the build's account. */
   gitAccount?: GitAccount | null
 }
 
-/** One that runs no code of a repository, so that no build and no agent can read what git has. */
+/** An account that runs no code of repositories, so no build and no agent can read git's files. */
 export interface GitAccount {
   uid: number
   gid: number
@@ -23,5 +21,5 @@ export interface CommandExit {
   signal: NodeJS.Signals | null
 }
 
-/** Runs to the end, whatever that is. Rejects only when the build is cancelled, after everything has ended. */
+/** Runs a command to its end. Rejects only when the build is cancelled, after all processes have ended. */
 export type RunCommand = (command: BuildCommand, onLine: OnLine) => Promise<CommandExit>

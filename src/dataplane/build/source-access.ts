@@ -1,31 +1,31 @@
 /**
- * What a build on this machine gets from the server it is part of: credentials for a repository, the bytes of an
- * uploaded tarball, credentials for an image. Asked for right when it is needed, since all of them are short-lived.
+ * Credentials and uploaded tarballs that a build or deploy gets from its server. They are short-lived, so they are
+ * requested right before use.
  */
 import type { Readable } from 'node:stream'
 
 export interface Credentials {
   username: string
-  /** never in an argument, a URL, an environment, or a log */
+  /** must not appear in an argument, URL, environment or log */
   password: string
 }
 
 export interface GitCredentials extends Credentials {
-  /** the repository's present URL at the provider; absent: as the deployment has it */
+  /** the repository's present URL at the provider; absent: the deployment's URL is right */
   repoUrl?: string | undefined
 }
 
 export interface ImageCredentials extends Credentials {
-  /** the registry is reached without TLS */
+  /** the registry has no TLS */
   insecure?: boolean
 }
 
-/** Each rejects with a StepFailure for what people can mend. */
+/** All reject with StepFailure for problems that users can fix. */
 export interface SourceAccess {
-  /** Of a `gitprovider` deployment's repository; null: it is read without credentials. */
+  /** Credentials for a `gitprovider` deployment's repository; null: none are needed. */
   gitCredentials(deploymentId: string, signal: AbortSignal): Promise<GitCredentials | null>
-  /** Of the revision's source tarball: exactly the one that was accepted. */
+  /** The revision's source tarball, exactly as it was accepted. */
   tarball(revisionId: string, signal: AbortSignal): Promise<Readable>
-  /** For pulling an image; null: it is pulled without credentials. */
+  /** Credentials for pulling an image; null: none are needed. */
   imageCredentials(deploymentId: string, imageUri: string, signal: AbortSignal): Promise<ImageCredentials | null>
 }

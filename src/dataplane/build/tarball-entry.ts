@@ -1,26 +1,26 @@
 /**
- * What an entry of a tarball may be. Names come from strangers: checked before anything is done with them, and
- * shown only in a form that can't play tricks on who reads it.
+ * Checks names and links of tarball entries before use. Names are untrusted: messages show them only in a printable
+ * form.
  */
 import { StepFailure } from '../output/step-failure.ts'
 
-/** entries, counting the folders that are only part of a name */
+/** most entries, including folders that occur only in names */
 export const MAX_ENTRIES = 100_000
-/** all that comes out of the compression */
+/** most bytes after decompression */
 export const MAX_UNPACKED_BYTES = 1024 ** 3
-/** of a whole name; the file systems' own limit for all of a path is 4096 */
+/** most bytes of a whole name; file systems allow 4096 for an absolute path */
 const MAX_PATH_BYTES = 1024
-/** of one part of a name, as file systems have it */
+/** most bytes of one part of a name, as in file systems */
 const MAX_NAME_BYTES = 255
 
 const MAX_SHOWN_CHARACTERS = 120
 
-/** The tarball is refused because of this entry. */
+/** The failure for a tarball that is refused because of this entry. */
 export function refuse(name: string, why: string): StepFailure {
   return new StepFailure('TARBALL_INVALID', `The source tarball was refused: entry "${printable(name)}" ${why}.`)
 }
 
-/** The parts of an entry's name below the tarball's root; none for the root itself. Throws StepFailure. */
+/** Parts of an entry's name relative to the tarball's root; empty for the root. Throws StepFailure. */
 export function partsOf(name: string): string[] {
   if (name.includes('\0')) throw refuse(name, 'has a NUL in its name')
   if (name.includes('\\') || /^[a-z]:/i.test(name))
@@ -35,14 +35,14 @@ export function partsOf(name: string): string[] {
   return parts
 }
 
-/** The target of a symbolic link as it was packed. Throws StepFailure for one that can't be made. */
+/** The target of a symbolic link, as packed. Throws StepFailure for an invalid one. */
 export function linkTarget(name: string, target: string): string {
   if (target.includes('\0') || target.includes('\\') || Buffer.byteLength(target) > MAX_PATH_BYTES)
-    throw refuse(name, 'is a link to what has a NUL or a backslash in its name, or one that is too long')
+    throw refuse(name, 'is a link whose target has a NUL or a backslash, or is too long')
   return target
 }
 
-/** In one line, without what isn't shown as itself, and cut. */
+/** One line, cut, with unprintable characters replaced. */
 export function printable(name: string): string {
   const text = name.replace(/[\p{C}\p{Zl}\p{Zp}"]/gu, '\uFFFD')
   const characters = [...text]

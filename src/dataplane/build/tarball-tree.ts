@@ -1,14 +1,13 @@
 /**
- * Writes the entries of a tarball below a folder, one after the other. Keeps its own picture of what is there, and
- * makes symbolic links only when all else is written: so while files are written there is no link on the
- * disk that could lead anywhere.
+ * Writes tarball entries below a folder, one after the other. It keeps its own model of the tree and creates symbolic
+ * links last, so no link exists on disk while files are written.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { StepFailure } from '../output/step-failure.ts'
 import { linkTarget, MAX_ENTRIES, partsOf, refuse } from './tarball-entry.ts'
 
-/** as many links as Linux follows for one name */
+/** as many links as Linux follows in one name */
 const MAX_HOPS = 40
 
 type Node = Folder | { kind: 'file' } | Link
@@ -30,7 +29,7 @@ export class TarballTree {
   readonly #root: Folder = { kind: 'folder', children: new Map() }
   #entries = 0
 
-  /** `folder` is empty, and nobody else writes to it. */
+  /** `folder` must be empty, without other writers. */
   constructor(folder: string) {
     this.#folder = folder
   }
@@ -44,7 +43,7 @@ export class TarballTree {
     await this.#openFolder(name, partsOf(name))
   }
 
-  /** Opens a new file for writing: with the executable bit or without, and with no other of the packed mode's bits. */
+  /** Opens a new file for writing. Of the packed mode, only the executable bit counts. */
   async addFile(name: string, executable: boolean): Promise<fs.promises.FileHandle> {
     const file = await this.#place(name, { kind: 'file' })
     return fs.promises.open(file, 'wx', executable ? 0o755 : 0o644)
@@ -54,18 +53,19 @@ export class TarballTree {
     const parts = partsOf(target)
     let node: Node | undefined = this.#root
     for (const part of parts) node = node?.kind === 'folder' ? node.children.get(part) : undefined
-    if (node?.kind !== 'file') throw refuse(name, 'is a hard link to what is no file before it in the tarball')
+    if (node?.kind !== 'file')
+      throw refuse(name, 'is a hard link to a file that does not come before it in the tarball')
     const source = path.join(this.#folder, ...parts)
     if (source === path.join(this.#folder, ...partsOf(name))) return
     await fs.promises.link(source, await this.#place(name, { kind: 'file' }))
   }
 
-  /** The link is made by makeLinks(). */
+  /** makeLinks() creates the link. */
   async addSymlink(name: string, target: string): Promise<void> {
     await this.#place(name, { kind: 'link', name, parts: partsOf(name), target: linkTarget(name, target) })
   }
 
-  /** To be called once all entries are there: makes the symbolic links, each one only if it stays in the tree. */
+  /** Call after all entries. Creates the symbolic links; each must stay in the tree. */
   async makeLinks(signal: AbortSignal): Promise<void> {
     for (const link of linksBelow(this.#root)) {
       signal.throwIfAborted()
@@ -74,18 +74,18 @@ export class TarballTree {
     }
   }
 
-  /** Where a new file or link goes: its folders are there, and nothing is in its place. */
+  /** Path for a new file or link. Creates its folders and removes a file of the same name. */
   async #place(name: string, node: Node): Promise<string> {
     this.#count()
     const parts = partsOf(name)
     const last = parts.pop()
-    if (last === undefined) throw refuse(name, 'is no folder, but names the root of the source')
+    if (last === undefined) throw refuse(name, 'is not a folder, but names the root of the source')
     const folder = await this.#openFolder(name, parts)
     const file = path.join(this.#folder, ...parts, last)
     const before = folder.children.get(last)
     if (before && before.kind !== node.kind)
       throw refuse(name, `is a ${node.kind}, but the tarball has a ${before.kind} of that name before it`)
-    // not written over: it may be a hard link to another one
+    // never overwrite: it may be a hard link to another file
     if (before?.kind === 'file') await fs.promises.unlink(file)
     folder.children.set(last, node)
     return file
@@ -117,10 +117,10 @@ export class TarballTree {
       )
   }
 
-  /** Follows a link as the kernel would, through the other links of the tarball. What it leads to need not exist. */
+  /** Follows a link as the kernel would, through other links of the tarball. The target need not exist. */
   #requireInside(link: Link): void {
     let hops = 0
-    // null: what is not there, or no folder
+    // null: missing, or not a folder
     const at: (Folder | null)[] = [this.#root]
     for (const part of link.parts.slice(0, -1)) at.push(at.at(-1)!.children.get(part) as Folder)
     const follow = (target: string): void => {

@@ -1,6 +1,6 @@
 /**
- * Unpacks an uploaded source tarball. It comes from strangers: everything in it is bounded and checked, and
- * nothing is written outside of the folder.
+ * Unpacks an uploaded source tarball. It is untrusted: every size is limited, every name is checked, and nothing is
+ * written outside the folder.
  */
 import type fs from 'node:fs'
 import { addAbortSignal, pipeline, type Readable } from 'node:stream'
@@ -15,9 +15,8 @@ const BLOCK_BYTES = 512
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b])
 
 /**
- * Unpacks a gzip tarball into an empty folder; nothing is held in memory but a chunk. Throws StepFailure for
- * a tarball that is refused or damaged; what is in the folder then is for the caller to remove. All writing has ended
- * when it settles.
+ * Unpacks a gzip tarball into an empty folder; memory holds one chunk. Throws StepFailure for a refused or damaged
+ * tarball; the caller then removes the folder. No write is pending when it settles.
  */
 export async function unpackTarball(source: Readable, folder: string, signal: AbortSignal): Promise<void> {
   const tree = new TarballTree(folder)
@@ -27,7 +26,7 @@ export async function unpackTarball(source: Readable, folder: string, signal: Ab
   source.on('data', (chunk: Buffer) => {
     if (head.length < GZIP_MAGIC.length) head = Buffer.concat([head, chunk]).subarray(0, GZIP_MAGIC.length)
   })
-  // an error of either ends both, and comes out of the loop
+  // an error in either stream ends both and is thrown by the loop
   pipeline(source, unzipped, () => {})
   let bytes = 0
   try {
@@ -50,7 +49,10 @@ export async function unpackTarball(source: Readable, folder: string, signal: Ab
   }
 }
 
-/** Turns bytes of a tar archive into files. The parser reports all entries of a chunk at once; they are queued and written one after the other. */
+/**
+ * Turns bytes of a tar archive into files. The parser reports all entries of a chunk together; a queue writes them
+ * one by one.
+ */
 class EntryReader {
   readonly #tree: TarballTree
   readonly #parser = new Parser({ strict: true })
@@ -74,12 +76,12 @@ class EntryReader {
     this.#parser.on('eof', () => {
       this.#ended = true
     })
-    // what looks compressed the parser would decompress once more, unless it has begun with something else
+    // write one zero block first: the parser decompresses an archive that starts like compressed data
     this.#parser.write(Buffer.alloc(BLOCK_BYTES))
   }
 
   async read(chunk: Buffer): Promise<void> {
-    // what follows the end mark the parser would only pile up
+    // the parser would buffer data after the end mark
     if (this.#ended) return
     try {
       this.#parser.write(chunk)
@@ -90,7 +92,7 @@ class EntryReader {
   }
 
   async end(): Promise<void> {
-    // after the end mark there is nothing left that could be cut off
+    // after the end mark, no data can be missing
     if (!this.#ended) this.#parser.end()
     await this.#runQueue()
   }
@@ -104,7 +106,7 @@ class EntryReader {
     this.#queue.push(step)
   }
 
-  /** Thrown in its turn: the entries before it are written first. */
+  /** Queues a failure, so earlier entries are written first. */
   #fail(failure: StepFailure): void {
     this.#enqueue(() => Promise.reject(failure))
   }
@@ -134,7 +136,7 @@ class EntryReader {
         case 'Link':
           return this.#tree.addHardLink(name, linkpath)
         default:
-          throw refuse(name, 'is a device, a pipe or the like: only files, folders and links are unpacked')
+          throw refuse(name, 'is a device or a pipe: only files, folders and links are unpacked')
       }
     })
     entry.on('data', (bytes: Buffer) =>
@@ -162,7 +164,7 @@ function tooLarge(): StepFailure {
   )
 }
 
-/** `isGzip`: it starts as gzip does; zlib has one code for what is not gzip and for what is damaged. */
+/** `isGzip`: it starts with gzip's magic bytes; zlib has one code for "not gzip" and "damaged". */
 function explainError(error: unknown, isGzip: boolean): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error
   if (error.code === 'Z_BUF_ERROR')

@@ -1,11 +1,9 @@
-/**
- * A plan in words: for the first line of the build log, and for what is said of it elsewhere.
- */
+/** Describes a plan in one sentence, for the build log and the API. */
 import type { BuildPlan, InstallStep, Start } from './build-plan.ts'
 
 const NAMES = { node: 'Node', python: 'Python' }
 
-/** One line, without what a URL in it has for a password. */
+/** One line, without passwords of URLs. */
 export function describePlan(plan: BuildPlan): string {
   return plan.asItIs
     ? `an application without graphs, deployed as it is ("${plan.graphConfig}"): ${sentenceOf(plan)}`
@@ -26,13 +24,13 @@ function sentenceOf(plan: BuildPlan): string {
   )
 }
 
-/** As somebody would type it: of a line for a shell the line itself. Passwords of URLs are still in it. */
+/** The command as typed in a shell. May contain passwords of URLs. */
 export function describeStep({ command }: Pick<InstallStep, 'command'>): string {
   const [program, option, line] = command
   return program === 'sh' && option === '-c' && line ? line : command.join(' ')
 }
 
-/** One line of a log or an answer, without the user and password of URLs. */
+/** Replaces user and password of URLs, and makes the text one line. */
 export const hidePasswords = (text: string): string =>
   text.replaceAll(/\s+/g, ' ').replaceAll(/(\w:\/\/)[^/@\s"']+@/g, '$1***@')
 

@@ -1,6 +1,6 @@
 /**
- * The graph configuration file: a JSON object whose `graphs` maps names to `path:export` strings, and which may say how its
- * tree is built and started.
+ * Reads the graph configuration file: a JSON object whose `graphs` maps names to `path:export` strings, with optional
+ * build and start settings.
  */
 import path from 'node:path'
 import { HEALTH_PATH_RULE, isHealthPath } from '../../../domain/values/health-path.ts'
@@ -11,21 +11,21 @@ export interface GraphConfig {
   /** relative to the root of the source */
   file: string
   folder: string
-  /** false: the file says what an application without graphs is, which is deployed as it is */
+  /** false: an application without graphs, deployed as it is */
   hasGraphs: boolean
-  /** what its graphs, or the application, are written in; null: that can't be told */
+  /** language of its graphs or application; null: unknown */
   language: 'node' | 'python' | null
   /** `node_version`, `python_version` */
   versions: { node: string | null; python: string | null }
-  /** false: a Dockerfile that is there is not for this */
+  /** false: ignore an existing Dockerfile */
   dockerfile: string | false | null
   start: string | null
-  /** null: it names none */
+  /** null: not set */
   dependencies: string[] | null
   healthPath: string | null
 }
 
-/** Files that say by themselves how an application without graphs is built and started. */
+/** Files that can take the place of a graph configuration file, for an application without graphs. */
 const APPLICATION_FILES: Record<string, (tree: SourceTree, file: string) => GraphConfig> = {
   'package.json': (_, file) => withoutGraphs(file, { language: 'node' }),
   'pyproject.toml': (_, file) => withoutGraphs(file, { language: 'python' }),
@@ -54,7 +54,9 @@ function withoutGraphs(file: string, known: Partial<GraphConfig>): GraphConfig {
   }
 }
 
-/** `file`: relative to the root of the source. `hint`: what to look at when there is no such file. Throws StepFailure. */
+/**
+ * `graphConfigPath`: relative to the source root. `hint`: what to check when the file is missing. Throws StepFailure.
+ */
 export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint: string): GraphConfig {
   const file = path.posix.normalize(graphConfigPath)
   if (path.posix.isAbsolute(file) || file === '..' || file.startsWith('../'))
@@ -105,7 +107,7 @@ export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint:
   }
 }
 
-/** By what the files of graphs are called: where all of them say the same. */
+/** The language of the graphs' files if all have the same. */
 function languageOfFiles(files: string[]): GraphConfig['language'] {
   if (files.every((file) => file.endsWith('.py'))) return 'python'
   return files.every((file) => /\.[cm]?[jt]sx?$/.test(file)) ? 'node' : null

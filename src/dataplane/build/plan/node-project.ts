@@ -1,6 +1,4 @@
-/**
- * What a tree says as a Node package: what installs it, read off its lock file, and what starts it.
- */
+/** Reads a tree as a Node package: the package manager from its lock file, install steps, and the start script. */
 import path from 'node:path'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { InstallStep, NodePlan, Start } from './build-plan.ts'
@@ -9,9 +7,9 @@ import { readJson, resolveWithin, type SourceTree, table } from './source-tree.t
 type Manager = NodePlan['manager']
 
 export interface NodeProject {
-  /** the package.json that a start looks at; null: there is none */
+  /** the package.json of the start script; null: none */
   file: string | null
-  /** null: it has no start script */
+  /** null: no start script */
   start: Start | null
   manager: Manager
   install: InstallStep[]
@@ -23,12 +21,12 @@ const LOCK_FILES: readonly (readonly [file: string, manager: Manager])[] = [
   ['package-lock.json', 'npm'],
   ['npm-shrinkwrap.json', 'npm'],
 ]
-/** what a package manager reads beside the package.json and its lock file */
+/** files that a package manager reads in addition to package.json and lock file */
 const SETTINGS_FILES = ['.npmrc', '.yarnrc', '.yarnrc.yml', 'pnpm-workspace.yaml']
-/** scripts that an install runs, which may look at anything */
+/** scripts that an install runs; they may read any file */
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepublish', 'preprepare', 'prepare', 'postprepare']
 
-/** `folder`: of the graph configuration file. `dependencies`: of that file, or none. */
+/** `folder`, `dependencies`: of the graph configuration file; null: no dependencies. */
 export function nodeProject(tree: SourceTree, folder: string, dependencies: string[] | null): NodeProject {
   const { manager, install } = findInstall(tree, folder)
   const candidates = new Set([folder, '.'])
@@ -55,7 +53,7 @@ export function nodeProject(tree: SourceTree, folder: string, dependencies: stri
   return { file: null, manager, start: null, install: dependencySteps(tree, folder, dependencies ?? [], manager, []) }
 }
 
-/** From the root, as installs of workspaces do; a package that stands alone in a folder is installed there. */
+/** Installs at the root, which includes workspaces; otherwise in the package's own folder. */
 function findInstall(tree: SourceTree, folder: string): { manager: Manager; install: InstallStep[] } {
   for (const candidate of new Set(['.', folder])) {
     const found = installIn(tree, candidate)
@@ -91,16 +89,16 @@ function installArguments(
   return ['install', manager === 'yarn' && modern ? '--immutable' : '--frozen-lockfile']
 }
 
-/** What `packageManager` says, of a package without a lock file. */
+/** Package manager of a package without a lock file. */
 function managerOf({ packageManager }: Record<string, unknown>): Manager {
   const [name] = String(packageManager ?? '').split('@')
   return name === 'pnpm' || name === 'yarn' ? name : 'npm'
 }
 
-/** Does an install look at more than the manifest, its lock file and settings? */
+/** Whether an install may read more than manifest, lock file and settings. */
 function needsTree(manifest: Record<string, unknown>, tree: SourceTree, at: (file: string) => string): boolean {
   if (manifest.workspaces || manifest.patchedDependencies || table(manifest, 'pnpm').patchedDependencies) return true
-  // pnpm's may name workspaces and patches, yarn's a program of its own
+  // pnpm's file can name workspaces and patches; `.yarn` can contain yarn itself
   if (tree.isFile(at('pnpm-workspace.yaml')) || tree.isFolder(at('.yarn'))) return true
   const scripts = table(manifest, 'scripts')
   if (INSTALL_SCRIPTS.some((name) => name in scripts)) return true
@@ -110,7 +108,7 @@ function needsTree(manifest: Record<string, unknown>, tree: SourceTree, at: (fil
   )
 }
 
-/** Of the graph configuration file's `dependencies` those that the package itself does not bring. */
+/** Install steps for the graph configuration file's `dependencies` that the package does not install itself. */
 function dependencySteps(
   tree: SourceTree,
   folder: string,

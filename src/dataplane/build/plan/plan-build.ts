@@ -1,6 +1,6 @@
 /**
- * From a source tree to what will be done with it. Pure: it reads the view of the tree that it is given and nothing else, so
- * that the same tree, options and settings give the same plan everywhere.
+ * Makes the build plan of a source tree. Pure: it only reads the given view of the tree, so the same tree, options
+ * and settings give the same plan.
  */
 import { StepFailure } from '../../output/step-failure.ts'
 import type { BuildPlan, DockerfilePlan, NodePlan, PythonPlan, Start } from './build-plan.ts'
@@ -17,7 +17,7 @@ interface SuppliedServer {
   command: string
 }
 
-/** By the settings AGENT_SERVER_NODE, AGENT_SERVER_PYTHON and their commands; null: not set. */
+/** From AGENT_SERVER_NODE, AGENT_SERVER_PYTHON and their commands; null: not set. */
 export interface SuppliedServers {
   node: SuppliedServer | null
   python: SuppliedServer | null
@@ -26,19 +26,19 @@ export interface SuppliedServers {
 export interface PlanOptions {
   /** relative to the root of the source */
   graphConfigPath: string
-  /** of the revision: a line for `sh -c` at the root, instead of what the lock file says; for Node only */
+  /** the revision's install_command for `sh -c` at the root, replaces the lock file's command; Node only */
   installCommand: string | null
-  /** of the revision: a line for `sh -c` in the folder of the graph configuration file; for Node only */
+  /** the revision's build_command for `sh -c` in the graph configuration file's folder; Node only */
   buildCommand: string | null
   settings: SuppliedServers
-  /** what to look at when there is no graph configuration file */
+  /** what to check when the graph configuration file is missing */
   hint?: string
 }
 
 const SERVER_DUTY =
   'starts an HTTP server on the port in PORT and answers GET requests for its health path (/ok by default) with 200'
 
-/** Throws StepFailure with a sentence that says what is wrong, or what to add, when nothing can be made of the tree. */
+/** Throws StepFailure when no plan fits; the message says what is wrong or what to add. */
 export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
   const config = readGraphConfig(tree, options.graphConfigPath, options.hint ?? 'check graph_config_path')
   const dockerfile = dockerfileOf(tree, config)
@@ -48,7 +48,7 @@ export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
     node: () => nodePlan(tree, config, options),
     python: () => pythonPlan(tree, config, options),
   }
-  // what graphs are written in comes first; a package.json may be there for something else
+  // the graphs' language comes first; a package.json may have another purpose
   const order = config.language === 'python' ? (['python', 'node'] as const) : (['node', 'python'] as const)
   const missing: Partial<Record<'node' | 'python', string>> = {}
   for (const language of order) {
@@ -57,13 +57,13 @@ export function planBuild(tree: SourceTree, options: PlanOptions): BuildPlan {
     missing[language] = plan
   }
 
-  // a supplied server serves graphs
+  // a supplied server only serves graphs
   if (!config.hasGraphs) throw new StepFailure('CONFIG_INVALID', noStartMessage(config))
   const language = config.language ?? guessLanguage(tree, config)
   if (!language)
     throw new StepFailure(
       'CONFIG_INVALID',
-      `The graphs of "${config.file}" are neither Python nor JavaScript by their names, and there is no package.json, ` +
+      `The language of the graphs of "${config.file}" is unknown: their file names are neither Python nor JavaScript, and there is no package.json, ` +
         'pyproject.toml or requirements.txt next to it or at the root of the source: add one of these and what starts it, or a Dockerfile next to it.',
     )
   const server = options.settings[language]
@@ -79,10 +79,10 @@ const commonFields = ({ hasGraphs, healthPath }: GraphConfig) => ({
 
 function noStartMessage({ file, language }: GraphConfig): string {
   const add = language === 'node' ? 'a "start" script' : 'a Procfile with a line "web: …", or one of [project.scripts],'
-  return `Nothing says what starts the application of "${file}": add ${add} that ${SERVER_DUTY}.`
+  return `There is no start command for the application of "${file}": add ${add} that ${SERVER_DUTY}.`
 }
 
-/** What the tree looks like, where its graphs do not tell. */
+/** Guesses the language from the tree's files. */
 function guessLanguage(tree: SourceTree, { folder, dependencies }: GraphConfig): 'node' | 'python' | null {
   const node = nodeProject(tree, folder, null).file !== null
   const python = pythonProject(tree, folder, null).folder !== null
@@ -155,7 +155,7 @@ function pythonPlan(tree: SourceTree, config: GraphConfig, options: PlanOptions)
   const several =
     project.scripts.length > 1 ? ` (of its ${project.scripts.length} [project.scripts] none is called "start")` : ''
   return (
-    `Nothing says what starts the server of "${config.file}"${several}: add "start" to it, a Procfile with a line "web: …", or a ` +
+    `There is no start command for the server of "${config.file}"${several}: add "start" to it, a Procfile with a line "web: …", or a ` +
     `[project.scripts] of pyproject.toml, with a command that ${SERVER_DUTY}; or ${askOperator('PYTHON')}.`
   )
 }

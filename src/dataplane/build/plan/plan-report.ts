@@ -1,10 +1,10 @@
-/** What a revision shows of a plan. */
+/** Makes the part of a plan that a revision shows. */
 import type { BuildPlanReport } from '../../../domain/protocol/protocol.ts'
 import { LONGEST_PLAN } from '../../../domain/protocol/requests.ts'
 import type { BuildPlan } from './build-plan.ts'
 import { describePlan, describeStep, hidePasswords } from './describe-plan.ts'
 
-/** `mask` hides what must not be seen. What is too long is cut. */
+/** `mask` hides secrets. Long texts are cut. */
 export function planReport(plan: BuildPlan, mask: (text: string) => string): BuildPlanReport {
   const shown = (text: string, max = LONGEST_PLAN.command) => hidePasswords(mask(text)).slice(0, max)
   const { kind, server } = plan

@@ -1,7 +1,4 @@
-/**
- * What a tree says as a Python project: what is installed, by uv where it has a lock file of it and by pip otherwise, and
- * which programs of its own it brings.
- */
+/** Reads a tree as a Python project: install steps (uv if it has a uv.lock, else pip) and its own programs. */
 import path from 'node:path'
 import { StepFailure } from '../../output/step-failure.ts'
 import type { InstallStep, PythonPlan, Start } from './build-plan.ts'
@@ -11,17 +8,17 @@ import { PYTHON_FILES, procfileCommand, readToml, resolveWithin, type SourceTree
 type Manager = PythonPlan['manager']
 
 export interface PythonProject {
-  /** the folder with its files; null: there are none */
+  /** folder with the project files; null: none */
   folder: string | null
   manager: Manager
   install: InstallStep[]
-  /** folders with modules of its own */
+  /** folders with its own modules */
   importable: string[]
-  /** names of [project.scripts] that are installed */
+  /** names of installed [project.scripts] */
   scripts: string[]
 }
 
-/** What one folder says. */
+/** The project of one folder. */
 interface FolderProject {
   manager: Manager
   install: InstallStep[]
@@ -30,7 +27,7 @@ interface FolderProject {
 
 const PIP = ['python', '-m', 'pip', 'install']
 
-/** `folder`: of the graph configuration file. `dependencies`: of that file, or none. */
+/** `folder`, `dependencies`: of the graph configuration file; null: no dependencies. */
 export function pythonProject(tree: SourceTree, folder: string, dependencies: string[] | null): PythonProject {
   const at = [...new Set([folder, '.'])].find((candidate) => isProject(tree, candidate)) ?? null
   const found: FolderProject = at === null ? { manager: 'pip', install: [], scripts: [] } : projectIn(tree, at)
@@ -44,7 +41,7 @@ export function pythonProject(tree: SourceTree, folder: string, dependencies: st
       const local = resolveWithin(folder, one)
       if (!tree.isFolder(local)) throw noSuchFolder(one)
       if (!importable.has(local) && local !== at && isProject(tree, local)) {
-        // one of uv's is installed into the same environment as a package, which leaves there what is there already
+        // `uv pip install` adds the package to the same environment and keeps what is installed
         install.push(...projectIn(tree, local, found.manager).install)
       }
       importable.add(local)
@@ -60,14 +57,14 @@ const isProject = (tree: SourceTree, folder: string): boolean =>
 
 const pip = (manager: Manager): string[] => (manager === 'uv' ? ['uv', 'pip', 'install'] : PIP)
 
-/** `into`: what has installed already, of a project that is not the only one. */
+/** `into`: package manager of the main project, when this is an additional one. */
 function projectIn(tree: SourceTree, folder: string, into: Manager | null = null): FolderProject {
   const at = (file: string) => path.posix.join(folder, file)
   const manifest = readToml(tree, at('pyproject.toml')) ?? {}
   const project = table(manifest, 'project')
   const scripts = Object.keys(table(project, 'scripts')).filter((name) => /^[\w.-]+$/.test(name))
   const built = 'build-system' in manifest
-  // a lock file at the root is that of a workspace
+  // a lock file at the root belongs to a workspace
   const locked = [at('uv.lock'), 'uv.lock'].find((file) => tree.isFile(file))
   if (into === null && locked && 'project' in manifest) {
     const uv = table(table(manifest, 'tool'), 'uv')
@@ -76,7 +73,7 @@ function projectIn(tree: SourceTree, folder: string, into: Manager | null = null
     const sync = ['uv', 'sync', '--frozen', '--no-dev']
     const needs = plain ? [at('pyproject.toml'), locked] : null
     const all = [{ folder, command: [...sync, '--no-editable'], needs: packaged ? null : needs }]
-    // what others have made first: it changes less often than the project itself
+    // dependencies first: they change less often than the project
     const others = { folder, command: [...sync, '--no-install-project'], needs }
     return { manager: 'uv', install: packaged && plain ? [others, ...all] : all, scripts: packaged ? scripts : [] }
   }
@@ -89,10 +86,10 @@ function projectIn(tree: SourceTree, folder: string, into: Manager | null = null
     steps.push({ folder, command: [...install, '-r', 'requirements.txt'], needs })
   }
   const packaged = built || scripts.length > 0 || 'poetry' in table(manifest, 'tool') || tree.isFile(at('setup.py'))
-  // where its requirements name the project itself it is there already, and stays editable
+  // a project that its requirements install as editable is installed already
   if (packaged && !/^[ \t]*(-e|--editable)[ =][ \t]*\.\/?(\[[^\]\n]*\])?[ \t]*(#.*)?\r?$/m.test(requirements ?? ''))
     steps.push({ folder, command: [...install, '.'], needs: null })
-  // as uv does: without a build system it is a program, of which what it depends on is installed
+  // like uv: without a build system only the project's dependencies are installed
   else if (requirements === null) {
     const listed = requirementsOf(project.dependencies, at('pyproject.toml'))
     if (listed.length > 0)
@@ -110,7 +107,7 @@ function requirementsOf(value: unknown, file: string): string[] {
 
 const isPath = (requirement: string): boolean => /file:|^[./]/.test(requirement)
 
-/** What starts its own server: `"start"`, a Procfile, or a script of its own. null: nothing does. */
+/** The start command of the tree's own server: `"start"`, a Procfile, or one of [project.scripts]. null: none. */
 export function pythonStart(tree: SourceTree, folder: string, project: PythonProject): Start | null {
   for (const candidate of new Set([folder, '.'])) {
     const file = path.posix.join(candidate, 'Procfile')

@@ -1,24 +1,27 @@
 /**
- * A read-only view of a source's files, as a plan is made from. They come from strangers: a symlink in it must not make us
- * read anything else.
+ * A read-only view of a source's files, for planning. The files are untrusted: a symlink must not make the server
+ * read a file outside the source.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { parse } from 'smol-toml'
 import { StepFailure } from '../../output/step-failure.ts'
 
-/** of a file whose text is read, in bytes */
+/** largest file that is read */
 const MAX_FILE_BYTES = 1024 * 1024
 
-/** Paths are relative to the root of the source. All throw StepFailure for one that is outside of it, by itself or by a symlink. */
+/**
+ * Paths are relative to the source root. All methods throw StepFailure for a path that leads outside, also through a
+ * symlink.
+ */
 export interface SourceTree {
   isFile(file: string): boolean
   isFolder(folder: string): boolean
-  /** null: there is no such file. Throws StepFailure when it is larger than 1 MiB. */
+  /** null: no such file. Throws StepFailure when it is larger than 1 MiB. */
   read(file: string): string | null
 }
 
-/** The files below `root`, an absolute path. */
+/** `root`: absolute path. */
 export function sourceTree(root: string): SourceTree {
   const real = fs.realpathSync(root)
   const find = (name: string): { at: string; stat: fs.Stats } | null => {
@@ -45,13 +48,13 @@ export function sourceTree(root: string): SourceTree {
 
 const outside = (name: string): StepFailure => new StepFailure('CONFIG_INVALID', `"${name}" is outside of the source.`)
 
-/** A JSON object in the tree, or null when there is no such file. */
+/** Reads a JSON object; null: no such file. */
 export function readJson(tree: SourceTree, file: string): Record<string, unknown> | null {
   const text = tree.read(file)
   if (text === null) return null
   let value: unknown
   try {
-    // editors of Windows begin files with a byte order mark
+    // Windows editors start files with a byte order mark
     value = JSON.parse(text.replace(/^\uFEFF/, ''))
   } catch {
     throw new StepFailure('CONFIG_INVALID', `"${file}" is not valid JSON.`)
@@ -60,7 +63,7 @@ export function readJson(tree: SourceTree, file: string): Record<string, unknown
   return value
 }
 
-/** A TOML document in the tree, or null when there is no such file. */
+/** Reads a TOML document; null: no such file. */
 export function readToml(tree: SourceTree, file: string): Record<string, unknown> | null {
   const text = tree.read(file)
   if (text === null) return null
@@ -75,13 +78,13 @@ export function readToml(tree: SourceTree, file: string): Record<string, unknown
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A table of a document; empty when it is not there or something else. */
+/** A table of a document; empty when it is missing or not a table. */
 export const table = (of: Record<string, unknown>, name: string): Record<string, unknown> => {
   const value = of[name]
   return isObject(value) ? value : {}
 }
 
-/** `name` below `folder`, both relative to the root. Throws StepFailure when that leads out of the source. */
+/** Resolves `name` in `folder`, both relative to the source root. Throws StepFailure when the result is outside. */
 export function resolveWithin(folder: string, name: string): string {
   const joined = path.posix.normalize(path.posix.join(folder, name))
   if (path.posix.isAbsolute(name) || joined === '..' || joined.startsWith('../')) throw outside(name)
@@ -91,6 +94,6 @@ export function resolveWithin(folder: string, name: string): string {
 /** Files that make a folder a Python project. */
 export const PYTHON_FILES = ['uv.lock', 'pyproject.toml', 'requirements.txt', 'setup.py']
 
-/** The command of `web` in a Procfile; undefined: there is none. */
+/** The `web` command of a Procfile; undefined: none. */
 export const procfileCommand = (tree: SourceTree, file: string): string | undefined =>
   /^web:[ \t]*(\S.*)$/m.exec(tree.read(file) ?? '')?.[1]?.trimEnd()

@@ -1,26 +1,25 @@
 /**
- * The environment of a container. Values must not be in arguments, which everybody on the machine can read, so
- * they go by a file (0600) for one start. Such a file has one line for a variable: a value with line breaks, or
- * one longer than engines read a line, is copied by `--env NAME` from the environment of the engine's client,
- * which only its own account can read.
+ * Passes environment variables to a container by a file (0600), because arguments are visible to every account. The
+ * file has one line per variable; other values go by `--env NAME` from the client's environment, which only its own
+ * account can read.
  */
 import { StepFailure } from '../../../output/step-failure.ts'
 
-/** engines stop at lines of 64 KiB */
+/** engines read lines up to 64 KiB */
 const MAX_LINE_BYTES = 60_000
 
-/** What the engine's client, its helpers or the loader of either obey: no secret may come to stand there. */
+/** Variables that affect the engine's client, its helpers or their loader: no secret may set them. */
 const CLIENT_VARIABLES =
   /^(LD_|GO|DOCKER_|CONTAINER|PODMAN|XDG_|DBUS_|BUILDAH_|STORAGE_|REGISTRY_|REGISTRIES_|SSL_|TMPDIR$|PATH$|HOME$|PORT$|_|NOTIFY_|LISTEN_|MALLOC_|GCONV_|LOCPATH$|NLSPATH$|BASH|ENV$|IFS$|SHELL|PS4$|LC_|LANG|(ALL|HTTPS?|NO)_PROXY$)/i
 
 export interface ContainerEnvironment {
   /** text of the file */
   file: string
-  /** what goes by the client's own environment */
+  /** variables for the client's environment */
   clientEnv: Record<string, string>
 }
 
-/** Throws StepFailure for a value that neither way can carry. */
+/** Throws StepFailure for a value that can be passed neither way. */
 export function containerEnvironment(variables: Record<string, string>): ContainerEnvironment {
   const lines: string[] = []
   const clientEnv: Record<string, string> = {}
@@ -32,7 +31,7 @@ export function containerEnvironment(variables: Record<string, string>): Contain
     if (CLIENT_VARIABLES.test(name))
       throw new StepFailure(
         'CONFIG_INVALID',
-        `The secret ${name} has line breaks or is very long, which a container can't be given under this name: rename it.`,
+        `The secret ${name} has line breaks or is very long, and this name is reserved by the container engine: rename it.`,
       )
     clientEnv[name] = value
   }

@@ -1,7 +1,7 @@
 /**
- * The containers of this machine that are ours, for each deployment. A container does not end with its client as
- * a process does: whatever is to be started is noted in `apps/<deployment>/containers/` first, and removed by its
- * supervisor or, when that was killed, by its labels.
+ * Tracks deployments' containers. A container outlives its client, so its name is recorded in
+ * `apps/<deployment>/containers/` before it starts. Its supervisor removes it; if the supervisor was killed, a sweep
+ * finds it by labels.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -15,7 +15,7 @@ const ENGINE_TIMEOUT_MS = 30_000
 const never = new AbortController().signal
 
 export interface ContainersOptions extends EngineOptions {
-  /** of the server: tells its containers from those of another on the same machine */
+  /** DATA_DIR of the server: distinguishes its containers from another server's on the same machine */
   dataDir: string
   app: (deploymentId: string) => AppLayout
 }
@@ -24,13 +24,13 @@ export interface ContainersOptions extends EngineOptions {
 export interface PlannedContainer {
   name: string
   labels: string[]
-  /** where its environment may be written, for the server's account only */
+  /** file for its environment, readable for the server's account only */
   envFile: string
 }
 
 export class Containers {
   readonly engine: FindEngine
-  /** for files that only the server may read */
+  /** folder for files that only the server can read */
   readonly folder: string
   readonly #app: (deploymentId: string) => AppLayout
   readonly #server: string
@@ -43,7 +43,7 @@ export class Containers {
     this.#server = createHash('sha256').update(fs.realpathSync(options.dataDir)).digest('hex').slice(0, 16)
   }
 
-  /** Notes the container of one deploy of a revision, before it is started. Can be repeated. */
+  /** Records the container of one deploy of a revision before it starts. Idempotent. */
   plan(deploymentId: string, { id, attempt }: { id: string; attempt: number }): PlannedContainer {
     const number = createHash('sha256').update(`${id}.${attempt}`).digest('hex').slice(0, 8)
     const name = `pilothouse-${deploymentId}-${number}`
@@ -54,8 +54,8 @@ export class Containers {
   }
 
   /**
-   * Removes the containers of a deployment but those of these names, which agents have. Asks the engine only if others were
-   * noted. Throws StepFailure when there may be one that can't be removed.
+   * Removes a deployment's containers except those named in `living`, which agents use. Calls the engine only if
+   * others were recorded. Throws StepFailure when a container may remain.
    */
   async sweep(deploymentId: string, living: readonly string[] = []): Promise<void> {
     const folder = this.#notes(deploymentId)
@@ -91,14 +91,14 @@ async function listContainers(engine: Engine, labels: string[]): Promise<string[
   if (!ok)
     throw new StepFailure(
       'TOOL_MISSING',
-      `${engine.name} does not list its containers: ${lines.at(-1) ?? 'it says nothing'}`,
+      `${engine.name} can't list its containers: ${lines.at(-1) ?? 'it printed nothing'}`,
     )
   return lines.filter((line) => line.startsWith('pilothouse-'))
 }
 
-/** Removes these containers, also running ones; whether they are gone. */
+/** Removes these containers, even running ones. Returns whether all are gone. */
 async function removeContainers(engine: Engine, names: string[], labels: string[]): Promise<boolean> {
-  // engines differ in what they make of one that is gone already, so what they say does not count, but what is there
+  // engines answer differently for a container that is already gone, so only the list of existing containers counts
   if (names.length > 0)
     await limited(ENGINE_TIMEOUT_MS, never, (inTime) => runEngine(engine, ['rm', '--force', ...names], inTime))
   const there = new Set(await listContainers(engine, labels))

@@ -1,15 +1,15 @@
 /**
- * docker finds everything of an operator's in one folder: log-ins, the context that says which daemon it talks to, and plugins
- * such as buildx. Where it is given a folder of ours for log-ins, the rest has to be there as well.
+ * docker keeps logins, the context that names its daemon, and plugins such as buildx in one folder. When we give
+ * docker another folder for logins, this module links the rest into it.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 
-/** The operator's; undefined: there is none. */
+/** The operator's folder; undefined: none. */
 export const dockerConfigFolder = ({ DOCKER_CONFIG, HOME }: Record<string, string | undefined>): string | undefined =>
   DOCKER_CONFIG ?? (HOME && path.join(HOME, '.docker'))
 
-/** Links what docker looks for beside `config.json` into `own`. */
+/** Links contexts and plugins into `own`, next to its `config.json`. */
 export function linkDockerConfig(own: string, env: Record<string, string | undefined>): void {
   const folder = dockerConfigFolder(env)
   for (const name of ['contexts', 'cli-plugins']) {
@@ -18,7 +18,7 @@ export function linkDockerConfig(own: string, env: Record<string, string | undef
   }
 }
 
-/** What `config.json` says; nothing of one that docker would not read either. */
+/** The content of `config.json`; empty when docker could not read it either. */
 export function readDockerConfig(file: string): Record<string, unknown> {
   try {
     return JSON.parse(fs.readFileSync(file, 'utf8')) as Record<string, unknown>

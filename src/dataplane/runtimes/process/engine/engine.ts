@@ -1,6 +1,6 @@
 /**
- * The container engine of this machine: which one works, and how its command line is run. It is asked when an
- * image is to be run, never at the start of the server, and asked again after a minute.
+ * Finds a working container engine and runs its command line. It is probed when an image is needed, not at startup;
+ * the result is cached for a minute.
  */
 import { limited } from '../../../../platform/async/time-limit.ts'
 import type { OnLine } from '../../../output/lines.ts'
@@ -14,29 +14,35 @@ export type EngineName = 'podman' | 'docker'
 export interface EngineOptions {
   reaper: Reaper
   engine: 'auto' | EngineName | 'none'
-  /** of the server's own environment, what an engine needs; PATH among it */
+  /** the server's environment variables that an engine gets, including PATH */
   env: Record<string, string>
-  /** what an engine that works lacks for what it is to do, in words; null: nothing */
+  /** an extra check of an engine that works: what is missing, in words; null: nothing */
   check?: (engine: Engine, signal: AbortSignal) => Promise<string | null>
-  /** what is thrown when none works; `problems`: of each, in words */
+  /** the error when no engine works; `problems`: the problem of each, in words */
   noEngine?: (problems: string) => StepFailure
 }
 
 export interface Engine {
   name: EngineName
   env: Record<string, string>
-  /** folder of its images, on its own machine */
+  /** folder of its images; on the engine's machine */
   storage: string
-  /** what it can hold a container to */
+  /** which container limits it can enforce */
   supports: { cpu: boolean; memory: boolean; processes: boolean }
-  /** Runs its command line to its end; `mask` hides in what it prints. A signal that aborts ends it, then the reason is thrown. */
+  /**
+   * Runs the engine's command line to its end; `mask` hides secrets in its output. When the signal aborts, ends the
+   * command and throws the signal's reason.
+   */
   run(args: string[], onLine: OnLine, signal: AbortSignal, mask?: Mask): Promise<Exit>
 }
 
-/** Gives an engine that works. Throws StepFailure with what is wrong with each. */
+/** Returns an engine that works. Throws StepFailure with the problem of each engine. */
 export type FindEngine = (signal: AbortSignal) => Promise<Engine>
 
-/** Prints a line if, and only if, it can run containers: docker's own program is of no use without its daemon. */
+/**
+ * Formats for `info` whose output starts with `works` and a version only if containers can run: docker's client alone
+ * prints empty values.
+ */
 const PROBES: Record<EngineName, string> = {
   podman: 'works {{.Version.Version}} {{.Host.CgroupControllers}} in:{{.Store.GraphRoot}}',
   docker:
@@ -63,10 +69,10 @@ export function createEngineFinder({
         run(['info', '--format', PROBES[name]], (_, line) => lines.push(line), inTime),
       )
       if (exit.code === 127) return `${name} is not installed`
-      // docker's client answers with empty values when its daemon is away
+      // docker's client prints empty values when its daemon is down
       const answer = lines.find((line) => /^works \d/.test(line))
       if (exit.code !== 0 || !answer)
-        return `${name} does not work: ${lines.at(-1)?.slice(0, 300) ?? 'it says nothing'}`
+        return `${name} does not work: ${lines.at(-1)?.slice(0, 300) ?? 'it printed nothing'}`
       const [said = '', storage = ''] = answer.split(/ in:(.*)/)
       const has = (controller: string) => said.split(/[\s[\]]+/).includes(controller)
       const supports = { cpu: has('cpu'), memory: has('memory'), processes: has('pids') }
@@ -104,7 +110,7 @@ const noEngineWorks = (problems: string): StepFailure =>
     ].join(' '),
   )
 
-/** What a command of the engine prints, errors among it, and whether it went well. */
+/** Runs an engine command. Returns its output (stdout and stderr) and whether it succeeded. */
 export async function runEngine(
   engine: Engine,
   args: string[],

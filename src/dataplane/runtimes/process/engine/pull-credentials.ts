@@ -1,6 +1,6 @@
 /**
- * Credentials for a registry, as engines take them: a file that only the server can read, there for as long as
- * one pull takes. In an argument everybody on the machine could read them.
+ * Passes registry credentials to an engine for one pull, in a file that only the server can read. Arguments are
+ * visible to every account of the machine.
  */
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
@@ -9,10 +9,10 @@ import type { Credentials } from '../../../build/source-access.ts'
 import { dockerConfigFolder, linkDockerConfig, readDockerConfig } from './docker-config.ts'
 import type { Engine } from './engine.ts'
 
-/** docker's own registry is known by an older name to docker, by its present one to podman */
+/** docker knows its registry by an older name, podman by the present one */
 const DOCKER_HUB = ['docker.io', 'https://index.docker.io/v1/']
 
-/** Calls `work` with what has to stand before and after the word `pull`. The file is gone when it is over. */
+/** Calls `work` with the arguments before and after the word `pull`. The file is removed afterwards. */
 export async function withPullCredentials<T>(
   folder: string,
   { name, env }: Pick<Engine, 'name' | 'env'>,
@@ -28,7 +28,7 @@ export async function withPullCredentials<T>(
   fs.mkdirSync(own, { mode: 0o700 })
   try {
     const auths = Object.fromEntries(hosts.map((host) => [host, { auth }]))
-    // its other log-ins are not for this; which daemon it talks to is
+    // without the operator's other logins, but with the context that names the daemon
     const docker = name === 'docker' ? dockerConfigFolder(env) : undefined
     const { currentContext } = docker ? readDockerConfig(path.join(docker, 'config.json')) : {}
     fs.writeFileSync(file, JSON.stringify({ currentContext, auths }), { mode: 0o600 })

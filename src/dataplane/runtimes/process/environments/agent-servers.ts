@@ -1,8 +1,7 @@
 /**
- * Agent servers for graphs that bring none: each is installed once, at `agent-servers/<what>/<id>/files`, and shared by all
- * deployments that are started with it. `<what>/current` names the one that is whole; it is replaced at once, so that who is
- * killed in the middle leaves only a folder that nobody knows. Its files are ours, which no deployment can change. Servers that
- * share the machine take turns by a lock.
+ * Installs agent servers for graphs that bring none, once each, shared by all deployments. An installation is at
+ * `agent-servers/<hash>/<id>/files`; `<hash>/current` names the complete one and is replaced atomically. Owned by
+ * root.
  */
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
@@ -29,31 +28,34 @@ export interface AgentServerRequest {
   machine: { layout: Pick<Layout, 'agentServers'>; accounts: Pick<Machine['accounts'], 'shared'>; searchPath: string }
   /** npm specs or pip requirements */
   packages: string[]
-  /** null: it is Node's */
+  /** null: a Node server */
   python: Python | null
-  /** of the command that installs, without PATH and HOME */
+  /** environment of the installer, without PATH and HOME */
   env: Record<string, string>
-  /** runs a command under an account which is no deployment's */
+  /** runs a command under the shared account */
   run: (command: string[], cwd: string, env: Record<string, string>, onLine: OnLine) => Promise<CommandExit>
   log: (line: string) => void
   signal: AbortSignal
 }
 
-/** one of each at a time; others wait for it and then find it */
+/** installation folder → limit of one; callers that wait find the finished installation */
 const installLimits = new Map<string, Limit>()
-/** what is younger may be about to be used by a build, in ms */
+/** a younger installation may be needed by a running build */
 const MIN_UNUSED_MS = 2 * 3_600_000
 
-/** of an installation by another server; the deadline of the build ends the wait before */
+/** longest wait for another server's installation; the build's deadline usually ends the wait earlier */
 const MAX_INSTALL_WAIT_MS = 24 * 3_600_000
 
-/** Absolute, where `name` of an artifact is; null: it is not (any more). */
+/** Absolute path of the server that an artifact names; null: it does not exist (any more). */
 export function agentServerFolder({ agentServers }: Pick<Layout, 'agentServers'>, name: string): string | null {
   const folder = path.join(agentServers, name, 'files')
   return /^[0-9a-f]+\/[0-9a-f]+$/.test(name) && fs.existsSync(folder) ? folder : null
 }
 
-/** `<what>/<id>`, for the artifact. Installs it unless it is there. Throws StepFailure with what the installer said. */
+/**
+ * Returns `<hash>/<id>` for the artifact's manifest. Installs the server if it is missing. Throws StepFailure with
+ * the installer's output.
+ */
 export async function ensureAgentServer(request: AgentServerRequest): Promise<string> {
   const { machine, packages, python, log, signal } = request
   const language = python ? `${python.program} ${python.version}` : `node ${process.version}`
@@ -64,15 +66,15 @@ export async function ensureAgentServer(request: AgentServerRequest): Promise<st
   const folder = path.join(machine.layout.agentServers, what)
   const turn = installLimits.get(folder) ?? new Limit(1)
   installLimits.set(folder, turn)
-  const waits = () => log('Waiting for another build, which installs the same agent server')
+  const waits = () => log('Waiting for another build that installs the same agent server')
   const id = await turn.run(signal, async () => currentId(folder) ?? (await installUnderLock(request, folder)), waits)
   const now = new Date()
-  // says that it is in use; of a build that is under way nothing else does
+  // marks it as used, so that a prune does not remove it while the build runs
   fs.utimesSync(path.join(folder, id), now, now)
   return `${what}/${id}`
 }
 
-/** The id of the one that is whole; null: there is none. */
+/** The id of the complete installation; null: none. */
 function currentId(folder: string): string | null {
   try {
     const id = fs.readFileSync(path.join(folder, 'current'), 'utf8')
@@ -82,17 +84,20 @@ function currentId(folder: string): string | null {
   }
 }
 
-/** Another server of this machine may be at it, or have been. Where there are no locks both install it, and both are whole. */
+/**
+ * Takes the lock between servers of this machine. Without file locks both install, which is safe: both copies are
+ * complete.
+ */
 async function installUnderLock(request: AgentServerRequest, folder: string): Promise<string> {
   const { machine, signal, log } = request
   const work = async () => currentId(folder) ?? (await install(request, folder))
   if (!inPath(machine.searchPath, 'flock')) return work()
   const lock = `${folder}.lock`
-  // what runs under an account of a deployment must not be able to take it
+  // an account of a deployment must not be able to take the lock
   fs.closeSync(fs.openSync(lock, 'a', 0o600))
   const now = new Date()
   fs.utimesSync(lock, now, now)
-  const onWait = () => log('Waiting for another server of this machine, which installs the same agent server')
+  const onWait = () => log('Waiting for another server of this machine that installs the same agent server')
   return withMachineLock(lock, work, { maxWaitMs: MAX_INSTALL_WAIT_MS, signal, onWait }).catch((error) => {
     if (error instanceof LockError) return work()
     throw error
@@ -119,7 +124,7 @@ async function install(request: AgentServerRequest, folder: string): Promise<str
     signal.throwIfAborted()
     await sealTree(files, account)
     await exec('chmod', ['-R', 'a+rX', '--', files])
-    // sealing has closed what is around
+    // sealTree closed the parent folder
     fs.chmodSync(own, 0o711)
     const named = path.join(own, 'named')
     fs.writeFileSync(named, id)
@@ -132,7 +137,7 @@ async function install(request: AgentServerRequest, folder: string): Promise<str
   return id
 }
 
-/** `packages`: what it installs; none: it only prepares that. */
+/** `packages`: what to install; empty for a preparing command. */
 async function runInstaller(
   request: AgentServerRequest,
   command: string[],
@@ -151,12 +156,12 @@ async function runInstaller(
   throw new StepFailure(
     'INSTALL_FAILED',
     tail.appendTo(
-      `The agent server could not be installed by ${what}: the build log has its output. The operator may have to mend ${setting}.`,
+      `The agent server could not be installed by ${what}: the build log has its output. The operator may have to fix ${setting}.`,
     ),
   )
 }
 
-/** Removes those that no artifact of this DATA_DIR is started with, and what broken tries have left. */
+/** Removes servers that no artifact of this DATA_DIR uses, and leftovers of failed installations. */
 export async function pruneAgentServers({ agentServers, apps, app }: Layout): Promise<void> {
   const all = listFolder(agentServers).flatMap((what) =>
     listFolder(path.join(agentServers, what)).map((id) => `${what}/${id}`),
@@ -173,8 +178,8 @@ export async function pruneAgentServers({ agentServers, apps, app }: Layout): Pr
 }
 
 /**
- * Folders that nothing is installed in any more, and their locks. Whoever still waits for a lock that is removed installs beside
- * whoever comes next: both are whole.
+ * Removes empty installation folders and their locks. If a waiting server still uses a removed lock, two
+ * installations run next to each other; both are complete.
  */
 function removeEmpty(agentServers: string): void {
   for (const name of listFolder(agentServers)) {
@@ -187,7 +192,7 @@ function removeEmpty(agentServers: string): void {
       try {
         fs.rmdirSync(found)
       } catch (error) {
-        // somebody has just begun to install there
+        // an installation has just started there
         if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
       }
     }

@@ -1,4 +1,6 @@
-/** What one build runs in beside its tree: a virtual environment of its own, and the agent server that deployments share. */
+/**
+ * Prepares and seals what one build runs in: its virtual environment, and the agent server that deployments share.
+ */
 import path from 'node:path'
 import type { LogLevel } from '../../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
@@ -18,9 +20,9 @@ import { findPython, type Python } from './find-python.ts'
 import { createEnvironment, environmentVariables, sealEnvironment } from './virtual-environment.ts'
 
 /**
- * Adds an agent server's packages and programs to a deployment's virtual environment, after its own: the server runs with the
- * deployment's Python, and the deployment's version of a package wins. For `python -I -c` with the environment's Python; the
- * argument is the server's environment.
+ * Script for `python -I -c` with the environment's Python; the argument is the agent server's environment. It adds
+ * the server's packages and programs after the deployment's own. The server then runs with the deployment's Python,
+ * and the deployment's version of a package wins.
  */
 const SHARE_SERVER = `
 import os, sys, sysconfig
@@ -45,16 +47,16 @@ for name in sorted(os.listdir(programs)):
 interface BuildContext {
   machine: Machine
   app: AppLayout
-  /** its name */
+  /** name of the artifact */
   artifact: string
-  /** absolute: what it is built from, while it is built */
+  /** absolute path of the source tree while it is built */
   tree: string
-  /** of the build; null: our own */
+  /** account of the build; null: the server's */
   account: Account | null
-  /** of package managers, nothing of the deployment in it */
+  /** environment of package managers, without the deployment's variables */
   env: Record<string, string>
   mask: Mask
-  /** whose the processes are: the id of the step */
+  /** owner of the processes: the id of the step */
   owner: string
   log: (line: string, level?: LogLevel) => void
 }
@@ -67,7 +69,7 @@ export class BuildEnvironment {
   #venv: string | null = null
   #server: string | null = null
 
-  /** `run` runs a command of the build; `print` gets what a command prints that is not the build's. */
+  /** `run` runs a command of the build; `print` gets output of commands that are not the build's. */
   constructor(around: BuildContext, run: RunCommand, print: OnLine, signal: AbortSignal) {
     this.#context = around
     this.#run = run
@@ -75,7 +77,7 @@ export class BuildEnvironment {
     this.#signal = signal
   }
 
-  /** Before the first step of a plan. Throws StepFailure. */
+  /** Call before the first step of a plan. Throws StepFailure. */
   async prepare(plan: NodePlan | PythonPlan): Promise<PreparedEnvironment> {
     const { machine, app, artifact, account } = this.#context
     const python = plan.kind === 'python' ? await findPython(machine.searchPath, plan.version) : null
@@ -85,14 +87,14 @@ export class BuildEnvironment {
     if (!python) return { env: {}, agentServer: name }
     const venv = await createEnvironment(app, artifact, account)
     this.#venv = venv
-    // an installer costs seconds, and there may be nothing to install
+    // installing pip takes seconds, and is only needed when there is something to install
     const bare = plan.install.length > 0 && plan.kind === 'python' && plan.manager === 'pip' ? [] : ['--without-pip']
     await this.#mustRun([python.program, '-m', 'venv', ...bare, venv])
-    // a .python-version of the tree would have uv replace the environment by one of another Python
+    // a .python-version in the tree would make uv replace the environment by one of another Python
     return { env: { ...environmentVariables(venv, machine.searchPath), UV_PYTHON: python.version }, agentServer: name }
   }
 
-  /** After the last step: nobody can change it from then on. */
+  /** Call after the last step. No account can change the environment afterwards. */
   async seal(): Promise<void> {
     if (!this.#venv) return
     await this.#python(this.#venv, FOLLOW_SOURCE, this.#context.tree)
@@ -100,12 +102,12 @@ export class BuildEnvironment {
     await sealEnvironment(this.#venv, this.#context.account)
   }
 
-  /** Says so where the graph configuration file asks for another version than the machine has. */
+  /** Warns when the graph configuration file requests another version than this machine has. */
   #warnOfOtherVersion({ kind, version, graphConfig }: NodePlan | PythonPlan, has: string): void {
     if (!version || has === version || has.startsWith(`${version}.`)) return
     const name = kind === 'node' ? 'Node' : 'Python'
     this.#context.log(
-      `"${graphConfig}" asks for ${name} ${version}: this machine has ${has}, which is used.`,
+      `"${graphConfig}" requests ${name} ${version}, but this machine has ${has}, which is used instead.`,
       'warning',
     )
   }
@@ -126,7 +128,7 @@ export class BuildEnvironment {
           onLine(shown, line, styles)
           this.#print(shown, line, styles)
         }
-        // shared by deployments, as its account is: the ports alone are closed for it
+        // the agent server and its account are shared by deployments, so only ports are closed
         const confined = account && { account, confinement: { ...machine.confinement, folders: [] }, folder: '' }
         const own = {
           account,
@@ -144,13 +146,13 @@ export class BuildEnvironment {
     return this.#mustRun([path.join(venv, 'bin/python'), '-I', '-c', script, folder])
   }
 
-  /** A command of ours, under the account of the build. Throws StepFailure. */
+  /** Runs one of our own commands under the build's account. Throws StepFailure. */
   async #mustRun([command, ...args]: string[]): Promise<void> {
     const tail = new OutputTail(10)
     const { machine, app } = this.#context
     const env = { PATH: machine.searchPath, HOME: app.home }
     const exit = await this.#run({ command: command!, args, cwd: '/', env }, (shown) => tail.add(shown))
     if (exit.code !== 0)
-      throw new StepFailure('INSTALL_FAILED', tail.appendTo('The virtual environment could not be made.'))
+      throw new StepFailure('INSTALL_FAILED', tail.appendTo('The virtual environment could not be created.'))
   }
 }

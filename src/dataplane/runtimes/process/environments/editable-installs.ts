@@ -1,21 +1,21 @@
 /**
- * Editable installs (`-e ./lib` of a requirements.txt) leave the path of the tree in an environment, and that is another one in
- * each run: builds and runs have copies of their own. So such a path is made one that is looked up when Python starts.
+ * Makes editable installs (`-e ./lib`) work in runs. They store the build tree's absolute path, but each run has its
+ * own copy. The stored path is replaced by a lookup at Python's start.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 
-/** In the environment of an agent whose environment was changed: the absolute root of its tree. */
+/** Variable with the absolute root of the agent's tree; set when FOLLOW_SOURCE changed the environment. */
 export const SOURCE_VARIABLE = 'PILOTHOUSE_SOURCE'
 
 const MARKER_FILE = 'pilothouse-editable'
 
-/** Has `FOLLOW_SOURCE` found something in this environment? */
+/** Whether `FOLLOW_SOURCE` changed this environment. */
 export const followsSource = (venv: string): boolean => fs.existsSync(path.join(venv, MARKER_FILE))
 
 /**
- * For `python -I -c`, run by the environment's Python; its argument is the tree that was installed from. Build backends name it
- * in lines of .pth files, or as a text in a module that finds the packages.
+ * Script for `python -I -c` with the environment's Python; the argument is the build tree. Build backends store its
+ * path in lines of .pth files, or as a string in a module that finds the packages.
  */
 export const FOLLOW_SOURCE = `
 import os, re, sys, sysconfig

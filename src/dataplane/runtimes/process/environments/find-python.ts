@@ -1,4 +1,4 @@
-/** The Python of this machine that virtual environments are made from. */
+/** Finds the Python of this machine for virtual environments. */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { StepFailure } from '../../../output/step-failure.ts'
 
 export interface Python {
-  /** absolute, without symlinks */
+  /** absolute path, symlinks resolved */
   program: string
   /** `3.12` */
   version: string
@@ -14,14 +14,13 @@ export interface Python {
 
 const exec = promisify(execFile)
 
-/** ms for an answer */
 const PROBE_TIMEOUT_MS = 30_000
-/** `venv` may be a package of its own: without `ensurepip` it makes no environment with pip. */
+/** Debian packages `venv` separately; without `ensurepip` an environment has no pip. */
 const PROBE = 'import sys\nprint("%d.%d" % sys.version_info[:2])\nimport venv, ensurepip'
 
 /**
- * In PATH, of the version that is `wanted` (`3.12`; null: any) if there is one, else the system's own. Throws StepFailure
- * (`TOOL_MISSING`) when none can make virtual environments.
+ * Returns the requested version (`3.12`; null: any) from PATH if it is there, else the system's `python3`. Throws
+ * StepFailure (`TOOL_MISSING`) when none can create virtual environments.
  */
 export async function findPython(searchPath: string, wanted: string | null): Promise<Python> {
   const names = [...(wanted && /^\d+(\.\d+)?$/.test(wanted) ? [`python${wanted}`] : []), 'python3']
@@ -45,7 +44,7 @@ export async function findPython(searchPath: string, wanted: string | null): Pro
   throw new StepFailure(
     'TOOL_MISSING',
     without
-      ? 'The Python of this machine has no venv, which builds of Python need: install it (Debian: python3-venv).'
+      ? 'Python on this machine has no venv module, which Python builds need: install it (Debian: python3-venv).'
       : 'Python 3 is not installed on this machine: install it, with venv (Debian: python3-venv).',
   )
 }

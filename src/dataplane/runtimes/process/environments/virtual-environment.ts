@@ -1,6 +1,6 @@
 /**
- * The virtual environment of a build, at `environments/<artifact>/venv`: made where it stays, since there are absolute paths
- * in it. All runs of the artifact share it; like the artifact it is ours, so that none of them can change it.
+ * Manages a build's virtual environment at `environments/<artifact>/venv`. It contains absolute paths, so it stays
+ * where it was created. All runs of the artifact share it, and root owns it like the artifact.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
@@ -13,11 +13,14 @@ import { removeTrees } from '../processes/untrusted-trees.ts'
 
 const exec = promisify(execFile)
 
-/** Absolute: the environment of an artifact. */
+/** Absolute path of an artifact's environment. */
 export const environmentPath = (app: Pick<AppLayout, 'environments'>, artifact: string): string =>
   path.join(app.environments, artifact, 'venv')
 
-/** An empty folder for the environment, `account`'s (null: ours). One of that name is from a try whose result was never recorded. */
+/**
+ * Creates an empty environment folder owned by `account` (null: the server's). Removes one left by a try that was not
+ * recorded.
+ */
 export async function createEnvironment(app: AppLayout, artifact: string, account: Account | null): Promise<string> {
   const venv = environmentPath(app, artifact)
   await removeTrees(path.dirname(venv))
@@ -27,14 +30,14 @@ export async function createEnvironment(app: AppLayout, artifact: string, accoun
   return venv
 }
 
-/** What a program has in its environment to use the virtual one; `searchPath`: PATH behind it. */
+/** Environment variables that activate the virtual environment; `searchPath`: the rest of PATH. */
 export const environmentVariables = (venv: string, searchPath: string): Record<string, string> => ({
   VIRTUAL_ENV: venv,
   UV_PROJECT_ENVIRONMENT: venv,
   PATH: `${path.join(venv, 'bin')}:${searchPath}`,
 })
 
-/** Closes a finished one for changes: `account` (null: ours), which made it, can read it. */
+/** Makes a finished environment read-only for `account` (null: the server's), which created it. */
 export async function sealEnvironment(venv: string, account: Account | null): Promise<void> {
   const folder = path.dirname(venv)
   await breakHardLinks(venv, account)
@@ -46,11 +49,14 @@ export async function sealEnvironment(venv: string, account: Account | null): Pr
 export const removeEnvironment = (app: AppLayout, artifact: string): Promise<void> =>
   removeTrees(path.dirname(environmentPath(app, artifact)))
 
-/** Lets `account` get at an environment; before each start, since a deployment may have got another one. null: our own. */
+/**
+ * Lets `account` (null: the server's) enter an environment. Called before each start: the deployment's account may
+ * have changed.
+ */
 export const openEnvironment = (venv: string, account: Account | null): void =>
   setPassThrough(path.dirname(venv), account)
 
-/** `account` may pass through the folder, which is ours. */
+/** Lets `account` pass through a folder that the server owns. */
 function setPassThrough(folder: string, account: Account | null): void {
   if (account) fs.chownSync(folder, 0, account.gid)
   fs.chmodSync(folder, account ? 0o710 : 0o700)
