@@ -1,4 +1,4 @@
-/** What happens to a listener at the same moment as something that names it, and who may do its work. */
+/** Concurrent operations on a listener, and the callers that may do its work. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claimForListener } from '../../src/domain/claims/control-plane.ts'
@@ -45,7 +45,7 @@ const outcomeOf = async (call: Promise<unknown>): Promise<string> =>
     () => 'done',
     (error) => error.code ?? String(error),
   )
-/** Both at once, again and again: every pair of outcomes that occurred. */
+/** Runs both concurrently several times and returns every pair of outcomes. */
 async function race(first: (one: Listener) => Promise<unknown>, second: (one: Listener) => Promise<unknown>) {
   const seen = new Set<string>()
   for (let round = 0; round < 6; round++) {
@@ -57,7 +57,7 @@ async function race(first: (one: Listener) => Promise<unknown>, second: (one: Li
   }
   return [...seen]
 }
-/** Resolves once somebody waits for a row lock. */
+/** Resolves when a statement waits for a row lock. */
 const somebodyWaits = () =>
   expect
     .poll(async () => {
@@ -68,13 +68,13 @@ const somebodyWaits = () =>
     })
     .toBe(true)
 
-describe('a deletion', () => {
-  test('and a new deployment at the same moment: one of them is refused', async () => {
+describe('a listener’s deletion', () => {
+  test('and a concurrent new deployment exclude each other', async () => {
     const seen = await race(deploy, (one) => deleteListener(ctx, path(one)))
     for (const outcome of seen) expect(['done + CONFLICT', 'NOT_FOUND + done']).toContain(outcome)
   })
 
-  test('waits for whoever is putting a deployment on it, and is refused then', async () => {
+  test('waits for a concurrent new deployment and is then refused', async () => {
     const one = await made()
     let deletion: Promise<string> | undefined
     await transaction(ctx, async (tx) => {
@@ -88,7 +88,7 @@ describe('a deletion', () => {
     expect(await deletion).toBe('CONFLICT')
   })
 
-  test('that came first is waited for, and the deployment finds no listener', async () => {
+  test('makes a concurrent new deployment wait and find no listener', async () => {
     const one = await made()
     let creation: Promise<string> | undefined
     await transaction(ctx, async (tx) => {
@@ -100,7 +100,7 @@ describe('a deletion', () => {
     expect(await creation).toBe('NOT_FOUND')
   })
 
-  test('leaves no key behind that is good, also of those made at the same moment', async () => {
+  test('revokes all its keys, including concurrently created ones', async () => {
     const body = (one: Listener) => ({ body: { name: 'k', role: 'listener', listener_id: one.id } })
     const seen = await race(
       (one) => createKey(ctx, body(one)),
@@ -110,7 +110,7 @@ describe('a deletion', () => {
     expect(await ctx.db.apiKey.count({ where: { role: 'listener', listenerId: null, revokedAt: null } })).toBe(0)
   })
 
-  test('tells this server at once which keys are no longer good', async () => {
+  test('reports the revoked keys to this server', async () => {
     const one = await made()
     const { row } = await createKey(ctx, { body: { name: 'k', role: 'listener', listener_id: one.id } })
     const told: string[] = []
@@ -122,7 +122,7 @@ describe('a deletion', () => {
     })
   })
 
-  test('leaves the rows of torn-down deployments, for as long as they are kept', async () => {
+  test('keeps the rows of torn-down deployments for their retention time', async () => {
     const one = await made()
     const id = await deploy(one)
     await ctx.db.deployment.update({ where: { id }, data: { deletedAt: new Date(), tornDownAt: new Date() } })
@@ -131,7 +131,7 @@ describe('a deletion', () => {
   })
 })
 
-test('a namespace does not go at the moment in which a deployment comes into it', async () => {
+test('a namespace can’t be removed while a deployment is created in it', async () => {
   const seen = await race(
     (one) => deploy(one),
     (one) => updateListener(ctx, { ...path(one), body: { compute_config: { k8s_namespaces: ['other'] } } }),
@@ -139,7 +139,7 @@ test('a namespace does not go at the moment in which a deployment comes into it'
   for (const outcome of seen) expect(['done + CONFLICT', 'VALIDATION_FAILED + done']).toContain(outcome)
 })
 
-test('what the data plane notes of a listener waits for nobody who puts deployments on it', async () => {
+test('a recorded call of a listener does not wait for new deployments on it', async () => {
   const one = await made()
   await transaction(ctx, async (tx) => {
     await shareListener(tx, ctx.workspace.id, one.id)
@@ -147,7 +147,7 @@ test('what the data plane notes of a listener waits for nobody who puts deployme
   })
 })
 
-test('changes at the same moment are all there in the end', async () => {
+test('concurrent changes are all stored', async () => {
   const one = await made()
   await Promise.all([
     updateListener(ctx, { ...path(one), body: { version: '2' } }),
@@ -159,18 +159,18 @@ test('changes at the same moment are all there in the end', async () => {
   })
 })
 
-describe('the work of a listener', () => {
+describe('a listener’s work', () => {
   const key = (listenerId: string): RequestContext => {
     const caller = as(ctx, 'listener')
     return { ...caller, actor: { ...caller.actor, listenerId } }
   }
   const id = randomUUID()
 
-  test('is done with its own key', () => {
+  test('requires its own key', () => {
     expect(() => requireListener(key(id), id)).not.toThrow()
   })
 
-  test('that was handed out is free again when its answer did not get there', async () => {
+  test('is available again when its response was lost', async () => {
     const one = await made()
     const { row } = await createKey(ctx, { body: { name: 'k', role: 'listener', listener_id: one.id } })
     const caller = key(one.id)
@@ -186,7 +186,7 @@ describe('the work of a listener', () => {
     expect(await ctx.db.step.findFirst({ where: { deploymentId: deployment } })).toMatchObject({ tries: 0 })
   })
 
-  test.each(['viewer', 'deployer', 'admin', 'agent'] as const)('is not for the role %s', (role) => {
+  test.each(['viewer', 'deployer', 'admin', 'agent'] as const)('is refused for the role %s', (role) => {
     expect(() => requireListener(as(ctx, role), id)).toThrow(
       expect.objectContaining({
         code: 'FORBIDDEN',
@@ -195,7 +195,7 @@ describe('the work of a listener', () => {
     )
   })
 
-  test('is not for the key of another listener: for that one it does not exist', () => {
+  test('is not found with the key of another listener', () => {
     expect(() => requireListener(key(randomUUID()), id)).toThrow(
       expect.objectContaining({ code: 'NOT_FOUND', message: `Listener ID ${id} not found.` }),
     )
@@ -203,7 +203,7 @@ describe('the work of a listener', () => {
 })
 
 describe('another workspace', () => {
-  test('reaches no listener of ours', async () => {
+  test('does not find the listener', async () => {
     const one = await made()
     const calls = [
       () => updateListener(stranger, { ...path(one), body: { version: 'x' } }),

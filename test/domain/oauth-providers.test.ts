@@ -1,4 +1,4 @@
-/** What OAuth providers ask of Postgres, as exact numbers, and never more of the secret than is needed. */
+/** Exact numbers of statements for OAuth providers, and where their secret is read. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeMissingSecret, openProviderAccess } from '../../src/domain/oauth/provider-access/access.ts'
 import { requireProvider } from '../../src/domain/oauth/provider-access/find.ts'
@@ -25,7 +25,7 @@ const body = {
 }
 const path = { provider_id: 'example' }
 
-test('a read is one statement, which leaves the secret where it is, and a write is a handful', async () => {
+test('a read is one statement without the secret, and a write needs few', async () => {
   const ctx = await domain.tenant()
   const sent = (work: () => Promise<unknown>) => countStatements(domain.database, work)
   const create = await sent(() => createProvider(ctx, { body }))
@@ -38,14 +38,14 @@ test('a read is one statement, which leaves the secret where it is, and a write 
     create: 2,
     get: 1,
     list: 1,
-    // one of them asks who else uses it
+    // one statement finds the other workspaces that use the provider
     patch: 6,
     remove: 7,
   })
   expect([...get, ...list].filter((sql) => sql.includes('client_secret'))).toEqual([])
 })
 
-test('the secret that was said last is the one that the provider is shown', async () => {
+test('the provider receives the most recent secret', async () => {
   const ctx = await domain.tenant()
   const shown = async () => openProviderAccess(ctx.keyring, await requireProvider(ctx, ctx.db, 'example')).clientSecret
   await createProvider(ctx, { body })
@@ -56,7 +56,7 @@ test('the secret that was said last is the one that the provider is shown', asyn
   expect(await shown()).toBeNull()
 })
 
-test('a provider whose auth method needs a secret says so as long as it has none', () => {
+test('a provider whose auth method needs a secret reports that it is missing', () => {
   const provider = { providerId: 'example', tokenEndpointAuthMethod: 'client_secret_basic', clientSecret: null }
   expect(describeMissingSecret(provider)).toBe(
     "The OAuth provider 'example' has no client_secret, which its token_endpoint_auth_method client_secret_basic needs. " +

@@ -1,4 +1,4 @@
-/** A deployment that never served, whose listener took its first step and then fell silent. */
+/** A deployment whose listener took its first step and then became silent. */
 import { expect, test } from 'vitest'
 import { healthOf, whyNotServing } from '../../src/domain/deployment-status/serving.ts'
 
@@ -21,7 +21,7 @@ const taken = (lastSeenAt: Date, status: 'CREATING' | 'DEPLOY_FAILED' = 'CREATIN
   },
 })
 
-test('what waits for a listener that went away in the middle says so, and not that it is in progress', () => {
+test('a revision that waits for a silent listener has the reason LISTENER_SILENT, not IN_PROGRESS', () => {
   const why = { reason: 'LISTENER_SILENT', message: expect.stringContaining('its listener is not heard from') }
   expect(whyNotServing(taken(ago(100_000)), now)).toEqual({ ...why, since: ago(100_000) })
   expect(healthOf(taken(ago(100_000)), now)).toMatchObject({ ready: 0, ...why })

@@ -1,4 +1,4 @@
-/** The client of the git provider, against a stand-in that speaks the provider's REST API and serves git. */
+/** The git provider's client against a stand-in with the provider's REST API and git repositories. */
 import { execFile } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
@@ -34,7 +34,7 @@ beforeEach(async () => {
 })
 afterEach(() => standIn.close())
 
-/** `count` repositories without git, as the provider would list them: not in order. */
+/** `count` repositories without git, unordered like the provider's list. */
 async function many(count: number) {
   return await Promise.all(
     Array.from({ length: count }, (_, n) =>
@@ -47,13 +47,13 @@ const callsTo = (part: string) => standIn.calls.filter(({ path }) => path.includ
 const unavailable = (said: RegExp) =>
   expect.objectContaining({ code: 'GITPROVIDER_UNAVAILABLE', message: expect.stringMatching(said) })
 
-test('the app is installed at the page that the provider names, with our state', async () => {
+test('the app is installed at the provider’s page, with our state', async () => {
   expect(await client.installUrl('a+b&c')).toBe(
     `${standIn.webUrl}/apps/${standIn.slug}/installations/new?state=a%2Bb%26c`,
   )
 })
 
-test('an installation is described, and one that does not exist is null', async () => {
+test('an installation is described, and an unknown one is null', async () => {
   const installed = standIn.install('acme')
   const { id, createdAt } = installed
   expect(await client.installation(id)).toEqual({ id, account: 'acme', createdAt, suspended: false })
@@ -63,9 +63,9 @@ test('an installation is described, and one that does not exist is null', async 
   await expect(client.repositories(id)).rejects.toEqual(unavailable(/suspended/))
 })
 
-test('250 repositories come from three pages, side by side, without the archived ones, in order', async () => {
+test('250 repositories are read as three concurrent pages, in order and without archived ones', async () => {
   const { id } = standIn.install('acme', { repositories: await many(250) })
-  // neither of the last two is answered before both are there
+  // the last two responses wait for each other
   standIn.together(/[?&]page=[23]\b/, 2)
   const listed = (await client.repositories(id))!
   expect(listed).toHaveLength(245)
@@ -82,7 +82,7 @@ test('250 repositories come from three pages, side by side, without the archived
   expect(pages).toHaveLength(3)
 })
 
-test('no more than six pages of a long list are fetched at a time', async () => {
+test('at most six pages of a long list are read concurrently', async () => {
   const { id } = standIn.install('acme', { repositories: await many(1000) })
   standIn.latency(30)
   expect(await client.repositories(id)).toHaveLength(980)
@@ -93,14 +93,14 @@ test('no more than six pages of a long list are fetched at a time', async () => 
   expect(Math.max(...atOnce)).toBeLessThanOrEqual(6)
 })
 
-test('an installation without repositories has an empty list, one that is gone has none', async () => {
+test('an installation without repositories has an empty list, a deleted one has none', async () => {
   const installed = standIn.install('acme')
   expect(await client.repositories(installed.id)).toEqual([])
   standIn.uninstall(installed)
   expect(await client.repositories(installed.id)).toBeNull()
 }, 20_000)
 
-test('one token serves many calls, and is replaced when it is not taken any more', async () => {
+test('one token serves many calls and is replaced when the provider rejects it', async () => {
   const { id } = standIn.install('acme', { repositories: await many(3) })
   await client.repositories(id)
   await client.repositories(id)
@@ -115,7 +115,7 @@ test.each([
   ['html', /not JSON/],
   ['down', /can't be reached/],
 ] as const)(
-  'an outage (%s) is told as one, and is no empty list',
+  'an outage (%s) is reported as one, not as an empty list',
   async (kind, said) => {
     const { id } = standIn.install('acme')
     standIn.outage(kind)
@@ -128,7 +128,7 @@ test.each([
   15_000,
 )
 
-test('a provider that never answers costs ten seconds, no more', async () => {
+test('a provider that never responds costs ten seconds at most', async () => {
   const { id } = standIn.install('acme')
   standIn.outage('slow')
   const begun = Date.now()
@@ -138,7 +138,7 @@ test('a provider that never answers costs ten seconds, no more', async () => {
   expect(await client.repositories(id)).toEqual([])
 }, 40_000)
 
-test('whoever asked can stop waiting', async () => {
+test('a caller can abort its call', async () => {
   const { id } = standIn.install('acme')
   standIn.outage('slow')
   const caller = new AbortController()
@@ -147,7 +147,7 @@ test('whoever asked can stop waiting', async () => {
   await expect(asked).rejects.toThrow('gone')
 })
 
-test('nobody listens at the address: it says so', async () => {
+test('an unreachable address is reported', async () => {
   const free = createServer().listen(0, '127.0.0.1')
   await once(free, 'listening')
   const { port } = free.address() as { port: number }
@@ -156,7 +156,7 @@ test('nobody listens at the address: it says so', async () => {
   await expect(other.installUrl('s')).rejects.toEqual(unavailable(/can't be reached \(ECONNREFUSED\)/))
 })
 
-test('a rate limit that lasts is told with how long, without waiting for it', async () => {
+test('a long rate limit is reported with its duration, without a wait', async () => {
   const { id } = standIn.install('acme')
   standIn.rateLimit(0)
   const begun = Date.now()
@@ -167,13 +167,13 @@ test('a rate limit that lasts is told with how long, without waiting for it', as
   expect(Date.now() - begun).toBeLessThan(20_000)
 })
 
-test('a rate limit that is over in a second is waited for', async () => {
+test('a rate limit of one second is waited for', async () => {
   const { id } = standIn.install('acme')
   standIn.secondaryLimit(1)
   expect(await client.repositories(id)).toEqual([])
 })
 
-test('a wrong key of the app is told as such', async () => {
+test('a wrong key of the app is reported', async () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const other = await open({ GITPROVIDER_PRIVATE_KEY: pem })
@@ -181,7 +181,7 @@ test('a wrong key of the app is told as such', async () => {
   await expect(other.repositories(standIn.install('acme').id)).rejects.toEqual(unavailable(/refuses our app/))
 })
 
-test('the key may have its line breaks as \\n, or be in a file; anything else stops the start', async () => {
+test('the key may contain \\n for line breaks or be in a file; any other value stops the start', async () => {
   const pem = standIn.settings.GITPROVIDER_PRIVATE_KEY
   const file = path.join(await mkdtemp(path.join(os.tmpdir(), 'pilothouse-key-')), 'app.pem')
   await writeFile(file, pem)
@@ -194,7 +194,7 @@ test('the key may have its line breaks as \\n, or be in a file; anything else st
   await wrong(ec.toString()).toThrow('must be an RSA key, not ec')
 })
 
-test('a branch has a commit, also with a slash in its name; one that does not exist has none', async () => {
+test('a branch has a commit, also with a slash in its name; an unknown branch has none', async () => {
   const repo = await standIn.repository('acme/app')
   const { id } = standIn.install('acme', { repositories: [repo] })
   const sha = await standIn.push(repo, 'feature/x#1', { 'a.txt': 'a' })
@@ -210,7 +210,7 @@ const STATUS = {
   targetUrl: 'https://app.test',
 } as const
 
-test('a status stands at the commit, with its description cut; what can never be taken is false', async () => {
+test('a commit gets its status with a cut description; a permanent rejection is false', async () => {
   const repo = await standIn.repository('acme/app')
   const { id } = standIn.install('acme', { repositories: [repo] })
   const sha = await standIn.push(repo, 'main', { 'a.txt': 'a' })
@@ -224,7 +224,7 @@ test('a status stands at the commit, with its description cut; what can never be
   expect(await client.createStatus(id, 'acme/app', sha, STATUS)).toBe(false)
 }, 20_000)
 
-test('a token for cloning clones its repository and no other', async () => {
+test('a clone token clones its repository and no other', async () => {
   const [app, other] = [await standIn.repository('acme/app'), await standIn.repository('acme/other')]
   const { id } = standIn.install('acme', { repositories: [app, other] })
   for (const repo of [app, other]) await standIn.push(repo, 'main', { 'a.txt': 'a' })
@@ -247,7 +247,7 @@ test('a token for cloning clones its repository and no other', async () => {
   expect(await client.cloneToken(id, 'acme/elsewhere')).toBeNull()
 })
 
-test('a former name finds the repository, its branch and its commits; a public one elsewhere is not reached', async () => {
+test('a former name finds the repository, its branch and its commits, but no public repository elsewhere', async () => {
   const repo = await standIn.repository('acme/before')
   const { id } = standIn.install('acme', { repositories: [repo] })
   const sha = await standIn.push(repo, 'main', { 'a.txt': 'a' })
@@ -260,7 +260,7 @@ test('a former name finds the repository, its branch and its commits; a public o
   expect(await client.cloneToken(id, 'globex/after')).toBeNull()
 })
 
-test('a person may use an installation that is theirs; a code works once', async () => {
+test('a person may use their installation, and a code works once', async () => {
   const own = standIn.install('acme', { users: ['ada'] })
   const foreign = standIn.install('globex')
   expect(await client.mayUse!(standIn.code('ada'), own.id)).toBe(true)
@@ -272,16 +272,16 @@ test('a person may use an installation that is theirs; a code works once', async
   await expect(other.mayUse!(standIn.code('ada'), own.id)).rejects.toEqual(unavailable(/refuses our OAuth client/))
 })
 
-test('all pages of what a person may use are looked through', async () => {
+test('all pages of a person’s installations are read', async () => {
   const all = Array.from({ length: 150 }, () => standIn.install('acme', { users: ['ada'] }))
   expect(await client.mayUse!(standIn.code('ada'), all.at(-1)!.id)).toBe(true)
 })
 
-test('without an OAuth client nobody can be asked who they are', async () => {
+test('without an OAuth client no person can be verified', async () => {
   expect((await open({ GITPROVIDER_CLIENT_ID: '', GITPROVIDER_CLIENT_SECRET: '' })).mayUse).toBeNull()
 })
 
-test('only URLs of the provider’s own site name a repository', async () => {
+test('only URLs of the provider’s site name a repository', async () => {
   const github = await open({ GITPROVIDER_API_URL: 'https://api.github.com' })
   const enterprise = await open({ GITPROVIDER_API_URL: 'https://git.corp.test/api/v3/' })
   for (const url of ['https://github.com/acme/app', 'https://github.com/acme/app.git', 'https://GitHub.com/acme/app/'])
@@ -303,7 +303,7 @@ test('only URLs of the provider’s own site name a repository', async () => {
     expect(github.repositoryOf(url), url).toBeNull()
 })
 
-test('no key, secret or token is ever logged, whatever fails', async () => {
+test('no key, secret or token of the tests above is in the log', async () => {
   const repo = await standIn.repository('acme/app')
   const { id } = standIn.install('acme', { repositories: [repo] })
   const { token } = (await client.cloneToken(id, 'acme/app'))!

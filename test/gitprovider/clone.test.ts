@@ -1,4 +1,4 @@
-// Builds of private repositories at the git provider: real git, the stand-in's http backend, short-lived tokens.
+// Builds of private repositories: real git, the stand-in's HTTP backend, short-lived tokens.
 import { once } from 'node:events'
 import fs from 'node:fs'
 import http from 'node:http'
@@ -73,7 +73,7 @@ afterAll(async () => {
   await provider?.close()
 })
 
-/** A deployment of the repository by way of an installation of its own. */
+/** A deployment of the repository with a separate installation. */
 async function deployment(changes: { repoUrl?: string; removedAt?: Date; suspendedAt?: Date } = {}): Promise<string> {
   const { repoUrl = repository.url, ...integration } = changes
   installation = provider.install('acme', { repositories: [repository] })
@@ -109,7 +109,7 @@ async function build(deploymentId: string, changes: Partial<RevisionWork> = {}) 
   return { ...built, commits, log, app: path.join(place.options.dataDir, 'apps', deploymentId) }
 }
 
-/** What every process on this machine was started with, until `stop`. */
+/** Records the arguments and environment of every process on this machine until `stop`. */
 function watchProcesses() {
   const seen = new Set<string>()
   const look = () => {
@@ -118,7 +118,7 @@ function watchProcesses() {
         try {
           seen.add(fs.readFileSync(`/proc/${pid}/${file}`, 'utf8').replaceAll('\0', ' '))
         } catch {
-          // it has ended, or is somebody else's
+          // the process has ended or belongs to another user
         }
   }
   const timer = setInterval(look, 10)
@@ -144,7 +144,7 @@ test.runIf(process.platform === 'linux')(
     const processes = watchProcesses()
     provider.latency(100)
     const built = await build(await deployment(), {
-      // where builds are: the whole disk of a machine may take minutes
+      // only where builds are, because the whole disk may take minutes
       buildCommand: `env; find ${place.options.dataDir} -name "*credentials*" -path "*builds*" 2>/dev/null; true`,
     }).finally(() => provider.latency(0))
     const started = processes.stop()
@@ -161,7 +161,7 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
-test('a build that fails leaves no token behind, and a token that ended says what to do', async () => {
+test('a failed build leaves no token, and an expired token is reported with advice', async () => {
   const access = domain.core.gitProvider!
   const id = await deployment()
   domain.core.gitProvider = {
@@ -182,13 +182,13 @@ test('a build that fails leaves no token behind, and a token that ended says wha
   expect(fs.readdirSync(path.join(app, 'builds'))).toEqual([])
 })
 
-test('a repository that the installation does not reach is named', async () => {
+test('a repository outside of the installation is named in the error', async () => {
   const id = await deployment()
   installation.repositories = []
   await expect(build(id)).rejects.toThrow(/does not reach the repository acme\/agent/)
 })
 
-test('a repository that was renamed is built under its new name, and the log says so', async () => {
+test('a renamed repository is built under its new name, and the log says so', async () => {
   const renamed = await provider.repository('acme/old-name')
   const sha = await provider.push(renamed, 'main', FILES)
   const { url } = renamed
@@ -203,19 +203,19 @@ test('a repository that was renamed is built under its new name, and the log say
 test.each([
   ['private', true],
   ['public', false],
-])('a %s repository that moved out of the installation is not built, and the failure says so', async (kind, hidden) => {
+])('a %s repository that left the installation is not built, and the failure says so', async (kind, hidden) => {
   const moved = await provider.repository(`acme/moved-${kind}`, { private: hidden })
   await provider.push(moved, 'main', FILES)
   const { url } = moved
   const id = await deployment({ repoUrl: url })
-  // the installation has an `agent` as well: a token by that name would be granted
+  // the installation also has an `agent` repository, for which a token would be granted
   await provider.rename(moved, `globex-${kind}/agent`)
   await expect(build(id, { repoUrl: url })).rejects.toThrow(
     /does not reach the repository acme\/moved-\w+: .* If the repository moved to another account, create/,
   )
 })
 
-test('a removed, a suspended and a missing integration are told apart', async () => {
+test('a removed, a suspended and a missing integration have different errors', async () => {
   await expect(build(await deployment({ removedAt: new Date() }))).rejects.toThrow(/git integration was removed:/)
   await expect(build(await deployment({ suspendedAt: new Date() }))).rejects.toThrow(/git integration is suspended/)
   const elsewhere = await deployment({ repoUrl: 'https://git.example.com/acme/agent' })
@@ -224,7 +224,7 @@ test('a removed, a suspended and a missing integration are told apart', async ()
   await expect(gitCredentials(none, await deployment(), never)).rejects.toThrow(/No git provider is configured/)
 })
 
-test('a provider that is down is asked again, and then named as the reason', async () => {
+test('an unavailable provider is retried and then named as the reason', async () => {
   const id = await deployment()
   provider.outage('500')
   const waiting = gitCredentials(domain.core, id, never, 20_000)
@@ -236,7 +236,7 @@ test('a provider that is down is asked again, and then named as the reason', asy
   await expect(gitCredentials(domain.core, await deployment(), never, 1)).rejects.toThrow(/^The git provider /)
 }, 40_000)
 
-test('a build that is interrupted does not wait for the provider', async () => {
+test('an interrupted build does not wait for the provider', async () => {
   const id = await deployment()
   provider.outage('down')
   const stop = new AbortController()

@@ -1,4 +1,4 @@
-// Commit statuses: what the commit of a revision is told, when, and by whom.
+// Commit statuses: content, time and receiver of each report.
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createGitProvider as openClient } from '../../src/adapters/git-provider/create-git-provider.ts'
@@ -50,7 +50,7 @@ interface Deployed {
   integrationId: string
 }
 
-/** A deployment of the repository, by an installation of its own; nothing has been done for it. */
+/** A deployment of the repository with a separate installation and no finished step. */
 async function deployment(): Promise<Deployed> {
   const installation = provider.install('acme', { repositories: [repository] })
   const integration = await ctx.db.integration.create({
@@ -63,7 +63,7 @@ async function deployment(): Promise<Deployed> {
     },
   })
   const body = await gitBody(ctx)
-  // made with a directory, and moved: that the provider is asked at the creation is another test's matter
+  // created with a directory and then moved, because another test covers the provider's check at creation
   const { deploymentId: id } = await createDeployment(ctx, { body })
   await ctx.db.deployment.update({
     where: { id },
@@ -78,7 +78,7 @@ const ours = () => ({ revision: { deployment: { workspaceId: ctx.workspace.id } 
 const waiting = () => core.db.commitStatus.count({ where: ours() })
 const latest = async (id: string) => (await core.db.deployment.findUniqueOrThrow({ where: { id } })).latestRevisionId!
 
-/** What this worker reports of a step that went well. */
+/** The report of a successful step. */
 function done(claim: Claim, step: Step) {
   if (step.kind !== 'BUILD') return succeed(domain.plane, claim, step)
   return domain.plane.complete({
@@ -91,7 +91,7 @@ function done(claim: Claim, step: Step) {
   })
 }
 
-/** Works until the step of this kind is next, and takes it. */
+/** Works until a step of this kind is next, and takes it. */
 async function workTo(id: string, kind: 'BUILD' | 'DEPLOY') {
   const claim = await claimOne(domain.plane, id)
   let step = claim.step
@@ -99,14 +99,14 @@ async function workTo(id: string, kind: 'BUILD' | 'DEPLOY') {
   return { claim, step: step! }
 }
 
-/** Works off all there is. */
+/** Works until no step is left. */
 async function workOff(id: string): Promise<void> {
   const { claim, step } = await workTo(id, 'DEPLOY')
   await done(claim, step)
   await domain.plane.release(claim)
 }
 
-test('a commit is told that its build goes on, and then where it runs', async () => {
+test('a commit gets a pending status during its build and then the deployment’s URL', async () => {
   const { id, name } = await deployment()
   expect(await waiting()).toBe(0)
   const { claim, step } = await workTo(id, 'DEPLOY')
@@ -121,7 +121,7 @@ test('a commit is told that its build goes on, and then where it runs', async ()
   expect(await waiting()).toBe(0)
 })
 
-test('a failure is told with its message, and a redeploy begins anew', async () => {
+test('a failure is reported with its message, and a redeploy starts again', async () => {
   const { id } = await deployment()
   const { claim, step } = await workTo(id, 'DEPLOY')
   await domain.plane.complete({
@@ -144,17 +144,17 @@ test('a failure is told with its message, and a redeploy begins anew', async () 
   expect(told()).toEqual(['failure', 'pending', 'success'])
 })
 
-test.each(['failed', 'stopped'] as const)('a build that %s tells its commit once, and no other', async (outcome) => {
+test.each(['failed', 'stopped'] as const)('a build that %s is reported once, to its own commit', async (outcome) => {
   const { id } = await deployment()
   const { claim, step } = await workTo(id, 'BUILD')
   const revision = await latest(id)
   if (outcome === 'stopped') await interruptRevision(ctx, { path: { deployment_id: id, revision_id: revision } })
-  // nobody knows yet whom to tell
+  // the commit is still unknown
   expect(await waiting()).toBe(0)
   const report = { claimId: claim.claimId, token: claim.token, stepId: step.id, outcome, repoCommitSha: head }
   await domain.plane.complete(report)
   await reportStatuses(core)
-  // its answer was lost
+  // its response was lost
   await domain.plane.complete(report)
   await domain.plane.release(claim)
   expect(await waiting()).toBe(0)
@@ -162,7 +162,7 @@ test.each(['failed', 'stopped'] as const)('a build that %s tells its commit once
 
   const moved = await provider.push(repository, 'main', { 'greeting.txt': 'Moved\n' })
   await redeployRevision(ctx, { path: { deployment_id: id, revision_id: revision } })
-  // a worker that reports another one changes nothing
+  // a report for another worker changes nothing
   const built = head
   head = moved
   await workOff(id)
@@ -170,7 +170,7 @@ test.each(['failed', 'stopped'] as const)('a build that %s tells its commit once
   expect([provider.statuses(repository, built).at(-1)!.state, told()]).toEqual(['success', []])
 })
 
-test('a revision that a newer one skips is told as such', async () => {
+test('a skipped revision is reported as skipped', async () => {
   const { id } = await deployment()
   await workOff(id)
   await reportStatuses(core)
@@ -185,7 +185,7 @@ test('a revision that a newer one skips is told as such', async () => {
   expect((await core.db.revision.findUniqueOrThrow({ where: { id: skipped } })).status).toBe('SKIPPED')
 })
 
-test('while the provider is down the deployment goes on, and the commit is told later', async () => {
+test('an unavailable provider delays the status but not the deployment', async () => {
   const { id } = await deployment()
   provider.outage('500')
   await workOff(id)
@@ -201,7 +201,7 @@ test('while the provider is down the deployment goes on, and the commit is told 
   expect(await waiting()).toBe(0)
 })
 
-test('after a day without the provider it is given up, and said once', async () => {
+test('a status is given up after a day without the provider, with one log line', async () => {
   const { id } = await deployment()
   provider.outage('down')
   await workOff(id)
@@ -212,7 +212,7 @@ test('after a day without the provider it is given up, and said once', async () 
   expect(warned.filter((message) => /not told its status/.test(message))).toHaveLength(1)
 })
 
-test('two servers tell each status once, and what a dead one had taken is taken again', async () => {
+test('two servers report each status once and take over from a dead one', async () => {
   const ids = await Promise.all(Array.from({ length: 4 }, async () => (await deployment()).id))
   for (const id of ids) await workOff(id)
   provider.latency(50)
@@ -228,7 +228,7 @@ test('two servers tell each status once, and what a dead one had taken is taken 
   expect(told()).toHaveLength(5)
 })
 
-test('a revision that moves on while it is told is told again, the newest last', async () => {
+test('a revision that changes during a report is reported again, newest last', async () => {
   const { id } = await deployment()
   const { claim, step } = await workTo(id, 'DEPLOY')
   const real = core.gitProvider!
@@ -241,7 +241,7 @@ test('a revision that moves on while it is told is told again, the newest last',
         if (!moved) {
           moved = true
           await done(claim, step)
-          // another server finds nothing to tell: the older status is still on its way
+          // another server reports nothing, because the older report still holds the lease
           await reportStatuses(core)
         }
         return real.createStatus(...args)
@@ -253,7 +253,7 @@ test('a revision that moves on while it is told is told again, the newest last',
   expect(await waiting()).toBe(0)
 })
 
-test('an unknown commit, and an integration that is gone, are no reason to try again', async () => {
+test('an unknown commit and a removed integration are not retried', async () => {
   const { id, integrationId } = await deployment()
   const known = head
   head = 'c0ffee'.padEnd(40, '0')
@@ -269,13 +269,13 @@ test('an unknown commit, and an integration that is gone, are no reason to try a
   expect(told()).toEqual([])
 })
 
-test('nothing is told of a repository that is no installation’s', async () => {
+test('a repository without an installation gets no status', async () => {
   const { deploymentId: id } = await createDeployment(ctx, { body: await gitBody(ctx) })
   await workOff(id)
   expect(await waiting()).toBe(0)
 })
 
-test('a long message is cut to what the provider takes', () => {
+test('a long message is cut to the provider’s limit', () => {
   const of = (statusMessage: string | null) =>
     commitStatus(
       {

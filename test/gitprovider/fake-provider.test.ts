@@ -1,4 +1,4 @@
-/** The stand-in of the git provider against recordings of the real one: same shapes, so that tests prove something. */
+/** Compares the git provider's stand-in with recordings of the real one, so that other tests are meaningful. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -32,7 +32,7 @@ function recording(scenario: string): Recording[] {
   return JSON.parse(readFileSync(fileURLToPath(new URL(file, import.meta.url)), 'utf8'))
 }
 
-/** name of each member, with its type; null and anything fit each other */
+/** Types of all members by name. Null matches any type. */
 function expectShape(ours: object, real: object): void {
   for (const [name, value] of Object.entries(ours)) {
     expect(real, name).toHaveProperty([name])
@@ -45,26 +45,26 @@ function expectShape(ours: object, real: object): void {
 
 const world = { ...newWorld(), apiUrl: 'http://localhost/api/v3', webUrl: 'http://localhost' }
 
-test('a repository looks like a recorded one of the provider', async () => {
+test('a repository has the shape of a recorded one', async () => {
   const real = recording('get-repository').find(({ status }) => status === 200)!.response
   expectShape(shapes.repository(world, await standIn.repository('acme/shape', { disk: false })), real)
 })
 
-test('a commit status looks like a recorded one of the provider', async () => {
+test('a commit status has the shape of a recorded one', async () => {
   const real = recording('create-status').find(({ method, status }) => method === 'post' && status === 201)!.response
   const repo = await standIn.repository('acme/status', { disk: false })
   const given = { id: 1, state: 'success', context: 'c', description: 'd', targetUrl: 'https://a.test', at: new Date() }
   expectShape(shapes.status(world, repo, 'f'.repeat(40), given), real)
 })
 
-test('pages are linked as in a recording of the provider', () => {
+test('page links equal those of a recording', () => {
   const links = recording('paginate-issues').map(({ headers }) => headers.link ?? '')
   const form = /^(<[^<>]*[?&]per_page=\d+[^<>]*>; rel="(prev|next|last|first)"(, |$))+$/
   expect(links.some((link) => link.includes('rel="next"'))).toBe(true)
   for (const link of links.filter(Boolean)) expect(link).toMatch(form)
 })
 
-test('every recorded push is verified by its signature, and a changed byte is noticed', async () => {
+test('the signature of every recorded push is valid, and a changed byte is detected', async () => {
   for (const payload of recorded('push')) {
     const body = JSON.stringify(payload)
     const signature = signatureOf(standIn.webhookSecret, body)
@@ -78,7 +78,7 @@ test('every recorded push is verified by its signature, and a changed byte is no
   expect(await client.verifyWebhook(Buffer.alloc(0), 'sha256=0')).toBe(false)
 })
 
-test('payloads of the stand-in have all members of the recorded ones', async () => {
+test('payloads have all members of the recorded ones', async () => {
   const repo = await standIn.repository('acme/hooks', { disk: false })
   const installed = standIn.install('acme', { repositories: [repo] })
   const push = standIn.payload.push(repo, installed, { branch: 'main', after: 'f'.repeat(40) })

@@ -1,4 +1,4 @@
-/** A server, a stand-in of the git provider, and people who push: for the tests of webhooks. */
+/** A server with a stand-in of the git provider, and pushes to it, for webhook tests. */
 import { randomUUID } from 'node:crypto'
 import { GITPROVIDER_CHANNEL } from '../../src/domain/sources/webhooks/receive.ts'
 import type { Core } from '../../src/domain/transaction/context.ts'
@@ -18,24 +18,24 @@ export interface PushFixture {
   repo: FakeRepository
   installed: FakeInstallation
   webhook: string
-  /** The integration of an installation in a workspace. */
+  /** Creates the integration of an installation in a workspace. */
   integrate(installed: FakeInstallation, tenant?: TestTenant): Promise<string>
-  /** A deployment that builds on push to the branch; its id. */
+  /** Creates a deployment that builds on push to the branch. Returns its id. */
   deploy(how?: Deploy): Promise<string>
-  /** Commits to a branch; sends nothing. */
+  /** Commits to a branch without a delivery. */
   commit(branch?: string): Promise<string>
-  /** The provider tells of a push. */
+  /** Delivers a push event. */
   deliverPush(
     after: string | null,
     how?: { branch?: string; id?: string; repo?: FakeRepository; installed?: FakeInstallation },
   ): Promise<Response>
   /** Commits of the deployment's revisions, oldest first. */
   commits(deploymentId: string): Promise<(string | null)[]>
-  /** Resolves when every delivery is handled. Pauses are cut short. */
+  /** Resolves when every delivery is handled. Skips the delays. */
   settled(): Promise<void>
-  /** Resolves when it holds. */
+  /** Resolves when the condition is true. */
   eventually(holds: () => Promise<boolean>): Promise<void>
-  /** How often the provider was asked where a branch is. */
+  /** Number of requests for a branch's head. */
   branchLookups(): number
   close(): Promise<void>
 }

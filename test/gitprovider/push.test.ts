@@ -1,4 +1,4 @@
-/** Push to build: the branch's head at the provider is what is rolled out, however the webhooks come (issue 4). */
+/** Build on push: the branch's head at the provider decides, in any order of deliveries (issue 4). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { testApp } from '../support/app.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('a push makes a revision that is pinned to that very commit', async () => {
+test('a push creates a revision that is pinned to its commit', async () => {
   const id = await world.deploy()
   const edit = async () => (await world.app.rest('GET', `/v2/deployments/${id}`)).headers.get('etag')!.split('-')[0]
   const before = await edit()
@@ -21,7 +21,7 @@ test('a push makes a revision that is pinned to that very commit', async () => {
   const [revision] = (await world.app.rest('GET', `/v2/deployments/${id}/revisions`)).body.resources
   expect(revision.source_revision_config).toMatchObject({ repo_ref: 'main', repo_commit_sha: head })
   expect(await world.commits(id)).toEqual([null, head])
-  // whoever edits on meanwhile has to look at it first
+  // a later edit must read the new revision first
   expect(await edit()).not.toBe(before)
 })
 
@@ -37,12 +37,12 @@ test('a PATCH after a push follows the branch again, and so does the next push',
   expect(await world.commits(id)).toEqual([null, head, null, head])
 })
 
-test('a delivery that is replayed, doubled or older makes nothing more', async () => {
+test('a replayed, repeated or older delivery creates no revision', async () => {
   const id = await world.deploy()
   const before = await world.commit()
   const head = await world.commit()
   const delivery = randomUUID()
-  // the newer one comes first
+  // the newer delivery arrives first
   await world.deliverPush(head, { id: delivery })
   await world.settled()
   await world.deliverPush(before)
@@ -54,7 +54,7 @@ test('a delivery that is replayed, doubled or older makes nothing more', async (
   expect(await world.commits(id)).toEqual([null, head])
 })
 
-test('a commit that the provider does not have is never rolled out, whatever a delivery says', async () => {
+test('a commit that the provider does not have is never rolled out', async () => {
   const id = await world.deploy()
   const head = await world.commit()
   await world.deliverPush('f'.repeat(40))
@@ -62,7 +62,7 @@ test('a commit that the provider does not have is never rolled out, whatever a d
   expect(await world.commits(id)).toEqual([null, head])
 })
 
-test('a tag, a deleted branch, another branch, another repository and another installation concern nobody', async () => {
+test('a push of a tag, a deleted branch, or another branch, repository or installation changes nothing', async () => {
   const { provider } = world
   const id = await world.deploy({ branch: 'quiet' })
   const head = await world.commit('quiet')
@@ -80,7 +80,7 @@ test('a tag, a deleted branch, another branch, another repository and another in
   expect(world.branchLookups()).toBe(looks)
 })
 
-test('a deployment that does not build on push, or is deleted, is left alone', async () => {
+test('a deleted deployment and one that does not build on push stay unchanged', async () => {
   const manual = await world.deploy({ branch: 'held', buildOnPush: false })
   const deleted = await world.deploy({ branch: 'held' })
   await world.app.rest('DELETE', `/v2/deployments/${deleted}`)
@@ -90,7 +90,7 @@ test('a deployment that does not build on push, or is deleted, is left alone', a
   expect(await world.commits(deleted)).toEqual([null])
 })
 
-test('another tenant’s deployments of the same repository follow their own installation alone', async () => {
+test('another tenant’s deployments of the same repository follow only their own installation', async () => {
   const { provider, app, repo } = world
   const theirs = provider.install('acme', { repositories: [repo] })
   const integrationId = await world.integrate(theirs, app.other)
@@ -109,7 +109,7 @@ test('another tenant’s deployments of the same repository follow their own ins
   ])
 })
 
-test('while the provider is down the push waits; when it is back, the newest commit is built', async () => {
+test('a push waits while the provider is unavailable; then the newest commit is built', async () => {
   const branch = 'outage'
   await world.commit(branch)
   const id = await world.deploy({ branch })
@@ -126,7 +126,7 @@ test('while the provider is down the push waits; when it is back, the newest com
   expect(await world.commits(id)).toEqual([null, head])
 })
 
-test('an installation that is suspended or deleted at the provider builds no more', async () => {
+test('a suspended or deleted installation builds nothing', async () => {
   const { provider, webhook, repo, core } = world
   const installed = provider.install('leaving', { repositories: [repo] })
   const branch = 'leaving'
@@ -155,14 +155,14 @@ test('an installation that is suspended or deleted at the provider builds no mor
   expect((await state()).removedAt).not.toBeNull()
 })
 
-test('a forged word of an uninstallation removes nothing that the provider still has', async () => {
+test('a forged uninstallation event removes nothing', async () => {
   const { provider, webhook, installed } = world
   await provider.deliver(webhook, 'installation', provider.payload.installation(installed, 'deleted'))
   await world.settled()
   expect(await world.core.db.integration.count({ where: { installationId: installed.id, removedAt: null } })).toBe(1)
 })
 
-test('of 500 pushes in a burst to two servers the newest wins, and no commit is built twice', async () => {
+test('after 500 pushes to two servers the newest commit is deployed, and no commit is built twice', async () => {
   const branch = 'burst'
   await world.commit(branch)
   const id = await world.deploy({ branch })
@@ -174,7 +174,7 @@ test('of 500 pushes in a burst to two servers the newest wins, and no commit is 
   for (let push = 0; push < 25; push++) {
     head = await world.commit(branch)
     const payload = world.provider.payload.push(world.repo, world.installed, { branch, after: head })
-    // each comes twenty times, under ids of its own, some here and some there
+    // each push is delivered twenty times with different ids, to both servers
     for (let n = 0; n < 20; n++) sent.push(world.provider.deliver(urls[n % 2]!, 'push', payload))
   }
   for (const answer of await Promise.all(sent)) expect(answer.status).toBe(202)

@@ -1,4 +1,6 @@
-/** POST /v1/integrations/gitprovider/webhook: who is believed, what is taken, and how fast it answers (docs/sources.md#git-providers). */
+/**
+ * POST /v1/integrations/gitprovider/webhook: authentication, accepted bodies and response time (docs/sources.md#git-providers).
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { testApp } from '../support/app.ts'
@@ -19,7 +21,7 @@ test.each([
   ['with a signature of another secret', `sha256=${'0'.repeat(64)}`],
   ['with the signature of another body', 'other body'],
   ['with half a signature', 'sha256='],
-])('a delivery %s is 401, and nothing is kept', async (_what, given) => {
+])('a delivery %s answers 401 and is not stored', async (_what, given) => {
   const before = await deliveries()
   const { webhook, provider } = world
   const signature = given === 'other body' ? await signatureOf('{"zen":"another"}') : given
@@ -50,13 +52,13 @@ async function post(body: string, headers: Record<string, string>): Promise<Resp
 test.each([
   ['without its id', 'x-github-delivery', 'header.x-github-delivery'],
   ['without its event', 'x-github-event', 'header.x-github-event'],
-])('a signed delivery %s is 422', async (_what, left, loc) => {
+])('a signed delivery %s answers 422', async (_what, left, loc) => {
   const answer = await post('{}', { 'x-github-event': 'ping', [left]: '' })
   expect(answer.status).toBe(422)
   expect((await answer.json()).detail.map((one: { loc: string[] }) => one.loc.join('.'))).toEqual([loc])
 })
 
-test('a signed delivery that is no JSON, or not what a push is, is 422; one that is a form is 415', async () => {
+test('a signed delivery with invalid JSON or an invalid push answers 422, and a form answers 415', async () => {
   expect((await post('{"ref":', {})).status).toBe(422)
   const answer = await post('{"ref":"refs/heads/main","after":"../x"}', {})
   expect(answer.status).toBe(422)
@@ -67,7 +69,7 @@ test('a signed delivery that is no JSON, or not what a push is, is 422; one that
   expect((await post('payload=%7B%7D', { 'content-type': 'application/x-www-form-urlencoded' })).status).toBe(415)
 })
 
-test('a delivery that comes again is said to be a duplicate', async () => {
+test('a repeated delivery is answered as a duplicate', async () => {
   const id = randomUUID()
   const first = await world.deliverPush('b'.repeat(40), { id })
   expect([first.status, await first.json()]).toEqual([202, { accepted: true }])
@@ -76,7 +78,7 @@ test('a delivery that comes again is said to be a duplicate', async () => {
 })
 
 test.each(['ping', 'push', 'installation', 'installation_repositories', 'issues'])(
-  'the provider’s own examples of «%s» are taken',
+  'the provider’s own examples of «%s» are accepted',
   async (event) => {
     const examples = recorded(event)
     expect(examples.length).toBeGreaterThan(0)
@@ -88,7 +90,7 @@ test.each(['ping', 'push', 'installation', 'installation_repositories', 'issues'
   },
 )
 
-test('what is nobody’s concern is finished at once', async () => {
+test('a delivery that needs no handling is finished immediately', async () => {
   const { provider, webhook, repo, installed } = world
   const told = [
     ['push', provider.payload.push(repo, installed, { branch: 'refs/tags/v1', after: 'd'.repeat(40) })],
@@ -104,14 +106,14 @@ test('what is nobody’s concern is finished at once', async () => {
   }
 })
 
-test('a push of 2 MB is read, one of more than the provider sends is 413', async () => {
+test('a push of 2 MB is accepted, and one above the provider’s limit answers 413', async () => {
   const large = { ...push(), padding: 'x'.repeat(2_000_000) }
   expect((await world.provider.deliver(world.webhook, 'push', large)).status).toBe(202)
   const answer = await world.provider.deliver(world.webhook, 'push', { padding: 'x'.repeat(26 * 1024 * 1024) })
   expect([answer.status, (await answer.json()).detail]).toEqual([413, 'The body is larger than 25 MiB.'])
 })
 
-test('it answers within a second while the provider is slow', async () => {
+test('the webhook answers within a second while the provider is slow', async () => {
   await world.deploy()
   const head = await world.commit()
   world.provider.outage('slow')
@@ -121,7 +123,7 @@ test('it answers within a second while the provider is slow', async () => {
   world.provider.outage(null)
 })
 
-test('where no provider is configured there is no webhook', async () => {
+test('without a configured provider there is no webhook', async () => {
   const plain = await testApp()
   const url = `${plain.url}/v1/integrations/gitprovider/webhook`
   expect((await world.provider.deliver(url, 'ping', {})).status).toBe(404)

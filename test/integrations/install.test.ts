@@ -1,4 +1,4 @@
-/** Installing the app at the git provider: begun by an admin, finished by whoever comes back with the state, once. */
+/** Installation of the app: an admin starts it, and one callback with the state finishes it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type InstallApp, installApp } from './support.ts'
 
@@ -14,7 +14,7 @@ describe('without an OAuth client', () => {
   afterAll(() => app.close())
   beforeEach(() => app.provider.outage(null))
 
-  test('an admin begins, a person installs and comes back, and the integration is in the list', async () => {
+  test('an admin starts, a person installs and returns, and the list contains the integration', async () => {
     const state = await app.begin()
     const installed = app.provider.install('acme')
     const page = await app.openCallback({ state, installation_id: String(installed.id), setup_action: 'install' })
@@ -35,7 +35,7 @@ describe('without an OAuth client', () => {
     ])
   })
 
-  test('the state is stored as a hash, for 15 minutes', async () => {
+  test('the state is stored as a hash for 15 minutes', async () => {
     const { body } = await app.call('POST', '/v1/integrations/gitprovider/install')
     const left = Date.parse(body.expires_at) - Date.now()
     expect(left).toBeGreaterThan(14 * 60_000)
@@ -45,14 +45,14 @@ describe('without an OAuth client', () => {
     expect(JSON.stringify(await app.core.db.installState.findMany())).not.toContain(state)
   })
 
-  test('only an admin begins one', async () => {
+  test('only an admin can start an installation', async () => {
     for (const key of [app.keys.viewer, app.keys.deployer])
       expect((await app.call('POST', '/v1/integrations/gitprovider/install', { key })).status).toBe(403)
     const refused = await app.gql('mutation { startGitIntegration { __typename } }', {}, { key: app.keys.deployer })
     expect(refused.data.startGitIntegration.__typename).toBe('ForbiddenError')
   })
 
-  test('GraphQL begins one as well', async () => {
+  test('GraphQL can start an installation', async () => {
     const { data } = await app.gql(
       'mutation { startGitIntegration { ... on StartGitIntegrationSuccess { installUrl expiresAt } } }',
     )
@@ -61,7 +61,7 @@ describe('without an OAuth client', () => {
     expect((await app.openCallback({ state, installation_id: String(installed.id) })).status).toBe(200)
   })
 
-  test('a made-up, an expired and a used state connect nothing', async () => {
+  test('a forged, an expired and a used state connect nothing', async () => {
     const installed = app.provider.install('states')
     const installation_id = String(installed.id)
     const refuse = async (state: string) => {
@@ -79,14 +79,14 @@ describe('without an OAuth client', () => {
     expect(await live(installed.id)).toHaveLength(1)
   })
 
-  test('the state decides the workspace: nobody else’s gets the integration', async () => {
+  test('the state decides which workspace gets the integration', async () => {
     const installed = app.provider.install('sister')
     await app.connect(installed, app.sibling.keys.admin)
     expect(await live(installed.id)).toMatchObject([{ workspaceId: app.sibling.workspaceId }])
     expect(JSON.stringify(await list())).not.toContain(String(installed.id))
   })
 
-  test('an installation of another organization is refused, also when both come at once', async () => {
+  test('an installation of another organization is refused, also for concurrent callbacks', async () => {
     const installed = app.provider.install('contested')
     const states = [await app.begin(), await app.begin(app.other.keys.admin)]
     const pages = await Promise.all(
@@ -97,14 +97,14 @@ describe('without an OAuth client', () => {
     expect(await live(installed.id)).toHaveLength(1)
   })
 
-  test('two workspaces of one organization may have the same installation', async () => {
+  test('two workspaces of one organization may share an installation', async () => {
     const installed = app.provider.install('shared')
     await app.connect(installed)
     await app.connect(installed, app.sibling.keys.admin)
     expect(await live(installed.id)).toHaveLength(2)
   })
 
-  test('two call-backs at once, of one state and of two, record it once', async () => {
+  test('concurrent callbacks of one or two states store one integration', async () => {
     const installed = app.provider.install('twice')
     const [one, other] = [await app.begin(), await app.begin()]
     const installation_id = String(installed.id)
@@ -115,7 +115,7 @@ describe('without an OAuth client', () => {
     expect(await app.core.db.event.count({ where: { subjectId: rows[0]!.id } })).toBe(1)
   })
 
-  test('an installation that was there before is refused: its id proves nothing', async () => {
+  test('an older installation is refused, because its id proves nothing', async () => {
     const installed = app.provider.install('victim')
     installed.createdAt = new Date(Date.now() - 3_600_000)
     const page = await app.openCallback({ state: await app.begin(), installation_id: String(installed.id) })
@@ -124,7 +124,7 @@ describe('without an OAuth client', () => {
     expect(await live(installed.id)).toEqual([])
   })
 
-  test('an installation that the provider does not know is 404, an incomplete address 422', async () => {
+  test('an unknown installation answers 404, an incomplete callback 422', async () => {
     expect((await app.openCallback({ state: await app.begin(), installation_id: '999999999' })).status).toBe(404)
     for (const query of [{}, { state: 'x' }, { state: 'x', installation_id: '1 OR 1=1' }]) {
       const page = await app.openCallback(query as Record<string, string>)
@@ -132,7 +132,7 @@ describe('without an OAuth client', () => {
     }
   })
 
-  test('who has to ask an owner, and who declines, are told so; the state is left', async () => {
+  test('a person who must ask an owner or who declines sees that, and the state stays valid', async () => {
     const state = await app.begin()
     const asked = await app.openCallback({ state, setup_action: 'request' })
     expect([asked.status, asked.text.includes('An owner has to approve it')]).toEqual([202, true])
@@ -147,14 +147,14 @@ describe('without an OAuth client', () => {
     expect((await app.openCallback({ state, installation_id: String(installed.id) })).status).toBe(200)
   })
 
-  test('the name of an account is shown as text', async () => {
+  test('the page escapes the name of an account', async () => {
     const installed = app.provider.install('<b>&')
     const page = await app.openCallback({ state: await app.begin(), installation_id: String(installed.id) })
     expect(page.text).toContain('&lt;b&gt;&amp;')
     expect(page.text).not.toContain('<b>')
   })
 
-  test('a HEAD of the call-back does not use the state up', async () => {
+  test('a HEAD of the callback does not consume the state', async () => {
     const state = await app.begin()
     const installed = app.provider.install('headed')
     const query = new URLSearchParams({ state, installation_id: String(installed.id) })
@@ -162,7 +162,7 @@ describe('without an OAuth client', () => {
     expect((await app.openCallback({ state, installation_id: String(installed.id) })).status).toBe(200)
   })
 
-  test('a provider that is away is a 502, for who begins and for who comes back', async () => {
+  test('an unavailable provider answers 502, at the start and at the callback', async () => {
     const state = await app.begin()
     const installed = app.provider.install('away')
     app.provider.outage('500')
@@ -182,14 +182,14 @@ describe('with an OAuth client', () => {
   })
   afterAll(() => app.close())
 
-  test('a person whose code proves it connects an installation, however old it is', async () => {
+  test('a person with a valid code connects an installation of any age', async () => {
     const installed = app.provider.install('acme', { users: ['ann'] })
     installed.createdAt = new Date(Date.now() - 3_600_000)
     await app.connect(installed)
     expect(await live(installed.id)).toHaveLength(1)
   })
 
-  test('without a code, with a made-up one or somebody else’s, nothing is connected', async () => {
+  test('a missing, a forged and another person’s code connect nothing', async () => {
     const installed = app.provider.install('acme', { users: ['ann'] })
     app.provider.install('evil', { users: ['eve'] })
     for (const code of [undefined, 'made-up', app.provider.code('eve')]) {

@@ -1,4 +1,4 @@
-/** The repositories of an installation: all of them, page by page, searched; and what is said when they can't be had. */
+/** The repositories of an installation: pages, search and errors. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { bodies, violations } from '../rest/support.ts'
 import type { FakeInstallation } from '../support/gitprovider/open.ts'
@@ -29,7 +29,7 @@ const PAGE = `query ($id: ID!, $first: Int, $after: String, $last: Int, $before:
 const page = async (variables: object) => (await app.gql(PAGE, { id, ...variables })).data.node.repositories
 const names = (nodes: { owner: string; name: string }[]) => nodes.map(({ owner, name }) => `${owner}/${name}`)
 
-test('REST lists all 250 that are not archived, at both paths', async () => {
+test('REST lists all 250 repositories that are not archived, at both paths', async () => {
   const { status, body } = await repos()
   expect(status).toBe(200)
   expect(body).toHaveLength(250)
@@ -45,7 +45,7 @@ test('REST lists all 250 that are not archived, at both paths', async () => {
   expect((await repos(id, '/v1/integrations/forge/gitprovider')).body).toEqual(body)
 })
 
-test('GraphQL goes through them by cursor, each once, by owner and name', async () => {
+test('GraphQL pages through all repositories by owner and name', async () => {
   const seen: string[] = []
   for (let after: string | null = null; ; ) {
     const found: Awaited<ReturnType<typeof page>> = await page({ first: 100, after })
@@ -61,21 +61,21 @@ test('GraphQL goes through them by cursor, each once, by owner and name', async 
   expect(names((await page({ last: 1, before: end.edges[0].cursor })).nodes)).toEqual(['acme/repo-247'])
 })
 
-test('a search finds a part of owner/name, whatever the case, and is counted', async () => {
+test('a search matches a part of owner/name in any case and is counted', async () => {
   const found = await page({ search: 'ETA/ag' })
   expect([names(found.nodes), found.totalCount]).toEqual([['Zeta/Agent'], 1])
   expect(await page({ search: 'REPO-24', first: 3 })).toMatchObject({ totalCount: 9, pageInfo: { hasNextPage: true } })
   expect(await page({ search: '%' })).toMatchObject({ totalCount: 0, nodes: [] })
 })
 
-test('a cursor of another list and a page of 101 are refused', async () => {
+test('a cursor of another list and a page of 101 are rejected', async () => {
   for (const wrong of [{ after: 'nonsense' }, { first: 101 }]) {
     const { errors } = await app.gql(PAGE, { id, ...wrong })
     expect(errors?.map(({ extensions }) => extensions.code)).toEqual(['VALIDATION_FAILED'])
   }
 })
 
-test('the integration says whose installation it is', async () => {
+test('the integration shows the account of its installation', async () => {
   expect((await app.gql(PAGE, { id, first: 1 })).data.node).toMatchObject({
     kind: 'app',
     account: 'acme',
@@ -92,7 +92,7 @@ test('another tenant sees neither the integration nor its repositories', async (
   }
 })
 
-test('an outage of the provider is a 502, and in GraphQL hides no other integration', async () => {
+test('an outage of the provider answers 502, and GraphQL still shows the other integrations', async () => {
   app.provider.outage('500')
   expect(await repos()).toMatchObject({ status: 502, body: { code: 'GITPROVIDER_UNAVAILABLE' } })
   const { data, errors } = await app.gql('{ gitIntegrations { kind repositories { totalCount } } }')
@@ -110,12 +110,12 @@ const git = (repo_url: string) => {
   return { ...body, source_config: { ...body.source_config, repo_url } }
 }
 
-test('a deployment takes a repository of the installation, and no other', async () => {
+test('a deployment can use a repository of the installation, and no other', async () => {
   const { body } = await repos()
   expect((await app.create(git(body[0].url))).source_config.repo_url).toBe(body[0].url)
   await app.provider.repository('stranger/private', { disk: false })
   const urls = [`${app.provider.webUrl}/stranger/private.git`, 'https://elsewhere.example/acme/repo-001', 'file:///etc']
-  // what no deployment can be built from is said once
+  // one message for every reason that prevents a build
   urls.push('ftp://elsewhere.example/acme/repo-001', app.provider.webUrl.replace('//', '//me:pw@'))
   for (const url of urls) {
     const refused = await app.call('POST', '/v2/deployments', { body: git(url) })
@@ -123,7 +123,7 @@ test('a deployment takes a repository of the installation, and no other', async 
   }
 })
 
-test('a suspended installation is a 409 that says so, and so is one that is gone at the provider', async () => {
+test('a suspended and a deleted installation answer 409 with the reason', async () => {
   const url = `${app.provider.webUrl}/acme/repo-002.git`
   await app.core.db.integration.update({ where: { id }, data: { suspendedAt: new Date() } })
   expect(await repos()).toMatchObject({ status: 409, body: { detail: expect.stringContaining('is suspended') } })

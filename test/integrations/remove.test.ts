@@ -1,4 +1,4 @@
-/** Removing an integration: gone for every reader; its deployments stay, and say so. */
+/** Removal of an integration: readers no longer see it, and its deployments report that. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bodies, putStatus } from '../rest/support.ts'
@@ -20,7 +20,7 @@ const git = (id: string) => {
   return { ...body, source_config: { ...body.source_config, repo_url: repository.url } }
 }
 
-test('an admin removes it: gone from the list, from node and for new deployments, and logged once', async () => {
+test('an admin removes an integration from the list, from node and for new deployments, with one event', async () => {
   const id = await app.connect(install())
   expect(await remove(id)).toMatchObject({ status: 204, text: '' })
   const { body } = await app.call('GET', '/v1/integrations/gitprovider/install')
@@ -34,7 +34,7 @@ test('an admin removes it: gone from the list, from node and for new deployments
   expect(events.map(({ type }) => type)).toEqual(['integration.created', 'integration.removed'])
 })
 
-test('only an admin removes one, nobody another tenant’s, and nobody the server’s own folder', async () => {
+test('only an admin removes an integration, only of the own tenant, and never the server’s own directory', async () => {
   const id = await app.connect(install())
   for (const key of [app.keys.viewer, app.keys.deployer]) expect((await remove(id, key)).status).toBe(403)
   for (const { keys } of [app.sibling, app.other]) expect((await remove(id, keys.admin)).status).toBe(404)
@@ -48,14 +48,14 @@ test('only an admin removes one, nobody another tenant’s, and nobody the serve
   expect(await outcome(id)).toEqual({ __typename: 'NotFoundError' })
 })
 
-test('two that remove it at once: one does', async () => {
+test('one of two concurrent removals succeeds', async () => {
   const id = await app.connect(install())
   const answers = await Promise.all([remove(id), remove(id)])
   expect(answers.map(({ status }) => status).sort()).toEqual([204, 404])
   expect(await app.core.db.event.count({ where: { subjectId: id, type: 'integration.removed' } })).toBe(1)
 })
 
-test('its deployments say that it is gone, until the same installation is connected again', async () => {
+test('deployments report the removed integration until the installation is connected again', async () => {
   const installed = install()
   const id = await app.connect(installed)
   const made = await app.create(git(id))

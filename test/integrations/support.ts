@@ -6,15 +6,15 @@ import { type FakeGitProvider, type FakeInstallation, openGitProvider } from '..
 
 export interface InstallApp extends RestApp {
   provider: FakeGitProvider
-  /** Begins an installation: the state that the provider is given. */
+  /** Starts an installation and returns the state. */
   begin(key?: string): Promise<string>
-  /** What a browser is shown at the call-back. */
+  /** Opens the callback and returns the page. */
   openCallback(query: Record<string, string>): Promise<Answer>
-  /** The whole of it: begins, comes back, and gives the integration's id. */
+  /** Starts and finishes an installation. Returns the integration's id. */
   connect(installed: FakeInstallation, key?: string): Promise<string>
 }
 
-/** `oauth`: with an OAuth client, so that the person has to prove who they are. */
+/** `oauth`: with an OAuth client, so the person must prove their identity. */
 export async function installApp({ oauth }: { oauth: boolean }): Promise<InstallApp> {
   const provider = await openGitProvider()
   const { GITPROVIDER_CLIENT_ID: id, GITPROVIDER_CLIENT_SECRET: secret, ...bare } = provider.settings

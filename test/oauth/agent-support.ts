@@ -1,4 +1,4 @@
-/** An agent with a key of its own, connected to a real token of the tests' OAuth server, without the flow through our own API. */
+/** An agent with its key, connected to a real token of the test OAuth server without the flow through the API. */
 import { randomUUID } from 'node:crypto'
 import { connectAgent } from '../../src/domain/oauth/connections/connection.ts'
 import { openProviderAccess, redirectUriOf } from '../../src/domain/oauth/provider-access/access.ts'
@@ -9,7 +9,7 @@ import { type Answer, newKey, type TestApp, type TestTenant } from '../support/a
 import type { OAuthServer } from '../support/oauth-server.ts'
 import { LOCAL, oauthProvider, type TestProvider } from './support.ts'
 
-/** A server that refreshes nothing by itself. */
+/** A server whose jobs refresh nothing. */
 export const SETTINGS = { ...LOCAL, SWEEP_SECONDS: '3600' }
 
 export interface Agent {
@@ -21,7 +21,7 @@ export interface ConnectedAgent extends Agent {
   provider: TestProvider
   tokenId: string
   connectionId: string
-  /** as it was granted */
+  /** as granted */
   content: TokenContent
 }
 
@@ -30,21 +30,20 @@ export interface GrantOptions {
   agent?: Agent
   /** default: workspace A */
   tenant?: TestTenant
-  /** whose token it is; default: alice */
+  /** the token's owner; default: alice */
   subject?: string
   scopes?: string[]
   /** members of the token's row */
   row?: Partial<Prisma.OAuthTokenUncheckedCreateInput>
 }
 
-/** A new agent of a workspace, with its key. */
 export async function newAgent({ app, tenant }: TestApp, of: TestTenant = tenant): Promise<Agent> {
   const agentId = `agent-${randomUUID().slice(0, 8)}`
   const { organizationId, workspaceId } = of
   return { agentId, key: await newKey(app.core, { organizationId, workspaceId, role: 'agent', agentId }) }
 }
 
-/** A token that the server has granted to a person, and an agent that is connected to it. */
+/** Grants a token and creates an agent that is connected to it. */
 export async function connectedAgent(
   app: TestApp,
   server: OAuthServer,
@@ -85,7 +84,7 @@ export async function connectedAgent(
   return { ...agent, provider, tokenId: id, connectionId, content }
 }
 
-/** The same, and the access token has expired. */
+/** Like `connectedAgent`, with an expired access token. */
 export async function expiredAgent(app: TestApp, server: OAuthServer, how: GrantOptions = {}): Promise<ConnectedAgent> {
   return connectedAgent(app, server, { ...how, row: { expiresAt: new Date(Date.now() - 10_000), ...how.row } })
 }
@@ -93,19 +92,18 @@ export async function expiredAgent(app: TestApp, server: OAuthServer, how: Grant
 export const tokenRow = ({ app }: TestApp, { tokenId }: Pick<ConnectedAgent, 'tokenId'>) =>
   app.core.db.oAuthToken.findUniqueOrThrow({ where: { id: tokenId } })
 
-/** What is stored of it, decrypted. */
+/** The decrypted content of the token's row. */
 export async function storedContent(app: TestApp, of: Pick<ConnectedAgent, 'tokenId'>): Promise<TokenContent> {
   return openToken(app.app.core.keyring, await tokenRow(app, of))
 }
 
-/** Moves time: its back-off is over, its access token has expired. */
+/** Ends the backoff and expires the access token. */
 export async function makeDueForRefresh({ app }: TestApp, { tokenId }: Pick<ConnectedAgent, 'tokenId'>): Promise<void> {
   await app.core.db.$executeRaw`
     UPDATE oauth_tokens SET refresh_after = now() - interval '1 second', expires_at = now() - interval '1 second'
     WHERE id = ${tokenId}::uuid`
 }
 
-/** The agent asks for its access token. */
 export function requestAccessToken(
   app: TestApp,
   { key, agentId, provider }: Pick<ConnectedAgent, 'key' | 'agentId' | 'provider'>,
@@ -117,7 +115,7 @@ export function requestAccessToken(
   })
 }
 
-/** The refresh tokens that the server was sent for this one's client, in their order: first the one that was granted. */
+/** The refresh tokens that the server received, in order. The first is the granted one. */
 export function sentRefreshTokens(server: OAuthServer): (string | undefined)[] {
   return server.tokenRequests.filter(({ grantType }) => grantType === 'refresh_token').map((one) => one.refreshToken)
 }

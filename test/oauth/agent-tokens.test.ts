@@ -1,4 +1,4 @@
-/** The call by which an agent gets its access tokens: with its own key, through a connection, and nothing else. */
+/** An agent requests access tokens with its own key, through a connection. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { issueAccessToken } from '../../src/domain/oauth/tokens/issue.ts'
@@ -35,7 +35,7 @@ beforeEach(() => {
 
 const more = (how: GrantOptions = {}) => connectedAgent(app, server, { provider: held.provider, ...how })
 
-test('an agent gets an access token of the account that it is connected to', async () => {
+test('an agent gets an access token of its connected account', async () => {
   const answer = await requestAccessToken(app, held)
   expect([answer.status, answer.body]).toEqual([
     200,
@@ -53,13 +53,13 @@ test('an agent gets an access token of the account that it is connected to', asy
   expect(sentRefreshTokens(server)).toEqual([])
 })
 
-test('it may name the provider by the id of its row, and ask for no scope at all', async () => {
+test('an agent may name the provider by the row id and request no scopes', async () => {
   const { agentId, key, provider } = held
   const path = `/v2/auth/agents/${agentId}/providers/${provider.id}/access-token`
   expect((await app.rest('POST', path, { key, body: { scopes: [] } })).status).toBe(200)
 })
 
-test('the path of earlier versions is gone, and the answer names the new one', async () => {
+test('the path of earlier versions answers 410 and names the new path', async () => {
   const { agentId, key, provider } = held
   const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}`
   const { status, body } = await app.rest('POST', `${path}/tokens?x=1`, { key, body: { scopes: [] } })
@@ -67,16 +67,16 @@ test('the path of earlier versions is gone, and the answer names the new one', a
   expect(body.detail).toBe(`This operation has moved: call POST ${path}/access-token.`)
 })
 
-test('the account’s name comes with it: the owner’s own, if there is one', async () => {
+test('the response contains the account label, preferably the owner’s own', async () => {
   const named = await more({ row: { accountLabel: 'alice@example.com' } })
   expect((await requestAccessToken(app, named)).body.provider_account_label).toBe('alice@example.com')
   await app.app.core.db.oAuthToken.update({ where: { id: named.tokenId }, data: { label: 'Work' } })
   expect((await requestAccessToken(app, named)).body.provider_account_label).toBe('Work')
 })
 
-describe('nobody else gets it', () => {
+describe('other callers get no token', () => {
   test.each(['admin', 'deployer', 'viewer', 'secretsReader', 'organization'] as const)(
-    'no key of a person: %s',
+    'a person’s key gets none: %s',
     async (role) => {
       const answer = await app.rest('POST', `/v2/auth/agents/${held.agentId}/providers/x/access-token`, {
         key: app.keys[role],
@@ -87,7 +87,7 @@ describe('nobody else gets it', () => {
     },
   )
 
-  test('no listener’s key', async () => {
+  test('a listener’s key gets none', async () => {
     const { organizationId, workspaceId } = app.tenant
     const listener = await app.app.core.db.listener.create({
       data: { workspaceId, computeType: 'k8s', computeId: `c-${randomUUID()}`, k8sNamespaces: ['a'] },
@@ -96,7 +96,7 @@ describe('nobody else gets it', () => {
     expect((await requestAccessToken(app, { ...held, key })).status).toBe(403)
   })
 
-  test('no other agent’s key, and no call without one', async () => {
+  test('another agent’s key and a call without a key get none', async () => {
     const other = await newAgent(app)
     for (const body of [{}, { scopes: 'wrong' }])
       expect(await requestAccessToken(app, { ...held, key: other.key }, body)).toMatchObject({
@@ -108,7 +108,7 @@ describe('nobody else gets it', () => {
     expect((await app.rest('POST', path, { key: null, body: { scopes: [] } })).status).toBe(401)
   })
 
-  test('no agent of the same name in another workspace, or in another organization', async () => {
+  test('an agent of the same name in another workspace or organization gets none', async () => {
     const { agentId, provider } = held
     for (const [tenant, status, code] of [
       [app.sibling, 409, 'CONNECTION_REQUIRED'],
@@ -139,7 +139,7 @@ test.each([
   [{ scopes: 'read' }, ['body.scopes list_type']],
   [{ scopes: ['two words'] }, ['body.scopes.0 string_pattern_mismatch']],
   [{ scopes: [], user_id: '' }, ['body.user_id string_too_short']],
-])('what is wrong with the body is said: %j', async (body, violations) => {
+])('an invalid body answers a violation for each field: %j', async (body, violations) => {
   const { agentId, key, provider } = held
   const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/access-token`
   const answer = await app.rest('POST', path, { key, body })
@@ -148,7 +148,7 @@ test.each([
   expect(said).toEqual(expect.arrayContaining(violations))
 })
 
-test('a provider that is not there is a 404', async () => {
+test('an unknown provider answers 404', async () => {
   for (const providerId of ['nothing', randomUUID()])
     expect(await requestAccessToken(app, { ...held, provider: { ...held.provider, providerId } })).toMatchObject({
       status: 404,
@@ -156,8 +156,8 @@ test('a provider that is not there is a 404', async () => {
     })
 })
 
-describe('what is missing is said', () => {
-  test('when the agent is connected to nothing', async () => {
+describe('the error says what is missing', () => {
+  test('when the agent has no connection', async () => {
     const agent = await newAgent(app)
     const answer = await requestAccessToken(app, { ...agent, provider: held.provider })
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
@@ -167,7 +167,7 @@ describe('what is missing is said', () => {
     ])
   })
 
-  test('when it is connected, but to less than it asks for', async () => {
+  test('when the agent’s connected token lacks scopes', async () => {
     const answer = await requestAccessToken(app, held, { scopes: ['read', 'write', 'email'] })
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
       409,
@@ -176,12 +176,12 @@ describe('what is missing is said', () => {
     ])
   })
 
-  test('when it is connected to a token of another provider', async () => {
+  test('when the agent is connected to a token of another provider', async () => {
     const provider = await oauthProvider(app, server)
     expect((await requestAccessToken(app, { ...held, provider })).body.code).toBe('CONNECTION_REQUIRED')
   })
 
-  test('when the token has ended, or has expired and can’t be refreshed', async () => {
+  test('when the token has ended, or has expired without a refresh token', async () => {
     const past = new Date(Date.now() - 1000)
     for (const state of [
       { endedAt: past, endedBecause: 'Why.' },
@@ -195,8 +195,8 @@ describe('what is missing is said', () => {
   })
 })
 
-describe('of several tokens', () => {
-  test('of one person the default one is taken, otherwise the oldest that covers the scopes', async () => {
+describe('an agent with several tokens', () => {
+  test('gets the default token, or else the oldest that covers the scopes', async () => {
     const old = await more({ row: { createdAt: new Date(Date.now() - 60_000) } })
     const { agentId, key } = old
     const newer = await more({ agent: { agentId, key } })
@@ -211,7 +211,7 @@ describe('of several tokens', () => {
     expect(await taken(['read'])).toBe(old.connectionId)
   })
 
-  test('one that turns out to have ended when it is refreshed is passed over at once', async () => {
+  test('gets the next token immediately when a refresh ends the first one', async () => {
     const past = new Date(Date.now() - 60_000)
     const first = await more({ row: { createdAt: past, expiresAt: past } })
     const second = await more({ agent: first })
@@ -225,7 +225,7 @@ describe('of several tokens', () => {
     expect(sentRefreshTokens(server)).toHaveLength(1)
   })
 
-  test('a provider that gives no answer ends one of them a call, not all', async () => {
+  test('loses at most one token per call to a provider that does not respond', async () => {
     const past = new Date(Date.now() - 60_000)
     const first = await more({ row: { createdAt: past, expiresAt: past } })
     const second = await more({ agent: first, row: { expiresAt: past } })
@@ -244,7 +244,7 @@ describe('of several tokens', () => {
     })
   })
 
-  test('of several people it has to be said whose, and nobody steps in for one whose token has ended', async () => {
+  test('must name the user when tokens have several owners, even if one token has ended', async () => {
     const alices = await more()
     const bobs = await more({ agent: alices, subject: 'bob' })
     const unsaid = await requestAccessToken(app, alices)
@@ -263,14 +263,14 @@ describe('of several tokens', () => {
     expect((await requestAccessToken(app, alices, { user_id: 'alice' })).body.code).toBe('TOKEN_EXPIRED')
   })
 
-  test('somebody else’s is not taken because it is there: only what the agent is connected to', async () => {
+  test('never gets an unconnected token of another person', async () => {
     const mine = await more()
     await more({ subject: 'bob' })
     expect((await requestAccessToken(app, mine, { user_id: 'bob' })).body.code).toBe('CONNECTION_REQUIRED')
   })
 })
 
-test('a token whose end nobody knows is handed out as it is', async () => {
+test('a token with unknown expiry is issued as it is', async () => {
   const endless = await more({ row: { expiresAt: null } })
   expect(await requestAccessToken(app, endless)).toMatchObject({
     status: 200,
@@ -278,9 +278,9 @@ test('a token whose end nobody knows is handed out as it is', async () => {
   })
 })
 
-test('a quiet call is one statement, and notes its use once a minute', async () => {
+test('a call with a fresh token is one statement and records its use once a minute', async () => {
   const quiet = await more()
-  // apart from what the server does beside it
+  // without statements of background work
   const database = connectDatabase({ url: app.databaseUrl, poolSize: 2 })
   const ctx = { ...(await app.context(quiet.key)), db: database.prisma, transact: database.transact }
   const raw = {
@@ -296,7 +296,7 @@ test('a quiet call is one statement, and notes its use once a minute', async () 
   await database.close()
 })
 
-describe('by GraphQL', () => {
+describe('GraphQL', () => {
   const ISSUE = `mutation ($input: IssueAccessTokenInput!) {
     issueAccessToken(input: $input) {
       __typename
@@ -306,7 +306,7 @@ describe('by GraphQL', () => {
   }`
   const issue = (key: string, input: object) => app.gql(ISSUE, { input }, { key })
 
-  test('an agent gets the same', async () => {
+  test('issues the same token to an agent', async () => {
     const { agentId, provider, content, connectionId } = held
     const answer = await issue(held.key, { agentId, providerId: provider.providerId, scopes: ['read'] })
     expect(answer.data.issueAccessToken).toEqual({
@@ -320,7 +320,7 @@ describe('by GraphQL', () => {
     })
   })
 
-  test('what goes wrong is told by the same codes', async () => {
+  test('answers errors with the same codes', async () => {
     const { agentId, provider, key } = held
     const right = { agentId, providerId: provider.providerId, scopes: ['read'] }
     const code = async (by: string, input: object) => (await issue(by, input)).data.issueAccessToken.code
@@ -331,7 +331,7 @@ describe('by GraphQL', () => {
     expect(await code(key, { ...right, scopes: ['two words'] })).toBe('VALIDATION_FAILED')
   })
 
-  test('a provider that can’t be asked is an error of its own among the results', async () => {
+  test('answers an unreachable provider with a separate error type', async () => {
     const failing = await more({ row: { expiresAt: new Date(Date.now() - 1000) } })
     server.next('500')
     const { agentId, provider, key } = failing

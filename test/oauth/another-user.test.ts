@@ -1,7 +1,6 @@
 /**
- * Tokens are a person's own, in one workspace (docs/api-rules.md#who-is-calling, docs/oauth.md#rules): another admin of the very same workspace sees nothing of
- * them, of their connections and of how they came, and can do nothing with them; nor does their owner elsewhere. Every field of GraphQL is tried, and every operation
- * of REST that has to do with tokens; what is added later is covered by itself.
+ * Tokens belong to one person in one workspace (docs/api-rules.md#who-is-calling, docs/oauth.md#rules). No other caller sees or
+ * changes them. The tests try every GraphQL field and every REST operation about tokens, so new ones are covered automatically.
  */
 import { randomUUID } from 'node:crypto'
 import { OperationTypeNode } from 'graphql'
@@ -12,15 +11,15 @@ import { operations as fields, NODES, type Victims, victimsOf } from '../graphql
 import { newKey, type TestApp, testApp } from '../support/app.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 
-/** Is in every text of the token. */
+/** Marks every text of the token. */
 const MARK = 'belongs-to-the-first'
 const AGENT = 'support-bot'
 let app: TestApp
-/** what is the owner's: an admin of the whole organization, in workspace A */
+/** the owner: an admin of the whole organization, in workspace A */
 let ids: Record<'OAuthProvider' | 'OAuthToken' | 'AgentLink' | 'Authorization', string>
 let victims: Victims
 let owner: Caller
-/** everybody else, and the owner in another workspace */
+/** other callers, and the owner in another workspace */
 let others: Record<(typeof WHO)[number], Caller>
 let subject: string
 
@@ -79,7 +78,7 @@ function expectNothingIn(text: string) {
   for (const one of [ids.OAuthToken, ids.AgentLink, ids.Authorization, MARK]) expect(text).not.toContain(one)
 }
 
-// but that an admin deletes all that somebody has left behind (test/rest/oauth-tokens.test.ts)
+// the exception: an admin deletes all tokens of a user (test/rest/oauth-tokens.test.ts)
 const ofTokens = operations.filter(
   ({ tag, operationId }) => ['OAuth tokens', 'Agents'].includes(tag) && operationId !== 'deleteOAuthTokensOfUser',
 )
@@ -88,7 +87,7 @@ describe.each(WHO)('%s', (who) => {
   const call = () => others[who]
 
   test.each(ofTokens.map(({ operationId, method, path }) => [operationId, method, path] as const))(
-    'reaches nothing by %s',
+    'gets nothing by %s',
     async (operationId, method, path) => {
       const before = await stored()
       const target = path
@@ -101,7 +100,7 @@ describe.each(WHO)('%s', (who) => {
       const body = { provider: ids.OAuthProvider, scopes: ['read'], oauth_token_id: ids.OAuthToken, label: 'mine' }
       const answer = await app.rest(method, target, { ...call(), ...(BODY.includes(method) ? { body } : {}) })
       expect(await stored()).toEqual(before)
-      // what could not be found is named by its id
+      // the 404 message contains the id
       if (answer.status !== 404) expectNothingIn(answer.text)
       const mayNot = answer.status === 403 && (who === 'a viewer' || operationId === 'issueAccessToken')
       if (mayNot || answer.status === 404) return
@@ -112,7 +111,7 @@ describe.each(WHO)('%s', (who) => {
   const fieldsOf = (kind: OperationTypeNode) => Object.keys(schema.getRootType(kind)!.getFields())
   const operationOf = (kind: OperationTypeNode, name: string) => fields(kind, victims).find((one) => one.name === name)!
 
-  test.each(fieldsOf(OperationTypeNode.QUERY))('is shown nothing by the query %s', async (name) => {
+  test.each(fieldsOf(OperationTypeNode.QUERY))('sees nothing by the query %s', async (name) => {
     const { text, variables } = operationOf(OperationTypeNode.QUERY, name)
     const { data } = await app.gql(text, variables, call())
     expectNothingIn(JSON.stringify(data))
@@ -127,7 +126,7 @@ describe.each(WHO)('%s', (who) => {
     if (!['NotFoundError', 'ConflictError'].includes(data[name].__typename)) expectNothingIn(JSON.stringify(data))
   })
 
-  test('finds none of it by its id alone', async () => {
+  test('does not find the token by its id', async () => {
     const { data, errors } = await app.gql(
       `query ($ids: [ID!]!, $token: ID!, $connection: ID!) {
         nodes(ids: $ids) { id } token: node(id: $token) { id } connection: node(id: $connection) { id } }`,
@@ -145,7 +144,7 @@ describe.each(WHO)('%s', (who) => {
 
 const BODY = ['POST', 'PATCH']
 
-/** What is answered to those who have nothing yet. */
+/** The response to callers without any token. */
 const OF_THEIR_OWN: Record<string, unknown> = {
   listOAuthTokens: [],
   listConnections: { data: [] },
@@ -157,7 +156,7 @@ const OF_THEIR_OWN: Record<string, unknown> = {
   },
 }
 
-test('whose it is sees all of it', async () => {
+test('the owner sees the whole token', async () => {
   const rest = await app.rest('GET', '/v2/auth/tokens', owner)
   expect(rest.body).toMatchObject([{ id: ids.OAuthToken }])
   const linked = await app.rest('GET', `/v2/auth/agents/${AGENT}/connections`, owner)
@@ -174,7 +173,7 @@ test('whose it is sees all of it', async () => {
   ])
 })
 
-test('an admin who asks for somebody else is told whether there is a token, and nothing of what it is', async () => {
+test('an admin who authenticates for another person learns only whether a token exists', async () => {
   const admin = others['a second admin']
   const { body, text } = await app.rest('POST', '/v2/auth/authenticate', {
     ...admin,

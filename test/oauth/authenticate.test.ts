@@ -1,4 +1,4 @@
-/** authenticate and wait, over REST and GraphQL: who may, what is wrong with what is asked, and what other people see. */
+/** authenticate and wait, over REST and GraphQL: rights, validation and visibility. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { waitForAuthorization } from '../../src/domain/oauth/authorizations/wait.ts'
 import type { Notifier } from '../../src/platform/async/notifier.ts'
@@ -35,7 +35,7 @@ const problems = (answer: { status: number; body: { detail: { loc: string[]; typ
 ]
 
 describe('authenticate', () => {
-  test('a provider is named by its provider_id, or by the id of its row', async () => {
+  test('accepts the provider’s provider_id and its row id', async () => {
     for (const name of [provider.providerId, provider.id, provider.id.toUpperCase()])
       expect(await post({ provider: name, scopes: ['read'] })).toMatchObject({
         status: 200,
@@ -47,7 +47,7 @@ describe('authenticate', () => {
     })
   })
 
-  test('state, verifier and address are new each time, and of the state only a hash is stored', async () => {
+  test('creates a new state, verifier and URL for each call and stores only a hash of the state', async () => {
     const [one, other] = [new URL((await begin()).url), new URL((await begin()).url)]
     for (const name of ['state', 'code_challenge'])
       expect(one.searchParams.get(name)).not.toBe(other.searchParams.get(name))
@@ -61,7 +61,7 @@ describe('authenticate', () => {
     }
   })
 
-  test('what is wrong with the body is told all at once', async () => {
+  test('reports all violations of the body together', async () => {
     expect(problems(await post({}))).toEqual([422, 'body.provider missing', 'body.scopes missing'])
     expect(
       problems(await post({ provider: 7, scopes: 'read', agent_id: '', user_id: 'a\nb', force_new: 'yes' })),
@@ -97,24 +97,24 @@ describe('authenticate', () => {
     expect(problems(await post('{'))).toEqual([422, 'body json_invalid'])
   })
 
-  test('no cache keeps an answer: the address in it has the state', async () => {
+  test('forbids caches to store the response, because its URL contains the state', async () => {
     const asked = await authenticate(app, { provider })
     for (const { headers } of [asked, await post({})]) expect(headers.get('cache-control')).toBe('no-store')
   })
 
-  test('an absent and a null member mean the same, and no scopes are as good as some', async () => {
+  test('treats an absent and a null member alike and accepts no scopes', async () => {
     const body = { provider: provider.providerId, scopes: [], agent_id: null, user_id: null, force_new: null }
     expect(await post(body)).toMatchObject({ status: 200, body: { status: 'pending' } })
   })
 
-  test('a provider without the client secret that it needs says what to do', async () => {
+  test('answers what to do when the provider lacks its client secret', async () => {
     await db().oAuthProvider.update({ where: { id: provider.id }, data: { clientSecret: null } })
     const answer = await authenticate(app, { provider })
     expect([answer.status, answer.body.code]).toEqual([409, 'CONFLICT'])
     expect(answer.body.detail).toContain('PATCH its client_secret')
   })
 
-  test('viewers, agents and listeners may not; neither may who has no key', async () => {
+  test('rejects viewers, agents, listeners and calls without a key', async () => {
     const { workspaceId, organizationId } = app.tenant
     const agent = await newKey(app.app.core, { workspaceId, organizationId, role: 'agent', agentId: 'a' })
     for (const key of [app.keys.viewer, agent])
@@ -122,7 +122,7 @@ describe('authenticate', () => {
     expect((await app.rest('POST', '/v2/auth/authenticate', { key: null, body: {} })).status).toBe(401)
   })
 
-  test('user_id names somebody else only for admins', async () => {
+  test('accepts another person’s user_id only from admins', async () => {
     const own = await subjectOf(app.keys.deployer)
     expect((await authenticate(app, { provider, userId: own })).status).toBe(200)
     expect(await authenticate(app, { provider, userId: 'ann' })).toMatchObject({
@@ -132,13 +132,13 @@ describe('authenticate', () => {
     expect((await authenticate(app, { provider, userId: 'ann', key: app.keys.admin })).status).toBe(200)
   })
 
-  test('another organization has no such provider', async () => {
+  test('answers 404 for a provider of another organization', async () => {
     const { key } = { key: app.other.keys.admin }
     for (const name of [provider.providerId, provider.id])
       expect((await post({ provider: name, scopes: [] }, key)).status).toBe(404)
   })
 
-  test('a token counts for its owner in its workspace alone, also where the admin asks', async () => {
+  test('matches a token only for its owner and workspace, also when an admin calls', async () => {
     const { tokenId } = await connectedToken(app, server, { provider, agentId: 'shared' })
     const status = async (key: string, tenant?: string) =>
       (await authenticate(app, { provider, key, tenant, agentId: 'shared' })).body
@@ -149,7 +149,7 @@ describe('authenticate', () => {
       expect(await status(app.keys.organization, tenant)).toMatchObject({ status: 'pending', oauth_token_id: null })
   })
 
-  test('what was over for a day is removed by those who come', async () => {
+  test('deletes authorizations a day after their expiry', async () => {
     const { auth_id: old } = await begin()
     const { auth_id: recent } = await begin()
     await db()
@@ -161,14 +161,14 @@ describe('authenticate', () => {
     expect(await wait(recent)).toMatchObject({ status: 409, body: { code: 'AUTHORIZATION_FAILED' } })
   })
 
-  test('twenty at once have each a way of their own', async () => {
+  test('answers twenty concurrent calls with twenty different URLs', async () => {
     const all = await Promise.all(Array.from({ length: 20 }, () => begin()))
     expect(new Set(all.map(({ url }) => new URL(url).searchParams.get('state'))).size).toBe(20)
   })
 })
 
 describe('wait', () => {
-  test('is pending when the time is up, and tells no address again', async () => {
+  test('answers pending after the timeout and does not repeat the URL', async () => {
     const { auth_id } = await begin()
     expect(await wait(auth_id)).toMatchObject({
       status: 200,
@@ -179,7 +179,7 @@ describe('wait', () => {
     expect(performance.now() - began).toBeGreaterThan(900)
   })
 
-  test('what is wrong with id and timeout is a 422', async () => {
+  test('answers 422 for an invalid id or timeout', async () => {
     expect(problems(await wait('nope', 'timeout=x'))).toEqual([
       422,
       'path.auth_id uuid_parsing',
@@ -190,7 +190,7 @@ describe('wait', () => {
     expect(problems(await wait(auth_id, 'timeout=-1'))).toEqual([422, 'query.timeout greater_than_equal'])
   })
 
-  test('nobody but who began it and whose token it will be can wait for it', async () => {
+  test('is allowed only for the creator and the token’s owner', async () => {
     const viewer = await subjectOf(app.keys.viewer)
     const asked = await authenticate(app, { provider, key: app.keys.admin, userId: viewer })
     const { auth_id } = asked.body
@@ -201,7 +201,7 @@ describe('wait', () => {
     expect((await wait(unknown)).body.detail).toBe(`Authorization ID ${unknown} not found.`)
   })
 
-  test('a token that was deleted since is none to go on with', async () => {
+  test('fails when the token has been deleted', async () => {
     const { authId, tokenId } = await connectedToken(app, server, { provider })
     await db().oAuthToken.delete({ where: { id: tokenId } })
     expect(await wait(authId)).toMatchObject({
@@ -210,7 +210,7 @@ describe('wait', () => {
     })
   })
 
-  /** A wait that has begun: it has looked, and would go on for a minute. */
+  /** A started wait: it has read the status once and would last a minute. */
   async function waiter(on: TestApp, authId: string, signal?: AbortSignal) {
     const ctx = await on.context(app.keys.deployer)
     const notifier = ctx.oauthNotifier!
@@ -237,7 +237,7 @@ describe('wait', () => {
     return { answer }
   }
 
-  test('who waits while the provider is deleted hears it at once; who comes later finds nothing', async () => {
+  test('fails immediately when the provider is deleted, and answers 404 afterwards', async () => {
     const { auth_id } = await begin()
     const { answer } = await waiter(app, auth_id)
     const heard = expect(answer).rejects.toMatchObject({
@@ -249,7 +249,7 @@ describe('wait', () => {
     expect((await wait(auth_id)).status).toBe(404)
   })
 
-  test('a server that stops answers those who wait at once', async () => {
+  test('answers immediately when the server stops', async () => {
     const beside = await testApp({ settings: LOCAL, beside: app })
     const { auth_id } = await begin()
     const { answer } = await waiter(beside, auth_id)
@@ -257,7 +257,7 @@ describe('wait', () => {
     expect(await answer).toMatchObject({ status: 'pending', authId: auth_id })
   })
 
-  test('a wait ends with the client that has gone away', async () => {
+  test('ends when the client disconnects', async () => {
     const { auth_id } = await begin()
     const gone = new AbortController()
     const { answer } = await waiter(app, auth_id, gone.signal)
@@ -286,7 +286,7 @@ describe('GraphQL', () => {
       { key },
     )
 
-  test('goes the whole way', async () => {
+  test('supports the whole flow', async () => {
     const input = { provider: provider.providerId, scopes: ['openid', 'email'], agentId: 'graph' }
     const { authorization } = await ask(input)
     expect(authorization).toMatchObject({ status: 'pending', oauthTokenId: null, oauthToken: null })
@@ -305,7 +305,7 @@ describe('GraphQL', () => {
     expect((await ask(input)).authorization).toMatchObject({ status: 'completed', url: null, authId: null })
   })
 
-  test('an admin who asks for somebody else learns the token’s id and no more', async () => {
+  test('shows an admin only the id of another person’s token', async () => {
     const input = { provider: provider.providerId, scopes: ['read'], userId: 'ann' }
     const { authorization } = await ask(input, app.keys.admin)
     expect((await openPage(await server.visit(authorization.url))).status).toBe(200)
@@ -316,7 +316,7 @@ describe('GraphQL', () => {
     })
   })
 
-  test('errors are those of REST', async () => {
+  test('answers the same errors as REST', async () => {
     expect(await ask({ provider: 'nobody', scopes: [] })).toMatchObject({ __typename: 'NotFoundError' })
     expect(await ask({ provider: provider.providerId, scopes: ['a b'] })).toMatchObject({
       __typename: 'ValidationError',
@@ -328,7 +328,7 @@ describe('GraphQL', () => {
     expect(await ask({ provider: provider.providerId, scopes: [] })).toMatchObject({ __typename: 'ConflictError' })
   })
 
-  test('of one that has failed it tells why, and of another’s nothing', async () => {
+  test('answers why an authorization failed, and nothing about another person’s', async () => {
     const { auth_id, url } = await begin()
     expect((await look(auth_id, 0, app.keys.admin)).errors![0]!.extensions.code).toBe('NOT_FOUND')
     expect((await look(auth_id, 61)).errors![0]!.extensions.code).toBe('VALIDATION_FAILED')

@@ -1,4 +1,4 @@
-/** The call-back of a provider, whatever comes back: what the person is told, what is written down, and what whoever waits hears. */
+/** The callback of a provider: the page, the stored outcome and the response of the waiting call. */
 import { request } from 'node:http'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -12,7 +12,7 @@ let server: OAuthServer
 let app: TestApp
 let provider: TestProvider
 const lines: string[] = []
-/** every state that was given out */
+/** all issued states */
 const givenOut: string[] = []
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ const wait = (authId: string, timeout = 0) =>
   app.rest('GET', `/v2/auth/wait/${authId}?timeout=${timeout}`, { key: app.keys.deployer })
 const tokens = () => db().oAuthToken.count()
 
-/** Begins anew, so that what other tests have left changes nothing. */
+/** Starts with a new provider, independent of other tests. */
 async function begin(how: { agentId?: string; provider?: TestProvider; scopes?: string[] } = {}) {
   const asked = await authenticate(app, { provider, forceNew: true, ...how })
   expect(asked.status, asked.text).toBe(200)
@@ -45,7 +45,7 @@ async function begin(how: { agentId?: string; provider?: TestProvider; scopes?: 
 const at = (parameters: Record<string, string> | string, providerId = provider.providerId) =>
   `${app.url}/v2/auth/callback/${providerId}?${new URLSearchParams(parameters)}`
 
-/** It has failed for this reason, and whoever waits hears it. */
+/** Expects a failure with this reason, also for the waiting call. */
 async function failedWith(authId: string, reason: string) {
   expect(await authorization(authId)).toMatchObject({ status: 'failed', failure: reason, codeVerifier: null })
   expect(await wait(authId)).toMatchObject({
@@ -54,7 +54,7 @@ async function failedWith(authId: string, reason: string) {
   })
 }
 
-test('the page loads nothing, is kept nowhere and sends no address on', async () => {
+test('the callback page loads nothing, is not cached and sends no referrer', async () => {
   const { url } = await begin()
   const page = await openPage(await server.visit(url))
   expect(page.status).toBe(200)
@@ -67,7 +67,7 @@ test('the page loads nothing, is kept nowhere and sends no address on', async ()
   })
 })
 
-test('a person who declines is told that nothing was connected, and so is whoever waits, at once', async () => {
+test('a person who declines sees that nothing is connected, and the waiting call fails immediately', async () => {
   const before = await tokens()
   const { url, authId } = await begin({ agentId: 'declined' })
   const waiting = wait(authId, 60)
@@ -83,7 +83,7 @@ test('a person who declines is told that nothing was connected, and so is whoeve
   expect(await tokens()).toBe(before)
 })
 
-test('an error that an admin has to mend says so', async () => {
+test('an error that an admin must fix says so', async () => {
   const { state, authId } = await begin()
   const page = await openPage(at({ state, error: 'unauthorized_client' }))
   const reason =
@@ -94,7 +94,7 @@ test('an error that an admin has to mend says so', async () => {
   await failedWith(authId, reason)
 })
 
-test('of an error nothing is shown but a plain code', async () => {
+test('the page shows only a plain error code of the provider', async () => {
   const known = await begin()
   const page = await openPage(at({ state: known.state, error: 'invalid_scope', error_description: 'SECRET <b>' }))
   expect([page.status, page.text.includes('SECRET')]).toEqual([409, false])
@@ -105,7 +105,7 @@ test('of an error nothing is shown but a plain code', async () => {
   await failedWith(strange.authId, "The OAuth provider 'Acme' answered with an error.")
 })
 
-test('a made-up, an expired and a used state connect nothing', async () => {
+test('a forged, an expired and a used state connect nothing', async () => {
   const refuse = async (url: string, says: string) => {
     const page = await openPage(url)
     expect(page.status).toBe(403)
@@ -125,13 +125,13 @@ test('a made-up, an expired and a used state connect nothing', async () => {
   const callback = await server.visit(used.url)
   expect((await openPage(callback)).status).toBe(200)
   const asked = server.tokenRequests.length
-  // as somebody who reloads the page
+  // the person reloads the page
   await refuse(callback, 'Used already</h1><p>This link was used already, and the account was connected then.')
   expect(server.tokenRequests.length).toBe(asked)
   expect((await wait(used.authId)).body.status).toBe('completed')
 })
 
-test('a state is good for its own provider only, and is not used up by the path of another', async () => {
+test('a state works only with its own provider and stays valid after a callback of another', async () => {
   const other = await oauthProvider(app, server)
   const { url, authId } = await begin()
   const callback = await server.visit(url)
@@ -141,7 +141,7 @@ test('a state is good for its own provider only, and is not used up by the path 
   expect((await openPage(callback)).status).toBe(200)
 })
 
-test('a provider of the same name in another organization is another one', async () => {
+test('a provider of the same name in another organization is a different one', async () => {
   const theirs = await oauthProvider(app, server, {
     providerId: `${provider.providerId}`,
     organizationId: app.other.organizationId,
@@ -153,7 +153,7 @@ test('a provider of the same name in another organization is another one', async
   ])
 })
 
-test('an incomplete address, and one that says something twice, use nothing up', async () => {
+test('an incomplete callback and a repeated parameter do not consume the state', async () => {
   const { url, authId, state } = await begin()
   const callback = await server.visit(url)
   const bad = [
@@ -173,14 +173,14 @@ test('an incomplete address, and one that says something twice, use nothing up',
   expect((await openPage(callback)).status).toBe(200)
 })
 
-test('a HEAD does not use the state up', async () => {
+test('a HEAD request does not consume the state', async () => {
   const { url } = await begin()
   const callback = await server.visit(url)
   expect((await openPage(callback, { method: 'HEAD' })).status).toBeGreaterThanOrEqual(400)
   expect((await openPage(callback)).status).toBe(200)
 })
 
-test('a provider may post a form instead of redirecting', async () => {
+test('a provider may post a form instead of a redirect', async () => {
   const { url, authId } = await begin({ agentId: 'poster' })
   const parameters = new URL(await server.visit(url)).searchParams
   const path = `${app.url}/v2/auth/callback/${provider.providerId}`
@@ -198,19 +198,19 @@ test('a provider may post a form instead of redirecting', async () => {
   expect((await wait(authId)).body.status).toBe('completed')
 })
 
-test('a form of many thousand parameters holds nobody up', async () => {
+test('a form with thousands of parameters is rejected quickly', async () => {
   const names = Array.from({ length: 16_000 }, (_, i) => i.toString(36))
   const path = `${app.url}/v2/auth/callback/${provider.providerId}`
   const post = (body: string) =>
     openPage(path, { method: 'POST', body, headers: { 'content-type': 'application/x-www-form-urlencoded' } })
-  // of the CPU, whoever else wants it: this process is the server
+  // CPU time of this process, which is the server
   const began = process.cpuUsage()
   expect((await post(`state=made-up&code=x&${names.join('&')}`)).status).toBe(403)
   expect(process.cpuUsage(began).user / 1000).toBeLessThan(1000)
   expect((await post(`state=made-up&code=x&${names.join('&')}&zz`)).status).toBe(422)
 })
 
-test('two tabs at once with the same call-back: one is connected, the other is told that it was used', async () => {
+test('one of two concurrent callbacks connects, and the other says that the link was used', async () => {
   const { url } = await begin({ agentId: 'tabs' })
   const callback = await server.visit(url)
   const asked = server.tokenRequests.length
@@ -219,7 +219,7 @@ test('two tabs at once with the same call-back: one is connected, the other is t
   expect(server.tokenRequests.length).toBe(asked + 1)
 })
 
-test('two call-backs at once for the same account end in one token with both agents', async () => {
+test('two concurrent callbacks for one account store one token with both agents', async () => {
   const fresh = await oauthProvider(app, server)
   const begun = [await begin({ provider: fresh, agentId: 'one' }), await begin({ provider: fresh, agentId: 'two' })]
   const callbacks = await Promise.all(begun.map(({ url }) => server.visit(url)))
@@ -230,7 +230,7 @@ test('two call-backs at once for the same account end in one token with both age
   expect(kept[0]!.connections.map(({ agentId }) => agentId).sort()).toEqual(['one', 'two'])
 })
 
-test('a code that has expired, was made up or used before is not accepted', async () => {
+test('an expired, a forged and a used code are rejected', async () => {
   const before = await tokens()
   const reason = "The OAuth provider 'Acme' answered: invalid_grant. The link was followed too late, or twice."
   const late = await begin()
@@ -253,7 +253,7 @@ test('a code that has expired, was made up or used before is not accepted', asyn
   await failedWith(replayed.authId, reason)
 })
 
-test('a code of somebody who began elsewhere is not accepted with PKCE', async () => {
+test('PKCE rejects a code that another person’s login obtained', async () => {
   const [victim, attacker] = [await begin(), await begin()]
   const code = new URL(await server.visit(victim.url)).searchParams.get('code')!
   expect((await openPage(at({ state: attacker.state, code }))).status).toBe(409)
@@ -266,7 +266,7 @@ test.each([
   ['redirects', 'redirect', 'answered with a redirect'],
   ['hangs up', 'reset', ''],
   ['answers nonsense', { status: 200, body: '{"access_token":"SECRET"' }, ''],
-] as const)('a token endpoint that %s is a 502, and nothing is stored', async (_, disturbance, clause) => {
+] as const)('a token endpoint that %s answers 502 and stores nothing', async (_, disturbance, clause) => {
   const before = await tokens()
   const { url, authId } = await begin()
   const callback = await server.visit(url)
@@ -288,7 +288,7 @@ test.each([
 test.each([
   ['invalid_client', 'An admin has to check the provider’s client_id and client_secret.'],
   ['unauthorized_client', 'An admin has to check how the client is registered there.'],
-])('a client that the provider does not take (%s) is an admin’s to mend', async (error, says) => {
+])('a client that the provider rejects (%s) is reported as a task for an admin', async (error, says) => {
   const { url, authId } = await begin()
   const callback = await server.visit(url)
   server.next({ status: 401, body: JSON.stringify({ error }) })
@@ -297,7 +297,7 @@ test.each([
   expect((await authorization(authId)).status).toBe('failed')
 })
 
-test('of an error code that nobody knows only the code is told, whatever word it is', async () => {
+test('the page shows an unknown error code, but no other text of the provider', async () => {
   const { url, authId } = await begin()
   const callback = await server.visit(url)
   server.next({ status: 400, body: '{"error":"constructor"}' })
@@ -305,7 +305,7 @@ test('of an error code that nobody knows only the code is told, whatever word it
   await failedWith(authId, "The OAuth provider 'Acme' answered: constructor.")
 })
 
-test('a slow token endpoint is waited for, also when the browser has gone away', async () => {
+test('the exchange waits for a slow token endpoint, even after the browser disconnects', async () => {
   const { url, authId } = await begin({ agentId: 'patient' })
   const callback = await server.visit(url)
   const slow = server.next('hang')
@@ -327,7 +327,7 @@ test('a slow token endpoint is waited for, also when the browser has gone away',
   expect((await waiting).body).toMatchObject({ status: 'completed', oauth_token_id: expect.any(String) })
 })
 
-test('what a server was finishing when it died has failed two minutes later', async () => {
+test('an exchange that a dead server left unfinished fails after two minutes', async () => {
   const { url, authId } = await begin()
   const callback = await server.visit(url)
   const hung = server.next('hang')
@@ -344,7 +344,7 @@ test('what a server was finishing when it died has failed two minutes later', as
   expect((await page).status).toBe(200)
 })
 
-test('scopes that are not granted: the token is kept, but no agent is connected to it', async () => {
+test('a token with too few scopes is stored, but no agent is connected to it', async () => {
   const fresh = await oauthProvider(app, server, { name: 'Stingy' })
   const { url, authId } = await begin({ provider: fresh, agentId: 'greedy', scopes: ['read', 'write', 'email'] })
   const callback = await server.visit(url)
@@ -356,7 +356,7 @@ test('scopes that are not granted: the token is kept, but no agent is connected 
   expect([page.status, page.text]).toEqual([409, expect.stringContaining('granted only: read')])
   const says =
     'The token is kept, but no agent was connected to it. Begin again where you were given the link, and allow all that'
-  // also to who reloads the page
+  // also after a reload
   for (const { text } of [page, await openPage(callback)]) {
     expect(text).toContain('<h1>Not everything was granted</h1>')
     expect(text).toContain(says)
@@ -369,14 +369,14 @@ test('scopes that are not granted: the token is kept, but no agent is connected 
   )
 })
 
-/** The same account once more, which is asked for these scopes. */
+/** The same account again, with these scopes. */
 async function consentAgain(to: TestProvider, scopes: string[], agentId?: string) {
   const { url, authId } = await begin({ provider: to, scopes, agentId })
   const callback = await server.visit(url)
   return { authId, open: () => openPage(callback) }
 }
 
-test('who consents again without naming an agent is told which agents go on using the token', async () => {
+test('the page names the agents that continue to use a renewed token', async () => {
   const fresh = await oauthProvider(app, server)
   const { tokenId } = await connectedToken(app, server, { provider: fresh })
   const told = async () => (await (await consentAgain(fresh, SCOPES)).open()).text
@@ -396,7 +396,7 @@ test('who consents again without naming an agent is told which agents go on usin
   expect(named).toContain(', and the agent “pg4” may use it. You can close')
 })
 
-test('who consents to less than before is told what the connected agents have lost', async () => {
+test('the page names the scopes that connected agents lost', async () => {
   const fresh = await oauthProvider(app, server)
   const scopes = [...SCOPES, 'write']
   const { tokenId } = await connectedToken(app, server, { provider: fresh, scopes, agentId: 'writer' })
@@ -413,7 +413,7 @@ test('who consents to less than before is told what the connected agents have lo
   expect((await (await consentAgain(fresh, SCOPES)).open()).text).not.toContain('lost')
 })
 
-test('of many permissions that are lost twenty are told', async () => {
+test('the page lists at most twenty lost scopes', async () => {
   const fresh = await oauthProvider(app, server)
   const { tokenId } = await connectedToken(app, server, { provider: fresh, agentId: 'many' })
   const many = Array.from({ length: 23 }, (_, i) => `s${i}`)
@@ -422,14 +422,14 @@ test('of many permissions that are lost twenty are told', async () => {
   expect(text).toContain(`has lost permissions: ${many.slice(0, 20).join(', ')} and 3 more. Agents`)
 })
 
-test('a token that no agent is connected to has lost nothing that anybody misses', async () => {
+test('the page mentions no lost scopes for a token without connected agents', async () => {
   const fresh = await oauthProvider(app, server)
   await connectedToken(app, server, { provider: fresh, scopes: [...SCOPES, 'write'] })
   const page = await (await consentAgain(fresh, SCOPES, 'first')).open()
   expect([page.status, page.text.includes('lost')]).toEqual([200, false])
 })
 
-test('agents that are connected lose what is not granted again, also where that is too little for a new one', async () => {
+test('connected agents lose scopes that are not granted again, even if the new agent is not connected', async () => {
   const fresh = await oauthProvider(app, server, { name: 'Stingy' })
   const { tokenId } = await connectedToken(app, server, { provider: fresh, agentId: 'old' })
   const again = await consentAgain(fresh, [...SCOPES, 'write'], 'new')
@@ -444,7 +444,7 @@ test('agents that are connected lose what is not granted again, also where that 
   )
 })
 
-test('an answer without a refresh token keeps the old one of the same account, unless a refresh may have used it up', async () => {
+test('a response without a refresh token keeps the old one of the same account, unless a refresh may have used it up', async () => {
   const fresh = await oauthProvider(app, server)
   const { tokenId } = await connectedToken(app, server, { provider: fresh })
   const idToken = `x.${Buffer.from('{"sub":"alice","email":"alice@example.com"}').toString('base64url')}.x`
@@ -461,7 +461,7 @@ test('an answer without a refresh token keeps the old one of the same account, u
   expect(await again()).toMatchObject({ refreshable: false, version: 3 })
 })
 
-test('a provider that is deleted meanwhile connects nothing', async () => {
+test('a callback after the provider’s deletion connects nothing', async () => {
   const revocations = await db().tokenRevocation.count()
   const fresh = await oauthProvider(app, server)
   const { url } = await begin({ provider: fresh })
@@ -473,14 +473,14 @@ test('a provider that is deleted meanwhile connects nothing', async () => {
   slow.release()
   expect(await page).toMatchObject({ status: 409, text: expect.stringContaining('was deleted meanwhile') })
   expect((await openPage(callback)).text).toContain('or its OAuth provider was deleted since.')
-  // nobody is to have it: what the provider has just issued is revoked
+  // the newly issued token is revoked
   expect(await db().tokenRevocation.count()).toBe(revocations + 1)
   expect((await openPage(callback)).status).toBe(403)
 })
 
-test('a provider that is being deleted just when the token is stored connects nothing either', async () => {
+test('a callback concurrent with the provider’s deletion connects nothing', async () => {
   const fresh = await oauthProvider(app, server)
-  // without openid nothing else is looked up before
+  // without openid there is no request before this one
   const { url, authId } = await begin({ provider: fresh, scopes: ['read'] })
   const callback = await server.visit(url)
   const waits = async () =>
@@ -490,7 +490,7 @@ test('a provider that is being deleted just when the token is stored connects no
     ).length > 0
   let page: ReturnType<typeof openPage>
   const slow = server.next('hang')
-  // what deleteProvider does, with a pause in it
+  // like deleteProvider, with a pause
   const deletion = async (sql: Prisma.TransactionClient) => {
     page = openPage(callback)
     await slow.reached
@@ -504,7 +504,7 @@ test('a provider that is being deleted just when the token is stored connects no
   expect((await wait(authId)).status).toBe(404)
 })
 
-test('a key that was revoked since finishes nothing that it has begun', async () => {
+test('a callback for a revoked key connects nothing', async () => {
   const { workspaceId, organizationId } = app.tenant
   const key = await newKey(app.app.core, { workspaceId, organizationId, role: 'deployer' })
   const asked = await authenticate(app, { provider, key })
@@ -515,7 +515,7 @@ test('a key that was revoked since finishes nothing that it has begun', async ()
   expect(await db().oAuthToken.count({ where: { subject } })).toBe(0)
 })
 
-test('the name of an account is shown as text', async () => {
+test('the page escapes the name of an account', async () => {
   const { url } = await begin()
   const callback = await server.visit(url, { account: '<b>&' })
   const page = await openPage(callback)
@@ -524,7 +524,7 @@ test('the name of an account is shown as text', async () => {
   expect(page.text).not.toContain('<b>')
 })
 
-test('what goes wrong here is a 500 that says nothing but the request’s id', async () => {
+test('an internal error answers 500 with only the request id', async () => {
   const { url, authId } = await begin()
   const callback = await server.visit(url)
   await db().$executeRaw`UPDATE oauth_authorizations SET code_verifier = 'broken' WHERE id = ${authId}::uuid`
@@ -533,7 +533,7 @@ test('what goes wrong here is a 500 that says nothing but the request’s id', a
   await failedWith(authId, 'Something went wrong on this server.')
 })
 
-test('whatever went wrong above, no state, code or token is in the log', async () => {
+test('no state, code or token of the tests above is in the log', async () => {
   const codes = server.tokenRequests.flatMap(({ code }) => code ?? []).filter((code) => code !== 'made-up')
   const kept = (await db().oAuthToken.findMany()).flatMap((token) => {
     const { accessToken, refreshToken } = openToken(app.app.core.keyring, token)

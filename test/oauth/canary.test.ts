@@ -1,6 +1,6 @@
 /**
- * Secrets stay where they belong: after all that can be done with a provider and its tokens, none of them is in an
- * answer that was not made for it, in the log, in the metrics, or in a dump of the database.
+ * After every operation on a provider and its tokens, secrets are only in the responses that are meant to contain them: not in
+ * other responses, the log, the metrics or a database dump.
  */
 import { randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
@@ -16,9 +16,9 @@ let app: TestApp
 let server: OAuthServer
 let agentKey: string
 let logged = ''
-/** the text of every answer but the agent's own and the addresses that a person is sent to */
+/** all responses except the agent's and the authorization URLs */
 const answers: string[] = []
-/** what must be nowhere */
+/** secrets that must not appear */
 const canaries = new Set<string>()
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ async function gql(query: string): Promise<void> {
   answers.push((await app.gql(query, {}, { key: app.keys.deployer })).text)
 }
 
-/** The agent asks for its token; what it gets is a canary from then on. */
+/** The agent requests its token, which then is a canary as well. */
 async function asAgent(providerId: string): Promise<Answer> {
   const path = `/v2/auth/agents/${AGENT}/providers/${providerId}/access-token`
   const answer = await app.rest('POST', path, { key: agentKey, body: { scopes: ['read'] } })
@@ -74,7 +74,7 @@ async function dump(): Promise<string> {
   return texts.flatMap((rows) => rows.map(({ row }) => row)).join('\n')
 }
 
-/** As it is, and as it may be encoded: in a URL, as base64, as the bytea of a dump. */
+/** The text and its encodings: in a URL, as base64, as the bytea of a dump. */
 function spellings(secret: string): string[] {
   const bytes = Buffer.from(secret)
   return [
@@ -86,14 +86,14 @@ function spellings(secret: string): string[] {
   ]
 }
 
-test('no secret and no token is anywhere but where it was asked for', async () => {
+test('secrets and tokens appear only in the responses that are meant to contain them', async () => {
   const key = app.keys.deployer
   const secret = `canary-secret-${randomBytes(24).toString('base64url')}`
   const registered = await oauthProvider(app, server, { providerId: 'listed' })
   canaries.add(registered.clientSecret!)
   canaries.add(secret)
 
-  // the provider's own life, with a secret that is refused, too
+  // the provider's life, including a refused secret
   const body = {
     provider_id: 'acme',
     name: 'Acme',
@@ -113,7 +113,7 @@ test('no secret and no token is anywhere but where it was asked for', async () =
   await rest('GET', '/v2/auth/providers/acme')
   await rest('DELETE', '/v2/auth/providers/acme')
 
-  // consent, a code that is refused, one that is good, one that comes twice
+  // consent, a refused code, a valid code and a repeated one
   const started = async () => {
     const asked = await authenticate(app, { provider: registered, key, agentId: AGENT, forceNew: true })
     expect(asked).toMatchObject({ status: 200 })
@@ -138,7 +138,7 @@ test('no secret and no token is anywhere but where it was asked for', async () =
   answers.push((await openPage(back)).text)
   expect((await rest('GET', `/v2/auth/wait/${good.auth_id}?timeout=0`, { key })).body.status).toBe('completed')
 
-  // the token's life: used, refreshed, refused, refreshed in vain
+  // the token's life: used, refreshed, refused, refreshed without success
   expect((await asAgent('listed')).status).toBe(200)
   await backdate()
   expect((await asAgent('listed')).status).toBe(200)

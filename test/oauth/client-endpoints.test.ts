@@ -1,4 +1,4 @@
-/** Revocation, userinfo, and what a provider publishes, against a real provider. */
+/** Revocation, userinfo and metadata, against a real provider. */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -23,7 +23,7 @@ const failure = (asked: Promise<unknown>): Promise<OAuthFailure> =>
     (error) => error,
   )
 
-/** A server that answers every request alike. */
+/** A server with the same response for every request. */
 async function answering(reply: Reply) {
   const endpoint = await startTokenEndpoint(reply)
   onTestFinished(() => endpoint.close())
@@ -41,12 +41,12 @@ describe('revocation', () => {
     },
   )
 
-  test('of a token that the provider does not know is done', async () => {
+  test('succeeds for a token that the provider does not know', async () => {
     const access = await accessAt(server)
     await oauth.revoke(access, server.revocationUrl, { value: 'never-seen', hint: 'access_token' })
   })
 
-  test('says which kind of token it is', async () => {
+  test('sends the token type', async () => {
     const endpoint = await answering({ body: '', status: 204 })
     await oauth.revoke(await accessAt(server), endpoint.url, { value: 't', hint: 'access_token' })
     expect(endpoint.requests[0]?.form).toMatchObject({ token: 't', token_type_hint: 'access_token' })
@@ -56,7 +56,7 @@ describe('revocation', () => {
     ['invalid_token', 400],
     ['invalid_token', 401],
     ['unsupported_token_type', 400],
-  ])('is done where the provider answers %s (%i)', async (error, status) => {
+  ])('succeeds when the provider answers %s (%i)', async (error, status) => {
     const headers = { 'content-type': 'application/json', 'www-authenticate': 'Basic realm="x"' }
     const endpoint = await answering({ body: { error }, status, headers })
     await oauth.revoke(await accessAt(server), endpoint.url, { value: 't', hint: 'access_token' })
@@ -83,7 +83,7 @@ describe('revocation', () => {
       { body: '', status: 302, headers: { location: '/' } },
       { kind: 'unusable', message: 'answered with a redirect' },
     ],
-  ])('is not done where the provider answers %j', async (reply, expected) => {
+  ])('fails when the provider answers %j', async (reply, expected) => {
     const endpoint = await answering(reply)
     const revoked = oauth.revoke(await accessAt(server), endpoint.url, { value: 't', hint: 'access_token' })
     expect(await failure(revoked)).toMatchObject(expected)
@@ -91,19 +91,19 @@ describe('revocation', () => {
 })
 
 describe('userinfo', () => {
-  test('names the account by its e-mail address', async () => {
+  test('labels the account with its e-mail address', async () => {
     const access = await accessAt(server)
     const { accessToken } = await tokensOf(oauth, server, access, { account: 'carol' })
     const account = await oauth.userinfo(access, server.userinfoUrl, accessToken)
     expect(account).toEqual({ id: 'carol', label: 'carol@example.com' })
   })
 
-  test('refuses a token that it does not know', async () => {
+  test('rejects an unknown token', async () => {
     const asked = oauth.userinfo(await accessAt(server), server.userinfoUrl, 'unknown')
     expect(await failure(asked)).toMatchObject({ kind: 'refused', error: 'invalid_token' })
   })
 
-  test('that says nothing of who it is tells nothing', async () => {
+  test('returns null for a response without an identity', async () => {
     const endpoint = await answering({ body: { login: 'octocat' } })
     expect(await oauth.userinfo(await accessAt(server), endpoint.url, 't')).toBeNull()
   })
@@ -115,17 +115,17 @@ describe('userinfo', () => {
     ],
     [{ body: {}, status: 502 }, 'answered 502'],
     [{ body: '', status: 302, headers: { location: '/' } }, 'answered with a redirect'],
-  ])('that answers %j is unusable', async (reply, message) => {
+  ])('is unusable with the response %j', async (reply, message) => {
     const endpoint = await answering(reply)
     const asked = oauth.userinfo(await accessAt(server), endpoint.url, 't')
     expect(await failure(asked)).toMatchObject({ kind: 'unusable', message })
   })
 })
 
-describe('what a provider publishes', () => {
+describe('the provider’s metadata', () => {
   const NOTHING = { issuer: null, revocationUrl: null, userinfoUrl: null }
 
-  /** A server whose metadata is at these paths; `{url}` in it stands for its own origin. */
+  /** A server with metadata at these paths. `{url}` stands for its origin. */
   async function publishing(metadata: Record<string, object | number>) {
     const asked: string[] = []
     const listener: RequestListener = (req, res) => {
@@ -142,7 +142,7 @@ describe('what a provider publishes', () => {
     return { url, asked }
   }
 
-  test('is found from its endpoints alone', async () => {
+  test('is found from its endpoints', async () => {
     expect(await oauth.published(await accessAt(server))).toEqual({
       issuer: server.url,
       revocationUrl: server.revocationUrl,
@@ -151,7 +151,7 @@ describe('what a provider publishes', () => {
   })
 
   test.each(['/.well-known/oauth-authorization-server/realms/a', '/realms/a/.well-known/openid-configuration'])(
-    'is found under the path of a tenant: %s',
+    'is found below a tenant’s path: %s',
     async (path) => {
       const tokenUrl = '{url}/realms/a/protocol/token'
       const { url, asked } = await publishing({
@@ -175,14 +175,14 @@ describe('what a provider publishes', () => {
     ['of another token endpoint', { issuer: '{url}', token_endpoint: '{url}/token/' }],
     ['of another issuer', { issuer: 'https://else.example.com', token_endpoint: '{url}/token' }],
     ['without an issuer', { token_endpoint: '{url}/token' }],
-    ['that is none', 403],
-  ])('is not taken from metadata %s', async (_, metadata) => {
+    ['a 403 response', 403],
+  ])('is not used if it is %s', async (_, metadata) => {
     const { url } = await publishing({ '/.well-known/openid-configuration': metadata })
     const access = await accessAt(server, { authUrl: `${url}/auth`, tokenUrl: `${url}/token` })
     expect(await oauth.published(access)).toEqual(NOTHING)
   })
 
-  test('is found where people sign in, but names no other place to send tokens to', async () => {
+  test('is found at the authorization endpoint’s origin, but adds no other origin for tokens', async () => {
     const { url } = await publishing({
       '/.well-known/openid-configuration': {
         issuer: '{url}',
@@ -193,7 +193,7 @@ describe('what a provider publishes', () => {
     })
     const other = await publishing({})
     const tokenAt = await accessAt(server, { authUrl: `${url}/auth` })
-    // the provider's own metadata is the first that fits
+    // the provider's own metadata is the first match
     expect(await oauth.published(tokenAt)).toMatchObject({ issuer: server.url, userinfoUrl: server.userinfoUrl })
     const silent = await publishing({
       '/.well-known/openid-configuration': {
@@ -211,7 +211,7 @@ describe('what a provider publishes', () => {
     })
   })
 
-  test('may name addresses that are not allowed: they are left out', async () => {
+  test('is used without endpoints at forbidden addresses', async () => {
     const { url } = await publishing({
       '/.well-known/openid-configuration': {
         issuer: '{url}',
@@ -224,13 +224,13 @@ describe('what a provider publishes', () => {
     expect(await oauth.published(access)).toEqual({ ...NOTHING, issuer: url })
   })
 
-  test('is not known while the provider is in trouble', async () => {
+  test('is unknown while the provider fails', async () => {
     const { url } = await publishing({ '/.well-known/openid-configuration': 503 })
     const access = await accessAt(server, { authUrl: `${url}/auth`, tokenUrl: `${url}/token` })
     expect(await failure(oauth.published(access))).toMatchObject({ kind: 'unusable', message: 'answered 503' })
   })
 
-  test('is not known where nobody can be asked', async () => {
+  test('is unknown while no server responds', async () => {
     const gone = await startOAuthServer()
     await gone.close()
     const access = await accessAt(server, { authUrl: gone.authUrl, tokenUrl: gone.tokenUrl })
@@ -250,7 +250,7 @@ describe('what a provider publishes', () => {
       ['https://kc.test/', 'https://kc.test/realms', 'https://kc.test/realms/a', 'https://kc.test/realms/a/protocol'],
     ],
     ['https://id.test/', 'https://id.test/', ['https://id.test/']],
-  ])('is looked for where %s and %s suggest', (authUrl, tokenUrl, first) => {
+  ])('is searched for at the issuers of %s and %s', (authUrl, tokenUrl, first) => {
     const guesses = candidateIssuers({ authUrl, tokenUrl }).map((url) => url.href)
     expect(guesses.slice(0, first.length)).toEqual(first)
     expect(guesses.length).toBeLessThanOrEqual(5)

@@ -1,4 +1,4 @@
-/** What a client makes of a provider that does not answer as it should; and that nothing secret gets out with it. */
+/** The client with a provider that fails or responds incorrectly, and the secrecy of its messages. */
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
@@ -43,7 +43,7 @@ const TROUBLES: [string, Disturbance, string, string][] = [
     'answered with something that is not JSON instead of a token',
   ],
   ['answers with a list', json([]), 'unusable', 'answered with JSON that is no object instead of a token'],
-  // it has issued something, and nobody knows what
+  // the provider issued a token, but the client does not have it
   [
     'begins a token, and does not end it',
     { status: 200, body: '{"access_token":"x","token_ty', type: 'application/json; charset=utf-8' },
@@ -97,20 +97,20 @@ const TROUBLES: [string, Disturbance, string, string][] = [
 ]
 
 describe.each(TROUBLES)('a provider that %s', (_, what, kind, message) => {
-  test('with a code', async () => {
+  test('fails a code exchange', async () => {
     const grant = await cameBack(oauth, server, access)
     server.next(what)
     expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind, message })
   })
 
-  test('with a refresh token', async () => {
+  test('fails a refresh', async () => {
     const { refreshToken } = await tokensOf(oauth, server, access)
     server.next(what)
     expect(await failure(oauth.refresh(access, refreshToken, 5000))).toMatchObject({ kind, message })
   })
 })
 
-test('a provider that does not answer in time: nobody knows whether it has refreshed', async () => {
+test('a provider that does not respond before the timeout may have refreshed the token', async () => {
   const { refreshToken } = await tokensOf(oauth, server, access)
   const hanging = server.next('hang')
   const asked = failure(oauth.refresh(access, refreshToken, 2000))
@@ -119,7 +119,7 @@ test('a provider that does not answer in time: nobody knows whether it has refre
   hanging.release()
 })
 
-test('a provider that is not there is unreachable: nothing was sent', async () => {
+test('an unreachable provider received nothing', async () => {
   const gone = await startOAuthServer()
   await gone.close()
   const refreshed = oauth.refresh({ ...access, tokenUrl: gone.tokenUrl }, 'a refresh token', 5000)
@@ -133,7 +133,7 @@ test('a provider at a private address is not called', async () => {
   expect(server.tokenRequests.length).toBe(before)
 })
 
-describe('what a provider says loosely', () => {
+describe('a non-standard token response', () => {
   const said = async (more: object) => {
     const { refreshToken } = await tokensOf(oauth, server, access)
     server.next(json({ access_token: 'x', token_type: 'Bearer', ...more }))
@@ -145,34 +145,34 @@ describe('what a provider says loosely', () => {
     ['a fraction', 59.5, 60],
     ['nothing', undefined, null],
     ['null', null, null],
-    ['zero, which means never to some', 0, null],
+    ['zero, which means never for some', 0, null],
     ['zero as a text', '0', null],
-    ['a negative number: it has expired already', -5, 0],
+    ['a negative number, already expired', -5, 0],
     ['a negative number as a text', '-5', 0],
     ['a list', [3600], null],
     ['words', 'soon', null],
     ['an empty text', '', null],
     ['a thousand years', 31_536_000_000, 315_360_000],
-  ])('its seconds may be %s', async (_, expires_in, expiresIn) => {
+  ])('may contain seconds as %s', async (_, expires_in, expiresIn) => {
     expect(await said({ expires_in })).toMatchObject({ expiresIn })
   })
 
   test.each([
     ['spaces', 'a b', ['a', 'b']],
     ['commas', 'repo,read:user', ['repo', 'read:user']],
-    ['the form of a list', ['a', 'b'], ['a', 'b']],
-    ['nothing, twice', 'a  a', ['a']],
-    ['nothing: there are none', '', []],
-    ['what is no scope', 'a "b" \u0000', ['a']],
-  ])('its scopes may be separated by %s', async (_, scope, scopes) => {
+    ['the form of a JSON array', ['a', 'b'], ['a', 'b']],
+    ['two spaces, with a repeated scope', 'a  a', ['a']],
+    ['nothing, in an empty string', '', []],
+    ['spaces, with invalid scopes', 'a "b" \u0000', ['a']],
+  ])('may separate scopes by %s', async (_, scope, scopes) => {
     expect(await said({ scope })).toMatchObject({ scopes })
   })
 
-  test('an empty refresh token is none', async () => {
+  test('with an empty refresh token contains none', async () => {
     expect(await said({ refresh_token: '' })).toMatchObject({ refreshToken: null })
   })
 
-  test('without scopes it has granted what was asked for', async () => {
+  test('without scopes grants the requested ones', async () => {
     expect(await said({ refresh_token: null })).toEqual({
       accessToken: 'x',
       tokenType: 'bearer',
@@ -196,16 +196,16 @@ describe('what a provider says loosely', () => {
     ['not without an id', { email: 'ann@example.com' }, null],
     ['not by an id that is too long', { sub: 's'.repeat(256) }, null],
     ['not by an id that can’t be shown as it is', { sub: 'ann\u202e', name: 'Ann' }, null],
-  ])('its id_token names the account %s', async (_, claims, account) => {
+  ])('labels the account by its id_token: %s', async (_, claims, account) => {
     expect(await said({ id_token: idToken(claims) })).toMatchObject({ account })
   })
 
-  test.each(['not a JWT', 'a.b.c', 7, {}])('an id_token that is none names nobody: %j', async (id_token) => {
+  test.each(['not a JWT', 'a.b.c', 7, {}])('with an invalid id_token names no account: %j', async (id_token) => {
     expect(await said({ id_token })).toMatchObject({ account: null })
   })
 })
 
-test('no failure has anything secret in it, not even deep inside', async () => {
+test('no failure contains a secret, not even in nested properties', async () => {
   const canary = 'canary-0b5e'
   const secret: ProviderAccess = { ...access, clientSecret: `${canary}-secret` }
   const callback = new URLSearchParams({ code: `${canary}-code`, state: `${canary}-state` })

@@ -25,7 +25,7 @@ const METHODS = ['none', 'client_secret_basic', 'client_secret_post'] as const
 const SEEN = { none: 'none', client_secret_basic: 'basic', client_secret_post: 'post' } as const
 
 describe.each(METHODS)('with the method %s', (method) => {
-  test.each([true, false])('somebody signs in, and the tokens work (PKCE: %s)', async (usesPkce) => {
+  test.each([true, false])('a person signs in and the tokens work (PKCE: %s)', async (usesPkce) => {
     const access = await accessAt(rotating, { method, usesPkce })
     const tokens = await tokensOf(oauth, rotating, access, { account: 'bob' })
     expect(tokens).toMatchObject({
@@ -38,7 +38,7 @@ describe.each(METHODS)('with the method %s', (method) => {
     expect(rotating.tokenRequests.at(-1)).toMatchObject({ auth: SEEN[method], status: 200 })
   })
 
-  test('a refresh token is used, and is replaced where the provider rotates', async () => {
+  test('a refresh token works and is replaced by a provider that rotates', async () => {
     const access = await accessAt(rotating, { method })
     const first = await tokensOf(oauth, rotating, access)
     const second = await oauth.refresh(access, first.refreshToken, 5000)
@@ -49,7 +49,7 @@ describe.each(METHODS)('with the method %s', (method) => {
   })
 })
 
-test('a provider that does not rotate takes the same refresh token again', async () => {
+test('a provider that does not rotate accepts a refresh token again', async () => {
   const access = await accessAt(keeping)
   const { refreshToken, expiresIn } = await tokensOf(oauth, keeping, access)
   expect(expiresIn).toBe(120)
@@ -57,7 +57,7 @@ test('a provider that does not rotate takes the same refresh token again', async
   await oauth.refresh(access, refreshToken, 5000)
 })
 
-test('a refresh token that was used up is refused by name', async () => {
+test('a used refresh token is refused with its error code', async () => {
   const access = await accessAt(rotating)
   const { refreshToken } = await tokensOf(oauth, rotating, access)
   await oauth.refresh(access, refreshToken, 5000)
@@ -69,13 +69,13 @@ test('a refresh token that was used up is refused by name', async () => {
 })
 
 test.each(['client_secret_basic', 'client_secret_post'] as const)(
-  'a secret of strange characters gets there as it is (%s)',
+  'a secret with special characters arrives unchanged (%s)',
   async (method) => {
     await tokensOf(oauth, rotating, await accessAt(rotating, { method, secret: 'a-b_c.d~e f+g%h:i/j=k&l!*()' }))
   },
 )
 
-test('usual ids and secrets are sent as they are, which those providers understand, too, that decode nothing', async () => {
+test('usual ids and secrets are sent without escapes, for providers that decode nothing', async () => {
   const endpoint = await startTokenEndpoint({ body: { error: 'invalid_client' }, status: 401 })
   const access = {
     ...(await accessAt(rotating)),
@@ -89,7 +89,7 @@ test('usual ids and secrets are sent as they are, which those providers understa
 })
 
 describe('the authorization URL', () => {
-  test('keeps what the address says already, and asks for all that is needed', async () => {
+  test('keeps its configured parameters and adds the required ones', async () => {
     const access = { ...(await accessAt(rotating)), authUrl: `${rotating.authUrl}?prompt=consent&scope=old` }
     const request = { redirectUri: REDIRECT_URI, state: 's', scopes: ['read', 'write'] }
     const url = new URL(await oauth.authorizationUrl(access, { ...request, codeVerifier: await oauth.codeVerifier() }))
@@ -106,14 +106,14 @@ describe('the authorization URL', () => {
     })
   })
 
-  test('says nothing of PKCE and scopes where there are none', async () => {
+  test('omits PKCE and scopes if there are none', async () => {
     const access = await accessAt(rotating, { usesPkce: false })
     const request = { redirectUri: REDIRECT_URI, state: 's', scopes: [], codeVerifier: null }
     const url = new URL(await oauth.authorizationUrl(access, request))
     expect([...url.searchParams.keys()]).toEqual(['response_type', 'client_id', 'redirect_uri', 'state'])
   })
 
-  test('names the resource, and so do the exchange and every refresh', async () => {
+  test('names the resource, like the exchange and every refresh', async () => {
     const resource = 'https://mcp.example.com/mcp'
     const access = await accessAt(rotating, { resource })
     const { refreshToken } = await tokensOf(oauth, rotating, access, { scopes: ['read'] })
@@ -125,14 +125,14 @@ describe('the authorization URL', () => {
   })
 })
 
-describe('what is not exchanged', () => {
-  test('a code with another verifier than it was asked for', async () => {
+describe('the exchange rejects', () => {
+  test('a code with another verifier', async () => {
     const access = await accessAt(rotating)
     const grant = { ...(await cameBack(oauth, rotating, access)), codeVerifier: await oauth.codeVerifier() }
     expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'invalid_grant' })
   })
 
-  test('a code for the second time; its tokens end', async () => {
+  test('a second use of a code, which also ends its tokens', async () => {
     const access = await accessAt(rotating)
     const grant = await cameBack(oauth, rotating, access)
     const { accessToken } = await oauth.exchange(access, grant)
@@ -140,7 +140,7 @@ describe('what is not exchanged', () => {
     expect(await rotating.isActive(accessToken)).toBe(false)
   })
 
-  test('a code that has expired', async () => {
+  test('an expired code', async () => {
     const access = await accessAt(rotating)
     const grant = await cameBack(oauth, rotating, access)
     rotating.expireCodes()
@@ -160,7 +160,7 @@ describe('what is not exchanged', () => {
     ['no code', (callback: URLSearchParams) => callback.delete('code')],
     ['two codes', (callback: URLSearchParams) => callback.append('code', 'another')],
     ['a token beside the code', (callback: URLSearchParams) => callback.set('id_token', 'x.y.z')],
-  ])('a call-back with %s: the provider is not asked', async (_, change) => {
+  ])('a callback with %s, without a request to the provider', async (_, change) => {
     const access = await accessAt(rotating)
     const grant = await cameBack(oauth, rotating, access)
     const before = rotating.tokenRequests.length
@@ -169,15 +169,15 @@ describe('what is not exchanged', () => {
     expect(rotating.tokenRequests.length).toBe(before)
   })
 
-  test('a call-back of somebody who has declined', async () => {
+  test('a callback of a person who declined', async () => {
     const access = await accessAt(rotating)
     const grant = await cameBack(oauth, rotating, access, { decline: true })
     expect(await failure(oauth.exchange(access, grant))).toMatchObject({ kind: 'refused', error: 'access_denied' })
   })
 })
 
-describe('the issuer that a call-back names', () => {
-  test('must be the one that is known', async () => {
+describe('the issuer of a callback', () => {
+  test('must equal a known issuer', async () => {
     const access = await accessAt(rotating, { issuer: keeping.url })
     const grant = await cameBack(oauth, rotating, access)
     expect(await failure(oauth.exchange(access, grant))).toMatchObject({
@@ -187,7 +187,7 @@ describe('the issuer that a call-back names', () => {
     await oauth.exchange({ ...access, issuer: rotating.url }, grant)
   })
 
-  test('is not looked at where none is known', async () => {
+  test('is ignored if the issuer is unknown', async () => {
     const access = await accessAt(rotating)
     const grant = await cameBack(oauth, rotating, access)
     expect(grant.callback.get('iss')).toBe(rotating.url)

@@ -1,4 +1,4 @@
-/** The whole flow over HTTP against a real OAuth provider: a call asks, a person consents and comes back, the agent has its token. */
+/** The whole flow over HTTP against a real OAuth provider, from authenticate to the agent's token. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openToken } from '../../src/domain/oauth/tokens/token.ts'
@@ -82,7 +82,7 @@ describe.each(['none', 'client_secret_basic', 'client_secret_post'] as const)('a
   })
 })
 
-test('what a person has consented to the agent gets with its own key, and no other agent', async () => {
+test('only the connected agent gets the token, with its own key', async () => {
   const { provider, tokenId } = await connectedToken(app, server, { agentId: 'getter' })
   const { workspaceId, organizationId } = app.tenant
   const get = async (agentId: string) => {
@@ -95,7 +95,7 @@ test('what a person has consented to the agent gets with its own key, and no oth
   expect(await get('stranger')).toMatchObject({ status: 409, body: { code: 'CONNECTION_REQUIRED' } })
 })
 
-test('events tell of the token and the connection, and who began it', async () => {
+test('events show the token, the connection and the creator', async () => {
   const { tokenId, connectionId } = await connectedToken(app, server, { agentId: 'told' })
   const events = await db().event.findMany({
     where: { subjectId: { in: [tokenId, connectionId!] } },
@@ -108,7 +108,7 @@ test('events tell of the token and the connection, and who began it', async () =
   ])
 })
 
-test('who waits is told the moment the person is back, on this server and on another', async () => {
+test('waiting calls on two servers end immediately after the callback', async () => {
   const provider = await oauthProvider(app, server)
   const asked = await authenticate(app, { provider })
   const began = performance.now()
@@ -118,7 +118,7 @@ test('who waits is told the moment the person is back, on this server and on ano
   expect(performance.now() - began).toBeLessThan(20_000)
 })
 
-test('the call-back may come to another server than the one that began', async () => {
+test('the callback may reach another server than the start', async () => {
   const provider = await oauthProvider(app, server)
   const asked = await authenticate(app, { provider })
   const callback = await server.visit(asked.body.url)
@@ -126,7 +126,7 @@ test('the call-back may come to another server than the one that began', async (
   expect((await wait(asked.body.auth_id)).body.status).toBe('completed')
 })
 
-test('an agent that is named later is connected to the token that is there', async () => {
+test('an agent that is named later is connected to the existing token', async () => {
   const first = await connectedToken(app, server)
   const { provider } = first
   const asked = await authenticate(app, { provider, agentId: 'late' })
@@ -140,7 +140,7 @@ test('an agent that is named later is connected to the token that is there', asy
   expect((await authenticate(app, { provider, agentId: 'late' })).body.status).toBe('completed')
 })
 
-test('a token that has ended is renewed in its place, and its connections go on', async () => {
+test('a renewed token keeps its row and its connections', async () => {
   const first = await connectedToken(app, server, { agentId: 'faithful' })
   const { provider, tokenId } = first
   await db().oAuthToken.update({
@@ -166,7 +166,7 @@ test('a token that has ended is renewed in its place, and its connections go on'
   ])
 })
 
-test('a token that lacks scopes is asked for with those it has, and keeps its place', async () => {
+test('a token with missing scopes is requested again with its old scopes and keeps its row', async () => {
   const { provider, tokenId } = await connectedToken(app, server, { agentId: 'reader', scopes: ['openid', 'read'] })
   const asked = await authenticate(app, { provider, agentId: 'writer', scopes: ['write'] })
   expect(asked.body).toMatchObject({ status: 'pending', oauth_token_id: null })
@@ -177,7 +177,7 @@ test('a token that lacks scopes is asked for with those it has, and keeps its pl
   expect(token.connections.map(({ agentId }) => agentId).sort()).toEqual(['reader', 'writer'])
 })
 
-test('another account makes another token, also in the place of one that is known to be somebody else’s', async () => {
+test('another account creates another token, also in a renewal of a different account’s token', async () => {
   const alice = await connectedToken(app, server, { account: 'alice' })
   const { provider } = alice
   await db().oAuthToken.update({ where: { id: alice.tokenId }, data: { endedAt: new Date() } })
@@ -186,7 +186,7 @@ test('another account makes another token, also in the place of one that is know
   expect(await row(alice.tokenId)).toMatchObject({ accountId: 'alice', endedAt: expect.any(Date) })
 })
 
-test('force_new begins anew; the same account stays one token', async () => {
+test('force_new starts again, and the same account remains one token', async () => {
   const { provider, tokenId } = await connectedToken(app, server)
   const forced = await authenticate(app, { provider, forceNew: true })
   expect(forced.body).toMatchObject({ status: 'pending', url: expect.any(String), oauth_token_id: null })
@@ -195,7 +195,7 @@ test('force_new begins anew; the same account stays one token', async () => {
   expect(other.tokenId).not.toBe(tokenId)
 })
 
-test('the agent gets what is its own: of several tokens the connected one counts, then the default one, then the oldest', async () => {
+test('an agent’s connected token is preferred, then the default, then the oldest', async () => {
   const oldest = await connectedToken(app, server, { account: 'a' })
   const { provider } = oldest
   const second = await connectedToken(app, server, { provider, account: 'b', forceNew: true })
@@ -209,7 +209,7 @@ test('the agent gets what is its own: of several tokens the connected one counts
   expect(await asked('y')).toMatchObject({ status: 'connection_required', oauth_token_id: second.tokenId })
 })
 
-test('a good token of another account does not step in for the agent’s own that has ended: that one is renewed', async () => {
+test('an agent’s ended token is renewed, even if a token of another account is valid', async () => {
   const mine = await connectedToken(app, server, { account: 'mine', agentId: 'z' })
   const { provider } = mine
   await connectedToken(app, server, { provider, account: 'another', forceNew: true })
@@ -219,7 +219,7 @@ test('a good token of another account does not step in for the agent’s own tha
   expect((await authenticate(app, { provider, agentId: 'new' })).body.status).toBe('connection_required')
 })
 
-test('a token from an address that the provider has left counts as expired', async () => {
+test('a token of the provider’s former origin counts as expired', async () => {
   const { provider, tokenId } = await connectedToken(app, server)
   await db().oAuthProvider.update({ where: { id: provider.id }, data: { tokenUrl: 'https://elsewhere.example/token' } })
   expect((await authenticate(app, { provider })).body).toMatchObject({
@@ -228,7 +228,7 @@ test('a token from an address that the provider has left counts as expired', asy
   })
 })
 
-test('an admin gets a token for somebody else, who alone sees it', async () => {
+test('an admin may authenticate for another person, and only that person sees the token', async () => {
   const provider = await oauthProvider(app, server)
   const userId = await subjectOf(app.keys.viewer)
   const asked = await authenticate(app, { provider, key: app.keys.admin, userId, agentId: 'theirs' })
@@ -246,18 +246,18 @@ test('an admin gets a token for somebody else, who alone sees it', async () => {
   expect(await list(app.keys.admin)).not.toContain(provider.providerId)
 })
 
-test('a user whom only the issuer of JWTs knows is shown as they are called there', async () => {
+test('a JWT user appears under the subject of the JWT', async () => {
   const provider = await oauthProvider(app, server)
   const asked = await authenticate(app, { provider, key: app.keys.admin, userId: 'ann@<b>corp' })
   const page = await openPage(await server.visit(asked.body.url))
   expect(page.text).toContain('the user “ann@&lt;b&gt;corp”')
-  // a key of another organization has no name here
+  // the name of another organization's key is not shown
   const theirs = await subjectOf(app.other.keys.admin)
   const next = await authenticate(app, { provider, key: app.keys.admin, userId: theirs })
   expect((await openPage(await server.visit(next.body.url))).text).toContain(`the user “${theirs}”`)
 })
 
-test('what the provider publishes is looked for once; its issuer is not taken over', async () => {
+test('the provider’s metadata is read once, and its issuer is not stored', async () => {
   const { provider } = await connectedToken(app, server)
   const read = () => db().oAuthProvider.findUniqueOrThrow({ where: { id: provider.id } })
   const known = await read()
@@ -271,7 +271,7 @@ test('what the provider publishes is looked for once; its issuer is not taken ov
   expect(await read()).toEqual(known)
 })
 
-test('a provider that tells nobody’s name gives a token all the same', async () => {
+test('a provider without account names still issues a token', async () => {
   const { provider, tokenId } = await connectedToken(app, server, { scopes: ['read'] })
   expect(await row(tokenId)).toMatchObject({ accountId: null, accountLabel: null, scopes: ['read'] })
   await db().oAuthToken.update({ where: { id: tokenId }, data: { endedAt: new Date() } })
@@ -281,7 +281,7 @@ test('a provider that tells nobody’s name gives a token all the same', async (
   expect(another.tokenId).not.toBe(tokenId)
 })
 
-test('what userinfo says of somebody else is not believed', async () => {
+test('a userinfo response about another account is ignored', async () => {
   const bob = await connectedToken(app, server, { account: 'bob' })
   const { provider } = bob
   const bobs = openToken(app.app.core.keyring, await row(bob.tokenId)).accessToken
@@ -294,7 +294,7 @@ test('what userinfo says of somebody else is not believed', async () => {
   expect(await row(bob.tokenId)).toMatchObject({ accountId: 'bob', version: 1 })
 })
 
-test('a new token takes the place of one that is being refreshed: the refresh is not its own any more', async () => {
+test('a new token ends the running refresh of the row', async () => {
   const { provider, tokenId } = await connectedToken(app, server)
   await db().$executeRaw`
     UPDATE oauth_tokens SET refresh_id = gen_random_uuid(), refresh_until = now() + interval '1 minute', rotates = true
@@ -303,7 +303,7 @@ test('a new token takes the place of one that is being refreshed: the refresh is
   expect(await row(tokenId)).toMatchObject({ version: 2, refreshId: null, refreshUntil: null, rotates: true })
 })
 
-test('neither state nor code nor verifier is in a log, nor in the database as it is', async () => {
+test('states, codes and verifiers are neither in a log nor as plain text in the database', async () => {
   const provider = await oauthProvider(app, server)
   const asked = await authenticate(app, { provider })
   const state = new URL(asked.body.url).searchParams.get('state')!

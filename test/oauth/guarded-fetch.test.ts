@@ -1,4 +1,4 @@
-/** This server's own calls: where they really go, and what is made of every way they can go wrong. */
+/** The guarded fetch: which addresses it reaches, and how it reports each failure. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
@@ -28,7 +28,7 @@ afterEach(async () => {
   }
 })
 
-/** Listens on a free port; `sockets` grows with each connection. */
+/** Listens on a free port. `sockets` grows with each connection. */
 async function listen(server: Server, host = '127.0.0.1') {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
@@ -61,12 +61,12 @@ async function closed(sockets: Set<Socket>) {
   await Promise.all([...sockets].map((socket) => socket.closed || once(socket.resume(), 'close')))
 }
 
-/** A server that speaks for itself: `speak` is called once a request has come. */
+/** A raw TCP server. `speak` runs after a request has arrived. */
 async function raw(speak: (socket: Socket) => void) {
   return listen(createTcpServer((socket) => socket.once('data', () => speak(socket))))
 }
 
-/** A call that fails, as "kind: message". Whatever happens, the message has nothing of the request in it. */
+/** A failing call, as "kind: message". The message never contains a part of the request. */
 async function failure(call: Promise<Response>): Promise<string> {
   const error = await call.then(
     (response) => expect.fail(`answered ${response.status}`),
@@ -82,7 +82,7 @@ function post(outbound: Outbound, url: string, init: { timeoutMs?: number; signa
   return outbound.fetch(url, { method: 'POST', body: new URLSearchParams({ refresh_token: SECRET }), ...init })
 }
 
-/** Answers every name with these addresses. */
+/** Resolves every name to these addresses. */
 function names(...answers: string[][]): ResolveHost {
   let asked = 0
   return (_name, _options, done) => {
@@ -97,7 +97,7 @@ function names(...answers: string[][]): ResolveHost {
 }
 
 describe('a call', () => {
-  test('brings its method, headers and body, and the answer in whole', async () => {
+  test('sends method, headers and body, and returns the complete response', async () => {
     const { url, requests } = await web((_request, response) => {
       response.writeHead(401, { 'content-type': 'application/json', 'www-authenticate': ['Basic', 'DPoP'] })
       response.end('{"error":"invalid_client"}')
@@ -112,7 +112,7 @@ describe('a call', () => {
     expect(requests[0]!.headers).toMatchObject({ accept: 'application/json', authorization: 'Basic x' })
   })
 
-  test('has a connection of its own, which is closed when it is over', async () => {
+  test('uses a new connection and closes it', async () => {
     const { url, sockets, requests } = await web((_request, response) => response.end('ok'))
     await LOOPBACK.fetch(url)
     await LOOPBACK.fetch(url)
@@ -121,7 +121,7 @@ describe('a call', () => {
     await closed(sockets)
   })
 
-  test('makes no second connection, even if it is asked for one', async () => {
+  test('opens no second connection', async () => {
     const { port, sockets } = await web((_request, response) => response.end())
     const connection = createConnection('127.0.0.1', { allow: ['127.0.0.1'] })
     const connect = () =>
@@ -136,7 +136,7 @@ describe('a call', () => {
     expect(sockets.size).toBe(1)
   })
 
-  test('understands an answer without a body, and headers of any bytes', async () => {
+  test('accepts a response without a body and headers with any bytes', async () => {
     const { url } = await raw((socket) =>
       socket.end('HTTP/1.1 204 No Content\r\nX-Greeting: gr\u00fc\u00df \u{1f600}\r\n\r\n'),
     )
@@ -146,7 +146,7 @@ describe('a call', () => {
     expect(await response.text()).toBe('')
   })
 
-  test('unpacks an answer that was packed without being asked for', async () => {
+  test('decompresses a response that was compressed without a request', async () => {
     const { url, requests } = await web((_request, response) => {
       response.setHeader('content-encoding', 'GZIP')
       response.end(gzipSync('{"a":1}'))
@@ -158,15 +158,15 @@ describe('a call', () => {
     expect(requests[0]!.headers['accept-encoding']).toBe('identity')
   })
 
-  test('sends a POST once, also when the answer is 421', async () => {
+  test('sends a POST once, even after a 421', async () => {
     const { url, requests } = await web((_request, response) => response.writeHead(421).end())
     expect((await post(LOOPBACK, url)).status).toBe(421)
     expect(requests).toHaveLength(1)
   })
 })
 
-describe('to a private address', () => {
-  test('nothing is sent, be it named by its number or by a name of this machine', async () => {
+describe('a private address', () => {
+  test('receives nothing, neither as an IP address nor by a local name', async () => {
     const { port, sockets, url } = await web((_request, response) => response.end())
     expect(await failure(post(NOTHING, url))).toBe(
       'unreachable: has an address that is not called: it is at a private address (127.0.0.1); see OUTBOUND_ALLOW',
@@ -177,7 +177,7 @@ describe('to a private address', () => {
     expect(sockets.size).toBe(0)
   })
 
-  test('nothing is sent when a name leads there, and nobody is told which address it is', async () => {
+  test('receives nothing by a name, and the message does not show the address', async () => {
     const { port, sockets } = await web((_request, response) => response.end())
     for (const ip of [
       '127.0.0.1',
@@ -196,7 +196,7 @@ describe('to a private address', () => {
     expect(sockets.size).toBe(0)
   })
 
-  test('nothing is sent when the name leads elsewhere the second time', async () => {
+  test('receives nothing when the second look-up of a name returns it', async () => {
     const { port, requests } = await web((_request, response) => response.end())
     const outbound = createOutbound({ allow: ['127.0.0.1'] }, names(['127.0.0.1'], ['127.0.0.2']))
     await outbound.fetch(`http://provider.localhost:${port}/`)
@@ -206,7 +206,7 @@ describe('to a private address', () => {
     expect(requests).toHaveLength(1)
   })
 
-  test('nothing is sent when only some of its addresses are public: those are called', async () => {
+  test('is skipped when a name also has public addresses', async () => {
     const { port, sockets } = await web((_request, response) => response.end('ok'))
     const elsewhere = await listen(createTcpServer(), '127.0.0.2')
     const outbound = createOutbound({ allow: ['127.0.0.1'] }, names(['127.0.0.2', '127.0.0.1', 'fd00::1']))
@@ -218,7 +218,7 @@ describe('to a private address', () => {
     expect(elsewhere.sockets.size).toBe(0)
   })
 
-  test('calls go where OUTBOUND_ALLOW names the host, wherever it leads', async () => {
+  test('is called when OUTBOUND_ALLOW names the host', async () => {
     const { port } = await web((_request, response) => response.end('ok'))
     for (const entry of ['localhost', 'LOCALHOST', '127.0.0.0/8']) {
       const response = await createOutbound({ allow: [entry] }).fetch(`http://localhost:${port}/`)
@@ -226,7 +226,7 @@ describe('to a private address', () => {
     }
   })
 
-  test('plain http stays on this machine, even if its name leads to an address that is allowed', async () => {
+  test('receives no plain http unless it is loopback', async () => {
     const outbound = createOutbound({ allow: ['localhost', '10.0.0.0/8'] }, names(['10.0.0.1'], ['8.8.8.8']))
     expect(await failure(outbound.fetch('http://localhost/'))).toMatch('unreachable: has a host name that leads to')
     expect(await failure(outbound.fetch('http://localhost/'))).toMatch('unreachable: has a host name that leads to')
@@ -248,7 +248,7 @@ describe('a redirect', () => {
     expect(requests).toHaveLength(1)
   })
 
-  test.each([301, 302, 303, 307, 308])('of status %i is followed by get, without what is secret', async (status) => {
+  test.each([301, 302, 303, 307, 308])('with status %i is followed by get, without credentials', async (status) => {
     const end = await web((_request, response) => response.end('there'))
     const { url, requests } = await leading(() => `http://127.0.0.1:${end.port}/end?a=b#part`, status)
     const response = await LOOPBACK.get(url, { headers: { Accept: 'text/plain', Authorization: 'Bearer x' } })
@@ -280,7 +280,7 @@ describe('a redirect', () => {
     expect(await failure(LOOPBACK.get(url))).toBe(`unreachable: redirects to an address that is not called: ${because}`)
   })
 
-  test('to a name that leads to a private address is refused', async () => {
+  test('to a name with a private address is refused', async () => {
     const { port, url } = await leading(() => `https://provider.example:${port}/end`)
     const outbound = createOutbound({ allow: ['127.0.0.1'] }, names(['127.0.0.3']))
     expect(await failure(outbound.get(url))).toBe(
@@ -288,7 +288,7 @@ describe('a redirect', () => {
     )
   })
 
-  test('to nowhere is an answer, or one that cannot be used', async () => {
+  test('without a usable target is returned or unusable', async () => {
     const { url } = await web((_request, response) => response.writeHead(302).end('nowhere'))
     expect((await LOOPBACK.get(url)).status).toBe(302)
     const { url: nonsense } = await leading(() => 'https://[')
@@ -307,21 +307,21 @@ describe('nothing was sent', () => {
     ['ENOTFOUND', 'has a host name that is not known'],
     ['EAI_AGAIN', 'has a host name that cannot be looked up now'],
     ['EAI_FAIL', 'cannot be reached (EAI_FAIL)'],
-  ])('when the look-up of its name ends with %s', async (code, message) => {
+  ])('when the look-up of the name fails with %s', async (code, message) => {
     const outbound = createOutbound({ allow: [] }, (_name, _options, done) =>
       done(Object.assign(new Error(`lookup ${SECRET}`), { code }), []),
     )
     expect(await failure(post(outbound, 'https://provider.example/'))).toBe(`unreachable: ${message}`)
   })
 
-  test('when the look-up of its name takes too long', async () => {
+  test('when the look-up of the name times out', async () => {
     const outbound = createOutbound({ allow: [] }, () => undefined)
     expect(await failure(post(outbound, 'https://provider.example/', { timeoutMs: 100 }))).toBe(
       'unreachable: could not be reached within 0.1 s',
     )
   })
 
-  test('when the other side greets by TLS never, or in another language', async () => {
+  test('when TLS fails or never completes', async () => {
     const silent = await listen(createTcpServer())
     const url = (port: number) => `https://127.0.0.1:${port}/`
     expect(await failure(post(LOOPBACK, url(silent.port), { timeoutMs: 200 }))).toBe(
@@ -336,7 +336,7 @@ describe('nothing was sent', () => {
     )
   })
 
-  test('when its certificate is not to be trusted', async () => {
+  test('when the certificate is not trusted', async () => {
     const requests: unknown[] = []
     const server = createTlsServer(
       { key: fixture('registry/rsa.key.pem'), cert: fixture('registry/rsa.certificate.pem') },
@@ -352,7 +352,7 @@ describe('nothing was sent', () => {
     expect(requests).toEqual([])
   })
 
-  test('when what is to be sent has a line break where none may be', async () => {
+  test('when a header contains a line break', async () => {
     const { url, sockets } = await web((_request, response) => response.end())
     const headers = { authorization: `Bearer ${SECRET}\r\nX-More: yes` }
     expect(await failure(LOOPBACK.fetch(url, { headers }))).toBe(
@@ -361,7 +361,7 @@ describe('nothing was sent', () => {
     expect(sockets.size).toBe(0)
   })
 
-  test('when the caller had stopped waiting before', async () => {
+  test('when the caller’s signal was already aborted', async () => {
     const { url, sockets } = await web((_request, response) => response.end())
     expect(await failure(post(LOOPBACK, url, { signal: AbortSignal.abort() }))).toBe(
       'unreachable: was not waited for any longer',
@@ -370,20 +370,20 @@ describe('nothing was sent', () => {
   })
 })
 
-describe('nobody knows what the other side has done', () => {
-  test('when it does not answer in time', async () => {
+describe('the outcome is unknown', () => {
+  test('when the server does not respond before the timeout', async () => {
     const { url, requests, sockets } = await web(() => undefined)
     expect(await failure(post(LOOPBACK, url, { timeoutMs: 1500 }))).toBe('unanswered: did not answer within 1.5 s')
     expect(requests).toHaveLength(1)
     await closed(sockets)
   })
 
-  test('when it does not come to an end in time', async () => {
+  test('when the response does not end before the timeout', async () => {
     const { url } = await web((_request, response) => response.write('{'))
     expect(await failure(post(LOOPBACK, url, { timeoutMs: 1500 }))).toBe('unanswered: did not answer within 1.5 s')
   })
 
-  test('when the caller stops waiting', async () => {
+  test('when the caller aborts', async () => {
     const stop = new AbortController()
     const { url } = await web(() => stop.abort(new Error(SECRET)))
     expect(await failure(post(LOOPBACK, url, { signal: stop.signal }))).toBe(
@@ -406,13 +406,13 @@ describe('nobody knows what the other side has done', () => {
       (socket) => socket.end('HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
       CUT,
     ],
-  ])('when it %s', async (_what, speak, said) => {
+  ])('when the server %s', async (_what, speak, said) => {
     const { url, sockets } = await raw(speak)
     expect(await failure(post(LOOPBACK, url))).toMatch(said)
     expect(sockets.size).toBe(1)
   })
 
-  test('when it resets the connection as soon as there is one, and no second one is made', async () => {
+  test('when the server resets a new connection, and no second one is opened', async () => {
     const { url, sockets } = await listen(createTcpServer((socket) => socket.resetAndDestroy()))
     expect(await failure(post(LOOPBACK, url))).toMatch('cut the connection before')
     expect(sockets.size).toBe(1)
@@ -420,7 +420,7 @@ describe('nobody knows what the other side has done', () => {
 
   const LARGE = 'unanswered: sent an answer that is too large'
   test.each<[string, RequestListener]>([
-    ['that says so', (_request, response) => response.end('x'.repeat(1024 * 1024 + 1))],
+    ['by its content-length', (_request, response) => response.end('x'.repeat(1024 * 1024 + 1))],
     [
       'without end',
       (_request, response) => {
@@ -429,19 +429,19 @@ describe('nobody knows what the other side has done', () => {
       },
     ],
     [
-      'that is small only when packed',
+      'only after decompression',
       (_request, response) => {
         response.setHeader('content-encoding', 'gzip')
         response.end(gzipSync(Buffer.alloc(64 * 1024 * 1024)))
       },
     ],
     ['in its headers', (_request, response) => response.writeHead(200, { 'x-more': 'x'.repeat(70_000) }).end()],
-  ])('when its answer is too large: one %s', async (_what, answer) => {
+  ])('when the response is too large: %s', async (_what, answer) => {
     const { url } = await web(answer)
     expect(await failure(post(LOOPBACK, url))).toBe(LARGE)
   })
 
-  test('when its answer is just as large as is allowed, all is well', async () => {
+  test('except that a response of exactly the limit succeeds', async () => {
     const { url } = await web((_request, response) => response.end('x'.repeat(1024 * 1024)))
     expect((await (await post(LOOPBACK, url)).text()).length).toBe(1024 * 1024)
   })
@@ -451,7 +451,7 @@ describe('nobody knows what the other side has done', () => {
     ['gzip', gzipSync('{"a":1}').subarray(0, 12)],
     ['zip', 'no zip'],
     ['constructor', 'no code'],
-  ])('when its answer cannot be unpacked: %s', async (encoding, content) => {
+  ])('when the response can’t be decompressed: %s', async (encoding, content) => {
     const { url } = await web((_request, response) => {
       response.setHeader('content-encoding', encoding)
       response.end(content)
@@ -460,14 +460,14 @@ describe('nobody knows what the other side has done', () => {
   })
 })
 
-test('a status that is none cannot be used', async () => {
+test('an invalid status is unusable', async () => {
   const { url } = await raw((socket) => socket.end('HTTP/1.1 999 Why\r\ncontent-length: 0\r\n\r\n'))
   expect(await failure(post(LOOPBACK, url))).toBe('unusable: answered 999')
 })
 
 // the fixture: openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj /CN=localhost \
 //   -addext subjectAltName=DNS:localhost,DNS:provider.localhost
-test('https works with a certificate that is trusted, and for its own name only', async () => {
+test('https requires a trusted certificate for the host name', async () => {
   const server = createTlsServer(
     { key: fixture('oauth/localhost.key.pem'), cert: fixture('oauth/localhost.certificate.pem') },
     (request, response) => response.end(`${request.headers.host} ${(request.socket as TLSSocket).servername}`),

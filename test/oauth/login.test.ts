@@ -1,4 +1,4 @@
-/** The organization's login as a client, against a real provider, and against what is none. */
+/** The organization's login as a client, against a real provider and against failing ones. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { generateKeyPair, SignJWT } from 'jose'
@@ -25,7 +25,7 @@ async function settingsAt(at: OAuthServer, method: ClientAuth = 'client_secret_b
   return { issuer: at.url, scopes: ['openid', 'profile'], name: null, ...client }
 }
 
-/** Somebody goes there and comes back. */
+/** A person visits the provider and returns. */
 async function walk(
   at: OAuthServer,
   login: ReturnType<typeof createLogin>,
@@ -46,7 +46,7 @@ const failure = (asked: Promise<unknown>): Promise<OAuthFailure> =>
   )
 
 test.each(['none', 'client_secret_basic'] as const)(
-  'a client of the method %s hears who has signed in',
+  'a client of the method %s gets the claims of the person',
   async (method) => {
     const login = createLogin(await settingsAt(provider, method))
     const { url, claims } = await walk(provider, login)
@@ -60,17 +60,17 @@ test.each(['none', 'client_secret_basic'] as const)(
   },
 )
 
-test('claims that the ID token lacks are asked for at the provider', async () => {
+test('claims that the ID token lacks are read from userinfo', async () => {
   const login = createLogin(await settingsAt(reticent))
   const { claims } = await walk(reticent, login)
   expect(await claims()).toMatchObject({ sub: 'alice', ...ALICE })
   expect(reticent.paths).toContain('/me')
 })
 
-describe('what the provider publishes', () => {
+describe('the provider’s metadata', () => {
   const asked = (at: OAuthServer) => at.paths.filter((path) => path.includes('well-known')).length
 
-  test('is asked for once for all who sign in at once, and again after an hour', async () => {
+  test('is read once for concurrent logins and again after an hour', async () => {
     let now = 0
     const at = await startOAuthServer()
     const login = createLogin(await settingsAt(at), { now: () => now })
@@ -87,7 +87,7 @@ describe('what the provider publishes', () => {
     expect(await begin()).toContain(at.url)
   })
 
-  test('is asked for again after an answer that could not be trusted', async () => {
+  test('is read again after an untrusted response', async () => {
     const at = await startOAuthServer()
     const login = createLogin(await settingsAt(at))
     const { claims } = await walk(at, login)
@@ -99,8 +99,8 @@ describe('what the provider publishes', () => {
   })
 })
 
-describe('nobody is signed in', () => {
-  test('by a token that another key has signed', async () => {
+describe('a login fails', () => {
+  test('with a token that another key signed', async () => {
     const login = createLogin(await settingsAt(provider))
     const { answer, secrets } = await walk(provider, login)
     const { privateKey } = await generateKeyPair('ES256')
@@ -120,7 +120,7 @@ describe('nobody is signed in', () => {
     expect(`${refused.stack} ${JSON.stringify(refused)}`).not.toContain('mallory')
   })
 
-  test('with the nonce, the verifier or the state of another login', async () => {
+  test('with the nonce, verifier or state of another login', async () => {
     const login = createLogin(await settingsAt(provider))
     for (const name of ['nonce', 'codeVerifier', 'state'] as const) {
       const { answer, secrets } = await walk(provider, login)
@@ -131,12 +131,12 @@ describe('nobody is signed in', () => {
     }
   })
 
-  test('who declines at the provider', async () => {
+  test('when the person declines at the provider', async () => {
     const { claims } = await walk(provider, createLogin(await settingsAt(provider)), { decline: true })
     expect(await failure(claims())).toMatchObject({ kind: 'refused', error: 'access_denied' })
   })
 
-  test('by a provider in trouble, and another one can sign in meanwhile', async () => {
+  test('while the provider fails, and other logins still succeed', async () => {
     const login = createLogin(await settingsAt(provider), { timeoutMs: 500 })
     const one = await walk(provider, login)
     const other = await walk(provider, login)
@@ -152,7 +152,7 @@ describe('nobody is signed in', () => {
   })
 })
 
-test('a provider that says nothing, or that is not there, is an error in time', async () => {
+test('a provider that does not respond or is unreachable fails before the timeout', async () => {
   const silent = createServer(() => undefined)
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`

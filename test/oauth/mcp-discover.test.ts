@@ -1,4 +1,4 @@
-/** An OAuth provider made from an MCP server, over REST and GraphQL, and that it is a provider like any other (docs/oauth.md#rules). */
+/** OAuth providers created from an MCP server, over REST and GraphQL (docs/oauth.md#rules). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
@@ -18,12 +18,12 @@ const REGISTERED = {
   body: { client_id: 'the-client', client_secret: 'canary-secret', client_secret_expires_at: 0 },
 }
 
-/** whatever was logged, at the level that logs most */
+/** the complete log, at the lowest level */
 const logged: string[] = []
 let app: RestApp
 let oauth: OAuthServer
 let mcp: McpServer
-/** an MCP server that is its own authorization server, and counts registrations */
+/** an MCP server that is its own authorization server and counts registrations */
 let own: McpServer
 beforeAll(async () => {
   const log = createLogger('debug', { write: (line) => logged.push(line) })
@@ -77,8 +77,8 @@ async function mutate(input: object, key = app.keys.admin) {
   return answer.data?.discoverMcpProvider ?? answer.errors
 }
 
-describe('discovering', () => {
-  test('an MCP server becomes a provider, with a client that was registered for it', async () => {
+describe('MCP discovery', () => {
+  test('creates a provider with a client that it registered', async () => {
     const made = await discovered({ mcp_server_url: mcp.url })
     expect(made).toMatchObject({
       organization_id: app.tenant.organizationId,
@@ -107,7 +107,7 @@ describe('discovering', () => {
     expect(event).toMatchObject({ type: 'oauth_provider.created' })
   })
 
-  test('and so it does by GraphQL', async () => {
+  test('works by GraphQL', async () => {
     const providerId = newId()
     expect(await mutate({ providerId, name: 'Notes', mcpServerUrl: own.url })).toEqual({
       __typename: 'DiscoverMcpProviderSuccess',
@@ -135,7 +135,7 @@ describe('discovering', () => {
     })
   })
 
-  test('people are sent to it with PKCE and for the server’s own tokens, and an agent gets one', async () => {
+  test('creates a provider whose flow uses PKCE and the server’s resource', async () => {
     const made = await discovered({ mcp_server_url: mcp.url })
     const provider = {
       id: made.id,
@@ -161,7 +161,7 @@ describe('discovering', () => {
     expect(await oauth.isActive(given.access_token)).toBe(true)
   })
 
-  test('its client secret is in no answer, in no log and not in the database as it is', async () => {
+  test('hides the client secret in responses, log and database', async () => {
     const made = await discovered()
     const { clientSecret } = await row(made.id)
     expect(clientSecret).toEqual(expect.any(String))
@@ -171,7 +171,7 @@ describe('discovering', () => {
     expect(JSON.stringify([made, mutated, list.body, clientSecret, events, logged], text)).not.toContain('canary')
   })
 
-  test('the same provider_id can be there in each organization', async () => {
+  test('allows the same provider_id in each organization', async () => {
     const { provider_id } = await discovered()
     const { status } = await discover(body({ provider_id }), { key: app.other.keys.admin })
     expect(status).toBe(200)
@@ -185,8 +185,8 @@ describe('discovering', () => {
 
 const text = (_name: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
 
-describe('refused', () => {
-  test('to whoever is no admin, and nothing is called', async () => {
+describe('MCP discovery is refused', () => {
+  test('for callers other than admins, without a request', async () => {
     const before = own.requests.length
     const { viewer, deployer } = app.keys
     for (const key of [viewer, deployer, await agentKey(app, 'notes-agent')])
@@ -215,7 +215,7 @@ describe('refused', () => {
     [{ mcp_server_url: 'https://mcp.example.com/#part' }, 'mcp_server_url value_error'],
     [{ mcp_server_url: 'https://10.1.2.3/mcp' }, 'mcp_server_url value_error'],
     [{ mcp_server_url: 'https://[fd00::1]/mcp' }, 'mcp_server_url value_error'],
-  ])('for %j, and nothing is called', async (more, wrong) => {
+  ])('for %j, without a request', async (more, wrong) => {
     const before = own.requests.length
     const answer = await discover(body(more))
     expect(violations(answer)).toEqual(wrong.split(', ').map((one) => `body.${one}`))
@@ -223,7 +223,7 @@ describe('refused', () => {
     expect(own.requests).toHaveLength(before)
   })
 
-  test('where the provider_id is taken, before anything is registered', async () => {
+  test('for a used provider_id, before any registration', async () => {
     const { provider_id } = await discovered()
     const before = own.requests.length
     const answer = await discover(body({ provider_id }))
@@ -231,9 +231,9 @@ describe('refused', () => {
     expect(own.requests).toHaveLength(before)
   })
 
-  test('to one of two who ask for the same at once', async () => {
+  test('for one of two concurrent calls with the same provider_id', async () => {
     const provider_id = newId()
-    // neither is answered before both have found the provider_id unused
+    // both responses wait until both calls found the provider_id unused
     let arrived = 0
     let release = () => {}
     const both = new Promise<void>((resolve) => {
@@ -250,7 +250,7 @@ describe('refused', () => {
     expect(await rows(provider_id)).toHaveLength(1)
   })
 
-  test('where the server lacks what is needed, and it is said what', async () => {
+  test('for a server that lacks a required feature, which the message names', async () => {
     const before = registrations().length
     own.answer(SERVER_METADATA, { body: metadata({ code_challenge_methods_supported: ['plain'] }) })
     const what = body()
@@ -267,7 +267,7 @@ describe('refused', () => {
     expect(await rows(what.provider_id)).toEqual([])
   })
 
-  test('where nobody answers, which may pass', async () => {
+  test('while no server responds, as a temporary error', async () => {
     const gone = await startMcpServer()
     await gone.close()
     const { host } = new URL(gone.url)
@@ -283,7 +283,7 @@ describe('refused', () => {
     })
   })
 
-  test('where its host name leads to a private address, which is the caller’s to mend', async () => {
+  test('for a host name with a private address, as the caller’s error', async () => {
     const ctx = await app.context(app.keys.admin)
     const resolve: ResolveHost = (_name, _options, done) => done(null, [{ address: '10.11.12.13', family: 4 }])
     const asked = discoverMcpProvider(
@@ -300,7 +300,7 @@ describe('refused', () => {
     ])
   })
 
-  test('by every other method', async () => {
+  test('for every other method', async () => {
     for (const method of ['GET', 'PATCH', 'DELETE']) {
       const { status, headers } = await app.rest(method, PATH)
       expect([status, headers.get('allow')]).toEqual([405, 'POST'])

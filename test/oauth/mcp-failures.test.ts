@@ -1,4 +1,4 @@
-/** What is said when an MCP server, or its authorization server, can't be discovered: which of them, where and how. */
+/** Messages about an MCP server or authorization server that can't be discovered: server, location and problem. */
 import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -12,7 +12,7 @@ import { mcpServer, OPENID, REDIRECT, RULES } from './mcp-support.ts'
 
 const CLIENT = { name: 'Acme', redirectUri: REDIRECT }
 
-/** What is said of it. `Wrong`: the caller, or the server's operator, has something to mend; else it may pass. */
+/** The message. `Wrong`: the caller or the server's operator must act; otherwise the problem is temporary. */
 async function said(
   url: string,
   Wrong: typeof McpDiscoveryError | typeof McpUnavailableError,
@@ -27,8 +27,8 @@ async function said(
 
 const host = (server: McpServer) => new URL(server.url).host
 
-describe('a server that publishes nothing', () => {
-  test('neither of itself nor as its own authorization server: each place that was asked is told', async () => {
+describe('a server without metadata', () => {
+  test('is reported with every location that was tried', async () => {
     const mcp = await mcpServer()
     const at = host(mcp)
     expect(await said(mcp.url, McpDiscoveryError)).toBe(
@@ -39,7 +39,7 @@ describe('a server that publishes nothing', () => {
     )
   })
 
-  test('is told of by the places as they were asked, with the slash at the end', async () => {
+  test('is reported with the exact locations, including a trailing slash', async () => {
     const mcp = await mcpServer()
     mcp.answer(`${RESOURCE_METADATA}/mcp/`, { status: 410 })
     expect(await said(`${mcp.url}/`, McpDiscoveryError)).toContain(`${RESOURCE_METADATA}/mcp/ answered 410, `)
@@ -53,7 +53,7 @@ describe('a server that publishes nothing', () => {
     [{ body: { canary: 'canary' } }, 'other JSON'],
     [{ body: '{"canary":1}', headers: { 'content-type': 'text/plain' } }, 'another content type than application/json'],
     [{ body: '' }, 'nothing'],
-  ])('but answers %j: it is told what it is, and nothing of what it says', async (reply, what) => {
+  ])('is reported as a wrong response (%j), without the server’s text', async (reply, what) => {
     const mcp = await mcpServer()
     for (const path of [`${RESOURCE_METADATA}/mcp`, RESOURCE_METADATA, SERVER_METADATA, OPENID]) mcp.answer(path, reply)
     const message = await said(mcp.url, McpDiscoveryError)
@@ -61,14 +61,14 @@ describe('a server that publishes nothing', () => {
       expect(message).toMatch(new RegExp(`${path} answered with ${what}(, /|\\))`))
   })
 
-  test('in metadata that names no authorization server is not told that it has none', async () => {
+  test('is not reported as missing when its metadata names no authorization server', async () => {
     const mcp = await mcpServer({ authorizationServers: [] })
     const message = await said(mcp.url, McpDiscoveryError)
     expect(message).toContain('This MCP server’s protected-resource metadata (RFC 9728) names no authorization server.')
     expect(message).not.toContain('publishes no protected-resource metadata')
   })
 
-  test('where its challenge says that it does is told where that is', async () => {
+  test('is reported with the host of the URL in its challenge', async () => {
     const [mcp, elsewhere] = [await mcpServer(), await mcpServer()]
     const header = `Bearer resource_metadata="${elsewhere.origin}/canary"`
     mcp.answer('/mcp', { status: 401, headers: { 'www-authenticate': header } })
@@ -83,8 +83,8 @@ describe('a server that publishes nothing', () => {
   })
 })
 
-describe('an authorization server that is named', () => {
-  test('is the one that is told of when it publishes nothing, but not by its path, which is another’s text', async () => {
+describe('a named authorization server', () => {
+  test('is reported when it publishes nothing, without its path', async () => {
     const issuing = await mcpServer()
     const mcp = await mcpServer({ authorizationServers: [`${issuing.origin}/canary`] })
     expect(await said(mcp.url, McpDiscoveryError)).toBe(
@@ -93,7 +93,7 @@ describe('an authorization server that is named', () => {
     )
   })
 
-  test('is told of when it is in trouble, or is not there', async () => {
+  test('is reported when it fails or is unreachable', async () => {
     const issuing = await mcpServer()
     const mcp = await mcpServer({ authorizationServers: [issuing.origin] })
     issuing.answer(SERVER_METADATA, { status: 503, body: 'canary' })
@@ -107,8 +107,8 @@ describe('an authorization server that is named', () => {
   })
 })
 
-describe('the server itself', () => {
-  test('is told of when it is in trouble, or redirects to where nobody goes', async () => {
+describe('the MCP server', () => {
+  test('is reported when it fails or redirects to a forbidden address', async () => {
     const mcp = await mcpServer()
     const place = `${RESOURCE_METADATA}/mcp`
     const unread = `This MCP server’s protected-resource metadata (RFC 9728) could not be read: ${host(mcp)}`
@@ -126,7 +126,7 @@ describe('the server itself', () => {
     )
   })
 
-  test('is told of when it cuts every connection', async () => {
+  test('is reported when it cuts every connection', async () => {
     const cutting = createServer((socket) => socket.once('data', () => socket.resetAndDestroy()))
     cutting.listen(0, '127.0.0.1')
     await once(cutting, 'listening')
@@ -139,7 +139,7 @@ describe('the server itself', () => {
     await once(cutting, 'close')
   })
 
-  test('is told of when the time is up', async () => {
+  test('is reported when the time is over', async () => {
     const mcp = await mcpServer()
     mcp.answer(`${RESOURCE_METADATA}/mcp`, { hang: true })
     expect(await said(mcp.url, McpUnavailableError, { timeoutMs: 400 })).toContain(
@@ -157,23 +157,23 @@ describe('a host name', () => {
   }
   const URL_OF_MCP = 'https://mcp.example.com/mcp'
 
-  test('that is not known, or leads to a private address, is the caller’s to mend', async () => {
+  test('that is unknown or has a private address is the caller’s error', async () => {
     expect(await said(URL_OF_MCP, McpDiscoveryError, { resolve: failing('ENOTFOUND') })).toBe(
       'This MCP server has a host name that is not known.',
     )
-    // nobody is told which address it is
+    // the message does not show the address
     expect(await said(URL_OF_MCP, McpDiscoveryError, { resolve: leadingTo('10.11.12.13') })).toBe(
       'This MCP server has a host name that leads to a private address; see OUTBOUND_ALLOW.',
     )
   })
 
-  test('that can’t be looked up now may be tried again', async () => {
+  test('that can’t be resolved now is a temporary error', async () => {
     expect(await said(URL_OF_MCP, McpUnavailableError, { resolve: failing('EAI_AGAIN') })).toBe(
       'This MCP server could not be asked: mcp.example.com has a host name that cannot be looked up now.',
     )
   })
 
-  test('that the server gives, of its authorization server or by a redirect, is not the caller’s to mend', async () => {
+  test('that the MCP server supplied is not the caller’s error', async () => {
     const resolve = failing('ENOTFOUND')
     const mcp = await mcpServer({ authorizationServers: ['https://as.example.com'] })
     expect(await said(mcp.url, McpUnavailableError, { resolve })).toContain(

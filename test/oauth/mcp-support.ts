@@ -1,4 +1,4 @@
-/** MCP servers for the tests of their discovery. */
+/** MCP servers for discovery tests. */
 import { onTestFinished } from 'vitest'
 import { type McpOptions, type McpServer, startMcpServer } from '../support/mcp-server.ts'
 
@@ -6,7 +6,7 @@ export const OPENID = '/.well-known/openid-configuration'
 export const REDIRECT = 'http://127.0.0.1:8123/v2/auth/callback/acme'
 export const RULES = { allow: ['127.0.0.1'] }
 
-/** One that is there until the test is over. */
+/** Runs until the end of the test. */
 export async function mcpServer(options?: McpOptions): Promise<McpServer> {
   const server = await startMcpServer(options)
   onTestFinished(() => server.close())

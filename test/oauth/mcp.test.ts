@@ -1,4 +1,4 @@
-/** How the authorization server of an MCP server is found, and a client registered there. */
+/** Discovery of an MCP server's authorization server and registration of a client. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOutbound } from '../../src/adapters/oauth/guarded-fetch.ts'
 import { registerForMcp } from '../../src/adapters/oauth/mcp-discovery.ts'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => oauth.close())
 
-/** What discovery comes to: the client, or the error. */
+/** The result of discovery: the client or the error. */
 const discover = (url: string, { redirectUri = REDIRECT, timeoutMs = 10_000 } = {}) =>
   registerForMcp(createOutbound(RULES), RULES, url, { name: 'Acme', redirectUri }, timeoutMs).catch((error) => error)
 
@@ -26,7 +26,7 @@ const unavailable = (text: string) => (error: unknown) => {
   expect((error as Error).message).toContain(text)
 }
 
-/** What an authorization server at `issuer` publishes; its endpoints are the real one's, but registration is at the front. */
+/** Metadata of an authorization server at `issuer`. Its endpoints are the real one's, except for the registration. */
 const metadata = (issuer: string, more: object = {}) => ({
   issuer,
   authorization_endpoint: oauth.authUrl,
@@ -37,7 +37,7 @@ const metadata = (issuer: string, more: object = {}) => ({
   ...more,
 })
 
-/** An MCP server that is its own authorization server, whose metadata and whose registration are as the test says. */
+/** An MCP server that is its own authorization server, with the given metadata and registration. */
 async function ownServer(more: object = {}, registered: object = { client_id: 'registered' }): Promise<McpServer> {
   const mcp = await mcpServer()
   mcp.answer(SERVER_METADATA, { body: metadata(mcp.origin, more) })
@@ -49,7 +49,7 @@ const asked = (mcp: McpServer) => mcp.requests.map(({ method, path }) => `${meth
 const registrations = (mcp: McpServer) =>
   mcp.requests.filter(({ path }) => path === '/register').map(({ body }) => JSON.parse(body))
 
-test('the metadata is read where the challenge says, and a client is registered at the server that it names', async () => {
+test('the metadata is read at the challenge’s URL, and a client is registered at the named server', async () => {
   const mcp = await mcpServer({ named: true, authorizationServers: [oauth.url] })
   expect(await discover(mcp.url)).toEqual({
     clientId: expect.any(String),
@@ -65,55 +65,55 @@ test('the metadata is read where the challenge says, and a client is registered 
   expect(asked(mcp)).toEqual(['POST /mcp', 'GET /about-me'])
 })
 
-test('nothing that proves who we are is sent to the MCP server', async () => {
+test('the MCP server receives no credentials', async () => {
   const mcp = await mcpServer({ named: true, authorizationServers: [oauth.url] })
   await discover(mcp.url)
   expect(mcp.requests.every(({ authorization }) => authorization === undefined)).toBe(true)
 })
 
-test('where the challenge names no metadata, it is looked for at the well-known place of the path', async () => {
+test('a challenge without metadata leads to the well-known location of the path', async () => {
   const mcp = await mcpServer({ authorizationServers: [oauth.url] })
   expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url, resource: mcp.url })
   expect(asked(mcp)).toEqual(['POST /mcp', `GET ${RESOURCE_METADATA}/mcp`])
 })
 
-test('then at the root, where it may be of the whole origin', async () => {
+test('the next location is the root, whose metadata may cover the whole origin', async () => {
   const mcp = await mcpServer()
   mcp.answer(RESOURCE_METADATA, { body: { resource: mcp.origin, authorization_servers: [oauth.url] } })
   expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url, resource: mcp.origin })
   expect(asked(mcp)).toEqual(['POST /mcp', `GET ${RESOURCE_METADATA}/mcp`, `GET ${RESOURCE_METADATA}`])
 })
 
-test('a server that answers without a token is asked for its metadata all the same', async () => {
+test('a server that responds without a token is still asked for its metadata', async () => {
   const mcp = await mcpServer({ authorizationServers: [oauth.url] })
   mcp.answer('/mcp', { body: { jsonrpc: '2.0', id: 1, result: {} } })
   expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url })
 })
 
-test('a server that does not answer is asked for its metadata all the same', async () => {
+test('a server that does not respond is still asked for its metadata', async () => {
   const mcp = await mcpServer({ authorizationServers: [oauth.url] })
   mcp.answer('/mcp', { hang: true })
   expect(await discover(mcp.url, { timeoutMs: 4000 })).toMatchObject({ issuer: oauth.url })
 })
 
-test('a page for people at a well-known place counts as nothing', async () => {
+test('a web page at a well-known location counts as no metadata', async () => {
   const mcp = await mcpServer()
   mcp.answer(`${RESOURCE_METADATA}/mcp`, { body: '<!doctype html><h1>Welcome</h1>' })
   mcp.answer(RESOURCE_METADATA, { body: { resource: mcp.url, authorization_servers: [oauth.url] } })
   expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url })
 })
 
-test('without metadata the server is its own authorization server, as MCP once had it', async () => {
+test('without metadata the server’s own origin is the authorization server', async () => {
   const mcp = await ownServer()
   expect(await discover(mcp.url)).toMatchObject({ issuer: mcp.origin, resource: mcp.url, clientId: 'registered' })
 })
 
-test('a server at the root is called by its origin', async () => {
+test('a server at the root is identified by its origin', async () => {
   const mcp = await ownServer()
   expect(await discover(mcp.origin)).toMatchObject({ resource: mcp.origin })
 })
 
-test('metadata is followed to where it is redirected, but to no private address', async () => {
+test('redirects of metadata are followed, except to private addresses', async () => {
   const mcp = await mcpServer({ authorizationServers: [oauth.url] })
   mcp.answer('/there', { body: { resource: mcp.url, authorization_servers: [oauth.url] } })
   mcp.answer(`${RESOURCE_METADATA}/mcp`, { status: 302, headers: { location: '/there' } })
@@ -128,14 +128,14 @@ test.each([
   ['a child', ({ origin }: McpServer) => `${origin}/mcp/tools`],
   ['a query of its own', ({ url }: McpServer) => `${url}?tenant=1`],
   ['a fragment', ({ url }: McpServer) => `${url}#there`],
-])('metadata of %s is refused, and nothing is registered', async (_what, resource) => {
+])('metadata of %s is refused without a registration', async (_what, resource) => {
   const mcp = await ownServer()
   mcp.answer(RESOURCE_METADATA, { body: { resource: resource(mcp), authorization_servers: [mcp.origin] } })
   said('is that of another resource')(await discover(mcp.url))
   expect(registrations(mcp)).toEqual([])
 })
 
-test('a challenge that leads nowhere is said so, and nothing is guessed', async () => {
+test('a challenge with a wrong URL is reported, and no other location is tried', async () => {
   const mcp = await mcpServer({ authorizationServers: [oauth.url] })
   const challenge = (address: string) =>
     mcp.answer('/mcp', {
@@ -150,7 +150,7 @@ test('a challenge that leads nowhere is said so, and nothing is guessed', async 
   said(/metadata is at .*OUTBOUND_ALLOW/)(await discover(mcp.url))
 })
 
-test('of several authorization servers the first that works is taken', async () => {
+test('the first usable of several authorization servers is used', async () => {
   const dead = await mcpServer()
   await dead.close()
   const closed = await ownServer({ registration_endpoint: undefined })
@@ -158,13 +158,13 @@ test('of several authorization servers the first that works is taken', async () 
   expect(await discover(mcp.url)).toMatchObject({ issuer: oauth.url })
 })
 
-test('where none works, what was wrong with the first is said', async () => {
+test('if no authorization server is usable, the problem of the first is reported', async () => {
   const closed = await ownServer({ registration_endpoint: undefined })
   const mcp = await mcpServer({ authorizationServers: [closed.origin, 'https://10.0.0.1'] })
   said('registers no clients by itself')(await discover(mcp.url))
 })
 
-test('a server can’t make us ask any number of others', async () => {
+test('a server can’t cause an unlimited number of requests', async () => {
   const others = await Promise.all(Array.from({ length: 5 }, () => mcpServer()))
   const mcp = await mcpServer({ authorizationServers: others.map(({ origin }) => origin) })
   said('publishes no metadata')(await discover(mcp.url))
@@ -175,7 +175,7 @@ test.each([
   ['inserted, of OAuth', `${SERVER_METADATA}/tenant`, 1],
   ['inserted, of OpenID Connect', `${OPENID}/tenant`, 2],
   ['appended, of OpenID Connect', `/tenant${OPENID}`, 3],
-])('the metadata of an issuer with a path is found where the well-known part is %s', async (_what, path, calls) => {
+])('metadata of an issuer with a path is found with the well-known part %s', async (_what, path, calls) => {
   const issuing = await mcpServer()
   issuing.answer(path, { body: metadata(`${issuing.origin}/tenant`) })
   issuing.answer('/register', { status: 201, body: { client_id: 'registered' } })
@@ -210,26 +210,26 @@ test.each([
   ],
   ['a public revocation', { revocation_endpoint: 'https://172.16.0.1/r' }, 'revocation endpoint .* OUTBOUND_ALLOW'],
   ['public userinfo', { userinfo_endpoint: 'https://169.254.169.254/' }, 'userinfo endpoint .* OUTBOUND_ALLOW'],
-])('an authorization server without %s is refused, and nothing is registered', async (_what, more, text) => {
+])('an authorization server without %s is refused without a registration', async (_what, more, text) => {
   const mcp = await ownServer(more)
   said(typeof text === 'string' ? new RegExp(text) : text)(await discover(mcp.url))
   expect(registrations(mcp)).toEqual([])
 })
 
-test('what is null counts as absent', async () => {
+test('null counts as absent', async () => {
   const names = ['revocation_endpoint', 'userinfo_endpoint', 'grant_types_supported', 'response_types_supported']
   const mcp = await ownServer(Object.fromEntries(names.map((name) => [name, null])))
   expect(await discover(mcp.url)).toMatchObject({ revocationUrl: null, userinfoUrl: null })
 })
 
-test('metadata is found although the server has trouble where it was looked for first', async () => {
+test('metadata is found even if the first location fails', async () => {
   const mcp = await ownServer()
   mcp.answer(SERVER_METADATA, { status: 500 })
   mcp.answer(OPENID, { body: metadata(mcp.origin) })
   expect(await discover(mcp.url)).toMatchObject({ clientId: 'registered' })
 })
 
-test('people are sent to no private address either', async () => {
+test('an authorization endpoint at a private address is refused', async () => {
   const mcp = await ownServer({ authorization_endpoint: 'https://10.0.0.1/authorize' })
   said(/authorization endpoint of this MCP server’s authorization server is at .*OUTBOUND_ALLOW/)(
     await discover(mcp.url),
@@ -241,13 +241,13 @@ test('an authorization server at a private address is not called', async () => {
   said(/authorization server of this MCP server is at .*OUTBOUND_ALLOW/)(await discover(mcp.url))
 })
 
-test('without any metadata of an authorization server there is nothing to register at', async () => {
+test('an authorization server without metadata is refused', async () => {
   const mcp = await mcpServer()
   mcp.answer(SERVER_METADATA, { body: '<!doctype html><h1>Welcome</h1>' })
   said('publishes no metadata')(await discover(mcp.url))
 })
 
-test('the client asks for what the flow needs', async () => {
+test('the registration requests everything that the flow needs', async () => {
   const mcp = await ownServer()
   await discover(mcp.url)
   await discover(mcp.url, { redirectUri: 'https://pilothouse.example.com/v2/auth/callback/acme' })
@@ -265,7 +265,7 @@ test('the client asks for what the flow needs', async () => {
   ])
 })
 
-test('it asks for no refresh tokens where the server says that it has none', async () => {
+test('the registration requests no refresh tokens if the server does not support them', async () => {
   const mcp = await ownServer({ grant_types_supported: ['authorization_code'] })
   await discover(mcp.url)
   expect(registrations(mcp)).toMatchObject([{ grant_types: ['authorization_code'] }])
@@ -275,7 +275,7 @@ test.each([
   [['none', 'client_secret_post', 'client_secret_basic'], 'client_secret_basic'],
   [['none', 'private_key_jwt', 'client_secret_post'], 'client_secret_post'],
   [['none'], 'none'],
-])('of the auth methods %s it asks for %s', async (methods, method) => {
+])('of the auth methods %s the registration requests %s', async (methods, method) => {
   const mcp = await ownServer({ token_endpoint_auth_methods_supported: methods })
   await discover(mcp.url)
   expect(registrations(mcp)).toMatchObject([{ token_endpoint_auth_method: method }])
@@ -301,18 +301,18 @@ test.each([
     { ...SECRET, client_secret_expires_at: 4102444800 },
     { clientSecret: 'canary-secret' },
   ],
-])('what the answer says is what was registered: %s', async (_what, answer, expected) => {
+])('the registration response decides: %s', async (_what, answer, expected) => {
   const mcp = await ownServer({}, answer)
   expect(await discover(mcp.url)).toMatchObject({ clientId: 'id', ...expected })
 })
 
-test('a registration that is answered with 200 counts as well', async () => {
+test('a registration response with status 200 is accepted', async () => {
   const mcp = await ownServer()
   mcp.answer('/register', { status: 200, body: SECRET })
   expect(await discover(mcp.url)).toMatchObject({ clientSecret: 'canary-secret' })
 })
 
-test('where secrets expire, a client without one is registered instead, if it can be', async () => {
+test('a server with expiring secrets gets a public client, if it accepts one', async () => {
   const soon = Math.floor(Date.now() / 1000) + 30 * 24 * 60 * 60
   const expiring = { status: 201, body: { ...SECRET, client_secret_expires_at: soon } }
   const mcp = await ownServer()
@@ -338,7 +338,7 @@ test.each([
   ],
   ['no id', { client_secret: 'canary-secret' }, 'did not answer with a client'],
   ['an id that breaks out', { client_id: 'a\r\nb' }, 'can’t be used'],
-])('a registration that gives %s is refused', async (_what, answer, text) => {
+])('a registration response with %s is refused', async (_what, answer, text) => {
   const mcp = await ownServer({}, answer)
   const error = await discover(mcp.url)
   said(text)(error)
@@ -352,7 +352,7 @@ test.each([
   [{ status: 403, body: '<h1>canary</h1>' }, 'registers no clients without credentials'],
   [{ status: 302, headers: { location: 'https://canary.example.com/' } }, 'did not answer with a client'],
   [{ status: 201, body: '<h1>canary</h1>' }, 'did not answer with a client'],
-])('a refused registration is said so, without what the server said: %j', async (reply, text) => {
+])('a refused registration is reported without the server’s text: %j', async (reply, text) => {
   const mcp = await ownServer()
   mcp.answer('/register', reply)
   const error = await discover(mcp.url)
@@ -360,7 +360,7 @@ test.each([
   expect(JSON.stringify([error.message, error.cause, error.stack])).not.toContain('canary')
 })
 
-test('a server that is down, or busy, may be tried again', async () => {
+test('a failing or busy server is a temporary error', async () => {
   const mcp = await ownServer()
   mcp.answer('/register', { status: 503, body: { error: 'canary' } })
   unavailable('answered 503')(await discover(mcp.url))
@@ -372,13 +372,13 @@ test('a server that is down, or busy, may be tried again', async () => {
   unavailable('answered 500')(await discover(mcp.url))
 })
 
-test('a server that can’t be reached is said so', async () => {
+test('an unreachable server is reported', async () => {
   const mcp = await mcpServer()
   await mcp.close()
   unavailable('refused the connection')(await discover(mcp.url))
 })
 
-test('all calls together have one deadline', async () => {
+test('all requests together have one deadline', async () => {
   const mcp = await ownServer()
   mcp.answer(SERVER_METADATA, { hang: true })
   unavailable('did not answer in time')(await discover(mcp.url, { timeoutMs: 500 }))

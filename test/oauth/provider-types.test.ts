@@ -1,4 +1,4 @@
-/** Slack, Microsoft and Salesforce, as their documentation shows them. */
+/** Slack, Microsoft and Salesforce, according to their documentation. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createOAuthClient } from '../../src/adapters/oauth/client.ts'
 import { scopeParameters, toStandardResponse } from '../../src/adapters/oauth/provider-types.ts'
@@ -8,7 +8,7 @@ import { startTokenEndpoint } from '../support/token-endpoint.ts'
 
 const oauth = createOAuthClient({ allow: ['127.0.0.1'] })
 
-/** A provider of this type, which answers so. */
+/** A provider of this type with this response. */
 async function provider(providerType: ProviderType, body: unknown) {
   const endpoint = await startTokenEndpoint({ body })
   onTestFinished(() => endpoint.close())
@@ -63,7 +63,7 @@ describe('Slack', () => {
     expect(scopeParameters('slack', [])).toEqual({})
   })
 
-  test('gives the token of the person, who is named by workspace and id', async () => {
+  test('returns the person’s token, identified by workspace and id', async () => {
     const slack = await provider('slack', ANSWER)
     expect(await slack.exchanged()).toEqual({
       accessToken: 'xoxp-1234',
@@ -75,7 +75,7 @@ describe('Slack', () => {
     })
   })
 
-  test('refreshes it with an answer of another form', async () => {
+  test('returns a refreshed token at the top level', async () => {
     const slack = await provider('slack', {
       ok: true,
       access_token: 'xoxe.xoxp-1-next',
@@ -93,12 +93,12 @@ describe('Slack', () => {
     })
   })
 
-  test('is not believed to have given a token of the person where it is the app’s', async () => {
+  test('returns no token if it is the app’s', async () => {
     const slack = await provider('slack', { ...ANSWER, authed_user: { id: 'U1234' } })
     await expect(slack.exchanged()).rejects.toMatchObject({ kind: 'unusable' })
   })
 
-  test('refuses with a status of 200', async () => {
+  test('reports errors with status 200', async () => {
     const slack = await provider('slack', { ok: false, error: 'invalid_code' })
     await expect(slack.exchanged()).rejects.toMatchObject({ kind: 'refused', error: 'invalid_code' })
     slack.answer({ body: { ok: false, error: 'invalid_refresh_token' } })
@@ -114,13 +114,13 @@ describe('Microsoft', () => {
     expect(scopeParameters('microsoft', ['offline_access'])).toEqual({ scope: 'offline_access' })
   })
 
-  test('grants offline_access without saying so', () => {
+  test('grants offline_access implicitly', () => {
     const answer = { access_token: 'x', scope: 'User.Read' }
     expect(toStandardResponse('microsoft', { ...answer, refresh_token: 'r' }).scope).toBe('User.Read offline_access')
     expect(toStandardResponse('microsoft', answer).scope).toBe('User.Read')
   })
 
-  test('names accounts without a mailbox', async () => {
+  test('identifies accounts without a mailbox', async () => {
     // learn.microsoft.com/entra/identity-platform/v2-oauth2-auth-code-flow, id-token-claims-reference
     const microsoft = await provider('microsoft', {
       access_token: 'eyJ0',
@@ -151,11 +151,11 @@ describe('Salesforce', () => {
     issued_at: '1278448384422',
   }
 
-  test('is asked for what the caller asks for', () => {
+  test('is asked for the caller’s scopes', () => {
     expect(scopeParameters('salesforce', ['api', 'refresh_token'])).toEqual({ scope: 'api refresh_token' })
   })
 
-  test('names the account by its identity URL, and does not say when the token ends', async () => {
+  test('identifies the account by its identity URL and sends no expiry', async () => {
     const salesforce = await provider('salesforce', ANSWER)
     expect(await salesforce.exchanged()).toMatchObject({
       expiresIn: null,
@@ -165,7 +165,7 @@ describe('Salesforce', () => {
     })
   })
 
-  test('names it by the address of its id_token, if there is one, under the same id', async () => {
+  test('labels the account by the e-mail address of its id_token, with the same id', async () => {
     const claims = { sub: 'other', email: 'ann@example.com' }
     const salesforce = await provider('salesforce', { ...ANSWER, id_token: idToken(claims) })
     expect(await salesforce.exchanged()).toMatchObject({ account: { id: ID, label: 'ann@example.com' } })
@@ -175,13 +175,13 @@ describe('Salesforce', () => {
 })
 
 test.each(['invalid_refresh_token', 'bad_refresh_token', 'interaction_required'])(
-  '%s is another name for a grant that has ended',
+  '%s is another name for invalid_grant',
   (error) => {
     expect(toStandardResponse(null, { error, error_description: 'x' })).toEqual({ error: 'invalid_grant' })
   },
 )
 
-test('a provider of no type is asked for as the standard has it', () => {
+test('a provider without a type gets a standard request', () => {
   expect(scopeParameters(null, ['a', 'b'])).toEqual({ scope: 'a b' })
   expect(scopeParameters(null, [])).toEqual({})
 })

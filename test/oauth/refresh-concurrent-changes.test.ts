@@ -1,4 +1,4 @@
-/** What happens while a token is refreshed: people leave, servers stop, databases fail, tokens are deleted or renewed. */
+/** Events during a refresh: clients disconnect, servers stop, the database fails, tokens are deleted or renewed. */
 import type { Socket } from 'node:net'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -34,7 +34,7 @@ beforeEach(() => {
   rotating.tokenRequests.length = 0
 })
 
-test('a client that leaves does not cut the refresh short: what the provider gave is kept', async () => {
+test('a refresh continues after the client disconnects, and its result is stored', async () => {
   const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
   const leaves = new AbortController()
@@ -55,7 +55,7 @@ test('a client that leaves does not cut the refresh short: what the provider gav
   expect(await tokenRow(app, held)).toMatchObject({ version: 2 })
 })
 
-test('a server that is stopped while it refreshes writes down what the provider gave before it goes', async () => {
+test('a stopping server stores the result of its refresh first', async () => {
   const held = await expiredAgent(app, rotating)
   const stopping = await testApp({ beside: app, settings: SETTINGS })
   const { reached, release } = rotating.next('hang')
@@ -70,7 +70,7 @@ test('a server that is stopped while it refreshes writes down what the provider 
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
-test('a server that is about to stop begins no refresh; another one does', async () => {
+test('a stopping server starts no refresh, and another server does', async () => {
   const held = await expiredAgent(app, rotating)
   const stopping = await testApp({ beside: app, settings: SETTINGS })
   await stopping.app.core.inFlight.close(0)
@@ -80,7 +80,7 @@ test('a server that is about to stop begins no refresh; another one does', async
   await stopping.close()
 })
 
-test('a database that fails at that very moment does not lose what the provider gave', async () => {
+test('a database failure during the refresh loses no result', async () => {
   const { db } = app.app.core
   const held = await expiredAgent(app, rotating)
   await db.$executeRaw`
@@ -95,7 +95,7 @@ test('a database that fails at that very moment does not lose what the provider 
 })
 
 test.each([null, false])(
-  'a server that has not heard from the provider in time does not take itself for dead (rotates: %s)',
+  'a slow provider does not make a server end the token of its own refresh (rotates: %s)',
   async (rotates) => {
     const held = await expiredAgent(app, rotating, { row: { rotates } })
     const { reached, release } = rotating.next('hang')
@@ -116,7 +116,7 @@ test.each([null, false])(
   },
 )
 
-test('a token that is deleted while it is refreshed stays deleted, and what the provider gave is revoked', async () => {
+test('a token that is deleted during its refresh stays deleted, and the new token is revoked', async () => {
   const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
   const asked = requestAccessToken(app, held)
@@ -139,7 +139,7 @@ test('a token that is deleted while it is refreshed stays deleted, and what the 
   expect(await app.app.core.db.tokenRevocation.count()).toBe(before)
 })
 
-describe('before the provider is asked', () => {
+describe('before the request to the provider', () => {
   const begin = ({ tokenId }: ConnectedAgent, of = app) => beginRefresh(of.app.core, { id: tokenId, version: 1 })
   const blocked = async () =>
     (
@@ -147,7 +147,7 @@ describe('before the provider is asked', () => {
       SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
     ).length > 0
 
-  test('a server that is stopped just then waits for what it has begun', async () => {
+  test('a stopping server waits for the refresh that it started', async () => {
     const held = await expiredAgent(app, rotating)
     const stopping = await testApp({ beside: app, settings: SETTINGS })
     let closing: Promise<void> | undefined
@@ -162,10 +162,10 @@ describe('before the provider is asked', () => {
     await stopping.close()
   })
 
-  test('a database that is away just then loses nothing: the lease that nobody has heard of is given back', async () => {
+  test('a database failure releases the lease', async () => {
     const { database } = app.app
     const held = await expiredAgent(app, rotating)
-    // cuts the connection when the lease is written, before its answer is read
+    // cuts the connection after the lease is written, before the response is read
     const taken: pg.PoolClient[] = []
     const last = (client: pg.PoolClient) => void taken.push(client)
     database.pool.on('acquire', last)
@@ -186,7 +186,7 @@ describe('before the provider is asked', () => {
     expect((await requestAccessToken(app, held)).status).toBe(200)
   })
 
-  test('a server that took too long to get ready does not ask: its lease could run out meanwhile', async () => {
+  test('a server that prepared too long sends nothing, because its lease could expire', async () => {
     const held = await expiredAgent(app, rotating)
     const { core } = app.app
     const now = performance.now.bind(performance)
@@ -207,7 +207,7 @@ test.each([
   ['gives', false],
   ['takes back', true],
 ])(
-  'who authenticates again while it is refreshed keeps the new grant, whatever the old one still %s',
+  'a person who authenticates during a refresh keeps the new grant, even if the old one %s',
   async (_what, refused) => {
     const held = await expiredAgent(app, rotating)
     const { reached, release } = rotating.next('hang')
@@ -239,7 +239,7 @@ test.each([
   },
 )
 
-test('who is unlinked, or loses its key, while it waits gets nothing', async () => {
+test('a waiting agent gets nothing after its connection or its key is deleted', async () => {
   const { core } = app.app
   const held = await expiredAgent(app, rotating)
   const first = rotating.next('hang')
@@ -258,7 +258,7 @@ test('who is unlinked, or loses its key, while it waits gets nothing', async () 
   expect((await revoked).status).toBe(401)
 })
 
-test('who waits for one person’s token never gets another’s that comes in its place', async () => {
+test('an agent that waits for one person’s token never gets another person’s', async () => {
   const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
   const asked = requestAccessToken(app, held)
@@ -269,7 +269,7 @@ test('who waits for one person’s token never gets another’s that comes in it
   expect((await asked).body.code).toBe('CONNECTION_REQUIRED')
 })
 
-test('no token is in any line of the log, whatever went wrong', async () => {
+test('no token of the tests above is in the log', async () => {
   const held = await expiredAgent(app, rotating)
   rotating.next('500')
   await requestAccessToken(app, held)

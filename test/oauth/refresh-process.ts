@@ -1,9 +1,9 @@
-// Calls the addresses among its arguments and writes what came of it: a process of its own, because only its start decides whom it trusts.
+// Calls the URLs in its arguments and prints the outcomes. A separate process, because trusted certificates are set at its start.
 
 import { createOutbound } from '../../src/adapters/oauth/guarded-fetch.ts'
 import { OAuthFailure } from '../../src/domain/ports/oauth-client.ts'
 
-// every name leads to this machine, as not every system has names below localhost
+// every name resolves to this machine, because some systems do not resolve names below localhost
 const outbound = createOutbound({ allow: ['127.0.0.1'] }, (_name, _options, done) =>
   done(null, [{ address: '127.0.0.1', family: 4 }]),
 )

@@ -1,4 +1,4 @@
-/** Real servers that end while they refresh a token: killed, or told to stop. What the other one on their database does then. */
+/** Real servers that are killed or stopped during a refresh, and the reaction of another server on the same database. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
@@ -41,7 +41,7 @@ const listens = ({ url }: RunningServer) =>
     () => false,
   )
 
-test('of one that was killed nothing is left behind: once its time is up the other one says what has to be done', async () => {
+test('after a server is killed, another server reports the lost token when the lease expires', async () => {
   const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
   const lost = askAt(killed, held).catch(() => 'lost')
@@ -61,7 +61,7 @@ test('of one that was killed nothing is left behind: once its time is up the oth
   expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
 })
 
-test('one that is told to stop first writes down what the provider gives it, though nobody waits for it any more', async () => {
+test('a server that is told to stop stores the provider’s response first', async () => {
   const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
   const leaves = new AbortController()

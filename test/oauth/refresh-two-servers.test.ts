@@ -1,4 +1,4 @@
-/** Fifty agents, two servers, one expired token: the provider is asked once. */
+/** Fifty agents on two servers share one refresh of an expired token. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { beginRefresh } from '../../src/domain/oauth/tokens/refresh-attempt.ts'
@@ -41,7 +41,7 @@ const fifty = (held: ConnectedAgent): Promise<Answer[]> =>
 const kinds = (answers: Answer[]) => [...new Set(answers.map(({ status, body }) => `${status} ${body.code ?? 'ok'}`))]
 const given = (answers: Answer[]) => [...new Set(answers.map(({ body }) => body.access_token))]
 
-test('with rotation: one refresh, and all fifty get the same new token', async () => {
+test('with rotation, fifty callers get one new token from one refresh', async () => {
   const held = await expiredAgent(apps[0], rotating)
   const answers = await fifty(held)
   expect(kinds(answers)).toEqual(['200 ok'])
@@ -50,13 +50,13 @@ test('with rotation: one refresh, and all fifty get the same new token', async (
   expect(await rotating.isActive(answers[0]!.body.access_token)).toBe(true)
 })
 
-test('without rotation: one refresh, and all fifty get the same new token', async () => {
+test('without rotation, fifty callers get one new token from one refresh', async () => {
   const held = await expiredAgent(apps[0], plain)
   const answers = await fifty(held)
   expect([kinds(answers), given(answers).length, sentRefreshTokens(plain).length]).toEqual([['200 ok'], 1, 1])
 })
 
-test('time after time, no refresh token is seen twice', async () => {
+test('no refresh token is sent twice over many rounds', async () => {
   const held = await expiredAgent(apps[0], rotating)
   for (let time = 1; time <= 4; time++) {
     const answers = await fifty(held)
@@ -66,27 +66,27 @@ test('time after time, no refresh token is seen twice', async () => {
   expect(new Set(sentRefreshTokens(rotating)).size).toBe(4)
 })
 
-test('all fifty share the failure of one try', async () => {
+test('fifty callers share the failure of one request', async () => {
   const held = await expiredAgent(apps[0], rotating, { row: { refreshFailures: 5 } })
   rotating.next('500', 50)
   expect(kinds(await fifty(held))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
   rotating.tokenRequests.length = 0
-  // nothing of the fifty is left to come
+  // no call of the fifty is left
   await makeDueForRefresh(apps[0], held)
   await Promise.all(Array.from({ length: 49 }, () => fetch(rotating.tokenUrl, { method: 'POST' })))
   expect(kinds(await fifty(held))).toEqual(['200 ok'])
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
-test('all fifty hear that it has expired for good when the provider takes it no more', async () => {
+test('fifty callers learn that the token has ended after the provider rejects it', async () => {
   const held = await expiredAgent(apps[0], rotating)
   rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
   expect(kinds(await fifty(held))).toEqual(['409 TOKEN_EXPIRED'])
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
-test('the other server’s agents wait for the one that refreshes, and hear of it at once', async () => {
+test('callers on the other server wait for the refresh and get its result immediately', async () => {
   const held = await expiredAgent(apps[0], rotating)
   const { reached, release } = rotating.next('hang')
   const first = requestAccessToken(apps[0], held)
@@ -97,7 +97,7 @@ test('the other server’s agents wait for the one that refreshes, and hear of i
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
-test('of fifty one takes over from a server that died, where refresh tokens stay as they are', async () => {
+test('one of fifty callers takes over the lease of a dead server if the provider does not rotate', async () => {
   const held = await expiredAgent(apps[0], plain, {
     row: { rotates: false, refreshId: randomUUID(), refreshUntil: new Date(Date.now() - 1000) },
   })
@@ -105,7 +105,7 @@ test('of fifty one takes over from a server that died, where refresh tokens stay
   expect([kinds(answers), given(answers).length, sentRefreshTokens(plain).length]).toEqual([['200 ok'], 1, 1])
 })
 
-test('a server that read the token before the other one refreshed it does not do it again', async () => {
+test('a server with an outdated copy of the token does not refresh it again', async () => {
   const held = await expiredAgent(apps[0], rotating)
   expect((await requestAccessToken(apps[0], held)).status).toBe(200)
   const { core } = apps[1].app
@@ -114,7 +114,7 @@ test('a server that read the token before the other one refreshed it does not do
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
-test('nor when the other one has tried in vain meanwhile: it waits as long', async () => {
+test('a server with an outdated copy respects the other server’s backoff', async () => {
   const held = await expiredAgent(apps[0], rotating, { row: { refreshFailures: 5 } })
   rotating.next('500')
   expect((await requestAccessToken(apps[0], held)).status).toBe(502)
@@ -124,9 +124,9 @@ test('nor when the other one has tried in vain meanwhile: it waits as long', asy
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
-test('both servers’ jobs at once refresh each token once before it expires', async () => {
+test('two concurrent jobs refresh each expiring token once', async () => {
   const { db } = apps[0].app.core
-  // what the tests before have left
+  // left from earlier tests
   await db.oAuthToken.deleteMany()
   const held = await Promise.all(Array.from({ length: 8 }, () => connectedAgent(apps[0], rotating)))
   await db.$executeRaw`

@@ -1,4 +1,4 @@
-/** Refreshing: once, whoever asks, and whatever the provider does. On one server; several are in refresh-two-servers.test.ts. */
+/** Refreshes on one server. Tests with two servers are in refresh-two-servers.test.ts. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
@@ -49,7 +49,7 @@ const kinds = (answers: Answer[]) => [...new Set(answers.map(({ status, body }) 
 const endings = async () =>
   (await app.app.core.db.event.findMany({ where: { type: 'oauth_token.expired' } })).map(({ subjectId }) => subjectId)
 
-test('an agent that asks with an expired access token gets a new one, and the new refresh token is kept', async () => {
+test('a call with an expired access token gets a new one, and the new refresh token is stored', async () => {
   const held = await expiredAgent(app, rotating)
   const answer = await requestAccessToken(app, held)
   expect(answer).toMatchObject({ status: 200, body: { token_type: 'bearer', scopes: ['openid', 'read'] } })
@@ -66,7 +66,7 @@ test('an agent that asks with an expired access token gets a new one, and the ne
   expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken, now.refreshToken])
 })
 
-test('a provider that leaves refresh tokens as they are is asked with the same one again', async () => {
+test('a provider that does not rotate gets the same refresh token again', async () => {
   const held = await expiredAgent(app, plain)
   expect((await requestAccessToken(app, held)).status).toBe(200)
   await makeDueForRefresh(app, held)
@@ -75,7 +75,7 @@ test('a provider that leaves refresh tokens as they are is asked with the same o
   expect(await tokenRow(app, held)).toMatchObject({ version: 3, rotates: false })
 })
 
-test('a provider that has rotated once is one that does, also when it leaves a refresh token as it is for once', async () => {
+test('a provider that rotated once counts as rotating, even if it later keeps a refresh token', async () => {
   const held = await expiredAgent(app, rotating, { row: { rotates: true } })
   rotating.next({ status: 200, body: '{"access_token":"next","token_type":"Bearer","expires_in":600}' })
   expect((await requestAccessToken(app, held)).body.access_token).toBe('next')
@@ -83,7 +83,7 @@ test('a provider that has rotated once is one that does, also when it leaves a r
   expect((await storedContent(app, held)).refreshToken).toBe(held.content.refreshToken)
 })
 
-test('twenty who ask while the provider takes its time share its one answer', async () => {
+test('twenty concurrent calls share one response of a slow provider', async () => {
   const held = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
   const asked = many(20, () => requestAccessToken(app, held))
@@ -95,7 +95,7 @@ test('twenty who ask while the provider takes its time share its one answer', as
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
-test('an access token that has expired by the time it comes is refreshed again for whoever asks next', async () => {
+test('an access token that is expired on arrival is refreshed again for the next call', async () => {
   const held = await expiredAgent(app, plain)
   plain.next({ status: 200, body: '{"access_token":"over","token_type":"Bearer","expires_in":-5}' })
   expect((await requestAccessToken(app, held)).status).toBe(200)
@@ -104,21 +104,21 @@ test('an access token that has expired by the time it comes is refreshed again f
   expect(sentRefreshTokens(plain)).toHaveLength(2)
 })
 
-describe('an access token that is still good', () => {
+describe('a valid access token', () => {
   const soon = () => ({ expiresAt: new Date(Date.now() + 40_000) })
-  /** as if it had been issued a while ago */
+  /** as if the token had been issued a while ago */
   const aged = (tokenId: string) =>
     app.app.core.db
       .$executeRaw`UPDATE oauth_tokens SET updated_at = now() - interval '1 hour' WHERE id = ${tokenId}::uuid`
 
-  test('for less than a minute is refreshed before it is handed out', async () => {
+  test('with less than a minute left is refreshed before it is issued', async () => {
     const held = await connectedAgent(app, rotating, { row: soon() })
     await aged(held.tokenId)
     expect((await requestAccessToken(app, held)).body.access_token).not.toBe(held.content.accessToken)
   })
 
-  test('is handed out all the same when the provider fails', async () => {
-    // so often before that its back-off is not over when it is asked for again
+  test('is issued even if the provider fails', async () => {
+    // enough failures that the backoff lasts until the next call
     const held = await connectedAgent(app, rotating, { row: { ...soon(), refreshFailures: 5 } })
     await aged(held.tokenId)
     rotating.next('500')
@@ -126,12 +126,12 @@ describe('an access token that is still good', () => {
       status: 200,
       body: { access_token: held.content.accessToken },
     })
-    // and while the back-off lasts nobody asks the provider
+    // during the backoff no request is sent
     expect((await requestAccessToken(app, held)).status).toBe(200)
     expect(sentRefreshTokens(rotating)).toHaveLength(1)
   })
 
-  test('is not refreshed at each call because all of the provider’s are short-lived', async () => {
+  test('with a short lifetime is not refreshed for each call', async () => {
     const short = await startOAuthServer({ accessTokenSeconds: 40 })
     const held = await expiredAgent(app, short)
     const answers = [
@@ -146,7 +146,7 @@ describe('an access token that is still good', () => {
 })
 
 describe('when the provider fails', () => {
-  /** so often that it is not tried again before the slowest has asked */
+  /** enough failures that no retry happens before the slowest call */
   const failedBefore = { row: { refreshFailures: 5 } }
 
   test.each([
@@ -158,7 +158,7 @@ describe('when the provider fails', () => {
       { status: 401, body: '{"error":"invalid_client"}' },
       'An admin has to check the provider’s client_id and client_secret',
     ],
-  ])('by answering %s, all who wait are told so after one try, and it works again later', async (_name, what, why) => {
+  ])('with %s, all waiting calls fail after one request, and a later refresh succeeds', async (_name, what, why) => {
     const held = await expiredAgent(app, rotating, failedBefore)
     rotating.next(what)
     lines.length = 0
@@ -175,7 +175,7 @@ describe('when the provider fails', () => {
     expect(await tokenRow(app, held)).toMatchObject({ refreshFailures: 0, refreshAfter: null, refreshError: null })
   })
 
-  test('by not being there, nothing was sent, and nothing is lost', async () => {
+  test('as unreachable, nothing was sent and nothing is lost', async () => {
     const gone = await startOAuthServer()
     const held = await expiredAgent(app, gone, failedBefore)
     await gone.close()
@@ -183,7 +183,7 @@ describe('when the provider fails', () => {
     expect(await tokenRow(app, held)).toMatchObject({ endedAt: null, refreshFailures: 6 })
   })
 
-  test('who has waited for a try in vain is told so, though its back-off is over by then', async () => {
+  test('a waiting call fails as well, even if the backoff is over by then', async () => {
     const { core } = app.app
     const held = await expiredAgent(app, rotating)
     const seen = await readSnapshot(core, held.tokenId)
@@ -194,7 +194,7 @@ describe('when the provider fails', () => {
     expect(sentRefreshTokens(rotating)).toHaveLength(1)
   })
 
-  test('again and again, it is asked less and less often, but every five minutes at least', async () => {
+  test('repeatedly, the delay grows to at most five minutes', async () => {
     const held = await expiredAgent(app, rotating)
     const pauses: number[] = []
     for (const failures of [0, 1, 5, 8, 30]) {
@@ -203,13 +203,13 @@ describe('when the provider fails', () => {
       rotating.next('500')
       const before = Date.now()
       expect((await requestAccessToken(app, held)).status).toBe(502)
-      // what the call itself took is in it
+      // includes the duration of the call
       pauses.push(Math.floor(((await tokenRow(app, held)).refreshAfter!.getTime() - before) / 1000))
     }
     expect(pauses).toEqual([1, 2, 32, 256, 300])
   })
 
-  test('by cutting the connection after it has rotated, the old refresh token is never sent again', async () => {
+  test('and cuts the connection after a rotation, the old refresh token is never sent again', async () => {
     const held = await expiredAgent(app, rotating)
     rotating.next('reset')
     expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
@@ -225,7 +225,7 @@ describe('when the provider fails', () => {
   })
 
   test.each(['{"access_token":"cut off', ''])(
-    'by cutting a token off (%j), it may have rotated: the old refresh token is never sent again',
+    'and truncates the response (%j), the old refresh token is never sent again',
     async (body) => {
       const held = await expiredAgent(app, rotating)
       rotating.next({ status: 200, body })
@@ -236,7 +236,7 @@ describe('when the provider fails', () => {
     },
   )
 
-  test('by cutting a token off though it does not rotate, it is asked again', async () => {
+  test('and truncates the response without rotation, the refresh is retried', async () => {
     const held = await expiredAgent(app, plain, { row: { rotates: false, refreshFailures: 5 } })
     plain.next({ status: 200, body: '{"access_token":"cut off' })
     expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
@@ -244,7 +244,7 @@ describe('when the provider fails', () => {
     expect((await requestAccessToken(app, held)).status).toBe(200)
   })
 
-  test('by cutting the connection though it does not rotate, it is asked again', async () => {
+  test('and cuts the connection without rotation, the refresh is retried', async () => {
     const held = await expiredAgent(app, plain, { row: { rotates: false, refreshFailures: 5 } })
     plain.next('reset')
     expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
@@ -253,7 +253,7 @@ describe('when the provider fails', () => {
   })
 })
 
-test('what the provider takes no more has expired for good, and the workspace’s log says so once', async () => {
+test('a refresh token that the provider rejects ends the token, with one event', async () => {
   const held = await expiredAgent(app, rotating)
   rotating.next({ status: 400, body: '{"error":"invalid_grant","error_description":"canary-description"}' })
   const answers = await many(6, () => requestAccessToken(app, held))
@@ -265,7 +265,7 @@ test('what the provider takes no more has expired for good, and the workspace’
   expect(lines.join()).not.toContain('canary-description')
 })
 
-test('and its owner, who authenticates again, has it back: the agent gets the new one', async () => {
+test('an ended token works again after its owner authenticates', async () => {
   const agent = await newAgent(app)
   const asked = { agentId: agent.agentId, scopes: ['openid', 'read'] }
   const { tokenId, provider } = await connectedToken(app, rotating, asked)
@@ -278,26 +278,29 @@ test('and its owner, who authenticates again, has it back: the agent gets the ne
   expect([answer.status, await rotating.isActive(answer.body.access_token)]).toEqual([200, true])
 })
 
-test('one that was used up by a refresh whose answer got lost says so', async () => {
+test('a token that a lost response used up says so', async () => {
   const held = await expiredAgent(app, rotating, { row: { refreshFailures: 1 } })
   rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
   expect((await requestAccessToken(app, held)).body.detail).toContain('used up when a refresh last failed')
 })
 
-describe('a server that died while it refreshed', () => {
+describe('a server that died during a refresh', () => {
   const died = (tokenId: string, rotates: boolean | null, ago = 1) => app.app.core.db.$executeRaw`
     UPDATE oauth_tokens SET refresh_id = ${randomUUID()}::uuid, rotates = ${rotates}::boolean,
       refresh_until = now() - make_interval(secs => ${ago}::float8) WHERE id = ${tokenId}::uuid`
 
-  test.each([true, null])('may have used the refresh token up: it is not sent again (rotates: %s)', async (rotates) => {
-    const held = await expiredAgent(app, rotating)
-    await died(held.tokenId, rotates)
-    expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
-    expect(sentRefreshTokens(rotating)).toEqual([])
-    expect((await endings()).filter((id) => id === held.tokenId)).toHaveLength(1)
-  })
+  test.each([true, null])(
+    'may have used up the refresh token, so it is not sent again (rotates: %s)',
+    async (rotates) => {
+      const held = await expiredAgent(app, rotating)
+      await died(held.tokenId, rotates)
+      expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
+      expect(sentRefreshTokens(rotating)).toEqual([])
+      expect((await endings()).filter((id) => id === held.tokenId)).toHaveLength(1)
+    },
+  )
 
-  test.each([true, null])('is not replaced where it may have used it up, either (rotates: %s)', async (rotates) => {
+  test.each([true, null])('prevents the job from refreshing the token, too (rotates: %s)', async (rotates) => {
     const held = await expiredAgent(app, rotating)
     await died(held.tokenId, rotates)
     const { core } = app.app
@@ -306,7 +309,7 @@ describe('a server that died while it refreshed', () => {
     expect(sentRefreshTokens(rotating)).toEqual([])
   })
 
-  test('has not, if it was heard of between the look and the verdict', async () => {
+  test('does not end the token if it stores an outcome in time', async () => {
     const { core } = app.app
     const held = await expiredAgent(app, rotating)
     await died(held.tokenId, null)
@@ -321,14 +324,14 @@ describe('a server that died while it refreshed', () => {
     expect((await tokenRow(app, held)).endedAt).toBeNull()
   })
 
-  test('is replaced by one other where refresh tokens stay as they are', async () => {
+  test('is replaced by one other server if the provider does not rotate', async () => {
     const held = await expiredAgent(app, plain)
     await died(held.tokenId, false)
     expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['200 ok'])
     expect(sentRefreshTokens(plain)).toEqual([held.content.refreshToken])
   })
 
-  test('and was only slow has not lost what the provider gave it', async () => {
+  test('and was only slow stores the new token', async () => {
     const held = await expiredAgent(app, rotating)
     const { reached, release } = rotating.next('hang')
     const first = requestAccessToken(app, held)
@@ -344,7 +347,7 @@ describe('a server that died while it refreshed', () => {
     await beside.close()
   })
 
-  test('and was only slow has not lost what it had, when the provider did not take it', async () => {
+  test('and was only slow stores the failure and keeps the token', async () => {
     const held = await expiredAgent(app, rotating)
     const { core } = app.app
     const lease = await takeRefreshLease(core, { id: held.tokenId, version: 1 }, randomUUID())
@@ -358,7 +361,7 @@ describe('a server that died while it refreshed', () => {
   })
 })
 
-test('a refresh token is never sent to another place than the one it came from', async () => {
+test('a refresh token is sent only to the origin that issued it', async () => {
   const held = await expiredAgent(app, rotating)
   await app.app.core.db.oAuthProvider.update({ where: { id: held.provider.id }, data: { tokenUrl: plain.tokenUrl } })
   const answer = await requestAccessToken(app, held)
@@ -366,7 +369,7 @@ test('a refresh token is never sent to another place than the one it came from',
   expect([...rotating.tokenRequests, ...plain.tokenRequests].filter((one) => one.refreshToken)).toEqual([])
 })
 
-test('scopes that the provider takes back are gone, and what needs them is told so', async () => {
+test('scopes that the provider withdraws are removed, and calls that need them say so', async () => {
   const held = await expiredAgent(app, rotating, { scopes: ['openid', 'read', 'write'] })
   rotating.next({
     status: 200,
@@ -381,15 +384,15 @@ test('scopes that the provider takes back are gone, and what needs them is told 
   expect(await requestAccessToken(app, held)).toMatchObject({ status: 200, body: { access_token: 'narrow' } })
 })
 
-describe('before they expire', () => {
-  // what the tests before have left
+describe('the refresh job', () => {
+  // left from earlier tests
   beforeEach(async () => void (await app.app.core.db.oAuthToken.deleteMany()))
   const round = () => refreshExpiring(app.app.core, new AbortController().signal)
   const prepare = (tokenId: string, expiresIn: number, usedAgo: number | null = 60) => app.app.core.db.$executeRaw`
     UPDATE oauth_tokens SET updated_at = now() - interval '1 hour', expires_at = now() + make_interval(secs => ${expiresIn}::float8),
       used_at = now() - make_interval(secs => ${usedAgo}::float8) WHERE id = ${tokenId}::uuid`
 
-  test('tokens that agents use are refreshed, so that nobody waits; others are left alone', async () => {
+  test('refreshes tokens that agents use and no others', async () => {
     const [used, unused, idle, good, unlinked, ended] = await Promise.all(
       Array.from({ length: 6 }, () => connectedAgent(app, rotating)),
     )
@@ -408,7 +411,7 @@ describe('before they expire', () => {
     expect(sentRefreshTokens(rotating)).toHaveLength(1)
   })
 
-  test('one that fails holds up no other, and waits for its back-off', async () => {
+  test('continues after a failure and respects the backoff', async () => {
     const held = await Promise.all(Array.from({ length: 6 }, () => connectedAgent(app, rotating)))
     for (const { tokenId } of held) await prepare(tokenId, 100)
     rotating.tokenRequests.length = 0
@@ -420,7 +423,7 @@ describe('before they expire', () => {
   })
 })
 
-test('no token is in any line of the log', async () => {
+test('no token of the tests above is in the log', async () => {
   const held = await expiredAgent(app, rotating)
   const first = await requestAccessToken(app, held)
   const now = await storedContent(app, held)

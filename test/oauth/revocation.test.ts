@@ -1,4 +1,4 @@
-/** Deleted tokens are revoked at their provider (RFC 7009): at once, or later, by whichever server is there. */
+/** Deleted tokens are revoked at their provider (RFC 7009), immediately or later, by any server. */
 import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ setMaxListeners(0, never)
 
 beforeAll(async () => {
   const log = createLogger('debug', { write: (line: string) => void lines.push(line) })
-  // rounds of its jobs come when a test wants them
+  // rounds of its jobs run only when a test starts them
   app = await testApp({ settings: { ...LOCAL, SWEEP_SECONDS: '3600' }, overrides: { log } })
   core = app.app.core
   standIn = await startRevocationServer()
@@ -40,7 +40,7 @@ afterAll(async () => {
 
 const SECRET = 'canary-client-secret'
 
-/** A token of the stand-in. Each is a canary: `canary-access-…`, `canary-refresh-…`. */
+/** A token of the stand-in, with recognisable content: `canary-access-…`, `canary-refresh-…`. */
 async function tokenAt(server: RevocationServer, more: { refreshToken?: null; row?: { tokenUrl: string } } = {}) {
   const id = randomUUID()
   const provider = await storedProvider(app, {
@@ -63,7 +63,7 @@ const remove = (token: Pick<OAuthToken, 'id'>, signal?: AbortSignal) =>
 const removed = async (token: Pick<OAuthToken, 'id'>) => expect((await remove(token)).status).toBe(204)
 const left = () => core.db.tokenRevocation.findMany()
 const seen = (...tokens: string[]) => standIn.seen.filter(({ token }) => tokens.includes(token))
-/** As if the time had come to try again. */
+/** Makes the next attempt due. */
 const due = () => core.db.tokenRevocation.updateMany({ data: { notBefore: new Date(Date.now() - 1000) } })
 
 describe('at a real provider', () => {
@@ -74,7 +74,7 @@ describe('at a real provider', () => {
   afterAll(() => server.close())
 
   test.each(['none', 'client_secret_basic', 'client_secret_post'] as const)(
-    'a deleted token is good for nothing any more, nor is what it could be refreshed with (%s)',
+    'neither a deleted token nor its refresh token works (%s)',
     async (method) => {
       const { id, providerId } = await oauthProvider(app, server, { method })
       const access = openProviderAccess(core.keyring, await core.db.oAuthProvider.findUniqueOrThrow({ where: { id } }))
@@ -94,8 +94,8 @@ describe('at a real provider', () => {
   )
 })
 
-describe('what the provider is told', () => {
-  test('is the refresh token first, then the access token', async () => {
+describe('the provider gets', () => {
+  test('the refresh token first, then the access token', async () => {
     const { token, accessToken, refreshToken } = await tokenAt(standIn)
     await removed(token)
     expect(seen(accessToken, refreshToken)).toEqual([
@@ -105,13 +105,13 @@ describe('what the provider is told', () => {
     expect(await left()).toEqual([])
   })
 
-  test('is the access token alone where there is no other', async () => {
+  test('only the access token if there is no other', async () => {
     const { token, accessToken, refreshToken } = await tokenAt(standIn, { refreshToken: null })
     await removed(token)
     expect(seen(accessToken, refreshToken)).toEqual([{ token: accessToken, hint: 'access_token' }])
   })
 
-  test('is said where it was found to be revoked, without looking for the place again', async () => {
+  test('the request at the stored endpoint, without another discovery', async () => {
     const silent = await startRevocationServer({ publishes: false })
     const { provider, token, accessToken } = await tokenAt(silent)
     await core.db.oAuthProvider.update({
@@ -123,7 +123,7 @@ describe('what the provider is told', () => {
     await silent.close()
   })
 
-  test('is nothing where it offers no revocation', async () => {
+  test('no request if it publishes no revocation endpoint', async () => {
     const silent = await startRevocationServer({ publishes: false })
     const [unknown, known] = [await tokenAt(silent), await tokenAt(silent)]
     await core.db.oAuthProvider.update({ where: { id: known.provider.id }, data: { metadataReadAt: new Date() } })
@@ -132,7 +132,7 @@ describe('what the provider is told', () => {
     await silent.close()
   })
 
-  test('is nothing when it is not the one who has issued the token', async () => {
+  test('no request if it did not issue the token', async () => {
     const { token, accessToken, refreshToken } = await tokenAt(standIn, {
       row: { tokenUrl: 'https://before.example/token' },
     })
@@ -141,8 +141,8 @@ describe('what the provider is told', () => {
   })
 })
 
-describe('while the provider can’t be told', () => {
-  test('the token is gone all the same, and another server tells it later, even if the provider is deleted by then', async () => {
+describe('while the provider is unreachable', () => {
+  test('the token is deleted, and another server revokes it later, even after the provider’s deletion', async () => {
     standIn.answer = 503
     const { provider, token, accessToken, refreshToken } = await tokenAt(standIn)
     await removed(token)
@@ -162,7 +162,7 @@ describe('while the provider can’t be told', () => {
     await another.close()
   })
 
-  test('it is tried again later each time, and not by two servers at once', async () => {
+  test('the delay between attempts grows, and only one server tries', async () => {
     standIn.answer = 500
     const { token, refreshToken } = await tokenAt(standIn)
     await removed(token)
@@ -177,12 +177,12 @@ describe('while the provider can’t be told', () => {
     for (const [i, pause] of pauses.entries()) expect(Math.abs(pause - 10 * 2 ** i)).toBeLessThan(5)
   })
 
-  test('a server that has died in the middle of it is made up for', async () => {
+  test('another server replaces a server that died during the revocation', async () => {
     standIn.answer = 'hang'
     const { token, accessToken, refreshToken } = await tokenAt(standIn)
     const answer = remove(token)
     await standIn.reached(refreshToken)
-    // whoever holds it has a minute: nobody else tells it meanwhile
+    // the holder has a minute in which no other server tries
     await revokeDue(core, never)
     expect(seen(refreshToken)).toHaveLength(1)
     standIn.answer = 200
@@ -194,7 +194,7 @@ describe('while the provider can’t be told', () => {
     expect((await answer).status).toBe(204)
   })
 
-  test('a server that stops leaves it to the others at once', async () => {
+  test('a stopping server releases its revocations immediately', async () => {
     standIn.answer = 503
     const { token, refreshToken } = await tokenAt(standIn)
     await removed(token)
@@ -210,7 +210,7 @@ describe('while the provider can’t be told', () => {
     expect(row!.notBefore.getTime()).toBeLessThanOrEqual(Date.now())
   })
 
-  test('after a day it is given up, with one line in the log', async () => {
+  test('the revocation is given up after a day, with one log line', async () => {
     standIn.answer = 503
     const { provider, token } = await tokenAt(standIn)
     await removed(token)
@@ -225,8 +225,8 @@ describe('while the provider can’t be told', () => {
   })
 })
 
-describe('while the provider does not answer', () => {
-  test('whoever deletes a token waits for some seconds, and no longer', async () => {
+describe('while the provider does not respond', () => {
+  test('the deleting call waits a few seconds at most', async () => {
     standIn.answer = 'hang'
     const { token } = await tokenAt(standIn)
     const began = performance.now()
@@ -235,7 +235,7 @@ describe('while the provider does not answer', () => {
     expect(await left()).toHaveLength(1)
   }, 15_000)
 
-  test('a client that leaves makes no difference', async () => {
+  test('a client that disconnects changes nothing', async () => {
     standIn.answer = 'hang'
     const { token, accessToken, refreshToken } = await tokenAt(standIn)
     const client = new AbortController()
@@ -250,7 +250,7 @@ describe('while the provider does not answer', () => {
   })
 })
 
-test('many at once are each told once, by two servers', async () => {
+test('two servers send each of many revocations once', async () => {
   standIn.answer = 503
   const many = await Promise.all(Array.from({ length: 20 }, () => tokenAt(standIn)))
   await Promise.all(many.map(({ token }) => removed(token)))
@@ -263,7 +263,7 @@ test('many at once are each told once, by two servers', async () => {
   expect(told).toEqual(many.flatMap(({ accessToken, refreshToken }) => [accessToken, refreshToken]).sort())
 })
 
-test('no token and no secret is in a row, in an event, in the log or in an answer', async () => {
+test('no token or secret is readable in a row, an event, the log or a response', async () => {
   standIn.answer = 503
   lines.length = 0
   const { token } = await tokenAt(standIn)

@@ -1,4 +1,4 @@
-/** Which row a new token set becomes, and which refresh token it ends up with. */
+/** The row of a new token set, and the refresh token that it keeps. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { saveToken } from '../../src/domain/oauth/tokens/save.ts'
 import { openToken } from '../../src/domain/oauth/tokens/token.ts'
@@ -61,7 +61,7 @@ const keep = (access: string, { account = null, renews = null, refreshToken = nu
 const row = (id: string) => ctx.db.oAuthToken.findUniqueOrThrow({ where: { id } })
 const content = async (id: string) => openToken(ctx.keyring, await row(id))
 
-test('the same account is one row of a person, however it comes', async () => {
+test('one account of a person is one row', async () => {
   const first = await keep('1', { account: alice })
   expect(first.isNew).toBe(true)
   expect(await keep('2', { account: { ...alice, label: 'Alice' } })).toMatchObject({ id: first.id, isNew: false })
@@ -70,14 +70,14 @@ test('the same account is one row of a person, however it comes', async () => {
   expect((await keep('3', { account: alice, subject: 'eve' })).isNew).toBe(true)
 })
 
-test('the row of the same account comes before the one that is renewed', async () => {
+test('the row of the same account takes precedence over the renewed row', async () => {
   const known = await keep('1', { account: alice })
   const nameless = await keep('2')
   expect(await keep('3', { account: alice, renews: nameless.id })).toMatchObject({ id: known.id, isNew: false })
   expect((await content(nameless.id)).accessToken).toBe('2')
 })
 
-test('a renewal takes the row, unless both accounts are known and differ', async () => {
+test('a renewal replaces the row, unless both accounts are known and differ', async () => {
   const nameless = await keep('1')
   expect((await keep('2', { renews: nameless.id, account: alice })).id).toBe(nameless.id)
   expect((await keep('3', { renews: nameless.id })).id).toBe(nameless.id)
@@ -85,7 +85,7 @@ test('a renewal takes the row, unless both accounts are known and differ', async
   expect((await keep('4', { renews: nameless.id, account: bob })).isNew).toBe(true)
 })
 
-test('the same person’s row in another workspace is another one', async () => {
+test('a person has a separate row in each workspace', async () => {
   const { organizationId } = ctx.workspace
   const { id: workspaceId } = await ctx.db.workspace.create({ data: { organizationId, name: 'Other' } })
   const here = await keep('1', { account: alice })
@@ -94,7 +94,7 @@ test('the same person’s row in another workspace is another one', async () => 
   expect((await content(here.id)).accessToken).toBe('1')
 })
 
-test('nobody else’s row is renewed, nor one that is gone', async () => {
+test('a renewal of another person’s row or a deleted row creates a new one', async () => {
   const hers = await keep('1')
   expect((await keep('2', { renews: hers.id, subject: 'eve' })).isNew).toBe(true)
   expect((await keep('3', { renews: '11111111-1111-4111-8111-111111111111' })).isNew).toBe(true)
@@ -106,7 +106,7 @@ test.each<[string, How, boolean]>([
   ['of nobody knows whom', {}, false],
   ['from another address', { account: alice, tokenUrl: 'https://other.example/token' }, false],
   ['from another path of the same address', { account: alice, tokenUrl: 'https://id.example/v2/token' }, true],
-])('an answer without a refresh token, %s, keeps the old one: %s', async (_, how, kept) => {
+])('a response without a refresh token, %s, keeps the old one: %s', async (_, how, kept) => {
   const { id } = await keep('1', { account: alice, refreshToken: 'old' })
   expect((await keep('2', { renews: id, ...how })).id).toBe(id)
   expect(await row(id)).toMatchObject({ refreshable: kept, tokenUrl: how.tokenUrl ?? TOKEN_URL })
@@ -121,14 +121,14 @@ test.each([
     { refreshId: '11111111-1111-4111-8111-111111111111', rotates: false },
     true,
   ],
-])('the refresh token of one that %s is kept: %s', async (_, state, kept) => {
+])('the refresh token of a token that %s is kept: %s', async (_, state, kept) => {
   const { id } = await keep('1', { account: alice, refreshToken: 'old' })
   await ctx.db.oAuthToken.update({ where: { id }, data: state })
   await keep('2', { account: alice })
   expect(await row(id)).toMatchObject({ refreshable: kept, endedAt: null, refreshId: null })
 })
 
-test('who keeps a token learns which agents were connected to the row, and which scopes it has lost', async () => {
+test('the result names the connected agents and the lost scopes', async () => {
   const first = await keep('1', { account: alice, scopes: ['read', 'write', 'admin'] })
   expect(first).toMatchObject({ agents: [], lost: [] })
   const data = ['b', 'a'].map((agentId) => ({
@@ -145,14 +145,14 @@ test('who keeps a token learns which agents were connected to the row, and which
   expect(await keep('3', { account: bob })).toMatchObject({ isNew: true, agents: [], lost: [] })
 })
 
-test('keeping a token in the place of another is four statements, whoever is connected to it', async () => {
+test('a renewal is four statements for any number of connections', async () => {
   const { id } = await keep('1', { account: alice })
   await ctx.db.oAuthToken.update({ where: { id }, data: { rotates: true } })
   const sent = await countStatements(domain.database, () => keep('2', { account: alice }))
   expect(sent.filter((sql) => !/^(BEGIN|COMMIT)/.test(sql))).toHaveLength(4)
 })
 
-test('whether a provider rotates refresh tokens is known from those of others, and that it does counts more', async () => {
+test('rotation is inferred from the provider’s other tokens, and one rotation outweighs the rest', async () => {
   const fresh = async (how: How = {}) => (await row((await keep('1', how)).id)).rotates
   const seen = (id: string, rotates: boolean) => ctx.db.oAuthToken.update({ where: { id }, data: { rotates } })
   expect(await fresh()).toBeNull()
@@ -168,14 +168,14 @@ test('whether a provider rotates refresh tokens is known from those of others, a
   expect((await row((await keep('2', { subject: 'eve', renews: two.id, tokenUrl: elsewhere })).id)).rotates).toBeNull()
 })
 
-test('ten at once for one account end in one row', async () => {
+test('ten concurrent calls for one account store one row', async () => {
   const kept = await Promise.all(Array.from({ length: 10 }, (_, i) => keep(`${i}`, { account: alice })))
   expect(new Set(kept.map(({ id }) => id)).size).toBe(1)
   expect(kept.filter(({ isNew }) => isNew)).toHaveLength(1)
   expect(await row(kept[0]!.id)).toMatchObject({ version: 10 })
 })
 
-test('what is asked for of OpenID Connect counts as granted, the rest as the provider says', () => {
+test('requested scopes of OpenID Connect count as granted, others only if the provider grants them', () => {
   expect(grantedScopes(['openid', 'email', 'read', 'read'], null)).toEqual(['openid', 'email', 'read'])
   expect(grantedScopes(['openid', 'offline_access', 'read', 'write'], ['read', 'extra'])).toEqual([
     'read',
@@ -185,7 +185,7 @@ test('what is asked for of OpenID Connect counts as granted, the rest as the pro
   ])
 })
 
-test('a lifetime is counted from before the request', () => {
+test('the lifetime starts before the request', () => {
   const at = new Date('2026-01-01T00:00:00Z')
   expect(expiryOf(null, at)).toBeNull()
   expect(expiryOf(60, at)).toEqual(new Date('2026-01-01T00:01:00Z'))

@@ -1,11 +1,11 @@
-/** What tests of OAuth share: a provider of ours at the tests' OAuth server, and a person who goes through the flow. */
+/** Shared by OAuth tests: a provider at the test OAuth server, and a person who completes the flow. */
 import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { redirectUriOf, sealClientSecret } from '../../src/domain/oauth/provider-access/access.ts'
 import type { Answer, TestApp } from '../support/app.ts'
 import type { OAuthServer } from '../support/oauth-server.ts'
 
-/** Settings of an app whose providers are on this machine. */
+/** Settings of an app whose providers run on this machine. */
 export const LOCAL = { OUTBOUND_ALLOW: '127.0.0.1' }
 
 export interface ProviderOptions {
@@ -30,7 +30,7 @@ export interface TestProvider {
   clientSecret: string | null
 }
 
-/** A provider of workspace A's organization, whose client is registered at the server. Default: client_secret_post with PKCE. */
+/** A provider of workspace A's organization with a registered client. Default: client_secret_post with PKCE. */
 export async function oauthProvider(
   { app, tenant }: TestApp,
   server: OAuthServer,
@@ -82,7 +82,7 @@ export function authenticate(app: TestApp, asked: AuthenticateOptions): Promise<
   })
 }
 
-/** As a person's browser opens an address it was sent to. */
+/** Opens a URL like a browser. */
 export async function openPage(url: string, init?: RequestInit): Promise<Answer> {
   const response = await fetch(url, { redirect: 'manual', ...init })
   return { status: response.status, headers: response.headers, text: await response.text(), body: undefined }
@@ -97,8 +97,8 @@ export interface ConnectedToken {
 }
 
 /**
- * The whole flow over HTTP: a call asks, the person signs in as `account` (default: alice) and consents, the call-back
- * is opened. Without a provider it makes one.
+ * The whole flow over HTTP: authenticate, sign-in as `account` (default: alice), consent, callback. Creates a provider by
+ * default.
  */
 export async function connectedToken(
   app: TestApp,

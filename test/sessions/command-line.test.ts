@@ -1,4 +1,4 @@
-/** The address that opens the dashboard signed in: on a terminal, by the command line, and nowhere else. */
+/** The URL that opens the dashboard signed in. Only a terminal and the command line print it. */
 import { spawn, spawnSync } from 'node:child_process'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -18,7 +18,7 @@ afterAll(() => app.close())
 const ADDRESS = /^http:\/\/127\.0\.0\.1:\d+\/sign-in#code=([\w-]{43})$/m
 const here = () => ['--organization-id', app.tenant.organizationId]
 
-test('the command line prints an address, alone on stdout, that works once', async () => {
+test('the command line prints only a URL to stdout, which works once', async () => {
   const made = await cli(['dashboard', ...here()], { ...env, PORT: '8080' })
   expect(made, made.stderr).toMatchObject({ code: 0 })
   const [line, code] = ADDRESS.exec(made.stdout)!
@@ -30,7 +30,7 @@ test('the command line prints an address, alone on stdout, that works once', asy
   expect((await openSession(app, { code })).status).toBe(401)
 })
 
-test('the command line lists who is signed in, and ends a session, here at once', async () => {
+test('the command line lists sessions and ends one immediately', async () => {
   const page = await signIn(app, { api_key: app.keys.deployer })
   const listed = await cli(['sessions', 'list'], env)
   expect(listed.stdout).toMatch(new RegExp(`^${page.id} +deployer +valid until \\S+ +\\S+ +api_key test`, 'm'))
@@ -49,7 +49,7 @@ test('the command line lists who is signed in, and ends a session, here at once'
   expect((await openSession(app, { code: ADDRESS.exec(others.stdout)![1] })).status).toBe(401)
 })
 
-test('for one workspace it opens no other one', async () => {
+test('a URL for one workspace opens no other workspace', async () => {
   const made = await cli(['dashboard', '--workspace', app.tenant.workspaceId], env)
   const page = await signIn(app, { code: ADDRESS.exec(made.stdout)![1]! })
   const asked = (tenant: string) => app.rest('GET', '/v2/deployments', asPage(page, { 'x-tenant-id': tenant }))
@@ -57,7 +57,7 @@ test('for one workspace it opens no other one', async () => {
   expect((await asked(app.sibling.workspaceId)).status).toBe(403)
 })
 
-test('what it does is the command line’s: the key that it makes and the session that it ends', async () => {
+test('keys and revocations over a command-line session have the command line as actor', async () => {
   const made = await cli(['dashboard', '--workspace', app.tenant.workspaceId], env)
   const page = await signIn(app, { code: ADDRESS.exec(made.stdout)![1]! })
   const mutation =
@@ -73,7 +73,7 @@ test('what it does is the command line’s: the key that it makes and the sessio
   ])
 })
 
-test('a server that is started elsewhere than on a terminal prints none', async () => {
+test('a server without a terminal prints no URL', async () => {
   const server = run('main', [], { ...env, PORT: '0' })
   onTestFinished(() => void server.child.kill('SIGKILL'))
   await vi.waitFor(() => expect(server.output.stderr).toContain('/docs'), 30_000)
@@ -82,7 +82,7 @@ test('a server that is started elsewhere than on a terminal prints none', async 
   expect(stdout + stderr).not.toContain('code=')
 })
 
-test.skipIf(spawnSync('script', ['--version']).error)('a server on a terminal prints one', async () => {
+test.skipIf(spawnSync('script', ['--version']).error)('a server on a terminal prints a URL', async () => {
   const child = spawn('script', ['-qefc', `${process.execPath} src/start/start.mjs main`, '/dev/null'], {
     cwd: ROOT,
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env, PORT: '0', LOG_FORMAT: 'json' },
@@ -96,6 +96,6 @@ test.skipIf(spawnSync('script', ['--version']).error)('a server on a terminal pr
   await vi.waitFor(() => expect(shown).toContain('prints another address'), 30_000)
   const code = /sign-in#code=([\w-]{43})/.exec(shown)![1]!
   expect((await openSession(app, { code })).status).toBe(201)
-  // its log has lines of JSON: none of them has it
+  // its log contains JSON lines without the URL
   for (const line of shown.split('\n').filter((one) => one.startsWith('{'))) expect(line).not.toContain(code)
 })

@@ -1,4 +1,4 @@
-/** The login of an organization, from the button to the session, by a browser at a real provider (docs/api-rules.md#sessions). */
+/** The organization's login from the button to the session, with a browser and a real provider (docs/api-rules.md#sessions). */
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { freePort } from '../support/free-port.ts'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { asPage, signIn } from './support.ts'
 
-/** What the provider claims of people; each test says what of whom. */
+/** The provider's claims by person, set by each test. */
 const people: Record<string, Record<string, unknown>> = { alice: { org: null, workspace: null, role: null } }
 const BEGIN = '/v2/sessions/oidc'
 
@@ -33,16 +33,16 @@ const claim = (more: object) => {
   people.alice = { org, workspace, role: 'deployer', ...more }
 }
 
-/** Where it listens, whatever PUBLIC_URL says. */
+/** The address that the server listens on, independent of PUBLIC_URL. */
 const addressOf = ({ app: { fastify } }: TestApp) =>
   `http://127.0.0.1:${(fastify.server.address() as AddressInfo).port}`
 
 const methodsOf = async (at: TestApp) => (await fetch(`${addressOf(at)}/v2/sessions/methods`)).json()
 
-/** As much of a browser as a login needs: it keeps cookies, and follows no redirect by itself. */
+/** A minimal browser: it stores cookies and follows no redirects. */
 class Jar {
   readonly cookies = new Map<string, string>()
-  /** the attributes of those that were set last */
+  /** attributes of the most recently set cookies */
   attributes: string[] = []
   /** of the server */
   at: string
@@ -69,7 +69,7 @@ class Jar {
     return { status: answer.status, location: new URL(answer.headers.get('location')!), headers: answer.headers }
   }
 
-  /** To the provider and back; answers what the page finds in its fragment. */
+  /** Visits the provider and returns. Yields the fragment of the page's URL. */
   async login(how: Parameters<OAuthServer['visit']>[1] = {}): Promise<Record<string, string>> {
     return fragment(await this.open(await provider.visit((await this.open(BEGIN)).location.href, how)))
   }
@@ -86,8 +86,8 @@ async function whoIs(jar: Jar, code: string) {
   return { browser, session: await app.rest('GET', `/v2/sessions`, asPage(browser)) }
 }
 
-describe('a person whom the provider knows', () => {
-  test('is signed in, as who and with the role that the claims say', async () => {
+describe('a person of the provider', () => {
+  test('is signed in with the subject and role of the claims', async () => {
     const jar = new Jar()
     const { code, error } = await jar.login()
     expect(error).toBeUndefined()
@@ -99,14 +99,14 @@ describe('a person whom the provider knows', () => {
     expect(data?.apiKeys ?? null).toBeNull()
   })
 
-  test('has a session of twelve hours, whatever sessions of keys have', async () => {
+  test('has a session of twelve hours, even if sessions of keys are longer', async () => {
     const jar = new Jar()
     const { browser } = await whoIs(jar, (await jar.login()).code!)
     const { expiresAt, openedAt } = await app.app.core.db.session.findUniqueOrThrow({ where: { id: browser.id } })
     expect((expiresAt.getTime() - openedAt!.getTime()) / 3_600_000).toBeCloseTo(12, 1)
   })
 
-  test('has what the claims give, until they sign in again', async () => {
+  test('keeps the rights of the claims until the next login', async () => {
     const jar = new Jar()
     const before = await whoIs(jar, (await jar.login()).code!)
     claim({ role: 'viewer', workspace: undefined })
@@ -120,7 +120,7 @@ describe('a person whom the provider knows', () => {
     expect(await roles(again, app.sibling.workspaceId)).toBe('viewer')
   })
 
-  test('can sign in in several tabs at once', async () => {
+  test('can sign in in several tabs concurrently', async () => {
     const jar = new Jar()
     const urls = [(await jar.open(BEGIN)).location.href, (await jar.open(BEGIN)).location.href]
     const answers = await Promise.all(urls.map((url) => provider.visit(url)))
@@ -128,7 +128,7 @@ describe('a person whom the provider knows', () => {
     for (const code of codes) await whoIs(jar, code)
   })
 
-  test('comes to the page with a code that works once, in that browser alone', async () => {
+  test('returns to the page with a code that works once, in that browser only', async () => {
     const jar = new Jar()
     const { code } = await jar.login()
     await expect(signIn(app, { code: code! })).rejects.toThrow('401')
@@ -137,7 +137,7 @@ describe('a person whom the provider knows', () => {
     await expect(whoIs(jar, code!)).rejects.toThrow('401')
   })
 
-  test('is signed in whatever cookies of these names a page at another port has set', async () => {
+  test('is signed in despite cookies of the same names from another port', async () => {
     const jar = new Jar()
     const begun = await jar.open(BEGIN)
     const [name] = [...jar.cookies.keys()]
@@ -146,7 +146,7 @@ describe('a person whom the provider knows', () => {
     await signIn(app, { code: fragment(back).code! }, { cookie: planted + jar.cookie, 'sec-fetch-site': 'same-origin' })
   })
 
-  test('who comes by another name of this server is sent to PUBLIC_URL first, once', async () => {
+  test('is redirected once to PUBLIC_URL when they use another host name', async () => {
     const { port } = new URL(app.url)
     const elsewhere = await new Jar().open(`http://localhost:${port}${BEGIN}`)
     expect(elsewhere.location.href).toBe(`${app.url}${BEGIN}?sent`)
@@ -155,8 +155,8 @@ describe('a person whom the provider knows', () => {
   })
 })
 
-describe('what the browser keeps meanwhile', () => {
-  test('is sent back by it alone, for ten minutes, and tells nothing', async () => {
+describe('the login cookie', () => {
+  test('is sent only to the callback, for ten minutes, and reveals nothing', async () => {
     const jar = new Jar()
     const { status, location, headers } = await jar.open(BEGIN)
     expect(status).toBe(303)
@@ -167,25 +167,25 @@ describe('what the browser keeps meanwhile', () => {
     for (const told of [state, nonce]) expect(Buffer.from(jar.cookie, 'base64').toString('latin1')).not.toContain(told)
   })
 
-  test('is over with the login, however that ends', async () => {
+  test('is deleted at the end of the login, whether it succeeds or fails', async () => {
     const jar = new Jar()
     expect(await jar.login({ decline: true })).toMatchObject({ error: 'denied' })
     expect(jar.cookies.size).toBe(0)
   })
 
-  test('does not become more and more', async () => {
+  test('does not accumulate', async () => {
     const jar = new Jar()
     for (let i = 0; i < 12; i++) await jar.open(BEGIN)
     expect(jar.cookies.size).toBeLessThanOrEqual(5)
   })
 
-  test('goes over https alone where PUBLIC_URL is https', async () => {
+  test('is sent only over https if PUBLIC_URL is https', async () => {
     const secure = await testApp({ beside: app, settings: { ...settings, PUBLIC_URL: 'https://pilot.example.com' } })
     const { headers } = await secure.app.fastify.inject({ url: BEGIN, headers: { host: 'pilot.example.com' } })
     expect(headers['set-cookie']).toMatch(/^__Host-pilothouse_.*; SameSite=Lax; .*; Secure$/)
     const asked = new URL(String(headers.location)).searchParams
     expect(asked.get('redirect_uri')).toMatch(/^https:\/\/pilot\.example\.com\//)
-    // of the bare name another host of the domain could have set it
+    // a cookie of the bare name could come from another host of the domain
     const set = String(headers['set-cookie']).split(';')[0]!
     const back = async (cookie: string) => {
       const url = `${BEGIN}/callback?${new URLSearchParams({ state: asked.get('state')!, error: 'access_denied', iss: provider.url })}`
@@ -198,13 +198,13 @@ describe('what the browser keeps meanwhile', () => {
   })
 })
 
-describe('nobody is signed in, and the page is told why', () => {
-  test('who declines, or is declined, at the provider', async () => {
+describe('a login fails, and the page says why', () => {
+  test('when the person declines or is declined at the provider', async () => {
     const told = await new Jar().login({ decline: true })
     expect(told).toEqual({ error: 'denied', request_id: expect.any(String) })
   })
 
-  test('by the answer to a login of another browser', async () => {
+  test('with the callback of another browser’s login', async () => {
     const url = await provider.visit((await new Jar().open(BEGIN)).location.href)
     expect(fragment(await new Jar().open(url)).error).toBe('state_mismatch')
     const other = new Jar()
@@ -219,13 +219,13 @@ describe('nobody is signed in, and the page is told why', () => {
   })
 
   test.each(['', '?state=', '?state=x&code=y', '?code=y', '?error=access_denied', '?state=x.zzzzzzzzzzzzzzzz'])(
-    'by an address that nobody was given: %j',
+    'with a forged callback: %j',
     async (query) => {
       expect(['state_mismatch', 'expired']).toContain(fragment(await new Jar().open(`${BEGIN}/callback${query}`)).error)
     },
   )
 
-  test('who comes back after more than ten minutes, whether the cookie is there or not', async () => {
+  test('after more than ten minutes, with or without the cookie', async () => {
     let ahead = 0
     const clock = () => new Date(Date.now() + ahead)
     const late = await testApp({ beside: app, settings: { ...settings, PUBLIC_URL: app.url }, overrides: { clock } })
@@ -250,7 +250,7 @@ describe('nobody is signed in, and the page is told why', () => {
     expect((await new Jar().login()).error).toBe('no_access')
   })
 
-  test('while the log tells the operator what is missing, and nothing of the person', async () => {
+  test('and the log shows the operator what is missing, without personal data', async () => {
     const lines: string[] = []
     const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) })
     const told = await testApp({ beside: app, settings: { ...settings, PUBLIC_URL: app.url }, overrides: { log } })
@@ -268,12 +268,12 @@ describe('nobody is signed in, and the page is told why', () => {
     await told.close()
   })
 
-  test('of a workspace of another organization', async () => {
+  test('for a workspace of another organization', async () => {
     claim({ workspace: app.other.workspaceId })
     expect((await new Jar().login()).error).toBe('no_access')
   })
 
-  test('twice with one answer', async () => {
+  test('for a second use of a callback', async () => {
     const jar = new Jar()
     const { location } = await jar.open(BEGIN)
     const kept = new Map(jar.cookies)
@@ -284,7 +284,7 @@ describe('nobody is signed in, and the page is told why', () => {
     expect(fragment(await jar.open(answer)).error).toBe('failed')
   })
 
-  test('while the provider is in trouble, or answers with what can’t be used', async () => {
+  test('while the provider fails or sends an unusable response', async () => {
     provider.next('500')
     expect((await new Jar().login()).error).toBe('unavailable')
     provider.next('html')
@@ -294,12 +294,12 @@ describe('nobody is signed in, and the page is told why', () => {
 })
 
 describe('a server', () => {
-  test('says whose login it has, to everybody', async () => {
+  test('publishes the name of its login', async () => {
     const { body } = await app.rest('GET', '/v2/sessions/methods', { key: null })
     expect(body).toEqual({ api_key: true, oidc: { name: 'Acme' } })
   })
 
-  test('without one says so, and sends whoever asks for it to the page', async () => {
+  test('without a login says so and redirects to the page', async () => {
     const without = await testApp({ beside: app, settings: { PUBLIC_URL: app.url } })
     expect(await methodsOf(without)).toEqual({ api_key: true, oidc: null })
     const jar = new Jar(without)
@@ -308,7 +308,7 @@ describe('a server', () => {
     await without.close()
   })
 
-  test('starts and works without its provider, and who wants to sign in there is told', async () => {
+  test('starts without its provider, and a login then fails with the reason', async () => {
     const port = await freePort()
     const OIDC_ISSUER = `http://127.0.0.1:${port}`
     const alone = await testApp({ beside: app, settings: { ...settings, OIDC_ISSUER, PUBLIC_URL: app.url } })
@@ -318,7 +318,7 @@ describe('a server', () => {
     await alone.close()
   })
 
-  test('answers a HEAD with nothing that uses a login up', async () => {
+  test('answers a HEAD without consuming the login', async () => {
     const { status } = await app.rest('HEAD', BEGIN, { key: null })
     expect(status).toBe(405)
   })

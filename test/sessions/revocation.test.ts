@@ -1,4 +1,4 @@
-/** How sessions end, who sees and ends them, and what they never show. */
+/** How sessions end, who may see and end them, and what they never show. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRetention } from '../../src/domain/retention/retain.ts'
 import { issueSessionCode } from '../../src/domain/sessions/issue-code.ts'
@@ -26,7 +26,7 @@ const own = async (how: object = {}) => {
 const revoke = (id: string, how: object = {}) => app.rest('DELETE', `/v2/sessions/${id}`, how)
 const revokeKey = (apiKeyId: string) =>
   app.gql('mutation($id: ID!) { revokeApiKey(input: { apiKeyId: $id }) { __typename } }', { id: apiKeyId })
-/** A stream of the page, and the text of all that comes until it ends. */
+/** A stream of the page, with its text until it ends. */
 async function stream(on: TestApp, page: Browser): Promise<{ text: Promise<string> }> {
   const headers = { ...page.headers, accept: 'text/event-stream' }
   const response = await fetch(`${on.url}/v2/events`, { headers })
@@ -35,7 +35,7 @@ async function stream(on: TestApp, page: Browser): Promise<{ text: Promise<strin
 }
 
 describe('a session ends', () => {
-  test('with its key: here at once, and on another server, with what it has open', async () => {
+  test('with its key, immediately and on another server, including open streams', async () => {
     const { id, page } = await own()
     expect([await statusOn(app, page), await statusOn(beside, page)]).toEqual([200, 200])
     const streams = [await stream(app, page), await stream(beside, page)]
@@ -45,7 +45,7 @@ describe('a session ends', () => {
     for (const { text } of streams) expect(await text).toContain('UNAUTHENTICATED')
   })
 
-  test('by itself, and its key goes on', async () => {
+  test('by revocation, while its key stays valid', async () => {
     const { text, page } = await own()
     const open = await stream(beside, page)
     expect((await revoke('current', asPage(page))).status).toBe(204)
@@ -56,7 +56,7 @@ describe('a session ends', () => {
     expect(await signIn(app, { api_key: text })).toBeTruthy()
   })
 
-  test('when its time is over, or its key’s, or another role is its key’s', async () => {
+  test('at its expiry, its key’s expiry, or a change of its key’s role', async () => {
     const { db } = app.app.core
     const [first, second, third] = [await own(), await own(), await own({ role: 'deployer' })]
     const open = [await stream(beside, first.page), await stream(beside, second.page), await stream(beside, third.page)]
@@ -64,14 +64,14 @@ describe('a session ends', () => {
     await db.apiKey.update({ where: { id: second.id }, data: { expiresAt: new Date(0) } })
     await db.apiKey.update({ where: { id: third.id }, data: { role: 'viewer' } })
     for (const { text } of open) expect(await text).toContain('UNAUTHENTICATED')
-    // caches hold for some seconds; who asks for the first time is told at once
+    // caches last some seconds, but a first look-up is never cached
     const late = await testApp({ beside: app })
     expect([await statusOn(late, first.page), await statusOn(late, second.page)]).toEqual([401, 401])
     expect((await late.rest('POST', '/v2/deployments', { ...asPage(third.page), body: {} })).status).toBe(403)
     await late.close()
   })
 
-  test('when the same subject opens its hundredth after it, with what it has open on another server', async () => {
+  test('when the same subject opens the hundredth later session, on every server', async () => {
     const { text, page: first } = await own()
     const { apiKeyId, subject } = await app.app.core.db.session.findUniqueOrThrow({ where: { id: first.id } })
     await app.app.core.db.session.createMany({
@@ -97,7 +97,7 @@ describe('a session ends', () => {
     expect(await app.app.core.db.session.count({ where: { id: first.id } })).toBe(0)
   })
 
-  test('twice is once: the second time changes nothing, and there is one event', async () => {
+  test('once: a second revocation changes nothing and writes no event', async () => {
     const { page } = await own()
     const both = await Promise.all([revoke(page.id), revoke(page.id)])
     expect(both.map(({ status }) => status)).toEqual([204, 204])
@@ -107,13 +107,13 @@ describe('a session ends', () => {
   })
 })
 
-describe('who sees sessions, and ends them', () => {
+describe('sessions', () => {
   const listed = async (call: object) => {
     const { body } = await app.rest('GET', '/v2/sessions?limit=100', call)
     return (body.resources as { id: string }[]).map(({ id }) => id)
   }
 
-  test('is their own subject, and an admin of the workspace; to everybody else they do not exist', async () => {
+  test('are visible only to their subject and to admins of the workspace', async () => {
     const [one, other] = [await own(), await own()]
     expect(await listed(asPage(one.page))).toEqual([one.page.id])
     expect(await listed({ key: one.text })).toEqual([one.page.id])
@@ -131,7 +131,7 @@ describe('who sees sessions, and ends them', () => {
     expect((await revoke(other.page.id)).status).toBe(204)
   })
 
-  test('in GraphQL they are the same, a window at a time', async () => {
+  test('are the same in GraphQL, in windows', async () => {
     const { page } = await own()
     const query =
       '{ sessions(first: 100) { totalCount nodes { id current role endedAt actor { kind name } organizationWide apiKeyId } } }'
@@ -152,14 +152,14 @@ describe('who sees sessions, and ends them', () => {
     expect(missing.data.revokeSession).toEqual({ code: 'NOT_FOUND' })
   })
 
-  test('an organization-wide one is ended by its like, and by its own', async () => {
+  test('of the organization can be ended only by organization-wide credentials and their subject', async () => {
     const wide = await own({ organizationWide: true, role: 'admin' })
     expect((await revoke(wide.page.id)).status).toBe(403)
     const call = asPage(wide.page, { 'x-tenant-id': app.tenant.workspaceId })
     expect((await revoke('current', call)).status).toBe(204)
   })
 
-  test('a code that nobody has used is nobody’s session', async () => {
+  test('do not include unused codes', async () => {
     const { organizationId, workspaceId } = app.tenant
     const before = (await listed({})).length
     await issueSessionCode(app.app.core, { kind: 'command_line', organizationId, workspaceId }, { seconds: 600 })
@@ -167,11 +167,11 @@ describe('who sees sessions, and ends them', () => {
   })
 })
 
-test('over a session values of secrets are masked, for an admin too, in REST and in GraphQL', async () => {
+test('a session shows secret values as masks, also to an admin, in REST and GraphQL', async () => {
   const { id } = await gitDeployment(app, { secrets: [{ name: 'TOKEN', value: 'the-value' }] })
   const page = await signIn(app, { api_key: app.keys.admin })
   const query = 'query($id: ID!) { deployment(id: $id) { secrets { name value } } }'
-  // twice each: what is asked for again is answered from memory
+  // each twice, because the second is answered from the cache
   for (const call of [{}, asPage(page), {}, asPage(page)]) {
     const isSession = 'headers' in call
     const rest = await app.rest('GET', `/v2/deployments/${id}`, call)
@@ -180,7 +180,7 @@ test('over a session values of secrets are masked, for an admin too, in REST and
   }
 })
 
-test('retention removes sessions a day after their end, and codes that were not used', async () => {
+test('retention removes sessions a day after their end, and unused codes', async () => {
   const { db } = app.app.core
   const [ended, recent, ofKey] = [await own(), await own(), await own()]
   const old = new Date(Date.now() - 25 * 3_600_000)
@@ -195,7 +195,7 @@ test('retention removes sessions a day after their end, and codes that were not 
   expect(await db.session.count({ where: { codeExpiresAt: { lt: new Date() }, openedAt: null } })).toBe(0)
 })
 
-test('the last use of a session is noted, and of its key', async () => {
+test('the last use of a session and of its key is recorded', async () => {
   const { id, page } = await own()
   const before = new Date(Date.now() - 3_600_000)
   await app.app.core.db.session.update({ where: { id: page.id }, data: { lastUsedAt: before } })

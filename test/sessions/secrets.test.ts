@@ -1,4 +1,4 @@
-/** Secrets over a session (docs/deployments.md#secrets): no answer shows a value, but the one of a reveal. */
+/** Secrets over a session (docs/deployments.md#secrets): only a reveal shows a value. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
@@ -14,7 +14,7 @@ afterAll(() => app.close())
 
 const of = (api_key: string) => signIn(app, { api_key })
 
-test('a change by name answers masks, to an admin too, and says whose session it was', async () => {
+test('a change over a session answers masks, also to an admin, and its event names the subject', async () => {
   const session = await of(app.keys.admin)
   const body = { set: [{ name: 'NEW', value: 'another-value' }] }
   const answer = await app.rest('PATCH', `/v2/deployments/${id}/secrets`, { ...asPage(session), body })
@@ -25,7 +25,7 @@ test('a change by name answers masks, to an admin too, and says whose session it
   expect(list.body.resources[1]).toMatchObject({ name: 'NEW', set_by: { kind: 'api_key' } })
 })
 
-test('one value is revealed to who may read values by the key, and to nobody else', async () => {
+test('a session reveals one value only to a caller who may read values', async () => {
   const reveal = async (key: string) =>
     app.rest('POST', `/v2/deployments/${id}/secrets/TOKEN/reveal`, asPage(await of(key)))
   const answer = await reveal(app.keys.secretsReader)

@@ -1,4 +1,4 @@
-/** Sessions (docs/api-rules.md#sessions): two halves, for our own pages alone, with the rights of a key and no longer than it. */
+/** Sessions (docs/api-rules.md#sessions): two halves, only for the server's own pages, with the rights and lifetime of a key. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { issueSessionCode } from '../../src/domain/sessions/issue-code.ts'
 import { newKey, type TestApp, testApp } from '../support/app.ts'
@@ -23,7 +23,7 @@ const codeOf = (grant: object = {}, options: object = {}) =>
 const key = (how: object = {}) => newKey(app.app.core, { ...app.tenant, name: 'a key', ...how })
 
 describe('signing in', () => {
-  test('with a key answers one half as a cookie that no page reads, and the other in the body', async () => {
+  test('with a key answers one half as an HttpOnly cookie and the other in the body', async () => {
     const answer = await openSession(app, { api_key: app.keys.deployer })
     expect(answer.status).toBe(201)
     expect(answer.headers.get('cache-control')).toBe('no-store')
@@ -38,19 +38,19 @@ describe('signing in', () => {
     for (const secret of [half, cookie.split(/[=;]/)[1]!]) expect(JSON.stringify(stored)).not.toContain(secret)
   })
 
-  test('with an organization’s key says the workspace to begin in', async () => {
+  test('with an organization-wide key answers the workspace to start in', async () => {
     const { body } = await openSession(app, { api_key: app.keys.organization })
     expect(body.session.workspace_id).toBeNull()
     expect(body.workspace_id).toBe(app.tenant.workspaceId)
   })
 
-  test('is in the log of events, without a token', async () => {
+  test('writes an event without a token', async () => {
     const { id } = await signIn(app, { api_key: app.keys.viewer })
     const event = await app.app.core.db.event.findFirstOrThrow({ where: { subjectId: id } })
     expect(event).toMatchObject({ type: 'session.created', workspaceId: app.tenant.workspaceId, actorKind: 'api_key' })
   })
 
-  test('behind https sets a cookie that is sent over https alone', async () => {
+  test('behind https sets a cookie that is sent only over https', async () => {
     const secure = await testApp({ beside: app, settings: { PUBLIC_URL: 'https://pilot.example.com' } })
     const answer = await secure.app.fastify.inject({
       method: 'POST',
@@ -73,7 +73,7 @@ describe('signing in', () => {
     expect((await openSession(app, body)).status).toBe(expected)
   })
 
-  test('is not for the keys of machines', async () => {
+  test('is refused for keys of machines', async () => {
     const { id } = await listener(app)
     for (const how of [
       { role: 'listener', listenerId: id },
@@ -82,7 +82,7 @@ describe('signing in', () => {
       expect((await openSession(app, { api_key: await key(how) })).body).toMatchObject({ code: 'FORBIDDEN' })
   })
 
-  test('is refused to pages of other origins', async () => {
+  test('is refused for pages of other origins', async () => {
     for (const headers of [
       { origin: 'https://evil.example.com' },
       { origin: 'null' },
@@ -94,18 +94,18 @@ describe('signing in', () => {
 })
 
 describe('a code', () => {
-  test('works once, also when it is used twice at once', async () => {
+  test('works once, also for two concurrent uses', async () => {
     const code = await codeOf()
     const both = await Promise.all([openSession(app, { code }), openSession(app, { code })])
     expect(both.map((one) => one.status).sort()).toEqual([201, 401])
     expect((await openSession(app, { code })).status).toBe(401)
   })
 
-  test('is over after its time', async () => {
+  test('expires', async () => {
     expect((await openSession(app, { code: await codeOf({}, { seconds: -1 }) })).status).toBe(401)
   })
 
-  test('that is bound to a cookie is of no use without it', async () => {
+  test('that is bound to a cookie does not work without it', async () => {
     const code = await codeOf({}, { boundTo: 'what the browser has' })
     const { cookie } = await signIn(app, { api_key: app.keys.viewer })
     const name = `${cookie.split('=')[0]}_code`
@@ -115,7 +115,7 @@ describe('a code', () => {
     expect((await openSession(app, { code }, { cookie: `${planted}${name}=what the browser has` })).status).toBe(201)
   })
 
-  test('that is bound to a cookie takes none behind https that another host of the domain, or another port, could have set', async () => {
+  test('that is bound to a cookie does not accept one that another host or port could set', async () => {
     const secure = await testApp({ beside: app, settings: { PUBLIC_URL: 'https://pilot.example.com' } })
     const code = await codeOf({}, { boundTo: 'planted' })
     const name = `${(await signIn(app, { api_key: app.keys.viewer })).cookie.split('=')[0]}_code`
@@ -130,7 +130,7 @@ describe('a code', () => {
     await secure.close()
   })
 
-  test('of the command line opens a session of an admin, whose actor is the command line', async () => {
+  test('of the command line opens an admin session with the command line as actor', async () => {
     const page = await signIn(app, { code: await codeOf() })
     const { data } = await app.gql('{ me { role actor { kind subject } session { id current } } }', {}, asPage(page))
     expect(data.me).toEqual({
@@ -147,7 +147,7 @@ describe('a code', () => {
     expect(Math.round((Date.parse(answer.body.session.expires_at) - Date.now()) / 3_600_000)).toBe(12)
   })
 
-  test('of a key is worth nothing when the key was revoked', async () => {
+  test('of a key does not work after the key’s revocation', async () => {
     const { apiKeyId } = await app.app.core.db.session.findUniqueOrThrow({
       where: { id: (await signIn(app, { api_key: await key() })).id },
     })
@@ -177,7 +177,7 @@ describe('a request over a session', () => {
     expect(await status({ ...site, cookie, 'x-session': other.half })).toBe(401)
   })
 
-  test('is let in whatever cookies of that name a page at another port has put before or after ours, in one statement', async () => {
+  test('is accepted despite cookies of the same name from another port, in one statement', async () => {
     const { cookie, headers } = page
     const name = cookie.split('=')[0]
     const others = (n: number) => Array.from({ length: n }, (_, i) => `${name}=planted${i}`)
@@ -193,7 +193,7 @@ describe('a request over a session', () => {
     expect(await status({ ...headers, cookie: others(40).join('; ') })).toBe(401)
   })
 
-  test('comes from a page of this server, whatever its method', async () => {
+  test('must come from a page of this server, with any method', async () => {
     const { cookie, half } = page
     const shown = { cookie, 'x-session': half }
     const own = new URL(app.url)
@@ -215,7 +215,7 @@ describe('a request over a session', () => {
     expect(asked.status).toBe(403)
   })
 
-  test('at another name of the server comes from that one’s page', async () => {
+  test('at another host name must come from a page of that host name', async () => {
     const shown = { cookie: page.cookie, 'x-session': page.half, host: 'pilot.internal:8443' }
     const at = (origin: string) =>
       app.app.fastify
@@ -226,7 +226,7 @@ describe('a request over a session', () => {
     expect(await at('https://other.internal:8443')).toBe(403)
   })
 
-  test('with an API key or a token beside it is that one’s', async () => {
+  test('with an API key or a JWT uses that credential instead', async () => {
     const { data } = await app.gql(
       '{ me { role session { id } } }',
       {},
@@ -236,7 +236,7 @@ describe('a request over a session', () => {
     expect(await status({ ...page.headers, authorization: 'Bearer cpk_wrong' })).toBe(401)
   })
 
-  test('has the role of its key, as it is now, and its budgets', async () => {
+  test('has the current role and the budgets of its key', async () => {
     expect((await app.rest('POST', '/v2/deployments', { ...asPage(page), body: {} })).status).toBe(422)
     const viewer = await signIn(app, { api_key: app.keys.viewer })
     expect((await app.rest('POST', '/v2/deployments', { ...asPage(viewer), body: {} })).status).toBe(403)
@@ -245,12 +245,12 @@ describe('a request over a session', () => {
     expect(data.me.actor.subject).toBe(actor.subject)
   })
 
-  test('reaches no other tenant', async () => {
+  test('can’t reach another tenant', async () => {
     const call = { key: null, headers: { ...page.headers, 'x-tenant-id': app.other.workspaceId } }
     expect((await app.rest('GET', '/v2/deployments', call)).status).toBe(403)
   })
 
-  test('costs as many statements as one with its key: none, once it is known', async () => {
+  test('needs as many statements as one with its key: none, once cached', async () => {
     for (const headers of [page.headers, { 'x-api-key': app.keys.deployer }]) {
       const asked = async () => expect(await status(headers)).toBe(200)
       await asked()
@@ -259,8 +259,8 @@ describe('a request over a session', () => {
     }
   })
 
-  test('in GraphQL costs as many statements as one with its key: the one that reads what was asked for', async () => {
-    // never the same question twice: its answer could be reused
+  test('in GraphQL needs as many statements as one with its key: the query itself', async () => {
+    // a different query each time, because responses may be cached
     let first = 0
     for (const call of [asPage(page), { key: app.keys.deployer }])
       for (const known of [false, true]) {

@@ -1,13 +1,13 @@
-/** What a browser would do with a session, for tests. */
+/** A browser with a session, for tests. */
 import type { Answer, TestApp } from '../support/app.ts'
 
-/** Both halves, and how a page of the server itself shows them. */
+/** Both halves and the headers of the server's own page. */
 export interface Browser {
   id: string
   half: string
   /** `name=value` */
   cookie: string
-  /** the headers of a request of such a page */
+  /** request headers of the page */
   headers: Record<string, string>
 }
 
@@ -27,7 +27,7 @@ export async function signIn(
 export const openSession = (app: TestApp, body: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
   app.rest('POST', '/v2/sessions', { key: null, body, headers })
 
-/** A call as the page makes it. */
+/** Request options of the page. */
 export const asPage = ({ headers }: Browser, more: Record<string, string> = {}) => ({
   key: null,
   headers: { ...headers, ...more },

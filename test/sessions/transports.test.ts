@@ -1,4 +1,4 @@
-/** Where a session counts besides plain requests: on WebSockets, to pages of other origins, and at the address of an agent. */
+/** Sessions on WebSockets, for pages of other origins, and at the URL of an agent. */
 import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -22,7 +22,7 @@ afterAll(() => app.close())
 describe('on a WebSocket', () => {
   const address = () => `${app.url.replace('http', 'ws')}/graphql`
 
-  /** What comes of a query on a connection with these headers and this payload: its answer, or how the connection was closed. */
+  /** Sends a query on a connection with these headers and this payload. Returns the result or the close code. */
   async function asked(headers: Record<string, string>, payload: Record<string, unknown>): Promise<unknown> {
     class Browserlike extends WebSocket {
       constructor(url: string, protocols: string | string[]) {
@@ -43,7 +43,7 @@ describe('on a WebSocket', () => {
     )
   }
 
-  test('the half is in connection_init, the cookie in the upgrade, and the page is known by its origin', async () => {
+  test('the half is in connection_init, the cookie in the upgrade, and the page is checked by its origin', async () => {
     const { cookie, half } = page
     const own = { cookie, origin: app.url }
     expect(await asked(own, { 'X-Session': half })).toEqual({
@@ -55,7 +55,7 @@ describe('on a WebSocket', () => {
       [{ cookie }, { 'X-Session': half }],
       [{ cookie, origin: 'http://evil.example.com' }, { 'X-Session': half }],
       [{ cookie, origin: FRIEND }, { 'X-Session': half }],
-      // who could write headers is no page; what a page can write is not believed
+      // only a non-browser can set headers, and a payload of a page is not trusted
       [{ cookie, 'sec-fetch-site': 'same-origin' }, { 'X-Session': half }],
       [{ cookie }, { 'X-Session': half, Origin: app.url, 'Sec-Fetch-Site': 'same-origin' }],
       [{ origin: app.url }, { 'X-Session': half, Cookie: cookie }],
@@ -63,14 +63,14 @@ describe('on a WebSocket', () => {
       expect(await asked(headers as never, payload), JSON.stringify(Object.keys(headers))).toBe(4403)
   })
 
-  test('a key in connection_init wins', async () => {
+  test('a key in connection_init takes precedence', async () => {
     const payload = { 'X-Session': page.half, 'X-Api-Key': app.keys.viewer }
     expect(await asked({ cookie: page.cookie, origin: app.url }, payload)).toEqual({
       data: { me: { role: 'viewer', session: null } },
     })
   })
 
-  test('it ends with the session', async () => {
+  test('the connection ends with the session', async () => {
     const key = await newKey(app.app.core, { ...app.tenant, role: 'viewer' })
     const { cookie, half, id } = await signIn(app, { api_key: key })
     const socket = new WebSocket(address(), 'graphql-transport-ws', { headers: { cookie, origin: app.url } })
@@ -90,7 +90,7 @@ describe('a page of another origin', () => {
       headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-api-key' },
     })
 
-  test('that CORS_ORIGINS names may call with a key, and never with what the browser has', async () => {
+  test('that CORS_ORIGINS allows can use a key, but no session', async () => {
     for (const path of ['/v2/deployments', '/graphql', '/v2/deployments/x/revisions']) {
       const { status, headers } = await preflight(path, FRIEND)
       expect(status).toBe(204)
@@ -114,7 +114,7 @@ describe('a page of another origin', () => {
     expect((await app.rest('GET', '/v2/deployments', { key: null, headers: over })).status).toBe(403)
   })
 
-  test('that it does not name is told nothing', async () => {
+  test('that CORS_ORIGINS does not allow gets no data', async () => {
     for (const origin of ['https://evil.example.com', 'null', `${FRIEND}.evil.example`]) {
       expect((await preflight('/v2/deployments', origin)).headers.has('access-control-allow-origin')).toBe(false)
       const { headers } = await app.rest('GET', '/v2/deployments', { headers: { origin } })
@@ -161,7 +161,7 @@ describe('an agent', () => {
     agent.close()
   })
 
-  test('is handed every cookie but ours, with a request and with a WebSocket', async () => {
+  test('receives all cookies except the control plane’s, with requests and WebSockets', async () => {
     const sent = `theirs=1; ${page.cookie}; __Host-pilothouse_0123456789ab_code=x; also=2`
     for (const cookie of [sent, page.cookie, 'theirs=pilothouse_x'])
       await fetch(`http://127.0.0.1:${port}/`, { headers: { cookie } })
@@ -170,7 +170,7 @@ describe('an agent', () => {
     expect(seen).toEqual(['theirs=1; also=2', undefined, 'theirs=pilothouse_x', 'theirs=1; also=2'])
   })
 
-  test('sets and clears every cookie but ours, by an answer and by that to a WebSocket', async () => {
+  test('can set and clear all cookies except the control plane’s, by responses and WebSocket upgrades', async () => {
     const { headers } = await fetch(`http://127.0.0.1:${port}/`)
     expect(headers.getSetCookie()).toEqual([told[0], told.at(-1)])
     expect(headers.get('clear-site-data')).toBe('"storage"')
