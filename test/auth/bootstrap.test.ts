@@ -40,11 +40,11 @@ async function build(settings: Record<string, string> = {}): Promise<App> {
   return app
 }
 
-/** The status of a call with this key, and no tenant. */
+/** The status of a call with this key and without a tenant. */
 const statusOf = async (app: App, key: string) =>
   (await app.fastify.inject({ method: 'GET', url: '/v2/deployments', headers: { 'x-api-key': key } })).statusCode
 
-test('makes an organization, a workspace, an integration and an admin key that needs no tenant', async () => {
+test('the first start creates an organization, a workspace, an integration and an admin key that needs no tenant', async () => {
   const app = await build()
   const { db, keyring } = app.core
   expect(await db.organization.findMany()).toMatchObject([{ plan: 'self_hosted_enterprise' }])
@@ -56,7 +56,7 @@ test('makes an organization, a workspace, an integration and an admin key that n
   expect(await statusOf(app, app.generatedKey!)).toBe(200)
 })
 
-test('happens once, however many servers start at once', async () => {
+test('the first start happens once, even if several servers start concurrently', async () => {
   const all = await Promise.all([build(), build(), build(), build()])
   expect(all.filter((app) => app.generatedKey !== null)).toHaveLength(1)
   const { db } = all[0]!.core
@@ -67,17 +67,17 @@ test('happens once, however many servers start at once', async () => {
   for (const app of all) expect(await statusOf(app, key)).toBe(200)
 })
 
-test('takes the key of the operator, and has none to show then', async () => {
+test('the first start uses the operator’s key, if given, and then shows none', async () => {
   const CONTROL_PLANE_API_KEY = 'an-operator-chose-this-one'
   const app = await build({ CONTROL_PLANE_API_KEY })
   expect(app.generatedKey).toBeNull()
   expect(await statusOf(app, CONTROL_PLANE_API_KEY)).toBe(200)
-  // of a key that may be short, little is shown
+  // the operator's key may be short, so only a little of it is shown
   expect((await app.core.db.apiKey.findFirstOrThrow()).prefix).toBe('an-o')
   expect(logged).not.toContain('ignored')
 })
 
-test('is not repeated for another key later: the log says that it is ignored', async () => {
+test('a later start ignores another operator’s key and logs that', async () => {
   const first = await build({ CONTROL_PLANE_API_KEY: 'an-operator-chose-this-one' })
   await build({ CONTROL_PLANE_API_KEY: 'an-operator-chose-this-one' })
   expect(logged).not.toContain('ignored')

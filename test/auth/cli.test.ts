@@ -28,7 +28,7 @@ const statusOf = async (key: string, tenant?: string) =>
 const here = () => ['--workspace', app.tenant.workspaceId]
 
 describe('keys', () => {
-  test('are made for a workspace, and the key alone goes to stdout', async () => {
+  test('are created for a workspace, and stdout has nothing but the key', async () => {
     const made = await command(
       'keys',
       'create',
@@ -56,7 +56,7 @@ describe('keys', () => {
     expect(Math.round((row.expiresAt!.getTime() - Date.now()) / 3_600_000)).toBe(7 * 24)
   })
 
-  test('are made for the organization, with the permission to read secrets', async () => {
+  test('are created for the organization, with the permission to read secrets', async () => {
     const how = ['--role', 'viewer', '--name', 'audit', '--organization', '--secrets-read', ...here()]
     const key = (await command('keys', 'create', ...how)).stdout.trim()
     expect(await statusOf(key)).toBe(403)
@@ -64,7 +64,7 @@ describe('keys', () => {
     expect((await app.context(key, app.sibling.workspaceId)).actor.secretsRead).toBe(true)
   })
 
-  test('are made for the only organization without a word about workspaces, of which it has two', async () => {
+  test('are created for the only organization without naming a workspace, even if it has two', async () => {
     const [database, folder] = [await testDatabase(), await temporaryFolder()]
     const env = { DATABASE_URL: database.url, DATA_DIR: folder.path }
     const server = await buildApp(readConfig({ ...env, LOG_LEVEL: 'silent', WORKER: 'off' }))
@@ -81,7 +81,7 @@ describe('keys', () => {
     expect(asked.statusCode).toBe(200)
   })
 
-  test('are made for a listener, whose workspace need not be named', async () => {
+  test('are created for a listener without naming its workspace', async () => {
     const { id, computeId } = await listener(app)
     const made = await command('keys', 'create', '--role', 'listener', '--name', 'cluster', '--listener', id)
     expect(made, made.stderr).toMatchObject({ code: 0 })
@@ -102,7 +102,7 @@ describe('keys', () => {
     })
   })
 
-  test('are made for an agent', async () => {
+  test('are created for an agent', async () => {
     const how = ['--role', 'agent', '--name', 'bot', '--agent', 'support-bot', ...here()]
     const made = await command('keys', 'create', ...how)
     expect(made, made.stderr).toMatchObject({ code: 0 })
@@ -110,7 +110,7 @@ describe('keys', () => {
     expect(actor).toMatchObject({ role: 'agent', agentId: 'support-bot', workspaceId: app.tenant.workspaceId })
   })
 
-  test('are listed without what would let one use them', async () => {
+  test('are listed without their texts', async () => {
     const { stdout, code } = await command('keys', 'list')
     expect(code).toBe(0)
     const row = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(app.keys.viewer) } })
@@ -120,12 +120,12 @@ describe('keys', () => {
     for (const secret of [app.keys.viewer, row.hash]) expect(stdout).not.toContain(secret)
   })
 
-  test('are revoked, and the running server hears of it', async () => {
+  test('are revoked, also on the running server', async () => {
     const key = (await command('keys', 'create', '--role', 'viewer', '--name', 'gone', ...here())).stdout.trim()
     expect(await statusOf(key)).toBe(200)
     const { id } = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(key) } })
     expect(await command('keys', 'revoke', id)).toMatchObject({ code: 0, stdout: `Revoked ${id}\n` })
-    // before its cache forgets it by itself (10 s)
+    // before the cache's TTL of 10 s ends
     await expect.poll(() => statusOf(key), { timeout: 7_000 }).toBe(401)
     expect(await command('keys', 'list')).toMatchObject({
       stdout: expect.stringMatching(new RegExp(`^${id}.* revoked`, 'm')),
@@ -134,7 +134,7 @@ describe('keys', () => {
 })
 
 describe('workspaces', () => {
-  test('are made in the organization, ready to be used by an organization key', async () => {
+  test('are created in the organization and can be used by an organization key', async () => {
     const name = `Team ${randomUUID()}`
     const made = await command('workspaces', 'create', '--name', name, '--organization-id', app.tenant.organizationId)
     const id = made.stdout.trim()
@@ -150,7 +150,7 @@ describe('workspaces', () => {
     })
   })
 
-  test('have names of their own also when two of one name are made at once', async () => {
+  test('have unique names, even if two are created concurrently', async () => {
     const { core } = app.app
     const twins = Array.from({ length: 5 }, () =>
       transaction(core, (tx) =>
@@ -167,7 +167,7 @@ describe('workspaces', () => {
   })
 })
 
-describe('a wrong call ends with 2 and says what is right', () => {
+describe('an invalid command exits with 2 and shows the correct usage', () => {
   const wrong: [args: string[], says: RegExp][] = [
     [['bogus'], /There is no command bogus/],
     [['keys'], /There is no command keys/],
@@ -181,7 +181,7 @@ describe('a wrong call ends with 2 and says what is right', () => {
     ],
     [['keys', 'create', '--role', 'viewer', '--name', 'x', '--expires-in-days', '-1'], /expires-in-days/],
     [['keys', 'create', '--role', 'viewer', '--name', 'x'], /Which workspace\? Name it with --workspace:\n {2}/],
-    // of several organizations
+    // with several organizations
     [['keys', 'create', '--role', 'viewer', '--name', 'x', '--organization'], /Which workspace\? Name it/],
     [['keys', 'create', '--role', 'listener', '--name', 'x'], /--listener: Required for the role listener\./],
     [
@@ -202,7 +202,7 @@ describe('a wrong call ends with 2 and says what is right', () => {
     [['keys', 'list', '--json'], /--json/],
   ]
   test.each(wrong)('%j', async (args, says) => {
-    // not in a process of its own, which would take seconds for each
+    // in this process; a separate one for each would take seconds
     vi.stubEnv('DATABASE_URL', app.databaseUrl)
     vi.stubEnv('DATA_DIR', app.dataDir)
     vi.stubEnv('SECRETS_KEYS', app.secretsKeys)
@@ -212,7 +212,7 @@ describe('a wrong call ends with 2 and says what is right', () => {
     await expect(asked).rejects.toBeInstanceOf(UsageError)
   })
 
-  test('ends the process with 2, and says what and how on stderr alone', async () => {
+  test('exits with 2 and prints the error and the usage to stderr only', async () => {
     const ran = await command('keys', 'revoke')
     expect(ran).toMatchObject({
       code: 2,
@@ -222,7 +222,7 @@ describe('a wrong call ends with 2 and says what is right', () => {
   })
 })
 
-test('help names every command, those over the network apart from those of the server’s machine', async () => {
+test('help lists every command, with network commands separate from those on the server’s machine', async () => {
   const { stdout, code } = await command('help')
   expect(code).toBe(0)
   for (const name of ['keys create', 'keys list', 'keys revoke', 'workspaces create', 'migrate']) {
@@ -234,7 +234,7 @@ test('help names every command, those over the network apart from those of the s
   expect(machine).toMatch(/^ {2}keys create /m)
 })
 
-test('migrate says what it did, and a database that no server has used has no workspaces', async () => {
+test('migrate reports what it did, and an unused database has no workspaces', async () => {
   const folder = await temporaryFolder()
   const database = await testDatabase()
   const env = { DATABASE_URL: database.url, DATA_DIR: folder.path }
@@ -245,7 +245,7 @@ test('migrate says what it did, and a database that no server has used has no wo
   await folder.remove()
 })
 
-test('a setting that is wrong is said in one line', async () => {
+test('an invalid setting is reported in one line', async () => {
   const ran = await cli(['keys', 'list'], { DATABASE_URL: 'nonsense' })
   expect(ran).toMatchObject({ code: 1, stderr: 'Wrong settings: DATABASE_URL must be a postgresql:// URL\n' })
 })

@@ -1,4 +1,4 @@
-/** The watch of keys: whatever a credential has open ends with it, and the database is asked once for all of them. */
+/** The credential watch: streams and waits end with their credential, and one statement checks all credentials. */
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import {
@@ -63,14 +63,14 @@ test.each([
   expect(told).toEqual([])
 })
 
-test('a key that moved to another workspace ends what it has open in this one', async () => {
+test('a key that moved to another workspace ends its streams in this one', async () => {
   const one = await caller()
   const ended = endOf(watch(), one)
   await change(one, { workspaceId: app.sibling.workspaceId })
   expect(await ended).toMatchObject({ code: 'UNAUTHENTICATED' })
 })
 
-test('of an organization’s key each workspace is looked at, and it holds in both', async () => {
+test('an organization’s key is checked for each workspace', async () => {
   const key = await newKey(app.app.core, { ...app.tenant, role: 'admin', organizationWide: true })
   const here = await app.context(key, app.tenant.workspaceId)
   const there = await app.context(key, app.sibling.workspaceId)
@@ -80,7 +80,7 @@ test('of an organization’s key each workspace is looked at, and it holds in bo
   expect(await told).toHaveLength(2)
 })
 
-test('a key is asked about once however much it has open, all keys in one statement, and none when nobody is watched', async () => {
+test('each key is checked once for all its streams, all keys in one statement, and none when nothing is watched', async () => {
   const asked: unknown[][][] = []
   const looked = new EventTarget()
   const { health } = app.app.database
@@ -111,7 +111,7 @@ test('a key is asked about once however much it has open, all keys in one statem
   expect(asked).toHaveLength(1)
 })
 
-test('a revocation at another server is heard at once, without a question to the database', async () => {
+test('a revocation on another server takes effect immediately, without a query', async () => {
   const beside = await testApp({ beside: app })
   try {
     const one = await caller()
@@ -127,7 +127,7 @@ test('a revocation at another server is heard at once, without a question to the
   }
 })
 
-test('while the database is away nobody is ended; a revocation from then is found when it is back', async () => {
+test('no stream ends while the database is unavailable, and a revocation from that time is found afterwards', async () => {
   const proxy = await tcpProxy(app.databaseUrl)
   const database = connectDatabase({ url: proxy.url, poolSize: 1 })
   try {
@@ -153,7 +153,7 @@ test('while the database is away nobody is ended; a revocation from then is foun
   }
 })
 
-test('a JWT ends at its exp, and the database is not asked', async () => {
+test('a stream of a JWT ends at its exp without a query', async () => {
   const endsAt = new Date('2030-01-01T00:00:00Z')
   let now = new Date('2029-12-31T23:59:59Z')
   const watching = watch({

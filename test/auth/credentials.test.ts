@@ -1,4 +1,4 @@
-/** Who is calling (docs/api-rules.md#who-is-calling): API keys, tenants, and what is said to those who may not. */
+/** Authentication (docs/api-rules.md#who-is-calling): API keys, tenants, and the errors of rejected callers. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthenticator } from '../../src/api/auth/authenticate.ts'
@@ -19,7 +19,7 @@ const update = (key: string, data: object) => app.app.core.db.apiKey.update({ wh
 const mine = () => ({ organizationId: app.tenant.organizationId, workspaceId: app.tenant.workspaceId })
 
 describe('a credential', () => {
-  test('that is missing, unknown or no Bearer is a 401 that says how to authenticate', async () => {
+  test('that is missing, unknown or not a Bearer is a 401 that says how to authenticate', async () => {
     const none = [{}, { authorization: 'Basic dXNlcjpwYXNz' }, { authorization: 'Bearer' }, { 'x-api-key': '' }]
     const wrong = [{ 'x-api-key': generateKey() }, { authorization: `Bearer ${generateKey()}` }]
     for (const headers of [...none, ...wrong] as Record<string, string>[]) {
@@ -31,36 +31,36 @@ describe('a credential', () => {
     }
   })
 
-  test('may be an API key as Bearer, whatever the scheme is spelt like', async () => {
+  test('may be an API key as Bearer, in any spelling of the scheme', async () => {
     for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
       const answer = await list({ key: null, headers: { authorization: `${scheme} ${app.keys.viewer}` } })
       expect(answer.status).toBe(200)
     }
   })
 
-  test('in X-Api-Key wins over one in Authorization', async () => {
+  test('in X-Api-Key takes precedence over one in Authorization', async () => {
     const good = { authorization: `Bearer ${app.keys.viewer}` }
     expect((await list({ key: generateKey(), headers: good })).status).toBe(401)
     const bad = { authorization: `Bearer ${generateKey()}` }
     expect((await list({ key: app.keys.viewer, headers: bad })).status).toBe(200)
   })
 
-  test('chosen by the operator may have dots in it', async () => {
+  test('chosen by the operator may contain dots', async () => {
     const text = `aaaaaaaaaaaaaaa.${randomUUID()}.c`
     await newKey(app.app.core, { ...mine(), text })
     expect((await list({ key: null, headers: { authorization: `Bearer ${text}` } })).status).toBe(200)
   })
 
-  test('that has expired is a 401, also when it was good a moment ago', async () => {
+  test('that has expired is a 401, even if it was valid a moment ago', async () => {
     const expired = await newKey(app.app.core, { ...mine(), expiresAt: new Date(Date.now() - 1_000) })
     expect((await list({ key: expired })).status).toBe(401)
     const soon = await newKey(app.app.core, { ...mine(), expiresAt: new Date(Date.now() + 5_000) })
     expect((await list({ key: soon })).status).toBe(200)
-    // before a cache would forget it by itself (10 s)
+    // before the cache's TTL of 10 s ends
     await expect.poll(async () => (await list({ key: soon })).status, { timeout: 9_000 }).toBe(401)
   })
 
-  test('that is a JWT is a 401 on a server that knows no issuer', async () => {
+  test('that is a JWT is a 401 on a server without an issuer', async () => {
     const jwt = [{ alg: 'none' }, { sub: 'me' }].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
     const answer = await list({ key: null, headers: { authorization: `Bearer ${jwt.join('.')}.x` } })
     expect(answer.status).toBe(401)
@@ -68,14 +68,14 @@ describe('a credential', () => {
 })
 
 describe('a role', () => {
-  test('of a viewer reads and does not write', async () => {
+  test('of a viewer reads but does not write', async () => {
     expect((await list({ key: app.keys.viewer })).status).toBe(200)
     const answer = await app.rest('POST', '/v2/deployments', { key: app.keys.viewer, body: imageBody() })
     expect(answer.status).toBe(403)
     expect(answer.body.code).toBe('FORBIDDEN')
   })
 
-  test('that is too low is said before what is wrong with the body', async () => {
+  test('that is too low is reported before errors of the body', async () => {
     const answer = await app.rest('POST', '/v2/deployments', { key: app.keys.viewer, body: {} })
     expect(answer.status).toBe(403)
   })
@@ -85,7 +85,7 @@ describe('a role', () => {
     expect(answer.status).toBe(201)
   })
 
-  test('of a listener, an agent or a builder can do none of these', async () => {
+  test('of a listener, an agent or a builder can’t read or write deployments', async () => {
     const { id } = await listener(app, { workspaceId: app.other.workspaceId })
     for (const data of [{ role: 'listener', listenerId: id }, { role: 'agent', agentId: 'bot' }, { role: 'builder' }]) {
       const key = await newKey(app.app.core, mine())
@@ -94,7 +94,7 @@ describe('a role', () => {
     }
   })
 
-  test('decides who reads the values of secrets', async () => {
+  test('and its permission decide who reads the values of secrets', async () => {
     const made = await imageDeployment(app, { secrets: [{ name: 'TOKEN', value: 's3cret-value' }] })
     const seenBy = async (key: string) =>
       (await app.rest('GET', `/v2/deployments/${made.id}`, { key })).body.secrets[0].value
@@ -115,7 +115,7 @@ describe('the tenant', () => {
     }
   })
 
-  test('must be that of the workspace key, if it is sent', async () => {
+  test('must match the workspace key, if it is sent', async () => {
     for (const tenant of [app.sibling.workspaceId, app.other.workspaceId, randomUUID()]) {
       const answer = await list({ tenant })
       expect(answer.status).toBe(403)
@@ -123,7 +123,7 @@ describe('the tenant', () => {
     }
   })
 
-  test('is required for an organization key, in these words', async () => {
+  test('is required for an organization key, with the specified message', async () => {
     const answer = await list({ key: app.keys.organization })
     expect(answer.status).toBe(403)
     expect(answer.body).toMatchObject({
@@ -145,7 +145,7 @@ describe('the tenant', () => {
     }
   })
 
-  test('that is no UUID is a 422 for a good credential and a 401 without one', async () => {
+  test('that is not a UUID is a 422 with a valid credential and a 401 without one', async () => {
     for (const key of [app.keys.viewer, app.keys.organization]) {
       const answer = await list({ key, tenant: 'nonsense' })
       expect(answer.status).toBe(422)
@@ -156,11 +156,11 @@ describe('the tenant', () => {
     expect((await list({ key: generateKey(), tenant: 'nonsense' })).status).toBe(401)
   })
 
-  test('alone authenticates nobody', async () => {
+  test('without a credential is a 401', async () => {
     expect((await list({ key: null, tenant: app.tenant.workspaceId })).status).toBe(401)
   })
 
-  test('hides what is in other workspaces', async () => {
+  test('hides the resources of other workspaces', async () => {
     const made = await imageDeployment(app)
     for (const key of [app.sibling.keys.admin, app.other.keys.admin]) {
       const answer = await app.rest('GET', `/v2/deployments/${made.id}`, { key })
@@ -170,8 +170,8 @@ describe('the tenant', () => {
   })
 })
 
-describe('looking a key up', () => {
-  test('takes one statement the first time and none soon after', async () => {
+describe('a key look-up', () => {
+  test('takes one statement the first time and none soon afterwards', async () => {
     const key = await newKey(app.app.core, mine())
     await update(key, { lastUsedAt: new Date() })
     const authenticate = createAuthenticator(app.app.core, { jwt: null })
@@ -180,7 +180,7 @@ describe('looking a key up', () => {
     expect(await countStatements(app.app.database, call)).toHaveLength(0)
   })
 
-  test('takes one statement for a crowd that comes at once', async () => {
+  test('takes one statement for many concurrent calls', async () => {
     const key = await newKey(app.app.core, mine())
     await update(key, { lastUsedAt: new Date() })
     const authenticate = createAuthenticator(app.app.core, { jwt: null })
@@ -188,7 +188,7 @@ describe('looking a key up', () => {
     expect(await countStatements(app.app.database, crowd)).toHaveLength(1)
   })
 
-  test('notes when it was last used, at most once a minute', async () => {
+  test('records the last use at most once a minute', async () => {
     const key = await newKey(app.app.core, mine())
     const lastUsed = async () =>
       (await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(key) } })).lastUsedAt
@@ -211,12 +211,12 @@ describe('looking a key up', () => {
 })
 
 describe('a request id', () => {
-  test('is the one of the caller, if it is sane', async () => {
+  test('is the caller’s, if it is well-formed', async () => {
     const answer = await list({ headers: { 'x-request-id': 'ci-run.42_a' } })
     expect(answer.headers.get('x-request-id')).toBe('ci-run.42_a')
   })
 
-  test('is ours otherwise', async () => {
+  test('is generated otherwise', async () => {
     for (const id of ['has space', 'x'.repeat(129), '"quoted"']) {
       const answer = await list({ headers: { 'x-request-id': id } })
       expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
@@ -225,10 +225,10 @@ describe('a request id', () => {
   })
 })
 
-describe('GraphQL knows the same callers', () => {
+describe('GraphQL authenticates like REST', () => {
   const VIEWER = '{ viewer { subject role secretsRead workspace { id } } }'
 
-  test('by key or Bearer, in the workspace of the key or the one that is named', async () => {
+  test('by key or Bearer, in the key’s workspace or the named one', async () => {
     const { id } = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(app.keys.deployer) } })
     const bearer = { key: null, headers: { authorization: `Bearer ${app.keys.deployer}` } }
     for (const call of [{ key: app.keys.deployer }, bearer]) {
@@ -243,7 +243,7 @@ describe('GraphQL knows the same callers', () => {
     expect((await app.gql(VIEWER, {}, named)).data.viewer.workspace.id).toBe(app.sibling.workspaceId)
   })
 
-  test('and refuses as REST does', async () => {
+  test('and rejects callers with the same errors', async () => {
     const refused = async (call: Call) => {
       const { status, headers, errors } = await app.gql(VIEWER, {}, call)
       return { status, code: errors?.[0].extensions.code, challenge: headers.get('www-authenticate') }
@@ -281,7 +281,7 @@ describe('GraphQL knows the same callers', () => {
     })
   })
 
-  test('and answers under the caller’s request id', async () => {
+  test('and answers with the caller’s request id', async () => {
     const answer = await app.gql(VIEWER, {}, { headers: { 'x-request-id': 'ci-run.43' } })
     expect(answer.headers.get('x-request-id')).toBe('ci-run.43')
   })

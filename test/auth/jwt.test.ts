@@ -1,4 +1,4 @@
-/** JWTs as Bearer (docs/api-rules.md#who-is-calling), issued by a real local provider and by forgers. */
+/** JWTs as Bearer (docs/api-rules.md#who-is-calling), from a real local provider and from forgers. */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -46,7 +46,7 @@ const bearer = (token: string, tenant?: string): Call => ({
 const list = (token: string, tenant?: string) => app.rest('GET', '/v2/deployments', bearer(token, tenant))
 
 describe('a token of the issuer', () => {
-  test('names the person, the workspace and the role', async () => {
+  test('identifies the person, the workspace and the role', async () => {
     const token = await issuer.token(claims())
     const answer = await app.rest('POST', '/v2/deployments', { ...bearer(token), body: imageBody() })
     expect(answer.status).toBe(201)
@@ -68,7 +68,7 @@ describe('a token of the issuer', () => {
     expect(answer.status).toBe(403)
   })
 
-  test('reads the values of secrets as an admin only', async () => {
+  test('reads the values of secrets only as an admin', async () => {
     const made = await imageDeployment(app, { secrets: [{ name: 'TOKEN', value: 's3cret-value' }] })
     const seenBy = async (role: string) => {
       const call = bearer(await issuer.token(claims({ role })))
@@ -78,7 +78,7 @@ describe('a token of the issuer', () => {
     expect(await seenBy('deployer')).toBe('••••••••')
   })
 
-  test('must agree with the tenant that is sent', async () => {
+  test('must match the tenant that is sent', async () => {
     const token = await issuer.token(claims())
     expect((await list(token, app.tenant.workspaceId)).status).toBe(200)
     expect((await list(token, app.sibling.workspaceId)).status).toBe(403)
@@ -99,7 +99,7 @@ describe('a token of the issuer', () => {
     expect((await list(await issuer.token(claims({ workspace: app.other.workspaceId })))).status).toBe(403)
   })
 
-  test('costs no statement once its organization is known', async () => {
+  test('costs no statement after its organization is cached', async () => {
     const token = await issuer.token(claims())
     await list(token)
     const statements = await countStatements(app.app.database, () => list(token))
@@ -108,7 +108,7 @@ describe('a token of the issuer', () => {
 })
 
 describe('a token is a 401', () => {
-  test('without the claims we need, and it says which', async () => {
+  test('without required claims, and the message names them', async () => {
     const wrong = { org: 'acme', workspace: 'main', role: 'owner' }
     for (const [claim, value] of Object.entries(wrong)) {
       const answer = await list(await issuer.token(claims({ [claim]: value })))
@@ -142,7 +142,7 @@ describe('a token is a 401', () => {
       expect((await list(await issuer.token(claims({ role })))).status).toBe(401)
   })
 
-  test('of an organization that does not exist here', async () => {
+  test('of an organization that does not exist on this server', async () => {
     expect((await list(await issuer.token(claims({ org: randomUUID() })))).status).toBe(401)
   })
 
@@ -150,7 +150,7 @@ describe('a token is a 401', () => {
     expect((await list(await issuer.token(claims(), { audience: 'urn:somebody:else' }))).status).toBe(401)
   })
 
-  test('with a signature that was touched', async () => {
+  test('with a modified signature', async () => {
     const token = await issuer.token(claims({ role: 'viewer' }))
     const [header, payload, signature] = token.split('.') as [string, string, string]
     const forged = { ...JSON.parse(Buffer.from(payload, 'base64url').toString()), role: 'admin' }
@@ -158,7 +158,7 @@ describe('a token is a 401', () => {
     expect((await list([header, other, signature].join('.'))).status).toBe(401)
   })
 
-  test('that somebody else signed, under any name', async () => {
+  test('that another key signed, under any key id', async () => {
     const { privateKey } = await generateKeyPair('ES256')
     for (const kid of [issuer.keyId, 'another']) {
       expect((await list(await sign({ alg: 'ES256', kid }, privateKey))).status).toBe(401)
@@ -166,7 +166,7 @@ describe('a token is a 401', () => {
   })
 
   test('signed with a shared secret or not at all', async () => {
-    // the classic: the public key as the secret of an HMAC
+    // a known attack: the public key as the secret of an HMAC
     const published = await (await fetch(issuer.jwksUrl)).text()
     const secret = new TextEncoder().encode(published)
     expect((await list(await sign({ alg: 'HS256', kid: issuer.keyId }, secret))).status).toBe(401)
@@ -186,7 +186,7 @@ function sign(header: JWTHeaderParameters, key: SigningKey, expires: string | nu
 }
 
 describe('the issuer’s keys', () => {
-  /** A server that trusts a JWKS of ours, so that tokens can be whatever the test needs. */
+  /** A server that trusts the test's JWKS, so that the test can sign any token. */
   async function withOwnKeys<T>(work: (own: { app: TestApp; key: SigningKey; kill(): void; revive(): void }) => T) {
     const { privateKey, publicKey } = await generateKeyPair('ES256')
     const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'own', alg: 'ES256' }] }
@@ -216,14 +216,14 @@ describe('the issuer’s keys', () => {
     }
   }
 
-  test('that can’t be had are a 503, not a 401, and are fetched again later', () =>
+  test('that can’t be fetched are a 503, not a 401, and are fetched again later', () =>
     withOwnKeys(async ({ app: beside, key, kill, revive }) => {
       const token = await sign({ alg: 'ES256', kid: 'own' }, key)
       kill()
       const answer = await beside.rest('GET', '/v2/deployments', bearer(token))
       expect(answer.status).toBe(503)
       expect(answer.body.code).toBe('UNAVAILABLE')
-      // API keys don't depend on it
+      // API keys don't depend on the issuer
       expect((await beside.rest('GET', '/v2/deployments')).status).toBe(200)
       revive()
       expect((await beside.rest('GET', '/v2/deployments', bearer(token))).status).toBe(200)
@@ -231,7 +231,7 @@ describe('the issuer’s keys', () => {
       expect((await beside.rest('GET', '/v2/deployments', bearer(token))).status).toBe(200)
     }))
 
-  test('do not make an expired token good, nor one that never expires', () =>
+  test('don’t make an expired token valid, nor one without expiry', () =>
     withOwnKeys(async ({ app: beside, key }) => {
       const header = { alg: 'ES256', kid: 'own' }
       for (const expires of [Math.floor(Date.now() / 1000) - 60, null]) {
@@ -241,7 +241,7 @@ describe('the issuer’s keys', () => {
     }))
 })
 
-test('the provider’s token is what we say it is', async () => {
+test('a token of the local provider has the expected claims', async () => {
   const keys = createLocalJWKSet((await (await fetch(issuer.jwksUrl)).json()) as JSONWebKeySet)
   const { payload } = await jwtVerify(await issuer.token(claims()), keys)
   expect(payload).toMatchObject({ iss: issuer.url, aud: AUDIENCE, sub: 'ci-client', ...claims() })

@@ -1,4 +1,4 @@
-/** Where the key ring comes from, and that no server starts that could not read the secrets (docs/deployments.md#secrets). */
+/** The source of the key ring, and that a server without the right keys does not start (docs/deployments.md#secrets). */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
@@ -18,7 +18,7 @@ import { temporaryFolder } from '../support/process.ts'
 const newKey = () => randomBytes(32).toString('base64')
 
 describe('the key file', () => {
-  test('is made once, for its owner only, by however many start at once', async () => {
+  test('is created once and readable only by its owner, even if several servers start concurrently', async () => {
     const folder = await temporaryFolder()
     const DATA_DIR = path.join(folder.path, 'not', 'there', 'yet')
     const load = () => loadKeyRing({ DATA_DIR, SECRETS_KEYS: undefined })
@@ -33,7 +33,7 @@ describe('the key file', () => {
     await folder.remove()
   })
 
-  test('that was damaged is not used', async () => {
+  test('is not used if it is damaged', async () => {
     const folder = await temporaryFolder()
     await writeFile(path.join(folder.path, 'secrets.key'), 'file-1:tooshort\n')
     const loading = loadKeyRing({ DATA_DIR: folder.path, SECRETS_KEYS: undefined })
@@ -74,11 +74,11 @@ describe('a server', () => {
     await expect(starting).rejects.toThrow(/need the key old: put it into SECRETS_KEYS/)
   })
 
-  test('does not start with other bytes under the same id', async () => {
+  test('does not start with a different key under the same id', async () => {
     await expect(start(`old:${newKey()}`)).rejects.toThrow(/SECRETS_KEYS has another key under the id old/)
   })
 
-  test('reads what an older key encrypted, and needs both keys from then on', async () => {
+  test('reads values of an older key, and needs both keys from then on', async () => {
     const both = `new:${newKey()},${old}`
     const rotated = await testApp({ beside: app, settings: { SECRETS_KEYS: both } })
     const read = await rotated.rest('GET', `/v2/deployments/${deploymentId}`)
@@ -90,18 +90,18 @@ describe('a server', () => {
   })
 })
 
-describe('a server with nothing but OAuth', () => {
+describe('a server with OAuth data only', () => {
   const old = `old:${newKey()}`
   let app: TestApp
   beforeAll(async () => {
     app = await testApp({ settings: { SECRETS_KEYS: old } })
-    // so that it is not this that stops the start
+    // so that this does not prevent the start
     await app.app.core.db.installation.deleteMany()
   })
   afterAll(() => app.close())
 
   const check = (SECRETS_KEYS: string) => checkKeyRing(app.app.core.db, KeyRing.parse(SECRETS_KEYS))
-  /** What one row holds, and nothing else: needs the key that sealed it, as it was. */
+  /** Stores one sealed value, which needs the key that sealed it. */
   async function needsItsKey(): Promise<void> {
     await check(old)
     await check(`new:${newKey()},${old}`)
@@ -109,7 +109,7 @@ describe('a server with nothing but OAuth', () => {
     await expect(check(`old:${newKey()}`)).rejects.toThrow(/^SECRETS_KEYS has another key under the id old/)
   }
 
-  test('needs the key of a provider’s client secret, of a token, and of a token that is to be revoked', async () => {
+  test('needs the key of a provider’s client secret, of a token, and of a token that awaits revocation', async () => {
     const { core } = app.app
     await check(`another:${newKey()}`)
     const { db, keyring } = core

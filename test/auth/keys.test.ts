@@ -1,4 +1,4 @@
-/** Managing API keys: create, list, revoke, and how soon a revocation counts. */
+/** API keys: create, list, revoke, and how soon a revocation takes effect. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createKey as create } from '../../src/domain/keys/create.ts'
@@ -35,7 +35,7 @@ const lastEvent = () =>
   })
 
 describe('creating a key', () => {
-  test('answers its text once and stores only its hash', async () => {
+  test('returns its text once and stores only its hash', async () => {
     const { row, text } = await createKey(admin, body())
     expect(text).toMatch(/^cpk_[\w-]{43}$/)
     expect(row).toMatchObject({ name: 'ci', role: 'deployer', secretsRead: false, prefix: text.slice(0, 12) })
@@ -57,14 +57,14 @@ describe('creating a key', () => {
     })
   })
 
-  test('takes an expiry and the permission to read secrets', async () => {
+  test('accepts an expiry and the permission to read secrets', async () => {
     const expires_at = new Date(Date.now() + 3_600_000).toISOString()
     const { row, text } = await createKey(admin, body({ role: 'viewer', secrets_read: true, expires_at }))
     expect(row.expiresAt?.toISOString()).toBe(expires_at)
     expect((await app.context(text)).actor.secretsRead).toBe(true)
   })
 
-  test('says everything that is wrong at once', async () => {
+  test('reports all violations together', async () => {
     await expect(createKey(admin, { body: { name: '', role: 'root', expires_at: 'soon' } })).rejects.toMatchObject({
       violations: [
         { loc: ['body', 'name'], type: 'string_too_short' },
@@ -101,21 +101,21 @@ describe('creating a key', () => {
 describe('a listener’s key', () => {
   const of = (listener_id: string | null, more: object = {}) => body({ role: 'listener', listener_id, ...more })
 
-  test('is made for one listener of the workspace, and knows it', async () => {
+  test('is created for one listener of the workspace and is limited to it', async () => {
     const { id } = await listener(app)
     const { row, text } = await createKey(admin, of(id.toUpperCase()))
     expect(row).toMatchObject({ role: 'listener', listenerId: id, workspaceId: app.tenant.workspaceId })
     expect((await app.context(text)).actor).toMatchObject({ role: 'listener', listenerId: id, secretsRead: false })
   })
 
-  test('is made for no other tenant’s listener', async () => {
+  test('can’t be created for another tenant’s listener', async () => {
     for (const { workspaceId } of [app.sibling, app.other]) {
       const { id } = await listener(app, { workspaceId })
       await expect(createKey(admin, of(id))).rejects.toMatchObject({ message: `Listener ID ${id} not found.` })
     }
   })
 
-  test('names its listener, is of one workspace, and does not read secrets; no other role names a listener', async () => {
+  test('needs its listener and one workspace, and can’t read secrets; no other role has a listener', async () => {
     const { id } = await listener(app)
     const wide = { organization_wide: true, secrets_read: true }
     await expect(createKey(organizationAdmin, of(null, wide))).rejects.toMatchObject({
@@ -142,14 +142,14 @@ describe('a listener’s key', () => {
 describe('an agent’s key', () => {
   const of = (agent_id: unknown, more: object = {}) => body({ role: 'agent', agent_id, ...more })
 
-  test('is made for one agent, and knows it', async () => {
+  test('is created for one agent and is limited to it', async () => {
     const { row, text } = await createKey(admin, of('support bot/2'))
     expect(row).toMatchObject({ role: 'agent', agentId: 'support bot/2', workspaceId: app.tenant.workspaceId })
     const { actor } = await app.context(text)
     expect(actor).toMatchObject({ role: 'agent', agentId: 'support bot/2', listenerId: null, secretsRead: false })
   })
 
-  test('names its agent, is of one workspace, and does not read secrets; no other role names an agent', async () => {
+  test('needs its agent and one workspace, and can’t read secrets; no other role has an agent', async () => {
     const wide = { organization_wide: true, secrets_read: true }
     await expect(createKey(organizationAdmin, of(null, wide))).rejects.toMatchObject({
       violations: [
@@ -178,7 +178,7 @@ describe('an agent’s key', () => {
     })
   })
 
-  test('is never without an agent, nor another’s with one: the database sees to it', async () => {
+  test('always has an agent, and no other key has one: the database enforces it', async () => {
     const { row } = await createKey(admin, of('bot'))
     const change = (data: object) => app.app.core.db.apiKey.update({ where: { id: row.id }, data })
     for (const data of [{ agentId: null }, { role: 'viewer' as const }]) {
@@ -188,7 +188,7 @@ describe('an agent’s key', () => {
 })
 
 describe('listing keys', () => {
-  test('shows those of the workspace and the organization-wide ones, newest first, never a hash', async () => {
+  test('shows the workspace’s and the organization-wide keys, newest first, without hashes', async () => {
     const { rows } = await windowKeys(admin, { first: 100 })
     expect(rows.length).toBe(await countKeys(admin))
     expect(rows.every((row) => [app.tenant.workspaceId, null].includes(row.workspaceId))).toBe(true)
@@ -198,7 +198,7 @@ describe('listing keys', () => {
     expect(times).toEqual(times.toSorted((a, b) => b - a))
   })
 
-  test('goes forward and back by cursor', async () => {
+  test('has pages forwards and backwards', async () => {
     const all = (await windowKeys(admin, { first: 100 })).rows.map((row) => row.id)
     const first = await windowKeys(admin, { first: 2 })
     const second = await windowKeys(admin, { first: 2, after: newestCursor(first.rows[1]!) })
@@ -208,7 +208,7 @@ describe('listing keys', () => {
     expect(back.rows.map((row) => row.id)).toEqual([all[1]])
   })
 
-  test('refuses a cursor that is none', async () => {
+  test('rejects an invalid cursor', async () => {
     const forged = Buffer.from(JSON.stringify(['never', 'nobody'])).toString('base64url')
     for (const after of ['nonsense', forged]) {
       await expect(windowKeys(admin, { after })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
@@ -221,7 +221,7 @@ describe('listing keys', () => {
 })
 
 describe('revoking a key', () => {
-  test('counts at once, and a second time changes nothing', async () => {
+  test('takes effect immediately, and a second time changes nothing', async () => {
     const { row, text } = await createKey(admin, body())
     expect(await statusOf(text)).toBe(200)
     const revoked = await revoke(admin, row.id)
@@ -232,7 +232,7 @@ describe('revoking a key', () => {
     expect((await lastEvent()).sequence).toBe(event.sequence)
   })
 
-  test('counts on the other servers as soon as they hear of it', async () => {
+  test('takes effect on other servers with the NOTIFY', async () => {
     const replica = await testApp({ beside: app })
     try {
       const { row, text } = await createKey(admin, body())
@@ -240,14 +240,14 @@ describe('revoking a key', () => {
       const revokedAt = performance.now()
       await revoke(admin, row.id)
       await expect.poll(() => statusOf(text, replica)).toBe(401)
-      // a cache that did not hear of it would forget it after 10 s
+      // a cache that missed it would keep the key for 10 s
       expect(performance.now() - revokedAt).toBeLessThan(9_000)
     } finally {
       await replica.close()
     }
   })
 
-  test('of another tenant finds no such key', async () => {
+  test('of another tenant is NOT_FOUND', async () => {
     const others = [await app.context(app.sibling.keys.admin), await app.context(app.other.keys.admin)]
     const { row, text } = await createKey(admin, body())
     for (const ctx of others) {
@@ -258,7 +258,7 @@ describe('revoking a key', () => {
     expect(await statusOf(text)).toBe(200)
   })
 
-  test('that is organization-wide needs a credential that is so, too', async () => {
+  test('that is organization-wide needs an organization-wide credential', async () => {
     const { organizationId, workspaceId } = app.tenant
     const text = await newKey(app.app.core, { organizationId, workspaceId, organizationWide: true })
     const { id } = await app.app.core.db.apiKey.findUniqueOrThrow({ where: { hash: hashKey(text) } })
@@ -305,7 +305,7 @@ test('GraphQL shows which agent a key is for', async () => {
   expect(data.createApiKey.apiKey).toEqual({ role: 'agent', agentId: 'bot' })
 })
 
-describe('a key has an owner', () => {
+describe('the owner of a key', () => {
   const UPDATE = `mutation ($input: UpdateApiKeyInput!) { updateApiKey(input: $input) {
     __typename ... on UpdateApiKeySuccess { apiKey { owner } } ... on Error { code } } }`
   const ownerless = async (role: 'viewer' | 'admin') => {
@@ -316,7 +316,7 @@ describe('a key has an owner', () => {
   const update = async (key: string, apiKeyId: string, owner: string) =>
     (await app.gql(UPDATE, { input: { apiKeyId, owner } }, { key })).data.updateApiKey
 
-  test('whom events name as the author, from the moment in which the owner is named', async () => {
+  test('is the author in events from the time when the owner is set', async () => {
     const { key, id } = await ownerless('admin')
     const me = `{ me { actor { name } apiKey { id owner } } }`
     expect((await app.gql(me, {}, { key })).data.me).toEqual({
@@ -334,7 +334,7 @@ describe('a key has an owner', () => {
     expect(written[0]).toMatchObject({ actorKind: 'api_key', changed: ['owner'] })
   })
 
-  test('that a viewer names for the key of their own, once, and for no other', async () => {
+  test('can be set by a viewer once, for their own key only', async () => {
     const [own, other] = [await ownerless('viewer'), await ownerless('viewer')]
     expect(await update(own.key, other.id, 'Ada')).toMatchObject({ code: 'FORBIDDEN' })
     expect(await update(own.key, own.id, 'Ada')).toMatchObject({ apiKey: { owner: 'Ada' } })
@@ -342,7 +342,7 @@ describe('a key has an owner', () => {
     expect(await update(app.keys.admin, own.id, 'Grace')).toMatchObject({ apiKey: { owner: 'Grace' } })
   })
 
-  test('which is one line of 1 to 128 characters, and that of no key elsewhere', async () => {
+  test('is one line of 1 to 128 characters, and can’t be set for another tenant’s key', async () => {
     const { key, id } = await ownerless('viewer')
     for (const owner of ['', 'a\nb', 'x'.repeat(129)])
       expect(await update(key, id, owner)).toMatchObject({ code: 'VALIDATION_FAILED' })

@@ -1,4 +1,4 @@
-/** The cache in front of key look-ups: small, and never the reason why a revoked key works. */
+/** The cache of key look-ups: small, and never the reason why a revoked key still works. */
 import { expect, test } from 'vitest'
 import { type Found, LookupCache } from '../../src/api/auth/lookup-cache.ts'
 
@@ -8,7 +8,7 @@ const found = (value: string, holdsFor: number | null = null): Found<string> => 
   maxAgeMs: holdsFor,
 })
 
-test('keeps no more than its size, the oldest goes first', async () => {
+test('the cache evicts its oldest entry above its size', async () => {
   const cache = new LookupCache<string>({ ttlMs: 60_000, maxEntries: 2 })
   const asked: string[] = []
   const get = (key: string) =>
@@ -20,19 +20,19 @@ test('keeps no more than its size, the oldest goes first', async () => {
   expect(asked).toEqual(['a', 'b', 'c', 'a'])
 })
 
-test('does not keep that nothing was found: a key that is made now works now', async () => {
+test('the cache stores no null, so a new key works immediately', async () => {
   const cache = new LookupCache<string>({ ttlMs: 60_000, maxEntries: 2 })
   expect(await cache.get('a', async () => null)).toBeNull()
   expect(await cache.get('a', async () => found('now'))).toBe('now')
 })
 
-test('keeps nothing for longer than it holds', async () => {
+test('the cache keeps no entry longer than its maximum age', async () => {
   const cache = new LookupCache<string>({ ttlMs: 60_000, maxEntries: 2 })
   await cache.get('a', async () => found('old', 0))
   expect(await cache.get('a', async () => found('new'))).toBe('new')
 })
 
-test('does not keep what was looked up before it was told to forget', async () => {
+test('the cache does not store a look-up that began before forget()', async () => {
   const cache = new LookupCache<string>({ ttlMs: 60_000, maxEntries: 2 })
   let answer: (found: Found<string>) => void = () => {}
   const looking = new Promise<Found<string>>((resolve) => {
@@ -43,12 +43,12 @@ test('does not keep what was looked up before it was told to forget', async () =
   const later = cache.get('a', async () => null)
   answer(found('good'))
   expect(await slow).toBe('good')
-  // neither the one that came after, nor the next
+  // neither the second look-up nor the next one is stale
   expect(await later).toBeNull()
   expect(await cache.get('a', async () => null)).toBeNull()
 })
 
-test('that fails once is asked again', async () => {
+test('a failed look-up is repeated', async () => {
   const cache = new LookupCache<string>({ ttlMs: 60_000, maxEntries: 2 })
   const failing = cache.get('a', () => Promise.reject(new Error('no connection')))
   await expect(failing).rejects.toThrow('no connection')

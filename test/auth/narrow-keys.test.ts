@@ -1,7 +1,6 @@
 /**
- * A listener's key can do nothing but its listener's work, a builder's nothing but builds, and an agent's nothing but get its
- * agent's tokens: every operation of REST is tried with each, and every field of GraphQL with an agent's, on their own workspace. What is added
- * later is covered by itself.
+ * Keys of listeners, builders and agents can only do their own work: every REST operation is tried with each, and every
+ * GraphQL field with an agent's. New operations are covered automatically.
  */
 import { type OperationDefinitionNode, OperationTypeNode, parse, print, visit } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -16,7 +15,7 @@ import { storedAuthorization, storedConnection, storedProvider, storedToken } fr
 const AGENT = 'support-bot'
 let app: TestApp
 let keys: Record<'listener' | 'agent' | 'builder', string>
-/** one of each, all of the workspace of the keys, and what they are for */
+/** one resource per type in the keys' workspace, including those that the keys are for */
 let ids: Record<string, string>
 beforeAll(async () => {
   app = await testApp()
@@ -27,7 +26,7 @@ beforeAll(async () => {
   const own = await listener(app)
   keys = { listener: await listenerKey(app, own), agent: await agentKey(app, AGENT), builder: await builderKey(app) }
   const provider = await storedProvider(app)
-  // the agent's key being who it is, so that no ownership is in its way
+  // owned by the agent's key, so that ownership is no obstacle
   const token = await storedToken(app, { provider, key: keys.agent })
   ids = {
     Deployment: id,
@@ -49,7 +48,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** What each is for, which has tests of its own. */
+/** The allowed operations of each role; other tests cover them. */
 const OWN = {
   listener: { tag: 'Data plane' },
   builder: { tag: 'Builders' },
@@ -78,7 +77,7 @@ describe.each(['listener', 'agent', 'builder'] as const)('the key of a %s', (rol
     expect([answer.status, answer.body.code], answer.text).toEqual([403, 'FORBIDDEN'])
   })
 
-  test('is good in its own workspace only', async () => {
+  test('works only in its own workspace', async () => {
     const answer = await app.rest('GET', '/v2/deployments', { key: keys[role], tenant: app.sibling.workspaceId })
     expect(answer.status).toBe(403)
     expect((await app.context(keys[role])).actor).toMatchObject({
@@ -94,7 +93,7 @@ describe.each(['listener', 'agent', 'builder'] as const)('the key of a %s', (rol
 describe('the key of an agent', () => {
   const of = (kind: OperationTypeNode) =>
     Object.keys(schema.getRootType(kind)!.getFields()).filter((name) => name !== OWN.agent.field)
-  /** Of what is answered only the type: the document of an agent is a small one. */
+  /** Selects only `__typename`, because an agent's document must be small. */
   const operationOf = (kind: OperationTypeNode, name: string) => {
     const { text, variables } = fields(kind, victimsOf(ids)).find((one) => one.name === name)!
     const onlyType = parse('{ __typename }').definitions[0] as OperationDefinitionNode
@@ -135,12 +134,12 @@ describe('the key of an agent', () => {
     expect(answer.text).not.toContain('"data":{')
   })
 
-  test('takes a document of 2 KB with one operation at most', async () => {
+  test('accepts one operation and at most 2 KB of document', async () => {
     const key = keys.agent
     const long = await app.gql(`{ __typename } #${'x'.repeat(2048)}`, {}, { key })
     expect(long.errors?.[0].message).toBe("An agent's document has at most 2048 characters.")
     const two = 'query A { __typename } query B { __typename }'
-    // it may have been parsed for somebody else
+    // another caller may have parsed it before
     expect(
       (await app.rest('POST', '/graphql', { body: { query: two, operationName: 'A' } })).body.errors,
     ).toBeUndefined()
@@ -150,14 +149,14 @@ describe('the key of an agent', () => {
   })
 })
 
-test('the key of a listener is refused at /graphql before anything is read', async () => {
+test('the key of a listener is rejected at /graphql before the body is read', async () => {
   for (const query of ['{ __typename }', '{ nonsense']) {
     const { status, errors } = await app.gql(query, {}, { key: keys.listener })
     expect([status, errors?.[0].extensions.code]).toEqual([403, 'FORBIDDEN'])
   }
 })
 
-test('what each is for is there, once', () => {
+test('the allowed operations of each role exist once', () => {
   expect(operations.filter(({ tag }) => tag === OWN.agent.tag).map(({ operationId }) => operationId)).toEqual([
     'issueAccessToken',
   ])

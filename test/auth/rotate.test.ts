@@ -1,4 +1,7 @@
-/** Keys are retired (docs/deployments.md#secrets): everything moves to the first key while servers run, and the old one can go. */
+/**
+ * Key rotation (docs/deployments.md#secrets): all values move to the first key while servers run, and the old key can be
+ * removed.
+ */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
@@ -36,7 +39,7 @@ const rotate = (SECRETS_KEYS: string) =>
 const secretsOf = (deployment: string, server = app) =>
   server.rest('GET', `/v2/deployments/${deployment}`).then(({ body }) => body.secrets)
 
-/** One of everything that is sealed; returns how to read it with a key ring. */
+/** Stores one of each sealed value. Returns how to read them with a key ring. */
 async function sealEverything() {
   const { db, keyring } = app.app.core
   const made = await app.rest('POST', '/v2/auth/providers', {
@@ -87,7 +90,7 @@ async function sealEverything() {
   }
 }
 
-test('an old key is retired while servers run: one that does not have it any more reads everything', async () => {
+test('after a rotation on running servers, a server without the old key reads everything', async () => {
   const { id } = await imageDeployment(app, { secrets: [{ name: 'TOKEN', value: 's3cret-value' }] })
   const readAll = await sealEverything()
   const done = await rotate(`${k2},${k1}`)
@@ -108,14 +111,14 @@ test('an old key is retired while servers run: one that does not have it any mor
   expect((await rotate(`${k2},${k1}`)).stdout).toMatch(/^0 values were .*\nKey k1 is used by nothing/)
 })
 
-/** A set of one secret, past the server. Returns its id. */
+/** Stores a set of one secret directly in the database. Returns its id. */
 async function store(keyring: KeyRing, deploymentId: string, secret: Secret): Promise<string> {
   const { setBy: _, ...data } = sealSecrets(keyring, { deploymentId, createdAt: new Date() }, [secret])
   return (await app.app.core.db.secretSet.create({ data })).id
 }
 
-test('what a server that still begins with the old key writes meanwhile stays, and is moved the next time', async () => {
-  // the server of this file: it has k1 alone, and reads what it has written itself
+test('values that a server writes with the old key during a rotation stay readable and move with the next rotation', async () => {
+  // the server of this file has only k1 and reads its own values
   const { id } = await imageDeployment(app, { secrets: [{ name: 'TOKEN', value: 'one' }] })
   const ring = KeyRing.parse(`${k2},${k1}`)
   const core = { ...app.app.core, keyring: ring }
@@ -130,7 +133,7 @@ test('what a server that still begins with the old key writes meanwhile stays, a
   )
 })
 
-test('a rotation that is killed is taken up where it was', async () => {
+test('a killed rotation continues where it stopped', async () => {
   const { id } = await imageDeployment(app)
   const { db } = app.app.core
   for (let n = 0; n < 4000; n += 500)
@@ -150,7 +153,7 @@ test('a rotation that is killed is taken up where it was', async () => {
   expect(new Set(sets.map((set) => openSecrets(ring, set)[0]?.value)).size).toBeGreaterThanOrEqual(4000)
 })
 
-test('a key that something needs yet is named, and the start goes on to demand it', async () => {
+test('a key that is still needed is named, and the start still requires it', async () => {
   const { id } = await imageDeployment(app)
   const { db } = app.app.core
   const lost = await store(KeyRing.parse(newKey('lost')), id, { name: 'TOKEN', value: 'x' })
@@ -166,7 +169,7 @@ test('a key that something needs yet is named, and the start goes on to demand i
   await db.secretSet.delete({ where: { id: lost } })
 })
 
-test('a rotation with the keys of another database changes nothing: servers start as before', async () => {
+test('a rotation with another database’s keys changes nothing, and servers still start', async () => {
   const { db } = app.app.core
   const before = await db.installation.findFirstOrThrow()
   const strange = await rotate(newKey('strange'))
@@ -176,7 +179,7 @@ test('a rotation with the keys of another database changes nothing: servers star
   expect(await db.installation.findFirstOrThrow()).toEqual(before)
 })
 
-test('the key file gets a new key in front, for servers to know before anything is encrypted with it', async () => {
+test('the key file gets a new key that servers load before anything is encrypted with it', async () => {
   const folder = await temporaryFolder()
   const env = { DATABASE_URL: app.databaseUrl, DATA_DIR: folder.path }
   const before = await loadKeyRing({ DATA_DIR: folder.path, SECRETS_KEYS: undefined })
@@ -195,7 +198,7 @@ test('the key file gets a new key in front, for servers to know before anything 
   await folder.remove()
 })
 
-test('whatever is sealed is known to the rotation', () => {
+test('the rotation covers every sealed column', () => {
   const root = new URL('../../src/domain/', import.meta.url)
   const places = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))

@@ -1,4 +1,4 @@
-/** Hot reads answer as Pothos does, byte by byte, and in one statement. */
+/** Compiled queries answer like the resolvers, byte for byte, with one statement. */
 import { getOperationAST, getVariableValues, graphql, parse, validate } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { GraphQLContext } from '../../src/api/graphql/builder/context.ts'
@@ -30,8 +30,8 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** The plan of a document; null: it is not hot. */
-function planOf(source: string): CompiledQuery | null {
+/** Compiles a document. Null: it can't be compiled. */
+function compile(source: string): CompiledQuery | null {
   const document = parse(source)
   expect(validate(schema, document)).toEqual([])
   return compileQuery(schema, document, getOperationAST(document)!)
@@ -43,31 +43,31 @@ function coerced(source: string, variables: Record<string, unknown>): Record<str
   return values!
 }
 
-/** What a resolver is given, at a moment that stands still. */
+/** A resolver's context with a fixed clock. */
 async function context(): Promise<GraphQLContext> {
   const ctx = await app.context(app.keys.admin)
   const now = ctx.clock()
   return { ...ctx, clock: () => now } as unknown as GraphQLContext
 }
 
-/** Reads both ways, compares, and answers with the hot one. */
-async function compared(source: string, variables: Record<string, unknown> = {}): Promise<CompiledAnswer> {
-  const plan = planOf(source)
-  if (!plan) throw new Error('is not hot')
+/** Executes both ways, compares the answers, and returns the compiled one. */
+async function runBoth(source: string, variables: Record<string, unknown> = {}): Promise<CompiledAnswer> {
+  const compiled = compile(source)
+  if (!compiled) throw new Error('can not be compiled')
   const ctx = await context()
-  let hot: CompiledAnswer | undefined
+  let result: CompiledAnswer | undefined
   const statements = await countStatements(app.app.database, async () => {
-    hot = await plan.run(ctx, coerced(source, variables))
+    result = await compiled.run(ctx, coerced(source, variables))
   })
-  const slow = await graphql({ schema, source, variableValues: variables, contextValue: ctx })
-  expect(slow.errors).toBeUndefined()
-  expect(hot!.data).toBe(JSON.stringify(slow.data))
+  const expected = await graphql({ schema, source, variableValues: variables, contextValue: ctx })
+  expect(expected.errors).toBeUndefined()
+  expect(result!.data).toBe(JSON.stringify(expected.data))
   expect(statements).toHaveLength(1)
-  return hot!
+  return result!
 }
 
-test('the list of a dashboard is one statement, with aliases, fragments and everything around a deployment', async () => {
-  const { data } = await compared(
+test('the list of a dashboard takes one statement, with aliases, fragments and all relations of a deployment', async () => {
+  const { data } = await runBoth(
     `query ($n: Int, $tags: Boolean! = true) { list: deployments(first: $n) { __typename
       edges { cursor node { ... on Node { id } name ...Around latestRevision { id status deployment { name } } } }
       nodes { status statusMessage reason reasonSince serving url health { ready desired message reason observedAt }
@@ -84,75 +84,70 @@ test('the list of a dashboard is one statement, with aliases, fragments and ever
   expect(JSON.parse(data).list.nodes).toHaveLength(2)
 })
 
-test('one deployment with its revisions, and one revision, are one statement each', async () => {
-  const one = await compared(
+test('one deployment with its revisions takes one statement, and so does one revision', async () => {
+  const one = await runBoth(
     `query ($id: ID!, $after: String) { deployment(id: $id) { id name revisions(first: 3, after: $after) {
       nodes { number status createdAt } pageInfo { endCursor } } } }`,
     { id: ids[0] },
   )
   const { revisions } = JSON.parse(one.data).deployment
   expect(revisions.nodes).toHaveLength(3)
-  await compared(
+  await runBoth(
     `query ($id: ID!, $after: String) { deployment(id: $id) { revisions(first: 3, after: $after) {
       nodes { id number sourceRevisionConfig { repoRef repoCommitSha } } pageInfo { hasPreviousPage hasNextPage } } } }`,
     { id: ids[0], after: revisions.pageInfo.endCursor },
   )
-  const { data } = await compared('query ($id: ID!) { deployment(id: $id) { latestRevision { id } } }', { id: ids[1] })
+  const { data } = await runBoth('query ($id: ID!) { deployment(id: $id) { latestRevision { id } } }', { id: ids[1] })
   const { id } = JSON.parse(data).deployment.latestRevision
-  await compared(
-    'query ($id: ID!) { revision(id: $id) { __typename id number deployment { name listener { id } } } }',
-    {
-      id,
-    },
-  )
+  await runBoth('query ($id: ID!) { revision(id: $id) { __typename id number deployment { name listener { id } } } }', {
+    id,
+  })
 })
 
-test('a total is counted by the statement of its page; while nothing has changed, it is not counted again', async () => {
+test('a total is counted by the statement of its page, and not again while nothing changes', async () => {
   const list = 'query ($first: Int) { deployments(first: $first) { totalCount totalCountIsEstimate nodes { name } } }'
-  const totals = async (first: number) => JSON.parse((await compared(list, { first })).data).deployments
+  const totals = async (first: number) => JSON.parse((await runBoth(list, { first })).data).deployments
   expect(await totals(1)).toMatchObject({ totalCount: 3, totalCountIsEstimate: false })
   expect(await totals(2)).toMatchObject({ totalCount: 3 })
   const four = await gitDeployment(app, { name: 'four' })
   expect(await totals(1)).toMatchObject({ totalCount: 4 })
   await app.rest('DELETE', `/v2/deployments/${four.id}`)
-  await compared('{ deployments(filter: { name: "two \\"quoted\\"" }) { totalCount } }')
-  await compared(
-    '{ deployments { nodes { revisions { totalCount } some: revisions(status: QUEUED) { totalCount } } } }',
-  )
-  // there is no row to tell it with
+  await runBoth('{ deployments(filter: { name: "two \\"quoted\\"" }) { totalCount } }')
+  await runBoth('{ deployments { nodes { revisions { totalCount } some: revisions(status: QUEUED) { totalCount } } } }')
+  // no row returned the version
   const none = await context()
-  const { data } = await planOf('{ deployments(first: 0, filter: { name: "nobody" }) { totalCount } }')!.run(none, {})
+  const { data } = await compile('{ deployments(first: 0, filter: { name: "nobody" }) { totalCount } }')!.run(none, {})
   expect(data).toBe('{"deployments":{"totalCount":0}}')
 })
 
-test('listeners with their deployments, one of them, and tags are one statement each', async () => {
-  const { data } = await compared(`{ listeners(first: 5) { totalCount nodes { id status computeId
+test('listeners with deployments, one listener, and tags take one statement each', async () => {
+  const { data } = await runBoth(`{ listeners(first: 5) { totalCount nodes { id status computeId
     deployments(first: 2) { totalCount nodes { name latestRevision { status } } pageInfo { hasNextPage endCursor } } } } }`)
   const [{ id, deployments }] = JSON.parse(data).listeners.nodes
   expect(deployments.totalCount).toBe(1)
-  await compared('query ($id: ID!) { listener(id: $id) { computeId lastSeenAt deployments { nodes { id } } } }', { id })
-  await compared('{ tags { totalCount totalCountIsEstimate edges { cursor node { key value } } } }')
+  await runBoth('query ($id: ID!) { listener(id: $id) { computeId lastSeenAt deployments { nodes { id } } } }', { id })
+  await runBoth('{ tags { totalCount totalCountIsEstimate edges { cursor node { key value } } } }')
 })
 
-test('an answer says until when it holds: as long as its listener may be silent without being called so', async () => {
-  const { expiresAt: holdsUntil } = await compared('{ deployments { nodes { name status } } }')
+test('an answer expires when its listener would become OFFLINE', async () => {
+  const { expiresAt: holdsUntil } = await runBoth('{ deployments { nodes { name status } } }')
   expect(holdsUntil!.getTime()).toBeGreaterThan(Date.now())
-  expect((await compared('{ deployments { nodes { name createdAt } } }')).expiresAt).toBeNull()
+  expect((await runBoth('{ deployments { nodes { name createdAt } } }')).expiresAt).toBeNull()
 })
 
-test('secrets, events and mutations are not hot', () => {
+test('secrets, events and mutations are not compiled', () => {
   for (const source of [
     '{ deployments { nodes { secrets { name } } } }',
     '{ deployments { nodes { events { nodes { type } } } } }',
     '{ deployments { nodes { id } } viewer { role } }',
     `mutation { deleteDeployment(input: { deploymentId: "${crypto.randomUUID()}" }) { __typename } }`,
   ])
-    expect(planOf(source), source).toBeNull()
+    expect(compile(source), source).toBeNull()
 })
 
-test('what goes wrong is left to Pothos', async () => {
+test('errors are left to the resolvers', async () => {
   const wrong = async (source: string, variables: Record<string, unknown> = {}) =>
-    expect(planOf(source)!.run(await context(), coerced(source, variables))).rejects.toThrow()
+    expect(compile(source)!.run(await context(), coerced(source, variables))).rejects.toThrow()
   await wrong('query ($id: ID!) { deployment(id: $id) { id } }', { id: crypto.randomUUID() })
   await wrong('query ($id: ID!) { deployment(id: $id) { id } }', { id: 'nonsense' })
   await wrong('query ($after: String) { deployments(after: $after) { nodes { id } } }', { after: 'nonsense' })

@@ -1,6 +1,6 @@
 /**
- * Hot reads show what Prisma's do, byte by byte: random documents, and random calls of REST, on random data. Another run of it:
- * HOT_SEED=7 HOT_ROUNDS=1000 npx vitest run test/compiled-queries
+ * Compiled queries and REST's reads return the same as Prisma, byte by byte, for random documents, calls and rows. To repeat
+ * with another seed: HOT_SEED=7 HOT_ROUNDS=1000 npx vitest run test/compiled-queries
  */
 import { execute, getOperationAST, getVariableValues, parse, validate } from 'graphql'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -31,49 +31,51 @@ const ROUNDS = Number(process.env.HOT_ROUNDS ?? 40)
 let domain: TestDomain
 let ctx: RequestContext
 let seeded: SeededRows
-const chance = new Random(SEED)
+const random = new Random(SEED)
 
 beforeAll(async () => {
   domain = await testDomain()
   const now = new Date()
-  // a moment that stands still: what is derived from the clock has to be the same both ways
+  // a fixed clock, so that time-dependent fields are equal both ways
   ctx = { ...(await domain.tenant()), clock: () => now }
-  // somebody else's, which must not be seen
-  await seed(await domain.tenant(), chance, now)
-  seeded = await seed(ctx, chance, now)
+  // another tenant's rows, which must stay hidden
+  await seed(await domain.tenant(), random, now)
+  seeded = await seed(ctx, random, now)
 })
 afterAll(() => domain.close())
 
-/** How often something is answered, how often it fails, then both ways, and how often it is left to Pothos. */
-const seen = { answers: 0, failures: 0, left: 0 }
+/** Counts of answers, of failures on both ways, and of documents left to the resolvers. */
+const seen = { answers: 0, failures: 0, fallbacks: 0 }
 
-test(`GraphQL: random documents of hot fields are answered as Pothos does (seed ${SEED})`, async () => {
+test(`random documents get the same answer compiled and by the resolvers (seed ${SEED})`, async () => {
   for (let round = 0; round < ROUNDS; round++) {
-    const { source, variables } = randomDocument(schema, chance, seeded)
+    const { source, variables } = randomDocument(schema, random, seeded)
     const document = parse(source)
-    const told = `${source}\n${JSON.stringify(variables)}`
-    expect(validate(schema, document), told).toEqual([])
+    const label = `${source}\n${JSON.stringify(variables)}`
+    expect(validate(schema, document), label).toEqual([])
     const operation = getOperationAST(document)!
-    const plan = compileQuery(schema, document, operation)
+    const compiled = compileQuery(schema, document, operation)
     const { coerced = {} } = getVariableValues(schema, operation.variableDefinitions ?? [], variables)
-    // what is too expensive never gets as far as this
+    // the cost limit applies before execution
     const contextValue = { ...ctx, cost: 1 } as GraphQLContext
-    const slow = await execute({ schema, document, contextValue, variableValues: variables })
-    const hot = plan ? await plan.run(contextValue, coerced).catch((error: Error) => error) : new NotCompilable()
-    if (hot instanceof NotCompilable) {
-      // more is joined than one statement shall join
-      seen.left++
+    const expected = await execute({ schema, document, contextValue, variableValues: variables })
+    const result = compiled
+      ? await compiled.run(contextValue, coerced).catch((error: Error) => error)
+      : new NotCompilable()
+    if (result instanceof NotCompilable) {
+      // the document needs more joins than a compiled query may have
+      seen.fallbacks++
       continue
     }
-    if (slow.errors) expect(hot, told).toBeInstanceOf(Error)
-    else expect(hot instanceof Error ? hot : hot.data, told).toBe(JSON.stringify(slow.data))
-    seen[slow.errors ? 'failures' : 'answers']++
+    if (expected.errors) expect(result, label).toBeInstanceOf(Error)
+    else expect(result instanceof Error ? result : result.data, label).toBe(JSON.stringify(expected.data))
+    seen[expected.errors ? 'failures' : 'answers']++
   }
   expect(seen.answers).toBeGreaterThan(ROUNDS * 0.6)
 })
 
-/** What REST shows, read by Prisma. */
-const shown = (where: object, page: object = {}) =>
+/** Reads by Prisma what REST returns. */
+const readByPrisma = (where: object, page: object = {}) =>
   ctx.db.deployment.findMany({
     where,
     select: SHOWN,
@@ -81,35 +83,35 @@ const shown = (where: object, page: object = {}) =>
     ...page,
   })
 
-test(`REST: deployments and revisions are shown as Prisma reads them, each by one statement (seed ${SEED})`, async () => {
+test(`REST reads deployments and revisions like Prisma, with one statement each (seed ${SEED})`, async () => {
   for (let round = 0; round < ROUNDS; round++) {
-    const caller = as(ctx, chance.of(['viewer', 'admin']))
+    const caller = as(ctx, random.pick(['viewer', 'admin']))
     caller.clock = ctx.clock
     const query = randomQuery()
     const { filter, limit, offset } = paged(query)
-    const views = await one(() => listDeployments(caller, { query }))
-    const expected = await shown(whereFilter(caller, filter), { take: limit, skip: offset })
+    const views = await readOnce(() => listDeployments(caller, { query }))
+    const expected = await readByPrisma(whereFilter(caller, filter), { take: limit, skip: offset })
     const json = (view: unknown) => JSON.stringify(encode(deploymentAnswer, view as never, caller))
     expect(views.resources.map(json), JSON.stringify(query)).toEqual(expected.map(json))
     expect(views.offset).toBe(offset + expected.length)
 
-    const { id, revisions } = chance.of(seeded.deployments)
+    const { id, revisions } = random.pick(seeded.deployments)
     const path = { deployment_id: id }
-    expect(json(await one(() => getDeployment(caller, { path })))).toBe(json((await shown({ id }))[0]))
+    expect(json(await readOnce(() => getDeployment(caller, { path })))).toBe(json((await readByPrisma({ id }))[0]))
     if (revisions.length === 0) continue
     const shownRevision = (row: unknown) => JSON.stringify(encode(revisionAnswer, row as never, caller))
     const known = await ctx.db.revision.findMany({ where: { deploymentId: id }, orderBy: { number: 'desc' } })
-    const from = chance.below(known.length)
-    const page = await one(() => listRevisions(caller, { path, query: { limit: '3', offset: String(from) } }))
+    const from = random.integerBelow(known.length)
+    const page = await readOnce(() => listRevisions(caller, { path, query: { limit: '3', offset: String(from) } }))
     expect(page.resources).toEqual(known.slice(from, from + 3))
-    const revisionId = chance.of(revisions).id
-    const single = await one(() => getRevision(caller, { path: { ...path, revision_id: revisionId } }))
+    const revisionId = random.pick(revisions).id
+    const single = await readOnce(() => getRevision(caller, { path: { ...path, revision_id: revisionId } }))
     expect(shownRevision(single)).toBe(shownRevision(known.find((row) => row.id === revisionId)))
   }
 })
 
-/** Runs a read, which has to take one statement. */
-async function one<T>(read: () => Promise<T>): Promise<T> {
+/** Runs a read and checks that it takes one statement. */
+async function readOnce<T>(read: () => Promise<T>): Promise<T> {
   let found: { value: T } | undefined
   const statements = await countStatements(domain.database, async () => {
     found = { value: await read() }
@@ -120,21 +122,21 @@ async function one<T>(read: () => Promise<T>): Promise<T> {
 
 function randomQuery(): Record<string, string> {
   const all: Record<string, string> = {
-    name_contains: chance.of(['APP', '%', '\\', '"']),
-    status: chance.of(DEPLOYMENT_STATUSES),
-    serving: chance.of(['true', 'false']),
-    latest_revision_status: chance.some(Object.values(RevisionStatus)).join(','),
-    latest_revision_waits: chance.of(['true', 'false']),
-    listener_id: chance.of(seeded.listeners),
-    remote_reconciled: chance.of(['true', 'false']),
-    tag_value_ids: chance.some(seeded.tags).join(','),
+    name_contains: random.pick(['APP', '%', '\\', '"']),
+    status: random.pick(DEPLOYMENT_STATUSES),
+    serving: random.pick(['true', 'false']),
+    latest_revision_status: random.pickSome(Object.values(RevisionStatus)).join(','),
+    latest_revision_waits: random.pick(['true', 'false']),
+    listener_id: random.pick(seeded.listeners),
+    remote_reconciled: random.pick(['true', 'false']),
+    tag_value_ids: random.pickSome(seeded.tags).join(','),
     image_version: '1.0',
   }
-  const names = Object.keys(all).filter(() => chance.is(0.12))
+  const names = Object.keys(all).filter(() => random.happens(0.12))
   return {
     ...Object.fromEntries(names.map((name) => [name, all[name]!])),
-    limit: String(1 + chance.below(50)),
-    offset: String(chance.below(10)),
+    limit: String(1 + random.integerBelow(50)),
+    offset: String(random.integerBelow(10)),
   }
 }
 

@@ -1,4 +1,4 @@
-/** Random documents of hot fields alone: with aliases, fragments, conditions, and arguments as texts or variables. */
+/** Random documents of compilable fields, with aliases, fragments, conditions, and arguments as text or variables. */
 import { type GraphQLObjectType, type GraphQLSchema, getNamedType, isObjectType } from 'graphql'
 import { COMPILED_TYPES } from '../../src/api/graphql/compiled-queries/field-table.ts'
 import { type DeploymentOrder, deploymentCursor } from '../../src/domain/deployments/order.ts'
@@ -14,7 +14,7 @@ export interface RandomDocument {
   variables: Record<string, unknown>
 }
 
-/** An argument's value, as it is sent in a variable and as text. */
+/** An argument's value, as a variable's JSON and as text. */
 interface Value {
   type: string
   value: unknown
@@ -38,26 +38,26 @@ const object = (type: string, members: Record<string, Value>): Value => ({
 
 const ORDERS = ['ATTENTION', 'CREATED_AT', 'UPDATED_AT', 'NAME'] as const
 
-export function randomDocument(schema: GraphQLSchema, chance: Random, seeded: SeededRows): RandomDocument {
-  return new Writer(schema, chance, seeded).document()
+export function randomDocument(schema: GraphQLSchema, random: Random, seeded: SeededRows): RandomDocument {
+  return new Writer(schema, random, seeded).document()
 }
 
 class Writer {
   readonly #schema: GraphQLSchema
-  readonly #chance: Random
+  readonly #random: Random
   readonly #seeded: SeededRows
   readonly #variables = new Map<string, Value>()
   readonly #fragments: string[] = []
   #names = 0
 
-  constructor(schema: GraphQLSchema, chance: Random, seeded: SeededRows) {
+  constructor(schema: GraphQLSchema, random: Random, seeded: SeededRows) {
     this.#schema = schema
-    this.#chance = chance
+    this.#random = random
     this.#seeded = seeded
   }
 
   document(): RandomDocument {
-    const roots = Array.from({ length: this.#chance.is(0.15) ? 2 : 1 }, () => this.#root())
+    const roots = Array.from({ length: this.#random.happens(0.15) ? 2 : 1 }, () => this.#root())
     const variables = [...this.#variables].map(([name, { type }]) => `$${name}: ${type}`)
     const head = variables.length > 0 ? `query (${variables.join(', ')})` : 'query'
     return {
@@ -69,7 +69,7 @@ class Writer {
   #root(): string {
     const { deployments } = this.#seeded
     const query = this.#schema.getQueryType()!
-    const name = this.#chance.of([
+    const name = this.#random.pick([
       'deployments',
       'deployments',
       'deployment',
@@ -79,8 +79,8 @@ class Writer {
       'tags',
     ])
     const type = getNamedType(query.getFields()[name]!.type) as GraphQLObjectType
-    const owner = this.#chance.of(deployments)
-    const revision = owner.revisions.length > 0 ? this.#chance.of(owner.revisions).id : owner.id
+    const owner = this.#random.pick(deployments)
+    const revision = owner.revisions.length > 0 ? this.#random.pick(owner.revisions).id : owner.id
     const { listeners } = this.#seeded
     const newest = () => this.#newest()
     const one = (id: string) => () => ({ id: scalar('ID!', id) })
@@ -88,25 +88,25 @@ class Writer {
       deployments: () => this.#listed(),
       deployment: one(owner.id),
       revision: one(revision),
-      listener: one(this.#chance.of(listeners)),
+      listener: one(this.#random.pick(listeners)),
       listeners: newest,
       tags: newest,
     }[name]!()
     return `${this.#name()}: ${name}${this.#arguments(args)} ${this.#selection(type, 3)}`
   }
 
-  /** Arguments of a list that is sorted by time of creation; its cursors may be those of others. */
+  /** Arguments of a list sorted by creation time. A cursor may come from another list. */
   #newest(): Record<string, Value> {
-    return this.#window(() => newestCursor(this.#chance.of(this.#seeded.deployments)))
+    return this.#window(() => newestCursor(this.#random.pick(this.#seeded.deployments)))
   }
 
-  /** Arguments of the list. */
+  /** Arguments of `deployments`. */
   #listed(): Record<string, Value> {
-    const chance = this.#chance
-    const order: DeploymentOrder = { by: chance.of(ORDERS), direction: chance.of(['asc', 'desc']) }
-    const isOrdered = chance.is(0.5)
+    const random = this.#random
+    const order: DeploymentOrder = { by: random.pick(ORDERS), direction: random.pick(['asc', 'desc']) }
+    const isOrdered = random.happens(0.5)
     const used = isOrdered ? order : ({ by: 'CREATED_AT', direction: 'desc' } as const)
-    const cursor = () => deploymentCursor(used, chance.of(this.#seeded.deployments))
+    const cursor = () => deploymentCursor(used, random.pick(this.#seeded.deployments))
     return {
       ...this.#window(cursor),
       ...(isOrdered
@@ -117,47 +117,51 @@ class Writer {
             }),
           }
         : {}),
-      ...(chance.is(0.5) ? { filter: this.#filter() } : {}),
+      ...(random.happens(0.5) ? { filter: this.#filter() } : {}),
     }
   }
 
   #window(cursor: () => string): Record<string, Value> {
-    const chance = this.#chance
+    const random = this.#random
     return {
-      ...(chance.is(0.6) ? { [chance.of(['first', 'last'])]: scalar('Int', chance.of([0, 1, 3, 7, 20, 100])) } : {}),
-      ...(chance.is(0.3) ? { after: scalar('String', cursor()) } : {}),
-      ...(chance.is(0.2) ? { before: scalar('String', cursor()) } : {}),
+      ...(random.happens(0.6)
+        ? { [random.pick(['first', 'last'])]: scalar('Int', random.pick([0, 1, 3, 7, 20, 100])) }
+        : {}),
+      ...(random.happens(0.3) ? { after: scalar('String', cursor()) } : {}),
+      ...(random.happens(0.2) ? { before: scalar('String', cursor()) } : {}),
     }
   }
 
   #filter(): Value {
-    const chance = this.#chance
+    const random = this.#random
     const { tags, listeners, deployments } = this.#seeded
     const all: Record<string, Value> = {
-      name: scalar('', chance.of(deployments).name),
-      nameContains: scalar('', chance.of(['APP', 'ö', '%', '\\', '"', ''])),
-      status: word('', chance.of(DEPLOYMENT_STATUSES)),
-      serving: scalar('', chance.is(0.5)),
-      latestRevisionStatus: words('', chance.some(Object.values(RevisionStatus))),
-      latestRevisionWaits: scalar('', chance.is(0.5)),
-      source: word('', chance.of(Object.values(Source))),
-      listenerId: scalar('', chance.of(listeners)),
-      remoteReconciled: scalar('', chance.is(0.5)),
-      tagValueIds: scalar('', chance.some(tags)),
+      name: scalar('', random.pick(deployments).name),
+      nameContains: scalar('', random.pick(['APP', 'ö', '%', '\\', '"', ''])),
+      status: word('', random.pick(DEPLOYMENT_STATUSES)),
+      serving: scalar('', random.happens(0.5)),
+      latestRevisionStatus: words('', random.pickSome(Object.values(RevisionStatus))),
+      latestRevisionWaits: scalar('', random.happens(0.5)),
+      source: word('', random.pick(Object.values(Source))),
+      listenerId: scalar('', random.pick(listeners)),
+      remoteReconciled: scalar('', random.happens(0.5)),
+      tagValueIds: scalar('', random.pickSome(tags)),
       imageVersion: scalar('', '1.0'),
-      deploymentType: word('', chance.of(Object.values(DeploymentType))),
+      deploymentType: word('', random.pick(Object.values(DeploymentType))),
       deploymentIds: scalar(
         '',
-        chance.some(deployments).map(({ id }) => id),
+        random.pickSome(deployments).map(({ id }) => id),
       ),
     }
-    const names = chance.is(0.7) ? [chance.of(Object.keys(all))] : [chance.of(Object.keys(all)), 'remoteReconciled']
+    const names = random.happens(0.7)
+      ? [random.pick(Object.keys(all))]
+      : [random.pick(Object.keys(all)), 'remoteReconciled']
     return object('DeploymentFilter', Object.fromEntries(names.map((name) => [name, all[name]!])))
   }
 
   #arguments(values: Record<string, Value>): string {
     const given = Object.entries(values).map(([name, value]) => {
-      if (this.#chance.is(0.5)) return `${name}: ${value.text}`
+      if (this.#random.happens(0.5)) return `${name}: ${value.text}`
       const variable = this.#name()
       this.#variables.set(variable, value)
       return `${name}: $${variable}`
@@ -170,32 +174,34 @@ class Writer {
     return `n${this.#names}`
   }
 
-  /** What is selected of an object; `depth`: how far it may go on below. */
+  /** A random selection of an object. `depth`: remaining nesting levels. */
   #selection(type: GraphQLObjectType, depth: number): string {
-    const chance = this.#chance
-    const fields = Object.values(type.getFields()).filter(({ name }) => isHot(type.name, name))
-    const chosen = fields.filter(({ type: of }) => chance.is(isObjectType(getNamedType(of)) ? 0.5 : 0.4))
+    const random = this.#random
+    const fields = Object.values(type.getFields()).filter(({ name }) => isCompilable(type.name, name))
+    const chosen = fields.filter(({ type: of }) => random.happens(isObjectType(getNamedType(of)) ? 0.5 : 0.4))
     const parts = chosen.flatMap(({ name, type: of }) => this.#field(type.name, name, getNamedType(of), depth))
-    if (parts.length === 0 || chance.is(0.1)) parts.push('__typename')
+    if (parts.length === 0 || random.happens(0.1)) parts.push('__typename')
     return `{ ${this.#inFragments(type, parts).join(' ')} }`
   }
 
   #field(parent: string, name: string, type: unknown, depth: number): string[] {
-    const chance = this.#chance
-    if (!isObjectType(type)) return [`${chance.is(0.2) ? `${this.#name()}: ` : ''}${name}${this.#condition()}`]
+    const random = this.#random
+    if (!isObjectType(type)) return [`${random.happens(0.2) ? `${this.#name()}: ` : ''}${name}${this.#condition()}`]
     if (depth === 0) return []
-    const cursor = () => encodeCursor([chance.below(5)])
+    const cursor = () => encodeCursor([random.integerBelow(5)])
     const args =
       parent === 'Deployment' && name === 'revisions'
         ? {
             ...this.#window(cursor),
-            ...(chance.is(0.4) ? { status: words('RevisionStatus', chance.some(Object.values(RevisionStatus))) } : {}),
+            ...(random.happens(0.4)
+              ? { status: words('RevisionStatus', random.pickSome(Object.values(RevisionStatus))) }
+              : {}),
           }
         : parent === 'Listener' && name === 'deployments'
           ? this.#newest()
           : {}
-    // under a name of its own: fields of one name have to have the same arguments
-    const alias = Object.keys(args).length > 0 || chance.is(0.2) ? `${this.#name()}: ` : ''
+    // aliased, because fields of one name must have equal arguments
+    const alias = Object.keys(args).length > 0 || random.happens(0.2) ? `${this.#name()}: ` : ''
     const isPage = /(Connection|Edge)$/.test(type.name)
     return [
       `${alias}${name}${this.#arguments(args)}${this.#condition()} ${this.#selection(type, isPage ? depth : depth - 1)}`,
@@ -203,31 +209,31 @@ class Writer {
   }
 
   #condition(): string {
-    const chance = this.#chance
-    if (!chance.is(0.04)) return ''
-    const what = chance.of(['skip', 'include'])
+    const random = this.#random
+    if (!random.happens(0.04)) return ''
+    const what = random.pick(['skip', 'include'])
     const known = [...this.#variables].filter(([, { type }]) => type === 'Boolean!').map(([name]) => name)
-    if (known.length >= 3 || chance.is(0.3)) return ` @${what}(if: ${chance.is(0.5)})`
+    if (known.length >= 3 || random.happens(0.3)) return ` @${what}(if: ${random.happens(0.5)})`
     const variable = this.#name()
-    this.#variables.set(variable, scalar('Boolean!', chance.is(0.5)))
+    this.#variables.set(variable, scalar('Boolean!', random.happens(0.5)))
     return ` @${what}(if: $${variable})`
   }
 
   #inFragments(type: GraphQLObjectType, parts: string[]): string[] {
-    const chance = this.#chance
-    if (chance.is(0.8)) return parts
+    const random = this.#random
+    if (random.happens(0.8)) return parts
     const [some, rest] = [parts.slice(0, parts.length / 2), parts.slice(parts.length / 2)]
     if (some.length === 0) return parts
-    if (type.getInterfaces().length > 0 && chance.is(0.5)) rest.push('... on Node { id }')
-    if (chance.is(0.5)) return [`... on ${type.name} { ${some.join(' ')} }`, ...rest]
+    if (type.getInterfaces().length > 0 && random.happens(0.5)) rest.push('... on Node { id }')
+    if (random.happens(0.5)) return [`... on ${type.name} { ${some.join(' ')} }`, ...rest]
     const name = `F${this.#name()}`
     this.#fragments.push(`fragment ${name} on ${type.name} { ${some.join(' ')} }`)
     return [`...${name}`, ...rest, `...${name}`]
   }
 }
 
-function isHot(type: string, field: string): boolean {
-  const hot = COMPILED_TYPES[type]
-  if (hot) return hot.columns === true || field in hot.fields
+function isCompilable(type: string, field: string): boolean {
+  const compiledType = COMPILED_TYPES[type]
+  if (compiledType) return compiledType.columns === true || field in compiledType.fields
   return true
 }

@@ -1,4 +1,4 @@
-/** A workspace full of deployments as they can be found, and as they hardly can: every column has a say in what is shown. */
+/** Seeds a workspace with likely and unlikely deployments, so that every column that affects an answer varies. */
 import { randomUUID } from 'node:crypto'
 import { sealSecrets } from '../../src/domain/secrets/secret-set.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
@@ -19,7 +19,7 @@ const SPECS = [
 export interface SeededRows {
   tags: string[]
   listeners: string[]
-  /** shown, by their ids: revisions with their numbers */
+  /** visible deployments */
   deployments: {
     id: string
     name: string
@@ -30,20 +30,20 @@ export interface SeededRows {
   }[]
 }
 
-/** `now`: times are around it, some just at the edges. */
-export async function seed(ctx: RequestContext, chance: Random, now: Date): Promise<SeededRows> {
+/** `now`: stored times are around it, some exactly at a limit. */
+export async function seed(ctx: RequestContext, random: Random, now: Date): Promise<SeededRows> {
   const { db } = ctx
   const workspaceId = ctx.workspace.id
   const ago = (ms: number) => new Date(now.getTime() - ms)
-  const moment = () => ago(chance.of([0, 1, 500, 1_000, 60_000, 90_000, 90_001, 86_400_000]))
+  const moment = () => ago(random.pick([0, 1, 500, 1_000, 60_000, 90_000, 90_001, 86_400_000]))
   const ids = async (rows: Promise<{ id: string }>[]) => (await Promise.all(rows)).map(({ id }) => id)
   const listeners = await ids(
     [null, ago(89_999), ago(90_000), ago(90_001), ago(1_000_000)].map((lastSeenAt, i) =>
       db.listener.create({
         data: {
           ...{ workspaceId, computeType: 'k8s', computeId: `cluster "${i}"`, lastSeenAt, createdAt: moment() },
-          k8sNamespaces: chance.of([[], ['agents'], ['a', 'b,{}"', 'NULL']]),
-          version: chance.maybe('1.2.3'),
+          k8sNamespaces: random.pick([[], ['agents'], ['a', 'b,{}"', 'NULL']]),
+          version: random.pickOrNull('1.2.3'),
         },
       }),
     ),
@@ -59,33 +59,35 @@ export async function seed(ctx: RequestContext, chance: Random, now: Date): Prom
   const deployments: SeededRows['deployments'] = []
   for (let i = 0; i < DEPLOYMENTS; i++) {
     const id = randomUUID()
-    const own = deploymentRow(chance, { moment, ago, now }, i)
-    const project = chance.is(0.5) ? await db.tracingProject.create({ data: { workspaceId, name: own.name } }) : null
+    const own = deploymentRow(random, { moment, ago, now }, i)
+    const project = random.happens(0.5)
+      ? await db.tracingProject.create({ data: { workspaceId, name: own.name } })
+      : null
     const data = {
       ...own,
       id,
       workspaceId,
-      listenerId: chance.maybe(...listeners),
+      listenerId: random.pickOrNull(...listeners),
       tracingProjectId: project?.id ?? null,
     }
-    const row = await db.deployment.create({ data: { ...data, integrationId: chance.maybe(...integrations) } })
-    const revisions = Array.from({ length: chance.below(6) }, (_, n) => revisionRow(chance, id, n + 1, moment))
+    const row = await db.deployment.create({ data: { ...data, integrationId: random.pickOrNull(...integrations) } })
+    const revisions = Array.from({ length: random.integerBelow(6) }, (_, n) => revisionRow(random, id, n + 1, moment))
     await db.revision.createMany({ data: revisions })
     const secrets = [
       { name: 'KEY "1"', value: 'value' },
       { name: 'B', value: '' },
     ]
     const set = sealSecrets(ctx.keyring, { deploymentId: id, createdAt: now }, secrets)
-    const hasSecrets = chance.is(0.5)
+    const hasSecrets = random.happens(0.5)
     if (hasSecrets) await db.secretSet.create({ data: set as Prisma.SecretSetUncheckedCreateInput })
     const secretSetId = hasSecrets ? set.id : null
     const latestRevisionId = revisions.at(-1)?.id ?? null
-    const activeRevisionId = chance.maybe(...revisions)?.id ?? null
+    const activeRevisionId = random.pickOrNull(...revisions)?.id ?? null
     const { attention } = await db.deployment.update({
       where: { id },
       data: { secretSetId, latestRevisionId, activeRevisionId },
     })
-    const on = chance.is(0.5) ? chance.some(tags) : []
+    const on = random.happens(0.5) ? random.pickSome(tags) : []
     await db.deploymentTag.createMany({ data: on.map((tagId) => ({ deploymentId: id, tagId })) })
     if (!row.tornDownAt)
       deployments.push({ ...row, attention, revisions: revisions.map(({ id, number }) => ({ id, number })) })
@@ -100,82 +102,86 @@ interface Times {
 }
 
 function deploymentRow(
-  chance: Random,
+  random: Random,
   { moment, ago, now }: Times,
   i: number,
 ): Omit<Prisma.DeploymentUncheckedCreateInput, 'workspaceId'> {
-  const explained = chance.is(0.2)
-  const held = chance.is(0.6)
+  const explained = random.happens(0.2)
+  const held = random.happens(0.6)
   return {
-    name: `${chance.of(NAMES)} ${i}`,
-    source: chance.of(Object.values(Source)),
-    repoUrl: chance.maybe('https://example.com/a.git'),
-    deploymentType: chance.maybe(...Object.values(DeploymentType)),
-    buildOnPush: chance.maybe(true, false),
-    customUrl: chance.maybe('https://agent.example.com'),
-    ...(chance.is(0.5) ? { resourceSpec: chance.of(SPECS) as object } : {}),
-    k8sNamespace: chance.maybe('agents'),
-    installCommand: chance.maybe('npm ci'),
-    buildCommand: chance.maybe('make "all"'),
-    ...(chance.is(0.3) ? { secretReferences: [{ name: 'A', secret_name: 's', secret_key: 'k"' }] } : {}),
-    imageVersion: chance.maybe('1.0', '2.0'),
-    createdBy: chance.maybe('somebody'),
+    name: `${random.pick(NAMES)} ${i}`,
+    source: random.pick(Object.values(Source)),
+    repoUrl: random.pickOrNull('https://example.com/a.git'),
+    deploymentType: random.pickOrNull(...Object.values(DeploymentType)),
+    buildOnPush: random.pickOrNull(true, false),
+    customUrl: random.pickOrNull('https://agent.example.com'),
+    ...(random.happens(0.5) ? { resourceSpec: random.pick(SPECS) as object } : {}),
+    k8sNamespace: random.pickOrNull('agents'),
+    installCommand: random.pickOrNull('npm ci'),
+    buildCommand: random.pickOrNull('make "all"'),
+    ...(random.happens(0.3) ? { secretReferences: [{ name: 'A', secret_name: 's', secret_key: 'k"' }] } : {}),
+    imageVersion: random.pickOrNull('1.0', '2.0'),
+    createdBy: random.pickOrNull('somebody'),
     createdAt: moment(),
     updatedAt: moment(),
-    edit: 1 + chance.below(5),
-    rollout: chance.below(4),
-    ...(chance.is(0.7) ? { lastChange: lastChange(chance) } : {}),
-    deletedAt: chance.is(0.15) ? moment() : null,
-    tornDownAt: chance.is(0.1) ? moment() : null,
-    provisionedAt: chance.is(0.8) ? moment() : null,
-    idle: chance.is(0.3),
-    url: chance.maybe('http://127.0.0.1:1'),
-    ...(chance.is(0.6)
+    edit: 1 + random.integerBelow(5),
+    rollout: random.integerBelow(4),
+    ...(random.happens(0.7) ? { lastChange: lastChange(random) } : {}),
+    deletedAt: random.happens(0.15) ? moment() : null,
+    tornDownAt: random.happens(0.1) ? moment() : null,
+    provisionedAt: random.happens(0.8) ? moment() : null,
+    idle: random.happens(0.3),
+    url: random.pickOrNull('http://127.0.0.1:1'),
+    ...(random.happens(0.6)
       ? {
           health: {
-            ...{ ready: chance.below(3), desired: 2, message: chance.maybe(...MESSAGES) },
-            reason: chance.maybe(...REASONS),
+            ...{ ready: random.integerBelow(3), desired: 2, message: random.pickOrNull(...MESSAGES) },
+            reason: random.pickOrNull(...REASONS),
             observedAt: moment().toISOString(),
           },
         }
       : {}),
-    statusMessage: explained ? chance.of(MESSAGES) : null,
-    reason: explained ? chance.of(REASONS) : null,
+    statusMessage: explained ? random.pick(MESSAGES) : null,
+    reason: explained ? random.pick(REASONS) : null,
     reasonSince: explained ? moment() : null,
     ...(held
       ? {
           ...{ claimId: randomUUID(), leaseHolder: 'worker', leaseToken: 9_007_199_254_740_993n },
-          leaseExpiresAt: chance.of([ago(1), now, ago(-1), ago(-60_000)]),
+          leaseExpiresAt: random.pick([ago(1), now, ago(-1), ago(-60_000)]),
         }
       : {}),
   }
 }
 
-const lastChange = (chance: Random) => ({
-  what: chance.of(['CREATED', 'UPDATED', 'REDEPLOYED', 'WORD_OF_A_NEWER_VERSION']),
-  actor: { kind: chance.of(['api_key', 'person', 'word of a newer version']), id: 'a', name: chance.maybe('"b"') },
-  changed: chance.of([[], ['build_on_push', 'secrets']]),
-  ...(chance.is(0.5) ? { revision: { id: randomUUID(), number: 7 } } : {}),
-  at: chance.of(['2999-01-01T00:00:00.000Z', '2001-01-01T00:00:00.000Z']),
+const lastChange = (random: Random) => ({
+  what: random.pick(['CREATED', 'UPDATED', 'REDEPLOYED', 'WORD_OF_A_NEWER_VERSION']),
+  actor: {
+    kind: random.pick(['api_key', 'person', 'word of a newer version']),
+    id: 'a',
+    name: random.pickOrNull('"b"'),
+  },
+  changed: random.pick([[], ['build_on_push', 'secrets']]),
+  ...(random.happens(0.5) ? { revision: { id: randomUUID(), number: 7 } } : {}),
+  at: random.pick(['2999-01-01T00:00:00.000Z', '2001-01-01T00:00:00.000Z']),
 })
 
-function revisionRow(chance: Random, deploymentId: string, number: number, moment: () => Date) {
-  const status = chance.of(Object.values(RevisionStatus))
+function revisionRow(random: Random, deploymentId: string, number: number, moment: () => Date) {
+  const status = random.pick(Object.values(RevisionStatus))
   return {
-    ...{ id: randomUUID(), deploymentId, number, rollout: number, status, attempt: 1 + chance.below(3) },
-    reason: chance.maybe(...REASONS),
-    reasonSince: chance.is(0.5) ? moment() : null,
-    statusMessage: chance.maybe(...MESSAGES),
+    ...{ id: randomUUID(), deploymentId, number, rollout: number, status, attempt: 1 + random.integerBelow(3) },
+    reason: random.pickOrNull(...REASONS),
+    reasonSince: random.happens(0.5) ? moment() : null,
+    statusMessage: random.pickOrNull(...MESSAGES),
     statusSince: moment(),
-    source: chance.of(Object.values(Source)),
-    repoRef: chance.maybe('main', 'refs/tags/v1'),
-    graphConfigPath: chance.maybe('graph.json'),
-    imageUri: chance.maybe('registry.example.com/agent:1'),
-    sourceTarballPath: chance.maybe('a/b'),
-    repoCommitSha: chance.maybe('0123abc'),
-    createdBy: chance.maybe('somebody'),
+    source: random.pick(Object.values(Source)),
+    repoRef: random.pickOrNull('main', 'refs/tags/v1'),
+    graphConfigPath: random.pickOrNull('graph.json'),
+    imageUri: random.pickOrNull('registry.example.com/agent:1'),
+    sourceTarballPath: random.pickOrNull('a/b'),
+    repoCommitSha: random.pickOrNull('0123abc'),
+    createdBy: random.pickOrNull('somebody'),
     createdAt: moment(),
     updatedAt: moment(),
-    deployedAt: chance.is(0.5) ? moment() : null,
+    deployedAt: random.happens(0.5) ? moment() : null,
   } satisfies Prisma.RevisionCreateManyInput
 }

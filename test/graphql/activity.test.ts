@@ -1,4 +1,6 @@
-/** The activity of a workspace: its events by who did them and when, with what they are about, in as many statements for one as for fifty. */
+/**
+ * Activity of a workspace: events by actor and time with their subjects, in as many statements for one event as for fifty.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -46,8 +48,8 @@ async function activity(
 }
 const types = (events: { nodes: { type: string }[] }) => events.nodes.map(({ type }) => type)
 
-describe('by who did it', () => {
-  test('one actor, one kind of actors, and whoever decides', async () => {
+describe('the filter by actor', () => {
+  test('selects one actor, one kind of actors, or all kinds that decide', async () => {
     const of = await activity({ actor: deployer })
     expect(of.nodes.length).toBeGreaterThan(0)
     expect(of.nodes.every(({ actor }) => actor.subject === deployer)).toBe(true)
@@ -63,7 +65,7 @@ describe('by who did it', () => {
     expect((await activity({ actor: randomUUID() })).nodes).toEqual([])
   })
 
-  test('what was decided is found in an index of its own', async () => {
+  test('uses a separate index for events of deciding actors', async () => {
     await asAdmin(app.databaseUrl, async (client) => {
       await client.query('SET enable_seqscan = off')
       const { rows } = await client.query<{ 'QUERY PLAN': string }>(
@@ -76,8 +78,8 @@ describe('by who did it', () => {
   })
 })
 
-describe('by when it was', () => {
-  test('from an event’s own time on, and before it', async () => {
+describe('the filter by time', () => {
+  test('includes `since` and excludes `until`', async () => {
     const all = await activity()
     for (const at of [0, 1, Math.floor(all.nodes.length / 2), all.nodes.length - 1]) {
       const time = all.nodes[at]!.occurredAt
@@ -88,14 +90,14 @@ describe('by when it was', () => {
     }
   })
 
-  test('before the first and after the last there is nothing', async () => {
+  test('finds nothing before the first and after the last event', async () => {
     const [ago, ahead] = [new Date(0), new Date(Date.now() + 3_600_000)]
     expect((await activity({ until: ago })).nodes).toEqual([])
     expect((await activity({ since: ahead })).nodes).toEqual([])
     expect((await activity({ since: ago, until: ahead })).nodes).toEqual((await activity()).nodes)
   })
 
-  test('also where the oldest were removed', async () => {
+  test('works after the oldest events were removed', async () => {
     const all = await activity()
     const { workspaceId } = app.sibling
     await app.gql(
@@ -111,8 +113,8 @@ describe('by when it was', () => {
   })
 })
 
-describe('what it is about', () => {
-  test('is there as it is now, or by its name', async () => {
+describe('the subject of an event', () => {
+  test('is its current resource, or its name', async () => {
     const { nodes } = await activity()
     const of = (type: string) => nodes.find((event) => event.type === type)!
     const { id, name, revisionId } = deployment
@@ -124,7 +126,7 @@ describe('what it is about', () => {
     expect(of('workspace.created')).toMatchObject({ subjectName: null, deployment: null, revision: null })
   })
 
-  test('of a deployment that was torn down only the name is left', async () => {
+  test('is only a name after its deployment was torn down', async () => {
     const { id, name } = await gitDeployment(app)
     await app.rest('DELETE', `/v2/deployments/${id}`)
     const { nodes } = await activity({ types: ['deployment.deleted'] })
@@ -146,7 +148,7 @@ describe('what it is about', () => {
     expect(one).toBeLessThanOrEqual(5)
   })
 
-  test('is nobody else’s', async () => {
+  test('is hidden from other tenants', async () => {
     for (const key of [app.other.keys.admin, app.sibling.keys.admin])
       expect(JSON.stringify(await activity({}, key))).not.toContain(deployment.name)
   })
@@ -156,7 +158,7 @@ describe('over REST', () => {
   const list = (query: Record<string, string>) =>
     app.rest('GET', `/v2/events?${new URLSearchParams({ limit: '100', order: 'desc', ...query })}`)
 
-  test('the same filters', async () => {
+  test('the list has the same filters', async () => {
     const { body } = await list({ actor: deployer, actor_kinds: 'api_key,person' })
     expect(types({ nodes: body.resources })).toEqual(types(await activity({ actor: deployer })))
     const { nodes } = await activity({ actor: admin })
@@ -165,7 +167,7 @@ describe('over REST', () => {
     expect(found.body.resources).toHaveLength(nodes.filter(({ occurredAt }) => occurredAt >= since).length)
   })
 
-  test('what is no kind of actor and no time is refused', async () => {
+  test('an unknown kind of actor and an invalid time are rejected', async () => {
     const { status, body } = await list({ actor_kinds: 'robot', since: 'yesterday' })
     expect(status).toBe(422)
     expect(body.detail.map(({ loc }: { loc: string[] }) => loc.join('.')).sort()).toEqual([

@@ -1,4 +1,4 @@
-/** Connections of agents to tokens over GraphQL: the same rules as over REST, the errors as members of the results. */
+/** Connections of agents to tokens over GraphQL: the rules of REST, with errors as members of the results. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { OAuthProvider, OAuthToken, Prisma } from '../../src/generated/prisma/client.ts'
@@ -9,7 +9,7 @@ import { mutate } from './mutate.ts'
 
 let app: TestApp
 let provider: OAuthProvider
-/** the admin's */
+/** of the admin */
 let token: OAuthToken
 beforeAll(async () => {
   // no sweep: its statements would be counted
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** A token of whoever has this key; its end is that of its access token. */
+/** Creates a token for the key's owner. It ends with its access token. */
 const tokenOf = (key: string, row: Partial<Prisma.OAuthTokenUncheckedCreateInput> = {}) =>
   storedToken(app, { provider, key, row: { scopes: ['read', 'write'], refreshable: false, ...row } })
 
@@ -40,7 +40,7 @@ async function read(query: string, variables: Record<string, unknown>, call?: Ca
 const LIST = `query ($agent: ID!, $first: Int, $after: String) {
   connections(agentId: $agent, first: $first, after: $after) { totalCount nodes { id } pageInfo { hasNextPage endCursor } } }`
 
-test('an agent is connected, the connection read by its id and in the list, and ended', async () => {
+test('a connection is created, read by its id and in the list, and deleted', async () => {
   const agent = agentName()
   const one = await made(agent)
   expect(one).toEqual({
@@ -71,8 +71,8 @@ test('an agent is connected, the connection read by its id and in the list, and 
   expect((await read('query ($id: ID!) { node(id: $id) { id } }', { id: one.id })).node).toBeNull()
 })
 
-describe('what is refused', () => {
-  test('says where in the input it is wrong', async () => {
+describe('a rejected call', () => {
+  test('names the invalid input member', async () => {
     expect(await create('a\nb')).toMatchObject({
       __typename: 'ValidationError',
       issues: [{ path: ['input', 'agentId'], code: 'string_pattern_mismatch' }],
@@ -87,7 +87,7 @@ describe('what is refused', () => {
     ])
   })
 
-  test('is what is not there, has ended, or is not for this role', async () => {
+  test('has a missing token, an ended one, or the wrong role', async () => {
     const id = randomUUID()
     expect(await create('bot', id)).toMatchObject({
       __typename: 'NotFoundError',
@@ -109,7 +109,7 @@ describe('what is refused', () => {
     }
   })
 
-  test('is what belongs to another user, however much of an admin I am', async () => {
+  test('uses a token of another user, even if the caller is an admin', async () => {
     const { keys } = app
     const deployers = await tokenOf(keys.deployer)
     const agent = agentName()
@@ -125,8 +125,8 @@ describe('what is refused', () => {
   })
 })
 
-describe('the list', () => {
-  test('goes through the newest first, page by page', async () => {
+describe('the list of connections', () => {
+  test('has pages, newest first', async () => {
     const agent = agentName()
     const ids: string[] = []
     for (let i = 0; i < 3; i++) ids.unshift((await made(agent, (await tokenOf(app.keys.admin)).id)).id)
@@ -140,7 +140,7 @@ describe('the list', () => {
     expect(rest).toMatchObject({ nodes: [{ id: ids[2] }], pageInfo: { hasNextPage: false } })
   })
 
-  test('without an agent has those of all of them, and nobody else’s', async () => {
+  test('without an agent has the caller’s connections of all agents, and none of other users', async () => {
     const agents = [agentName(), agentName()]
     const mine = await tokenOf(app.keys.admin)
     for (const agent of agents) await made(agent, mine.id)
@@ -153,11 +153,11 @@ describe('the list', () => {
     expect(nodes.map(({ id }: { id: string }) => id)).not.toContain(theirs.id)
   })
 
-  test('is empty for an agent that nobody has heard of', async () => {
+  test('is empty for an unknown agent', async () => {
     expect((await read(LIST, { agent: agentName() })).connections).toMatchObject({ totalCount: 0, nodes: [] })
   })
 
-  test('with tokens and providers takes one statement, none of which reads a token', async () => {
+  test('with tokens and providers takes one statement and reads no token text', async () => {
     const agent = agentName()
     for (let i = 0; i < 3; i++) await made(agent, (await tokenOf(app.keys.admin)).id)
     const query = `query ($agent: ID!) { connections(agentId: $agent) { nodes {

@@ -1,4 +1,4 @@
-/** What an operation is said to cost, before it runs. */
+/** The cost of an operation, computed before it runs. */
 import { complexityFromQuery } from '@pothos/plugin-complexity'
 import { isInterfaceType, isObjectType, parse } from 'graphql'
 import { expect, test } from 'vitest'
@@ -11,14 +11,14 @@ const ask = (text: string, variables: Record<string, unknown> = {}, operationNam
 const CHEAP = 'query Cheap { viewer { role } }'
 const COSTLY = 'query Costly { ...F } fragment F on Query { deployments(first: 100) { nodes { id name status } } }'
 
-test('is the cost of the one that is to run, wherever it stands in the document', () => {
+test('the cost is that of the executed operation, at any place in the document', () => {
   const cost = ask(COSTLY)
   expect(cost).toBeGreaterThan(300)
   expect(ask(`${CHEAP} ${COSTLY}`, {}, 'Costly')).toBe(cost)
   expect(ask(`${COSTLY} ${CHEAP}`, {}, 'Cheap')).toBe(2)
 })
 
-test('is not asked of variables that are wrong: of 100,000 wrong values only the first are looked at', () => {
+test('invalid variables have no cost: of 100,000 invalid values only the first are checked', () => {
   let looked = 0
   const secrets = {
     *[Symbol.iterator]() {
@@ -31,7 +31,7 @@ test('is not asked of variables that are wrong: of 100,000 wrong values only the
   expect(looked).toBeLessThan(5)
 })
 
-test('is the cost that Pothos computes, also of the sizes that were asked for before, and of absent ones', () => {
+test('the cost equals the one that Pothos computes, for new, repeated and absent sizes', () => {
   const text = `query ($first: Int = 7, $ids: [ID!]!, $filter: DeploymentFilter, $logs: Int) {
     deployments(first: $first, filter: $filter) { nodes { id latestRevision { logs(type: deploy, last: $logs) { edges { node { message } } } } } }
     nodes(ids: $ids) { id ... on Deployment { revisions(first: $first) { nodes { id } } } }
@@ -50,7 +50,7 @@ test('is the cost that Pothos computes, also of the sizes that were asked for be
         }
 })
 
-test('depends on no other arguments than sizes, whatever the field', () => {
+test('the cost of every field depends only on size arguments', () => {
   const read = new Set<string>()
   const args = new Proxy(
     {},

@@ -1,4 +1,4 @@
-/** A cursor that nobody gave is said to be none, whatever is in it: it never reaches the database. */
+/** An invalid cursor is rejected with any content, before it reaches the database. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encodeCursor } from '../../src/domain/paging/paging.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -44,7 +44,7 @@ test.each([
   ])
 })
 
-test('a key that would expire after all times is refused', async () => {
+test('an expiry beyond the largest timestamp is rejected', async () => {
   const { data, errors } = await app.gql(
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { __typename ... on ValidationError { issues { path code } } } }',
     { input: { name: 'forever', role: 'viewer', expiresAt: '9999-12-31T23:59:59-12:00' } },

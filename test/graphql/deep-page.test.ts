@@ -1,4 +1,4 @@
-/** A page behind 10,000 others takes as little as the first: one statement, and it walks an index to its place. */
+/** A page behind 10,000 others costs as much as the first: one statement that reads an index from the cursor on. */
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { deploymentCursor, orderOf } from '../../src/domain/deployments/order.ts'
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** 10,050 deployments of a listener, each with a revision that is the latest and the active one. */
+/** Creates 10,050 deployments of a listener, each with one revision that is both latest and active. */
 async function seed(listenerId: string): Promise<void> {
   await asAdmin(app.databaseUrl, async (admin) => {
     await admin.query(
@@ -44,7 +44,7 @@ async function cursorAt(place: number): Promise<string> {
   return deploymentCursor(order, row)
 }
 
-/** What is sent to Postgres while `work` runs. */
+/** The statements sent to Postgres while `work` runs. */
 async function sentDuring(work: () => Promise<unknown>): Promise<pg.QueryConfig[]> {
   const { pool } = app.app.database
   const sent: pg.QueryConfig[] = []
@@ -67,7 +67,7 @@ interface Plan {
   Plans?: Plan[]
 }
 
-/** How Postgres goes about a statement: every scan of a table in its plan. */
+/** All table scans in the plan of a statement. */
 async function scansOf({ text, values }: pg.QueryConfig): Promise<Plan[]> {
   const explained = `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`
   const { rows } = await asAdmin(app.databaseUrl, (admin) => admin.query(explained, values))
@@ -75,9 +75,9 @@ async function scansOf({ text, values }: pg.QueryConfig): Promise<Plan[]> {
   return all(rows[0]['QUERY PLAN'][0].Plan).filter((plan) => plan['Relation Name'] !== undefined)
 }
 
-test.each([5_000, 10_000])('behind %i others', async (place) => {
+test.each([5_000, 10_000])('a page behind %i others costs as much as the first', async (place) => {
   const after = await cursorAt(place)
-  // another page: this one would be given again
+  // another page, because the answer of the first would be cached
   await app.gql(PAGE)
   let page = { nodes: [] as { name: string }[], pageInfo: {} }
   const sent = await sentDuring(async () => {
@@ -91,7 +91,7 @@ test.each([5_000, 10_000])('behind %i others', async (place) => {
   const ofDeployments = scans.filter((scan) => scan['Relation Name'] === 'deployments')
   expect(ofDeployments).toMatchObject([{ 'Node Type': 'Index Scan' }])
   const [scan] = ofDeployments
-  // one row more than the page, to see whether there is more, and the one that the cursor points at
+  // one row more than the page shows whether there is more; another is the cursor's row
   expect(scan!['Actual Rows'] + (scan!['Rows Removed by Filter'] ?? 0)).toBeLessThanOrEqual(52)
   const ofRevisions = scans.filter((one) => one['Relation Name'] === 'revisions')
   expect(ofRevisions.map((one) => one['Node Type'])).toEqual(['Index Only Scan', 'Index Only Scan'])

@@ -1,4 +1,4 @@
-/** `subscription deploymentsChanged` as a dashboard follows it, with a server that does what it does by itself. */
+/** `subscription deploymentsChanged` as a dashboard follows it, on a server with its background jobs. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { setDeploymentTags } from '../../src/domain/tags/tags.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -34,7 +34,7 @@ const tag = async (deploymentId: string, value: string) =>
     body: { tags: [{ key: 'stage', value }] },
   })
 
-test('A deployment comes as it is now, after a message that says where the stream begins, and it can be gone on from there', async () => {
+test('the stream begins with a cursor, sends the current deployment, and can be resumed', async () => {
   const stream = await subscribe()
   const first = await change(stream)
   expect(first).toEqual({ cursor: expect.any(String), deploymentIds: [], deployments: [] })
@@ -50,7 +50,7 @@ test('A deployment comes as it is now, after a message that says where the strea
   expect(back.deployments).toEqual(tagged.deployments)
 })
 
-test('A deployment that is torn down is among the ids and not among the deployments', async () => {
+test('a deployment that was torn down is in the ids but not in the deployments', async () => {
   const { id } = await imageDeployment(app)
   const stream = await subscribe({ deploymentId: id })
   await change(stream)
@@ -60,7 +60,7 @@ test('A deployment that is torn down is among the ids and not among the deployme
   expect(last.deploymentIds).toEqual([id])
 })
 
-test('What changes together is read by few statements, however much it is', async () => {
+test('many changes at the same time are read with few statements', async () => {
   const ids = await Promise.all(Array.from({ length: 10 }, async () => (await imageDeployment(app)).id))
   const stream = await subscribe()
   await change(stream)
@@ -72,7 +72,7 @@ test('What changes together is read by few statements, however much it is', asyn
   expect(statements.filter((text) => /FROM "?(public"?\.)?"?deployments/.test(text)).length).toBeLessThan(10)
 })
 
-test('Nobody hears of another workspace, and another’s deployment is not found', async () => {
+test('a subscriber gets nothing of another workspace, and its deployments are not found', async () => {
   const theirs = await subscribe({}, { 'x-api-key': app.other.keys.viewer })
   await change(theirs)
   const { id } = await imageDeployment(app)

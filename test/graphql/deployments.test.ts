@@ -50,7 +50,7 @@ const gitInput = (name: string) => ({
 })
 
 describe('createDeployment', () => {
-  test('makes a deployment and answers with everything around it', async () => {
+  test('creates a deployment and returns it with its relations', async () => {
     const { data, errors } = await app.gql(CREATE, { input: gitInput('whole') })
     expect(errors).toBeUndefined()
     expect(data.createDeployment).toMatchObject({
@@ -100,7 +100,7 @@ describe('createDeployment', () => {
     expect(data.createDeployment.message).toContain('input.sourceRevisionConfig.graphConfigPath: ')
   })
 
-  test('reports a shape that GraphQL cannot see with the same paths', async () => {
+  test('reports violations that GraphQL’s types can’t express with the same paths', async () => {
     const input = gitInput('bounds')
     input.sourceConfig.resourceSpec.cpu = 9
     input.sourceConfig.integrationId = 'no-uuid'
@@ -117,7 +117,7 @@ describe('createDeployment', () => {
     )
   })
 
-  test('keeps names inside Kubernetes objects and of labels as they are in the path of an issue', async () => {
+  test('leaves names in Kubernetes objects and labels unchanged in the path of an issue', async () => {
     const input = gitInput('opaque')
     input.sourceConfig.resourceSpec.sidecars[0]!.volumeMounts[0]!.name = 'nowhere'
     const { data } = await app.gql(CREATE, { input })
@@ -126,7 +126,7 @@ describe('createDeployment', () => {
     ])
   })
 
-  test('answers ConflictError for a name that is taken, ForbiddenError to a viewer', async () => {
+  test('answers ConflictError for a taken name and ForbiddenError to a viewer', async () => {
     await app.gql(CREATE, { input: gitInput('taken') })
     const again = await app.gql(CREATE, { input: gitInput('taken') })
     expect(again.data.createDeployment).toMatchObject({ __typename: 'ConflictError', code: 'ALREADY_EXISTS' })
@@ -141,7 +141,7 @@ describe('createDeployment', () => {
     expect(data.createDeployment).toMatchObject({ __typename: 'NotFoundError', code: 'NOT_FOUND' })
   })
 
-  test('counts a value of the wrong type as a broken shape', async () => {
+  test('answers VALIDATION_FAILED for a value of the wrong type', async () => {
     const { errors, status } = await app.gql(CREATE, { input: { ...gitInput('typed'), source: 'nowhere' } })
     expect(errors?.[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', status: 422, retryable: false })
     expect([200, 400]).toContain(status)
@@ -149,7 +149,7 @@ describe('createDeployment', () => {
 })
 
 describe('other writes', () => {
-  test('updateDeployment changes what is given, and a git ref makes a revision', async () => {
+  test('updateDeployment changes the given members, and a git ref creates a revision', async () => {
     const { id } = await gitDeployment(app)
     const { data } = await app.gql(
       `mutation ($input: UpdateDeploymentInput!) { updateDeployment(input: $input) { __typename
@@ -196,7 +196,7 @@ describe('other writes', () => {
     expect((await run('redeployRevision', ids)).revision).toMatchObject({ status: 'CREATING', attempt: 2 })
   })
 
-  test('deleteDeployment is a success twice, and deleteDeployments says what came of each', async () => {
+  test('deleteDeployment succeeds twice, and deleteDeployments reports each outcome', async () => {
     const first = await gitDeployment(app)
     const second = await gitDeployment(app)
     const one = `mutation ($id: ID!) { deleteDeployment(input: { deploymentId: $id }) {
@@ -231,7 +231,7 @@ describe('reads', () => {
     ])
   })
 
-  test('an id that is no UUID is a broken shape', async () => {
+  test('an id that is not a UUID is VALIDATION_FAILED', async () => {
     const { errors } = await app.gql(`{ deployment(id: "nonsense") { id } }`)
     expect(errors?.[0].extensions).toMatchObject({
       code: 'VALIDATION_FAILED',
@@ -239,7 +239,7 @@ describe('reads', () => {
     })
   })
 
-  test('secrets are masked for whoever may not read them', async () => {
+  test('secrets are masked for callers who may not read them', async () => {
     const { id } = await gitDeployment(app, { secrets: [{ name: 'A', value: 'hush' }] })
     const read = async (key: string) =>
       (await app.gql(`query ($id: ID!) { deployment(id: $id) { secrets { name value } } }`, { id }, { key })).data
@@ -248,7 +248,7 @@ describe('reads', () => {
     expect(await read(app.keys.secretsReader)).toEqual([{ name: 'A', value: 'hush' }])
   })
 
-  test('a listener and the deployments that name it find each other', async () => {
+  test('a listener has its deployments, and each deployment its listener', async () => {
     const one = await listener(app)
     const { id } = await imageDeployment(app, { source_config: { listener_id: one.id } })
     const { data, errors } = await app.gql(
@@ -266,7 +266,7 @@ describe('reads', () => {
     expect(data.listeners).toEqual({ totalCount: 1, nodes: [{ id: one.id }] })
   })
 
-  test('viewer says who calls', async () => {
+  test('viewer returns the caller', async () => {
     const { data } = await app.gql(
       `{ viewer { subject role secretsRead workspace { id organization { plan } } organization { id } } }`,
       {},

@@ -1,4 +1,4 @@
-/** Which documents the short way remembers (src/api/graphql/fast-path/document-cache.ts). */
+/** Which documents the fast path remembers (src/api/graphql/fast-path/document-cache.ts). */
 import { parse } from 'graphql'
 import { expect, test } from 'vitest'
 import { DocumentCache } from '../../src/api/graphql/fast-path/document-cache.ts'
@@ -6,7 +6,7 @@ import { schema } from '../../src/api/graphql/schema.ts'
 
 const text = (n: number) => `{ deployments(first: 1) { nodes { id } } n${n}: __typename }`
 
-/** Yoga has executed them; each is asked for so many times more. */
+/** Records executed documents, each requested again this many times. */
 function ask(learning: DocumentCache, from: number, to: number, more: number): void {
   for (let n = from; n < to; n++) {
     learning.recordExecuted(text(n), parse(text(n)), null)
@@ -14,25 +14,25 @@ function ask(learning: DocumentCache, from: number, to: number, more: number): v
   }
 }
 
-test('whoever sends texts that are new each time displaces nothing that was asked for again', () => {
+test('texts that are new each time evict no text that was requested again', () => {
   const learning = new DocumentCache(schema)
   ask(learning, 0, 50, 1)
   ask(learning, 1000, 4000, 0)
   for (let n = 0; n < 50; n++) expect(learning.find(text(n), null)).not.toBe(null)
-  // and a new one is learned nevertheless
+  // new documents are still recorded
   ask(learning, 4000, 4001, 0)
   expect(learning.find(text(4000), null)?.compiled).not.toBe(null)
   expect(learning.find(text(1000), null)).toBe(null)
 })
 
-test('of what is asked for again those texts are forgotten that were not for the longest', () => {
+test('of the texts requested again the least recently used are evicted', () => {
   const learning = new DocumentCache(schema)
   ask(learning, 0, 1000, 1)
   expect(learning.find(text(999), null)).not.toBe(null)
   expect(learning.find(text(0), null)).toBe(null)
 })
 
-test('nor what was answered in a type that others ask for', () => {
+test('new Accept headers evict no content type that was requested again', () => {
   const learning = new DocumentCache(schema)
   const type = 'application/json; charset=utf-8'
   learning.recordContentType('*/*', type)

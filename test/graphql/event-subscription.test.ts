@@ -33,7 +33,7 @@ const tag = async (deploymentId: string, value: string) =>
   })
 const eventOf = (sent: Awaited<ReturnType<SseClient['next']>>) => sent?.data.data.events
 
-test('Every event comes from now on, with who did it and what it changed, and can be gone on from', async () => {
+test('the stream sends each new event with actor and changed fields, and can be resumed after it', async () => {
   const { id } = await imageDeployment(app)
   const stream = await subscribe({})
   await tag(id, 'one')
@@ -45,13 +45,13 @@ test('Every event comes from now on, with who did it and what it changed, and ca
     cursor type deploymentId subjectId from to changed actor { kind subject name } occurredAt } } }`
   expect((await app.gql(query)).data.events.nodes).toEqual([second])
   expect(eventOf(await (await subscribe({ after: first.cursor })).next())).toEqual(second)
-  // a browser's EventSource comes back with the arguments that it had, and a header
+  // a browser's EventSource reconnects with the same arguments and a header
   await tag(id, 'two')
   const back = await subscribe({ after: first.cursor }, { 'last-event-id': second.cursor })
   expect(eventOf(await back.next()).type).toBe('tag.created')
 })
 
-test('One deployment, some types: nothing else comes, and it completes when that is torn down', async () => {
+test('a stream of one deployment and some types sends nothing else and completes after the teardown', async () => {
   const { id } = await imageDeployment(app)
   const stream = await subscribe({ deploymentId: id, types: ['deployment.tagged'] })
   await imageDeployment(app)
@@ -61,7 +61,7 @@ test('One deployment, some types: nothing else comes, and it completes when that
   expect(sent.map((one) => eventOf(one)?.type ?? one.event)).toEqual(['deployment.tagged'])
 })
 
-test('What can’t be followed is refused: another’s, an unknown type, a cursor that is none', async () => {
+test('another tenant’s deployment, an unknown type and an invalid cursor are rejected', async () => {
   const { id } = await imageDeployment(app)
   const refused = async (variables: object, headers = {}) =>
     (await (await subscribe(variables, headers)).take(1))[0]?.data.errors[0].extensions

@@ -1,4 +1,4 @@
-/** Many who subscribe to the same: an event is read and executed once for all who may see the same, and for nobody else. */
+/** Many subscribers of the same document: each event is read and executed once for all with the same rights. */
 import { createClient } from 'graphql-sse'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { announce } from '../realtime/support.ts'
@@ -17,7 +17,7 @@ afterEach(async () => {
 })
 afterAll(() => app.close())
 
-// biome-ignore lint/suspicious/noExplicitAny: a GraphQL result has whatever shape the test expects of it
+// biome-ignore lint/suspicious/noExplicitAny: a GraphQL result has the shape of its document
 type Any = any
 
 const RESUMED = `subscription ($deploymentId: ID, $after: String) {
@@ -35,7 +35,7 @@ function subscribe(variables: object = {}, { query = RESUMED, key = app.keys.vie
   })
   const results = client.iterate<Any>({ query, variables: { ...variables } })
   return {
-    /** Its answer has begun: what happens from now on it is told. A slot it has before. */
+    /** Resolves when the answer has begun. From then on events reach the client; its slot was taken before. */
     begun,
     async next(): Promise<Any> {
       const { value } = await results.next()
@@ -50,7 +50,7 @@ const inUse = () => app.app.core.slots!.streams.inUse
 const interrupt = ({ id, latest_revision_id }: Any) =>
   app.rest('POST', `/v2/deployments/${id}/revisions/${latest_revision_id}/interrupt`)
 
-test('an event costs the same statements for 60 subscribers as for one, also if some had come back with a cursor', async () => {
+test('an event costs the same statements for 60 subscribers as for one, even if some resumed with a cursor', async () => {
   const deployment = await imageDeployment(app, { name: 'shared' })
   const first = subscribe({ deploymentId: deployment.id })
   const { cursor } = await first.next()
@@ -77,7 +77,7 @@ test('an event costs the same statements for 60 subscribers as for one, also if 
   expect(ofTheStreams.length).toBeGreaterThan(0)
 })
 
-test('nobody gets what was made for somebody with other rights, or for another workspace', async () => {
+test('a subscriber never gets a result made for other rights or another workspace', async () => {
   const secrets = [{ name: 'TOKEN', value: 'hush-hush' }]
   const query = `subscription { revisionStatusChanged { to revision { deployment { name secrets { value } } } } }`
   const open = (key: string) => subscribe({}, { query, key })
@@ -97,7 +97,7 @@ test('nobody gets what was made for somebody with other rights, or for another w
   expect(seen).toEqual([['secretive', 'hush-hush'], masked, masked, masked, ['theirs', 'hush-hush']])
 })
 
-test('a client that comes back with Last-Event-ID goes on behind it, whatever `after` its address has kept', async () => {
+test('a client that reconnects with Last-Event-ID continues after it, even if its URL still has `after`', async () => {
   await say('warm')
   const headers = { accept: 'text/event-stream', 'content-type': 'application/json', 'x-api-key': app.keys.viewer }
   const open = async (lastEventId: string | null) => {
@@ -121,7 +121,7 @@ test('a client that comes back with Last-Event-ID goes on behind it, whatever `a
     }
   }
   const first = await open(null)
-  // before its first event it knows already where it has begun
+  // the client knows its start cursor before the first event
   await expect.poll(first.ids).toHaveLength(1)
   await say('1', '2', '3')
   await expect.poll(first.messages).toEqual(['1', '2', '3'])
@@ -136,13 +136,13 @@ test('a client that comes back with Last-Event-ID goes on behind it, whatever `a
   await expect(wrong.next()).rejects.toThrow('cursor_invalid')
 })
 
-test('a storm of clients who come back with the same cursor reads nothing from the database, and nobody misses anything', async () => {
+test('many clients that reconnect with the same cursor read nothing from the database and miss nothing', async () => {
   const witness = subscribe()
   const waiting = witness.next()
   await witness.begun
   await say('0')
   const { cursor } = await waiting
-  // in one transaction: of several the last ones' notice may come when they have been read, and has the log read once more
+  // in one transaction: with several, the last notice may arrive late and cause another read of the log
   await say('1', '2', '3', '4', '5')
   for (let i = 1; i <= 5; i++) await witness.next()
   const query = 'subscription ($after: String) { revisionStatusChanged(after: $after) { message } }'
@@ -151,11 +151,11 @@ test('a storm of clients who come back with the same cursor reads nothing from t
     for (const stream of storm)
       for (const message of ['1', '2', '3', '4', '5']) expect((await stream.next()).message).toBe(message)
   })
-  // what a stream begins with, and the log
+  // the start of a stream, and the log
   expect(statements.filter((sql) => /AS gone|e\.sequence/.test(sql))).toEqual([])
 })
 
-test('who does not take events is told so, and leaves nothing behind', async () => {
+test('a client that does not accept events gets a 406 and leaves no subscriber', async () => {
   const { status } = await app.rest('POST', '/graphql', {
     body: { query: 'subscription { revisionStatusChanged { to } }' },
     headers: { accept: 'application/json' },

@@ -1,6 +1,6 @@
 /**
- * Queries that are known go a shorter way than Yoga's. Two servers on one database: of one each request is answered by Yoga alone,
- * of the other those that it knows are not; whatever is asked, both answer alike.
+ * The fast path answers like Yoga. Two servers share a database: one always uses Yoga, the other also the fast path. Each
+ * request goes to both, and the answers must be equal.
  */
 import { once } from 'node:events'
 import http from 'node:http'
@@ -25,9 +25,9 @@ const TYPE = { 'content-type': 'application/json' }
 
 let app: TestApp
 let keys: Record<'listener' | 'agent', string>
-/** log lines of requests, of both servers */
+/** log lines of requests to both servers */
 const logged: { requestId: string; status: number; subject: string | null; route: string }[] = []
-/** `yoga`: how many requests it was given */
+/** `yoga`: number of requests that reached Yoga */
 let quick: Server
 let plain: Server
 
@@ -38,7 +38,7 @@ interface Server {
 }
 
 interface Sent {
-  /** default: a viewer's */
+  /** default: the viewer's key */
   key?: 'viewer' | 'admin'
   method?: string
   path?: string
@@ -48,7 +48,7 @@ interface Sent {
 
 interface Got {
   status: number
-  /** those that do not differ from request to request, in their order */
+  /** headers that are equal for each request, in order */
   headers: string[]
   all: http.IncomingHttpHeaders
   body: Buffer
@@ -63,7 +63,7 @@ async function server(options: {
   const { core, relay } = app.app
   const log = pino({ level: 'debug' }, { write: (line: string) => logged.push(JSON.parse(line)) })
   const admission = new Admission({
-    // nothing comes back in the time of a test
+    // no token is refilled during a test
     key: { perSecond: 0.001, burst: 100_000 },
     address: { perSecond: 1000, burst: 1000 },
     maxConcurrent: options.atOnce ?? 0,
@@ -121,7 +121,7 @@ const ask = (query: string, more: object = {}, headers: Record<string, string> =
   body: JSON.stringify({ query, ...more }),
 })
 
-/** What both servers answer, which has to be the same but for ids of requests. */
+/** The answer of both servers, which must be equal except for request ids. */
 async function both(sent: Sent): Promise<Got> {
   const masked = ({ status, headers, body }: Got) => ({
     status,
@@ -155,7 +155,7 @@ beforeEach(() => {
   plain.yoga = 0
 })
 
-describe('a query that was answered before', () => {
+describe('a query that was executed before', () => {
   test.each<[string, Sent]>([
     ['its text again', ask(LIST)],
     ['other variables', ask(LIST, { variables: { first: 2 } })],
@@ -180,7 +180,7 @@ describe('a query that was answered before', () => {
     expect(plain.yoga).toBe(1)
   })
 
-  test('is answered in the type that was asked for, which Yoga has to have said once', async () => {
+  test('is answered in the requested content type after Yoga chose it once', async () => {
     for (const accept of ['application/graphql-response+json', 'application/json, */*;q=0.1', '*/*'])
       for (let i = 0; i < 2; i++) {
         quick.yoga = 0
@@ -190,7 +190,7 @@ describe('a query that was answered before', () => {
       }
   })
 
-  test('has its request id, its line in the log and what is left of its key, as any other', async () => {
+  test('has a request id, a log line and rate limit headers like any request', async () => {
     const remaining = ({ all }: Got) => Number(/r=(\d+)/.exec(String(all.ratelimit))![1])
     logged.length = 0
     const headers = { ...TYPE, 'x-api-key': app.keys.deployer, 'x-request-id': 'mine' }
@@ -206,7 +206,7 @@ describe('a query that was answered before', () => {
     expect(logged[0]).toMatchObject({ requestId: 'mine', status: 200, route: '/graphql', subject })
   })
 
-  test('is counted once where Yoga has to answer after all', async () => {
+  test('is counted once if Yoga must answer', async () => {
     const remaining = ({ all }: Got) => Number(/r=(\d+)/.exec(String(all.ratelimit))![1])
     const sent = ask('{ viewer { role nonsense } }', {}, { 'x-api-key': app.keys.secretsReader })
     const first = await send(quick, sent)
@@ -216,7 +216,7 @@ describe('a query that was answered before', () => {
   })
 })
 
-describe('whatever else is asked is answered as ever', () => {
+describe('all other requests are answered by Yoga', () => {
   const text = JSON.stringify(LIST)
   const long = LIST.padEnd(3000)
   test.each<[string, Sent]>([
@@ -286,13 +286,13 @@ describe('whatever else is asked is answered as ever', () => {
     for (let i = 0; i < 2; i++) await both(sent)
   })
 
-  test('of keys that may do little, and of those who hold them', async () => {
+  test('for keys of limited roles', async () => {
     for (const key of Object.values(keys))
       for (const sent of [ask(LIST), ask(long), ask(TWO, { operationName: 'A' })])
         await both({ ...sent, headers: { ...sent.headers!, 'x-api-key': key } })
   })
 
-  test('where introspection is off, also the second time', async () => {
+  test('when introspection is off, for the second request, too', async () => {
     const closed = await server({ past: true, introspection: false })
     try {
       const sent = ask('{ __schema { queryType { name } } }')
@@ -307,12 +307,12 @@ describe('whatever else is asked is answered as ever', () => {
   })
 })
 
-describe('a body that comes slowly', () => {
+describe('a body that arrives slowly', () => {
   const body = JSON.stringify({ query: LIST })
   const head = (length: number) =>
     `POST /graphql HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${app.keys.viewer}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
 
-  /** Sends the parts, each as a packet of its own, and answers what came back until the other side was done. */
+  /** Sends each part as a separate packet, and returns everything that was received until the server closed. */
   async function pieces(parts: string[], until: RegExp, { port } = quick): Promise<string> {
     const socket = net.connect(port, '127.0.0.1').setNoDelay(true)
     let got = ''
@@ -336,7 +336,7 @@ describe('a body that comes slowly', () => {
     }
   }
 
-  test('is answered all the same, be its query known or not', async () => {
+  test('is answered, with a cached query or a new one', async () => {
     expect(await pieces([head(body.length), ...body], /"deployments"/)).toMatch(/^HTTP\/1.1 200/)
     expect(quick.yoga).toBe(0)
     const unknown = JSON.stringify({ query: `{ viewer { role } } # ${Math.random()}` })
@@ -344,7 +344,7 @@ describe('a body that comes slowly', () => {
     expect(quick.yoga).toBe(1)
   })
 
-  test('and never to its end is 408', async () => {
+  test('and stays incomplete is answered 408', async () => {
     const hasty = await server({ past: true, bodyTime: 200 })
     try {
       const got = await pieces([head(body.length), body.slice(0, 20)], /REQUEST_TIMEOUT/, hasty)
@@ -354,7 +354,7 @@ describe('a body that comes slowly', () => {
     }
   })
 
-  test('several requests on one connection are answered in their order, whoever answers them', async () => {
+  test('several requests on one connection are answered in order on both paths', async () => {
     const unknown = JSON.stringify({ query: `{ viewer { role } } # ${Math.random()}` })
     const mixed = [body, unknown, body, unknown, body].map((one) => head(one.length) + one).join('')
     const got = await pieces([mixed], /(?:"data"[\s\S]*){5}/)
@@ -363,7 +363,7 @@ describe('a body that comes slowly', () => {
     )
   })
 
-  test('of a client that goes away leaves its turn to the next', async () => {
+  test('a client that disconnects frees its slot for the next request', async () => {
     const narrow = await server({ past: true, atOnce: 1 })
     try {
       await send(narrow, ask(LIST))

@@ -1,4 +1,4 @@
-/** GraphQL over HTTP: the protocol's own audits, credentials, GraphiQL, limits, and that nothing internal leaks. */
+/** GraphQL over HTTP: the protocol's own audits, credentials, GraphiQL, limits, and masked internal errors. */
 import { auditServer } from 'graphql-http'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -24,7 +24,7 @@ test('passes every audit of GraphQL over HTTP', async () => {
 })
 
 describe('credentials', () => {
-  test('a missing or wrong one is 401 with a challenge, before the document is looked at', async () => {
+  test('a missing or wrong credential is a 401 with a challenge, before the document is read', async () => {
     for (const key of [null, 'cpk_wrong']) {
       const { status, headers, body } = await app.gql('{ nonsense', {}, { key })
       expect(status).toBe(401)
@@ -36,7 +36,7 @@ describe('credentials', () => {
     }
   })
 
-  test('an organization key without a tenant is 403, with one it works', async () => {
+  test('an organization key is a 403 without a tenant and works with one', async () => {
     const call = { key: app.keys.organization }
     const without = await app.gql('{ viewer { role } }', {}, call)
     expect(without.status).toBe(403)
@@ -45,7 +45,7 @@ describe('credentials', () => {
     expect(data.viewer.workspace.id).toBe(app.sibling.workspaceId)
   })
 
-  test('a tenant that is no UUID is 422 and names the header', async () => {
+  test('a tenant that is not a UUID is a 422 that names the header', async () => {
     const { status, errors } = await app.gql('{ viewer { role } }', {}, { tenant: 'nonsense' })
     expect(status).toBe(422)
     expect(errors?.[0].extensions.issues[0].path).toEqual(['header', 'X-Tenant-Id'])
@@ -57,7 +57,7 @@ describe('credentials', () => {
   })
 })
 
-describe('a request that can’t be read', () => {
+describe('an unreadable request', () => {
   const call = async (method: string, target: string, contentType: string, body?: string) => {
     const answer = await app.rest(method, target, { body, headers: { 'content-type': contentType } })
     return [answer.status, answer.body?.errors.map((error: { extensions: { code: string } }) => error.extensions.code)]
@@ -86,7 +86,7 @@ describe('a request that can’t be read', () => {
     expect(logged).toEqual([])
   })
 
-  test('a variable of the wrong type is named, its value is not', async () => {
+  test('a variable of the wrong type is named without its value', async () => {
     const { errors } = await app.gql('query ($first: Int) { deployments(first: $first) { totalCount } }', {
       first: 'hush',
     })
@@ -99,11 +99,11 @@ describe('GraphiQL', () => {
     const { status, text } = await app.rest('GET', '/graphql', { key: null, headers: { accept: 'text/html' } })
     expect(status).toBe(200)
     expect(text).toContain('GraphiQL')
-    // nothing from elsewhere sees what is typed into it, and it works without a network
+    // no other site sees what users type, and the page works without a network
     expect(text).not.toMatch(/(src|href)="?https?:/)
   })
 
-  test('has a policy of its own: nothing from elsewhere, in no frame of anybody', async () => {
+  test('has a content security policy: nothing from other origins, and no framing', async () => {
     const { headers } = await app.rest('GET', '/graphql', { key: null, headers: { accept: 'text/html' } })
     const policy = headers.get('content-security-policy')!.split('; ')
     for (const rule of ["default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"])
@@ -130,27 +130,27 @@ describe('limits', () => {
     return errors?.[0].message as string
   }
 
-  test('depth', async () => {
+  test('a document that is too deep is rejected', async () => {
     const nested = 'latestRevision { deployment { '
     const query = `{ deployments { nodes { ${nested.repeat(8)} id ${'} } '.repeat(8)} } } }`
     expect(await refused(query)).toMatch(/depth/i)
   })
 
-  test('aliases', async () => {
+  test('a document with too many aliases is rejected', async () => {
     const aliases = Array.from({ length: 40 }, (_, i) => `a${i}: viewer { role }`).join(' ')
     expect(await refused(`{ ${aliases} }`)).toMatch(/alias/i)
   })
 
-  test('tokens', async () => {
+  test('a document with too many tokens is rejected', async () => {
     expect(await refused(`{ viewer { ${'role '.repeat(5000)} } }`)).toMatch(/token/i)
   })
 
-  test('cost: pages within pages multiply', async () => {
+  test('the cost of nested pages multiplies', async () => {
     const query = `{ deployments(first: 100) { nodes { revisions(first: 100) { nodes { events(first: 100) { nodes { type } } } } } } }`
     expect(await refused(query)).toMatch(/costs/)
   })
 
-  test('a body over 1 MiB is 413, several operations at once are refused', async () => {
+  test('a body over 1 MiB is a 413, and batched operations are rejected', async () => {
     const body = { query: `{ viewer { role } } #${'x'.repeat(1024 * 1024)}` }
     const large = await app.rest('POST', '/graphql', { body })
     expect([large.status, large.body?.errors[0].extensions.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
@@ -158,7 +158,7 @@ describe('limits', () => {
     expect(batch.status).toBe(400)
   })
 
-  test('a full introspection and a dashboard’s query pass', async () => {
+  test('a full introspection and a dashboard’s query are accepted', async () => {
     const { getIntrospectionQuery } = await import('graphql')
     expect((await app.gql(getIntrospectionQuery())).errors).toBeUndefined()
     const dashboard = `{ viewer { role workspace { name organization { name } } }
@@ -171,8 +171,8 @@ describe('limits', () => {
   })
 })
 
-describe('an error that is not the caller’s', () => {
-  test('is masked, and logged once with its cause under the request’s id', async () => {
+describe('an internal error', () => {
+  test('is masked, and logged once with its cause and the request id', async () => {
     const { id } = await gitDeployment(app)
     // damaged on purpose: these secrets can't be decrypted
     await app.app.core.db.secretSet.updateMany({

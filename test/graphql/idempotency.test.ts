@@ -1,4 +1,7 @@
-/** Idempotency-Key in GraphQL (docs/api-rules.md#retries): each mutation of a document is done once, and a repeat is answered as the first time. */
+/**
+ * Idempotency-Key in GraphQL (docs/api-rules.md#retries): each mutation of a document runs once, and a retry gets the first
+ * answer.
+ */
 import { randomUUID } from 'node:crypto'
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -31,7 +34,7 @@ const update = (id: string, ref: string, key: string, how: Call = {}, secrets?: 
     under(key, how),
   )
 
-test('a mutation that is repeated is answered as the first time, with all that was selected, and done once', async () => {
+test('a retried mutation runs once and gets the first answer with its whole selection', async () => {
   const { id } = await gitDeployment(app)
   const before = await revisionsOf(id)
   const key = randomUUID()
@@ -48,7 +51,7 @@ test('a mutation that is repeated is answered as the first time, with all that w
   expect(JSON.stringify(stored)).not.toContain(`sesame-${key}`)
   expect(stored.answer).not.toContain('ciphertext')
 
-  // as the caller may see it now, and as long as the set is kept
+  // with the caller's current rights, and as long as the set exists
   const asKey = async (more: object) => {
     await app.app.core.db.apiKey.updateMany({ where: { id: stored.subject }, data: more })
     app.app.core.onKeyRevoked?.(stored.subject)
@@ -67,7 +70,7 @@ test('a mutation that is repeated is answered as the first time, with all that w
   expect(gone.data.updateDeployment.deployment.secrets).toEqual([{ name: 'TOKEN', value: '••••••••' }])
 })
 
-test('of a document each mutation has an outcome of its own: one whose third failed goes on with the third', async () => {
+test('each mutation of a document has its own outcome: after a failure of the third, a retry continues with the third', async () => {
   const { id } = await gitDeployment(app)
   const name = `agent-${randomUUID().slice(0, 8)}`
   const taken = await imageDeployment(app, { name })
@@ -93,14 +96,14 @@ test('of a document each mutation has an outcome of its own: one whose third fai
   expect(third.headers.get('idempotency-replayed')).toBe('true')
 })
 
-test('what is derived from the time is as it was, too', async () => {
+test('time-dependent fields of a retry have their first values', async () => {
   const { id } = await gitDeployment(app)
   const { id: listenerId } = await listener(app)
   await app.app.core.db.deployment.update({ where: { id }, data: { listenerId } })
   const key = randomUUID()
   const first = await update(id, 'a', key)
   expect(first.data.updateDeployment.deployment.status).toBe('AWAITING_DATABASE')
-  // as if two minutes had gone by: then nobody had heard from the listener for that long
+  // simulates two minutes without a call of the listener
   const { core } = app.app
   const { clock } = core
   core.clock = () => new Date(clock().getTime() + 120_000)
@@ -112,7 +115,7 @@ test('what is derived from the time is as it was, too', async () => {
   }
 })
 
-test('another document or other variables under the same key are a ValidationError, as is a key that is none', async () => {
+test('another document, other variables or an invalid key is a ValidationError', async () => {
   const { id } = await gitDeployment(app)
   const key = randomUUID()
   await update(id, 'a', key)
@@ -126,12 +129,12 @@ test('another document or other variables under the same key are a ValidationErr
     { path: reused.issues[0]!.path, code: 'missing' },
   ])
   expect(await revisionsOf(id)).toBe(before)
-  // and of REST
+  // a key used over REST, too
   const rest = await app.rest('PATCH', `/v2/deployments/${id}`, { body: {}, ...under(key) })
   expect(rest.body.detail[0].type).toBe('idempotency_key_reused')
 })
 
-test('while the first is being worked on a repeat is told so at once, by the HTTP status, too', async () => {
+test('a retry while the first call runs gets IDEMPOTENCY_IN_FLIGHT immediately, also as HTTP status', async () => {
   const { id } = await gitDeployment(app)
   const key = randomUUID()
   const { workspace, actor } = await app.context(app.keys.admin)
@@ -144,7 +147,7 @@ test('while the first is being worked on a repeat is told so at once, by the HTT
   expect((await update(id, 'a', key)).errors).toBeUndefined()
 })
 
-test('the text of an API key is shown once: a repeat has its id, no value, and says so', async () => {
+test('the text of an API key is shown once: a retry has its id and the error ALREADY_SHOWN', async () => {
   const key = randomUUID()
   const create = () =>
     app.gql(
@@ -161,7 +164,7 @@ test('the text of an API key is shown once: a repeat has its id, no value, and s
   expect(stored.answer).not.toContain(first.data.createApiKey.key)
 })
 
-test('what would be too much to keep is refused, and nothing is done', async () => {
+test('a selection that is too large to store is rejected, and nothing changes', async () => {
   const { id } = await gitDeployment(app)
   const large = 'x'.repeat(600 * 1024)
   await app.app.core.db.deployment.update({ where: { id }, data: { createdBy: large } })
@@ -179,7 +182,7 @@ test('what would be too much to keep is refused, and nothing is done', async () 
   expect((await send({})).data.updateDeployment.__typename).toBe('UpdateDeploymentSuccess')
 })
 
-test('an operation on a WebSocket has its key in its extensions, and is repeated over either', async () => {
+test('a WebSocket operation has its key in the extensions and can be retried over both transports', async () => {
   const { id } = await gitDeployment(app)
   const idempotencyKey = randomUUID()
   const client = createClient({
@@ -197,7 +200,7 @@ test('an operation on a WebSocket has its key in its extensions, and is repeated
   const headers = { 'idempotency-key': idempotencyKey }
   const overHttp = await app.rest('POST', '/graphql', { body: { query: revise }, headers })
   expect(overHttp.body.data).toEqual(first)
-  // for what only reads it means nothing
+  // queries ignore the key
   expect((await send(`{ deployment(id: "${id}") { id } }`)).deployment.id).toBe(id)
   await client.dispose()
   expect((await app.gql('{ viewer { role } }', {}, under(''))).data.viewer.role).toBe('admin')

@@ -14,7 +14,7 @@ const CREATE_KEY = `mutation ($input: CreateApiKeyInput!) { createApiKey(input: 
   ... on Error { code message } ... on ValidationError { issues { path code } } } }`
 
 describe('API keys', () => {
-  test('a new key works until it is revoked, and its text is never shown again', async () => {
+  test('work until they are revoked, and their text is never shown again', async () => {
     const input = { name: 'ci', role: 'deployer', expiresAt: '2999-01-01T00:00:00Z' }
     const { key, apiKey } = (await app.gql(CREATE_KEY, { input })).data.createApiKey
     expect(apiKey).toMatchObject({ name: 'ci', role: 'deployer', secretsRead: false, revokedAt: null })
@@ -42,7 +42,7 @@ describe('API keys', () => {
     expect((await app.gql('{ apiKeys { totalCount } }', {}, { key })).errors?.[0].extensions.code).toBe('FORBIDDEN')
   })
 
-  test('an empty name, an agent’s key without its agent and an expiry in the past are told with their paths', async () => {
+  test('with an empty name, a missing agent or an expiry in the past are rejected with the input paths', async () => {
     const issues = async (input: object) => (await app.gql(CREATE_KEY, { input })).data.createApiKey.issues
     expect(await issues({ name: '', role: 'viewer' })).toEqual([{ path: ['input', 'name'], code: 'string_too_short' }])
     expect(await issues({ name: 'x', role: 'agent' })).toEqual([{ path: ['input', 'agentId'], code: 'missing' }])
@@ -60,7 +60,7 @@ describe('tags', () => {
   const set = async (id: string, tags: object[], key = app.keys.deployer) =>
     (await app.gql(SET, { id, tags }, { key })).data.setDeploymentTags
 
-  test('replace each other, are shared by the workspace’s deployments, and find them', async () => {
+  test('replace the previous tags, are shared by deployments, and filter the list', async () => {
     const [one, two] = [await gitDeployment(app), await gitDeployment(app)]
     const team = { key: 'team', value: 'search' }
     const { tags } = (await set(one.id, [{ key: 'stage', value: 'prod' }, team, team])).deployment
@@ -98,7 +98,7 @@ describe('tags', () => {
     expect(data.deployment.events.nodes).toEqual([{ type: 'revision.status' }, { type: 'deployment.tagged' }])
   })
 
-  test('have bounds, and need the role deployer', async () => {
+  test('have limits, and need the role deployer', async () => {
     const { id } = await gitDeployment(app)
     expect(await set(id, [{ key: '', value: 'x'.repeat(129) }])).toMatchObject({
       __typename: 'ValidationError',
@@ -114,7 +114,7 @@ describe('tags', () => {
     expect(await set(id, [])).toMatchObject({ __typename: 'ConflictError' })
   })
 
-  test('made by many at once are made once', async () => {
+  test('are created once by concurrent calls', async () => {
     const deployments = await Promise.all(Array.from({ length: 8 }, () => gitDeployment(app)))
     const tags = Array.from({ length: 10 }, (_, i) => ({ key: 'at-once', value: String(i) }))
     const results = await Promise.all(deployments.map(({ id }, i) => set(id, i % 2 ? tags : [...tags].reverse())))

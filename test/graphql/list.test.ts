@@ -1,4 +1,4 @@
-/** The list of deployments: keyset pages, filters, orders, and exactly how many SQL statements each shape of query takes. */
+/** The list of deployments: keyset pages, filters, orders, and the exact number of SQL statements per query shape. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { createRevision } from '../../src/domain/deployments/update.ts'
@@ -14,7 +14,7 @@ const ids: string[] = []
 beforeAll(async () => {
   // no sweep: its statements would be counted
   app = await testApp({ settings: { SWEEP_SECONDS: '3600' } })
-  // the first call notes that the key is used, which happens beside the call
+  // the first call records the key's use in the background
   await app.gql('{ __typename }')
   const ctx = await app.context(app.keys.admin)
   const { id: listenerId } = await listener(app)
@@ -28,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** Runs a query and counts its statements, authentication (cached) left out by warming it up first. */
+/** Runs a query and counts its statements. A first run warms up the authentication cache. */
 async function counted(query: string, variables: Record<string, unknown> = {}) {
   await app.gql('{ __typename }')
   let answer = { data: undefined } as Awaited<ReturnType<TestApp['gql']>>
@@ -39,8 +39,8 @@ async function counted(query: string, variables: Record<string, unknown> = {}) {
   return { data: answer.data, statements: statements.length }
 }
 
-describe('how many SQL statements a list takes', () => {
-  test('50 deployments with latest revision, active revision and listener: one', async () => {
+describe('the number of SQL statements of a list', () => {
+  test('is one for 50 deployments with latest revision, active revision and listener', async () => {
     const { data, statements } = await counted(`{ deployments(first: 50) { edges { cursor node {
       id name status sourceConfig { repoUrl } sourceRevisionConfig { repoRef } secrets { name }
       latestRevision { id status } activeRevision { id } listener { id status } } } pageInfo { hasNextPage } } }`)
@@ -49,7 +49,7 @@ describe('how many SQL statements a list takes', () => {
     expect(statements).toBe(1)
   })
 
-  test('whether each serves, its health and why not: still one', async () => {
+  test('is one with serving, health and the reason', async () => {
     const { data, statements } = await counted(`{ deployments(first: 50) { nodes {
       status serving whyNotLive lastChange { at what actor { kind name } changed } statusMessage reason reasonSince health { ready desired message reason observedAt }
       latestRevision { number status reason reasonSince } listener { computeId } } } }`)
@@ -65,7 +65,7 @@ describe('how many SQL statements a list takes', () => {
     expect(statements).toBe(1)
   })
 
-  test('counts by everything an overview shows, with a filter: one, and of this workspace alone', async () => {
+  test('is one for filtered counts of an overview, which cover only this workspace', async () => {
     const { data, statements } = await counted(`{
       deploymentCounts(filter: { latestRevisionStatus: [CREATING, BUILDING, QUEUED], serving: false }) {
         total serving notServing failing waiting byStatus { status count } byLatestRevisionStatus { status count }
@@ -99,7 +99,7 @@ describe('how many SQL statements a list takes', () => {
     expect(elsewhere.data.deploymentCounts).toEqual({ total: 0, byListener: [] })
   })
 
-  test('counts by tag: one more, of those that match', async () => {
+  test('is one more for counts by tag of matching deployments', async () => {
     const tagging = 'mutation ($i: SetDeploymentTagsInput!) { setDeploymentTags(input: $i) { __typename } }'
     const [support, web] = [
       { key: 'team', value: 'support' },
@@ -122,7 +122,7 @@ describe('how many SQL statements a list takes', () => {
     expect(of.deploymentCounts.byTag).toEqual([{ count: 1 }, { count: 1 }])
   })
 
-  test('the same with the total: two', async () => {
+  test('is two with the total', async () => {
     const { data, statements } = await counted(
       `{ deployments(first: 50) { totalCount nodes { latestRevision { id } activeRevision { id } listener { id } } } }`,
     )
@@ -130,7 +130,7 @@ describe('how many SQL statements a list takes', () => {
     expect(statements).toBe(2)
   })
 
-  test('a page far behind, by cursor: one', async () => {
+  test('is one for a page far behind, by cursor', async () => {
     const page = `query ($after: String) { deployments(first: 20, after: $after) {
       nodes { id latestRevision { id } activeRevision { id } listener { id } } pageInfo { endCursor } } }`
     const second = (await app.gql(page, { after: (await app.gql(page)).data.deployments.pageInfo.endCursor })).data
@@ -139,7 +139,7 @@ describe('how many SQL statements a list takes', () => {
     expect(statements).toBe(1)
   })
 
-  test('50 deployments with their last two revisions each: one', async () => {
+  test('is one for 50 deployments with their last two revisions', async () => {
     const { data, statements } = await counted(
       `{ deployments(first: 50) { nodes { revisions(first: 2) { nodes { number } pageInfo { hasNextPage } } } } }`,
     )
@@ -148,7 +148,7 @@ describe('how many SQL statements a list takes', () => {
     expect(statements).toBe(1)
   })
 
-  test('the same with how many revisions each has: two', async () => {
+  test('is two with the number of revisions of each', async () => {
     const { data, statements } = await counted(
       `{ deployments(first: 50) { nodes { revisions(first: 2, status: [SKIPPED]) { totalCount nodes { number } } } } }`,
     )
@@ -157,7 +157,7 @@ describe('how many SQL statements a list takes', () => {
     expect(statements).toBe(2)
   })
 
-  test('the revisions of each twice, with different arguments: few, not fifty more', async () => {
+  test('grows by a few, not fifty, for revisions selected twice with different arguments', async () => {
     const { data, statements } = await counted(`{ deployments(first: 50) { nodes {
       newest: revisions(first: 1) { nodes { number } } oldest: revisions(last: 1) { nodes { number } } } } }`)
     for (const node of data.deployments.nodes)
@@ -165,13 +165,13 @@ describe('how many SQL statements a list takes', () => {
     expect(statements).toBe(2)
   })
 
-  test('tags, tracing project and what is around a revision: one', async () => {
+  test('is one with tags, tracing project and relations of a revision', async () => {
     const { statements } = await counted(`{ deployments(first: 50) { nodes {
       tags { key value } tracingProject { name } latestRevision { deployment { listener { id } latestRevision { id } } } } } }`)
     expect(statements).toBe(1)
   })
 
-  test('the last events of each with their totals: two more', async () => {
+  test('grows by two for the last events of each with their totals', async () => {
     const { data, statements } = await counted(
       `{ deployments(first: 50) { nodes { events(last: 2) { totalCount nodes { type } } } } }`,
     )
@@ -191,7 +191,7 @@ describe('pages', () => {
   }
 
   test.each([undefined, { field: 'NAME', direction: 'ASC' }, { field: 'UPDATED_AT', direction: 'DESC' }])(
-    'forwards and backwards they are the whole list, in order (%o)',
+    'forwards and backwards cover the whole list in order (%o)',
     async (orderBy) => {
       const all = (await page({ first: 100, orderBy })).nodes
       expect(all).toHaveLength(SIZE)
@@ -214,11 +214,11 @@ describe('pages', () => {
     },
   )
 
-  test('there are 20 on a page unless it is said otherwise', async () => {
+  test('have 20 items by default', async () => {
     expect((await page({})).nodes).toHaveLength(20)
   })
 
-  test('filters narrow the list and its total', async () => {
+  test('and their total are narrowed by filters', async () => {
     const filtered = async (filter: object) => {
       const { totalCount, nodes } = await page({ first: 3, filter })
       return { totalCount, names: nodes.map((node: { name: string }) => node.name) }
@@ -232,7 +232,7 @@ describe('pages', () => {
     expect(await filtered({ deploymentIds: [], name: '' })).toMatchObject({ totalCount: SIZE })
   })
 
-  test('a cursor of another order, a wrong size, and first with last are broken shapes that name the argument', async () => {
+  test('reject a cursor of another order, an invalid size, and first with last, and name the argument', async () => {
     const { pageInfo } = await page({ first: 1, orderBy: { field: 'NAME', direction: 'ASC' } })
     const paths = async (variables: Record<string, unknown>) =>
       (await app.gql(PAGE, variables)).errors?.[0].extensions.issues.map((issue: { path: string[] }) => issue.path)

@@ -1,4 +1,4 @@
-/** Listeners over GraphQL: the same rules as over REST, the errors as members of the results, and their deployments. */
+/** Listeners over GraphQL: the rules of REST, with errors as members of the results, and their deployments. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -56,8 +56,8 @@ test('a listener is registered, read, changed and deleted', async () => {
   expect((await app.gql('query ($id: ID!) { node(id: $id) { id } }', { id: one.id })).data.node).toBeNull()
 })
 
-describe('what is refused', () => {
-  test('says where in the input it is wrong', async () => {
+describe('a rejected call', () => {
+  test('names the invalid input member', async () => {
     const wrong = await change('createListener', body({ computeConfig: { k8sNamespaces: ['ok', 'NOT'] } }))
     expect(wrong).toMatchObject({
       __typename: 'ValidationError',
@@ -70,7 +70,7 @@ describe('what is refused', () => {
     })
   })
 
-  test('is a conflict when the ID is taken or a deployment uses it', async () => {
+  test('is a conflict if the id is taken or a deployment uses the listener', async () => {
     const one = await made()
     expect(await change('createListener', body({ computeId: one.computeId }))).toMatchObject({
       __typename: 'ConflictError',
@@ -85,7 +85,7 @@ describe('what is refused', () => {
     })
   })
 
-  test('is not found under an ID that there is not', async () => {
+  test('is NOT_FOUND for an unknown id', async () => {
     const listenerId = randomUUID()
     for (const name of ['updateListener', 'deleteListener'])
       expect(await change(name, { listenerId })).toMatchObject({
@@ -94,7 +94,7 @@ describe('what is refused', () => {
       })
   })
 
-  test('is forbidden to all but admins, and to everybody on another plan', async () => {
+  test('is forbidden for all roles but admin, and on other plans for all', async () => {
     const { id } = await made()
     const calls = [
       ['createListener', body()],
@@ -113,8 +113,8 @@ describe('what is refused', () => {
   })
 })
 
-describe('its deployments', () => {
-  test('are a list, newest first, without what is torn down', async () => {
+describe('the deployments of a listener', () => {
+  test('are a list, newest first, without torn down ones', async () => {
     const one = await made()
     const ids: string[] = []
     for (let i = 0; i < 4; i++) ids.unshift((await on(one.id)).id)
@@ -141,7 +141,7 @@ describe('its deployments', () => {
     expect((await page('last: 1')).nodes.map(({ id }: { id: string }) => id)).toEqual(ids.slice(2))
   })
 
-  test('of many listeners are read with them, not one by one', async () => {
+  test('are read for many listeners together', async () => {
     for (let i = 0; i < 5; i++) await on((await stored(app)).id)
     const query = '{ listeners(first: 20) { nodes { id deployments(first: 3) { totalCount nodes { name } } } } }'
     const ask = () => app.gql(query)
@@ -155,12 +155,12 @@ describe('its deployments', () => {
   })
 })
 
-test('an admin makes a key for a listener, which goes with it', async () => {
+test('an admin creates a key for a listener, and it is deleted with the listener', async () => {
   const { id } = await made()
   const ask = (input: object) => mutate(app, 'createApiKey', 'key apiKey { id role listenerId }', input)
   const { key, apiKey } = await ask({ name: 'cluster', role: 'listener', listenerId: id })
   expect(apiKey).toMatchObject({ role: 'listener', listenerId: id })
-  // a key that is known may not ask GraphQL anything (403); one that is gone is nobody's (401)
+  // a valid listener key may not use GraphQL (403); a deleted one is unknown (401)
   const status = async () => (await app.gql('{ viewer { role } }', {}, { key })).status
   expect(await status()).toBe(403)
   const claims = { max: 1, lease_seconds: 30, wait_seconds: 0 }

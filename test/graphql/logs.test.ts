@@ -14,8 +14,8 @@ const LOGS = `query ($id: ID!, $type: LogType!, $query: String, $level: LogLevel
   revision(id: $id) { logs(type: $type, query: $query, level: $level, startTime: $startTime, endTime: $endTime, first: $first, after: $after, last: $last, before: $before) { ...page } } }
   fragment page on LogConnection { nodes { message level attempt } edges { cursor } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }`
 
-describe('of a revision', () => {
-  test('are read page by page, filtered by text and level', async () => {
+describe('logs of a revision', () => {
+  test('have pages and filters by text and level', async () => {
     const { latest_revision_id: revisionId } = await gitDeployment(app)
     const lines = ['first', 'second: Error', 'third'].map((message, i) => ({
       ...{ revisionId, attempt: 1, type: 'build' as const, message, time: new Date() },
@@ -48,7 +48,7 @@ describe('of a revision', () => {
     })
   })
 
-  test('a wrong page size and a wrong cursor name their arguments', async () => {
+  test('reject an invalid page size and cursor, and name the argument', async () => {
     const { latest_revision_id: id } = await gitDeployment(app)
     const paths = async (variables: object) =>
       (await app.gql(LOGS, { id, type: 'build', ...variables })).errors?.[0].extensions.issues[0].path
@@ -61,7 +61,7 @@ describe('of a revision', () => {
   })
 })
 
-test('a range of time, as in REST', async () => {
+test('can be limited to a range of time, as in REST', async () => {
   const { latest_revision_id: id } = await gitDeployment(app)
   const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
   const line = { revisionId: id, attempt: 1, type: 'build' as const }
@@ -79,7 +79,7 @@ test('a range of time, as in REST', async () => {
   expect(errors![0].extensions.issues[0].path).toEqual(['endTime'])
 })
 
-test('of a deployment: the lines of all its revisions, each with its id, its revision, its attempt and its colours', async () => {
+test('the log of a deployment has the lines of all its revisions, each with id, revision, attempt and colours', async () => {
   const { id, latest_revision_id: first } = await gitDeployment(app)
   const { body } = await app.rest('POST', `/v2/deployments/${id}/revisions`, { body: {} })
   const second = body.id

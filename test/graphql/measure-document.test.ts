@@ -1,4 +1,4 @@
-/** What a document may be before it is validated: every shape that validation is slow with is refused in a moment. */
+/** The limits of a document before validation: every shape that is slow to validate is rejected fast. */
 import { getIntrospectionQuery, parse } from 'graphql'
 import { describe, expect, test } from 'vitest'
 import { measureDocument } from '../../src/api/graphql/measure-document.ts'
@@ -6,7 +6,7 @@ import { measureDocument } from '../../src/api/graphql/measure-document.ts'
 const times = (n: number, text: (i: number) => string) => Array.from({ length: n }, (_, i) => text(i)).join(' ')
 const excessOf = (text: string) => measureDocument(parse(text)).excess
 
-describe('refuses', () => {
+describe('the measurement rejects', () => {
   test.each([
     ['a field that is repeated', `{ viewer { ${times(101, () => 'role')} } }`, /^The field role is repeated/],
     ['a field with fields that is repeated', `{ ${times(101, () => 'viewer { role }')} }`, /^The field viewer is rep/],
@@ -22,7 +22,7 @@ describe('refuses', () => {
       /^The field role is repeated/,
     ],
     [
-      'many pairs in many places',
+      'many repeated fields in many places',
       `{ ${times(50, (i) => `a${i}: viewer { ${times(30, () => 'role')} }`)} }`,
       /repeats too many fields/,
     ],
@@ -39,7 +39,7 @@ describe('refuses', () => {
     ['many fragments', `{ a } ${times(101, (i) => `fragment F${i} on T { a }`)}`, /At most 100 fragments/],
     ['many operations', times(51, (i) => `query Q${i} { a }`), /At most 50 operations/],
     [
-      'a fragment that nobody uses but validation reads',
+      'an unused fragment, which validation reads',
       `{ a } fragment F on Viewer { ${times(101, () => 'role')} }`,
       /^The field role is repeated/,
     ],
@@ -49,7 +49,7 @@ describe('refuses', () => {
   })
 })
 
-describe('takes', () => {
+describe('the measurement accepts', () => {
   test.each([
     ['introspection', getIntrospectionQuery()],
     [
@@ -61,7 +61,7 @@ describe('takes', () => {
       'a fragment that is used in many places',
       `{ ${times(30, (i) => `a${i}: d { ...F }`)} } fragment F on D { id name }`,
     ],
-    ['what only validation refuses: an unknown fragment', '{ a { ...Unknown } }'],
+    ['an unknown fragment, which only validation rejects', '{ a { ...Unknown } }'],
   ])('%s', (_what, text) => {
     expect(excessOf(text)).toBeNull()
   })

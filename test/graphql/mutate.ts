@@ -1,8 +1,8 @@
-/** Calls a mutation as all of ours are made: one `input`, and a union of its success and the errors it can give. */
+/** Calls a mutation: one `input`, and a union of its success and its errors as the result. */
 import { expect } from 'vitest'
 import type { Call, TestApp } from '../support/app.ts'
 
-/** `selection`: of the success. Answers the member of the union that came, with its `__typename`. */
+/** `selection`: of the success. Returns the member of the union, with its `__typename`. */
 export async function mutate(app: TestApp, name: string, selection: string, input: object, call?: Call) {
   const type = name[0]!.toUpperCase() + name.slice(1)
   const { data, errors } = await app.gql(

@@ -1,4 +1,4 @@
-/** `node` and `nodes` of OAuth providers, tokens and connections: by their ids alone, and never with what is secret of them. */
+/** `node` and `nodes` of OAuth providers, tokens and connections: by id alone, and never with their secrets. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
@@ -12,7 +12,7 @@ beforeAll(async () => {
   const provider = await storedProvider(app, { clientSecret: 'sealed-secret' })
   const token = await storedToken(app, { provider, key: app.keys.admin, row: { scopes: ['read'] } })
   ids = [provider.id, token.id, (await storedConnection(app, token, 'support-bot')).id]
-  // the first call notes that the key is used, which happens beside the call
+  // the first call records the key's use in the background
   await app.gql('{ __typename }')
 })
 afterAll(() => app.close())
@@ -40,7 +40,7 @@ test.each([
   },
 )
 
-test('one of them is resolved with what it has to do with', async () => {
+test('a node is resolved with its relations', async () => {
   const { data, errors } = await app.gql(
     `query ($id: ID!) { node(id: $id) { id ... on AgentLink { agentId scopes token { id } provider { id } } } }`,
     { id: ids[2]!.toUpperCase() },

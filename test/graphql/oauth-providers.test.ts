@@ -1,4 +1,4 @@
-/** OAuth providers over GraphQL: the same rules as over REST, the errors as members of the results. */
+/** OAuth providers over GraphQL: the rules of REST, with errors as members of the results. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Call, type TestApp, testApp } from '../support/app.ts'
@@ -52,7 +52,7 @@ test('a provider is created, read, changed and deleted', async () => {
   })
   const node = { __typename: 'OAuthProvider', id: one.id, name: 'Example' }
   expect((await read(one.id)).data).toEqual({ oauthProvider: one, node })
-  // by the name that the user gave; it is no node's
+  // by the user's `providerId`, which `node` does not accept
   expect((await read(one.providerId)).data).toEqual({ oauthProvider: one, node: null })
   const rest = await app.rest('GET', `/v2/auth/providers/${one.providerId}`)
   expect(rest.body).toMatchObject({ id: one.id, client_id: one.clientId, updated_at: one.updatedAt })
@@ -68,8 +68,8 @@ test('a provider is created, read, changed and deleted', async () => {
   expect((await read(one.id)).data).toEqual({ oauthProvider: null, node: null })
 })
 
-describe('what is refused', () => {
-  test('says where in the input it is wrong', async () => {
+describe('a rejected call', () => {
+  test('names the invalid input member', async () => {
     const wrong = { providerId: 'mcp-discover', authUrl: 'accounts', clientSecret: 'x\n' }
     const shape = await change('createOAuthProvider', body(wrong))
     expect(shape.__typename).toBe('ValidationError')
@@ -84,7 +84,7 @@ describe('what is refused', () => {
     expect(unsafe.issues).toEqual([{ path: ['input', 'tokenUrl'], code: 'value_error' }])
   })
 
-  test('is a conflict when the name is taken or there are tokens of it', async () => {
+  test('is a conflict if the name is taken or the provider has tokens', async () => {
     const one = await made()
     expect(await change('createOAuthProvider', body({ providerId: one.providerId }))).toMatchObject({
       __typename: 'ConflictError',
@@ -106,7 +106,7 @@ describe('what is refused', () => {
     })
   })
 
-  test('is not found under a name that there is not, or that is another organization’s', async () => {
+  test('is NOT_FOUND for an unknown name and for another organization’s', async () => {
     const one = await made({}, { key: app.other.keys.admin })
     for (const providerId of [randomUUID(), 'nothing', one.id, one.providerId]) {
       for (const name of ['updateOAuthProvider', 'deleteOAuthProvider'])
@@ -120,7 +120,7 @@ describe('what is refused', () => {
     }
   })
 
-  test('is forbidden to all but admins', async () => {
+  test('is forbidden for all roles but admin', async () => {
     const { id } = await made()
     const call = { key: app.keys.deployer }
     expect(await change('createOAuthProvider', body(), call)).toMatchObject({ code: 'FORBIDDEN' })
@@ -130,7 +130,7 @@ describe('what is refused', () => {
   })
 })
 
-test('the list has all of the organization, page by page, newest first', async () => {
+test('the list has all providers of the organization in pages, newest first', async () => {
   const own = await testApp()
   const ids: string[] = []
   for (const { keys } of [own.tenant, own.sibling, own.tenant]) {
@@ -157,7 +157,7 @@ test('the list has all of the organization, page by page, newest first', async (
   const elsewhere = await own.gql('{ oauthProviders { totalCount nodes { id } } }', {}, { key: own.other.keys.viewer })
   expect(elsewhere.data.oauthProviders).toEqual({ totalCount: 0, nodes: [] })
 
-  // the page and its count, or one provider, and never the secret, not even sealed
+  // the statement reads the page and its count, or one provider, but never the secret, not even sealed
   const ofProviders = async (work: () => Promise<unknown>) =>
     (await countStatements(own.app.database, work)).filter((sql) => sql.includes('"oauth_providers"'))
   const list = await ofProviders(() => page('first: 3'))
@@ -169,7 +169,7 @@ test('the list has all of the organization, page by page, newest first', async (
   await own.close()
 })
 
-test('the client secret is in no answer, not even to those that ask for it or sent it wrongly', async () => {
+test('no answer contains the client secret, not even errors about it', async () => {
   const canary = `canary-${randomUUID()}`
   const create =
     'mutation ($input: CreateOAuthProviderInput!) { createOAuthProvider(input: $input) { __typename ... on Error { message } ... on ValidationError { issues { path message } } } }'

@@ -1,4 +1,4 @@
-/** A person's OAuth tokens over GraphQL: the same rules as over REST, and the provider of each. */
+/** A person's OAuth tokens over GraphQL: the rules of REST, and the provider of each token. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { OAuthProvider } from '../../src/generated/prisma/client.ts'
@@ -9,7 +9,7 @@ import { mutate } from './mutate.ts'
 
 let app: TestApp
 let provider: OAuthProvider
-/** somebody new in each test: a deployer of workspace A */
+/** a new deployer of workspace A in each test */
 let key: string
 
 beforeAll(async () => {
@@ -35,7 +35,7 @@ async function read(query: string, variables: object = {}, whose = key) {
 const change = (name: 'updateOAuthToken' | 'deleteOAuthToken', input: object, whose = key) =>
   mutate(app, name, name === 'deleteOAuthToken' ? 'tokenId' : `token { ${TOKEN} }`, input, { key: whose })
 
-test('a token is read, named, made the default and deleted, as over REST', async () => {
+test('a token is read, labelled, made the default and deleted, as over REST', async () => {
   const row = await stored({ row: { accountLabel: 'alice@example.com' } })
   const { oauthTokens, node } = await read(
     `query ($id: ID!) { oauthTokens { totalCount nodes { ${TOKEN} } } node(id: $id) { ... on OAuthToken { ${TOKEN} } } }`,
@@ -78,7 +78,7 @@ test('a token is read, named, made the default and deleted, as over REST', async
   expect((await read('{ oauthTokens { totalCount } }')).oauthTokens.totalCount).toBe(0)
 })
 
-test('a wait that is too long is told by the name that the argument has', async () => {
+test('a wait that is too long is rejected with the argument’s GraphQL name', async () => {
   const asked = `{ authorization(id: "${randomUUID()}", timeoutSeconds: 61) { status } }`
   const { errors } = await app.gql(asked, {}, { key })
   expect(errors).toMatchObject([
@@ -89,22 +89,22 @@ test('a wait that is too long is told by the name that the argument has', async 
   ])
 })
 
-test('one that has ended says why', async () => {
+test('a token that has ended says why', async () => {
   await stored({ row: { endedAt: new Date(), endedBecause: 'The provider has refused it.' } })
   const { oauthTokens } = await read('{ oauthTokens { nodes { status statusMessage } } }')
   expect(oauthTokens.nodes).toEqual([{ status: 'EXPIRED', statusMessage: 'The provider has refused it.' }])
 })
 
-test('one that has run out and can’t be refreshed says what to do', async () => {
+test('an expired token that can’t be refreshed says what to do', async () => {
   await stored({ row: { expiresAt: new Date(Date.now() - 1000) }, content: { refreshToken: null } })
-  // without the status beside it
+  // selected without the status
   const { oauthTokens } = await read('{ oauthTokens { nodes { statusMessage } } }')
   expect(oauthTokens.nodes).toEqual([
     { statusMessage: 'The provider gave no refresh token for it. Authenticate again.' },
   ])
 })
 
-test('the list is cut into pages, newest first, and can be of one provider', async () => {
+test('the list has pages, newest first, and can be limited to one provider', async () => {
   const another = await storedProvider(app)
   const [first, second] = [await stored(), await stored()]
   const third = await stored({ provider: another })
@@ -126,7 +126,7 @@ test('the list is cut into pages, newest first, and can be of one provider', asy
   expect(await list({ providerId: 'nobody' })).toMatchObject({ totalCount: 0, ids: [] })
 })
 
-test('a page with the providers is one statement, and no query reads the tokens', async () => {
+test('a page with providers takes one statement, and no query reads the token texts', async () => {
   const { id } = await stored()
   await stored()
   for (const [query, statements] of [
@@ -143,7 +143,7 @@ test('a page with the providers is one statement, and no query reads the tokens'
   }
 })
 
-test('what is wrong is told with its path, and viewers change nothing', async () => {
+test('an invalid input is rejected with its path, and viewers can’t change a token', async () => {
   const { id: tokenId } = await stored()
   expect(await change('updateOAuthToken', { tokenId, label: '' })).toMatchObject({
     __typename: 'ValidationError',
@@ -159,7 +159,7 @@ test('what is wrong is told with its path, and viewers change nothing', async ()
   expect(await change('deleteOAuthToken', { tokenId: theirs.id }, viewer)).toMatchObject(forbidden)
 })
 
-test('nobody else sees or changes it: not an admin, not the next workspace, not another organization', async () => {
+test('a token is hidden from admins, other workspaces and other organizations', async () => {
   const { id } = await stored()
   const query = 'query ($id: ID!) { oauthTokens { totalCount nodes { id } } node(id: $id) { id } }'
   for (const whose of [app.keys.admin, app.sibling.keys.admin, app.other.keys.admin]) {
@@ -171,7 +171,7 @@ test('nobody else sees or changes it: not an admin, not the next workspace, not 
   expect((await read('{ oauthTokens { totalCount } }')).oauthTokens.totalCount).toBe(1)
 })
 
-test('an admin deletes all tokens of somebody who has left, and nobody else does', async () => {
+test('only an admin deletes all tokens of a user who left', async () => {
   await Promise.all([stored(), stored()])
   const { subject } = (await app.context(key)).actor
   const removeAll = (input: object, whose: string) =>

@@ -1,4 +1,4 @@
-/** What GraphQL tells of revisions beside their rows: what made them, how their work goes, what they run with, what differs. */
+/** Details of revisions in GraphQL: trigger, steps, durations, effective settings and comparison. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
@@ -48,7 +48,7 @@ async function deploy(id: string): Promise<void> {
   await plane.release(claim)
 }
 
-test('a new revision says what made it and who, and waits in its place with nothing done yet', async () => {
+test('a new revision has its trigger, its actor and its queue position', async () => {
   const waiting = await create()
   const { first } = await create({ secrets: [{ name: 'A', value: 'b' }], source_config: { build_command: 'make' } })
   const shown = await revision(first)
@@ -75,7 +75,7 @@ test('a new revision says what made it and who, and waits in its place with noth
   await settle(plane)
 })
 
-test('each way to make a revision leaves its word', async () => {
+test('each way to create a revision has its own trigger', async () => {
   const { id } = await create()
   await settle(plane)
   const updated = await patch(id, { source_revision_config: { repo_ref: 'next' } })
@@ -89,7 +89,7 @@ test('each way to make a revision leaves its word', async () => {
   await settle(plane)
 })
 
-test('one that was deployed has its steps with their times, and how long each part took', async () => {
+test('a deployed revision has its steps with times and durations', async () => {
   const { id, first } = await create()
   await deploy(id)
   const shown = await revision(first)
@@ -103,7 +103,7 @@ test('one that was deployed has its steps with their times, and how long each pa
   expect(shown).toMatchObject({ isActive: true, canRedeploy: true, whyNotRedeployable: null, queuePosition: null })
 })
 
-test('a redeploy is a new attempt: who asked for it and its own steps, beside those of before', async () => {
+test('a redeploy is a new attempt with its own actor and steps, and keeps the earlier steps', async () => {
   const { id, first } = await create()
   await deploy(id)
   const before = await revision(first)
@@ -131,7 +131,7 @@ test('a redeploy is a new attempt: who asked for it and its own steps, beside th
   expect(after.durations).toMatchObject({ provision: null, build: null, deploy: expect.any(Number) })
 })
 
-test('one that was skipped names what superseded it, until it is redeployed', async () => {
+test('a skipped revision names the one that superseded it until it is redeployed', async () => {
   const { id, first } = await create()
   const second = await revise(id)
   expect((await revision(first)).supersededBy).toEqual({ id: second, number: 2 })
@@ -141,7 +141,7 @@ test('one that was skipped names what superseded it, until it is redeployed', as
   await settle(plane)
 })
 
-test('whether one can be redeployed is what redeployRevision would answer', async () => {
+test('canRedeploy agrees with redeployRevision', async () => {
   const { id, first } = await create()
   await settle(plane)
   expect((await revision(first, 'canRedeploy')).canRedeploy).toBe(true)
@@ -156,7 +156,7 @@ test('whether one can be redeployed is what redeployRevision would answer', asyn
   await settle(plane)
 })
 
-test('what a revision ran with stays when its deployment changes, and is that of the deployment while it runs', async () => {
+test('a running revision has its deployment’s settings, and an old one keeps its last settings', async () => {
   const { id, first } = await create({ source_config: { resource_spec: { cpu: 1 } } })
   await settle(plane)
   await patch(id, { source_config: { resource_spec: { cpu: 2 } } })
@@ -171,7 +171,7 @@ test('what a revision ran with stays when its deployment changes, and is that of
   expect([await cpu(first), await cpu(second)]).toEqual([3, 3])
 })
 
-test('two revisions are compared by what they are made of and run with; of secrets only names are told', async () => {
+test('a comparison of revisions covers source and settings, and only names of secrets', async () => {
   const secrets = [
     { name: 'KEPT', value: 'same' },
     { name: 'CHANGED', value: 'old value' },
@@ -198,11 +198,11 @@ test('two revisions are compared by what they are made of and run with; of secre
   expect(found.differences.filter(({ field }: Any) => !/Limit|queue/.test(field))).toEqual([
     { part: 'source', field: 'repoRef', from: 'main', to: 'next' },
     { part: 'commands', field: 'installCommand', from: null, to: 'npm ci' },
-    // the first was told of 2 cores while it still ran
+    // the first revision recorded 2 cores while it still ran
     { part: 'resources', field: 'cpu', from: '2', to: '4' },
   ])
   expect(JSON.stringify(found)).not.toMatch(/value/)
-  // back: it would run with the resources of now
+  // a rollback would use the current resources
   const back = await compare(second, first, true)
   expect(back.differences.map(({ part }: Any) => part)).toEqual(['source', 'commands'])
   expect((await compare(second, second)).isSame).toBe(true)
@@ -217,7 +217,7 @@ test('two revisions are compared by what they are made of and run with; of secre
   expect(others).toMatchObject({ data: { compareRevisions: null }, errors: [{ extensions: { code: 'NOT_FOUND' } }] })
 })
 
-test('what a build does is told of its revision and of those made of the same, also when it has failed', async () => {
+test('a build plan is shown for its revision and for revisions of the same source, even after a failure', async () => {
   const buildPlan = {
     kind: 'node',
     server: 'own',
@@ -234,18 +234,18 @@ test('what a build does is told of its revision and of those made of the same, a
   expect(await revision(first)).toMatchObject({ canRedeploy: true, buildPlan })
   const { body } = await app.rest('GET', `/v2/deployments/${id}/revisions/${first}/details`)
   expect(body.build_plan).toEqual(buildPlan)
-  // it takes over what the first is made of
+  // it reuses the first revision's source
   await patch(id, { secrets: [{ name: 'A', value: 'b' }] })
   const { latest_revision_id: second } = (await app.rest('GET', `/v2/deployments/${id}`)).body
   expect(await revision(second, 'buildPlan { kind }')).toEqual({ buildPlan: { kind: 'node' } })
-  // and a new source is another
+  // a new source has a different plan
   const { latest_revision_id: third } = await patch(id, { source_revision_config: { repo_ref: 'next' } })
   expect(await revision(third, 'buildPlan { kind }')).toEqual({ buildPlan: null })
   await plane.release(claim)
   await settle(plane)
 })
 
-test('of a revision that a server of before has made, what it did not note is null', async () => {
+test('a revision of an older server has null for details that it did not record', async () => {
   const { id, first } = await create()
   await deploy(id)
   const second = await revise(id)
@@ -255,12 +255,12 @@ test('of a revision that a server of before has made, what it did not note is nu
       secret_references = NULL, commit_message = NULL, attempt = 2 WHERE deployment_id = ${id}::uuid`
   const nothing = { createdByActor: null, rolloutAt: null, rolloutBy: null, durations: { total: null } }
   expect(await revision(first)).toMatchObject({ ...nothing, trigger: 'create', effectiveResources: null })
-  // what runs is known by its deployment
+  // the deployment knows what runs
   const running = { trigger: null, effectiveResources: { minScale: 1 }, secretReferences: [] }
   expect(await revision(second)).toMatchObject({ ...nothing, ...running })
 })
 
-test('a page of revisions with all of this asks as much as one revision does', async () => {
+test('a page of revisions with all details takes as many statements as one revision', async () => {
   const { id } = await create({ secrets: [{ name: 'A', value: 'b' }] })
   for (let i = 0; i < 6; i++) await revise(id)
   const query = (first: number) =>
@@ -272,13 +272,13 @@ test('a page of revisions with all of this asks as much as one revision does', a
     })
     return statements.length
   }
-  // beside what is asked once, and what the server asks by itself now and then
+  // without one-time statements and the server's own periodic ones
   const least = async (first: number) => Math.min(await asked(first), await asked(first), await asked(first))
   const [two, seven] = [await least(2), await least(7)]
   expect(seven).toBe(two)
 })
 
-test('another tenant’s revision has no details, and its place in the line is nobody’s', async () => {
+test('another tenant’s revision shows no details and no queue position', async () => {
   const { first } = await create()
   const { data, errors } = await app.gql(
     `query ($id: ID!) { revision(id: $id) { ${DETAILS} } }`,
@@ -291,7 +291,7 @@ test('another tenant’s revision has no details, and its place in the line is n
   await settle(plane)
 })
 
-test('who waits for a listener stands in that listener’s line', async () => {
+test('a revision that waits for a listener is in that listener’s queue', async () => {
   const { id: listenerId } = await listener(app)
   const made = async () =>
     (await app.rest('POST', '/v2/deployments', { body: imageBody({ source_config: { listener_id: listenerId } }) }))
@@ -303,7 +303,7 @@ test('who waits for a listener stands in that listener’s line', async () => {
   expect(positions).toEqual([1, 2])
 })
 
-test('a step that failed says why, and how often it was tried', async () => {
+test('a failed step has its reason and its number of tries', async () => {
   const { id, first } = await create()
   const claim = await claimOne(plane, id)
   const { assignment } = await succeed(plane, claim, claim.step!)

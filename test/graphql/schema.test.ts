@@ -1,4 +1,4 @@
-/** The schema itself: Relay's conventions hold everywhere. That schema.graphql is current, `npm run check` says. */
+/** The schema: Relay's conventions and naming. `npm run check` tests that schema.graphql is current. */
 import { isInterfaceType, isObjectType, isUnionType } from 'graphql'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -14,17 +14,17 @@ import { firstDifference } from '../../src/platform/files/printed-file.ts'
 const types = Object.values(schema.getTypeMap()).filter((type) => !type.name.startsWith('__'))
 const objects = types.filter(isObjectType)
 
-test('a stale schema.graphql is told by its first different line', () => {
+test('a stale schema.graphql is reported with its first different line', () => {
   expect(firstDifference('a\nb\n', 'a\nc\n')).toBe('line 2: the file has «c», the code makes «b»')
   expect(firstDifference('a\nb', 'a')).toBe('line 2: the file has «», the code makes «b»')
   expect(firstDifference('a', 'a\nb')).toContain('line 2')
 })
 
 describe('Relay', () => {
-  test('Node has an id, and every type that has one and is found by it is a Node', () => {
+  test('Node has an id, and every type that can be looked up by id is a Node', () => {
     const node = schema.getType('Node')
     expect(isInterfaceType(node) && String(node.getFields().id?.type)).toBe('ID!')
-    // a line is read with its log
+    // a log line is only read with its log
     for (const type of objects.filter((one) => one.getFields().id && one.name !== 'LogLine'))
       expect([type.name, type.getInterfaces().map(String)]).toEqual([type.name, ['Node']])
   })
@@ -45,7 +45,7 @@ describe('Relay', () => {
 test('every mutation has one argument, input, and answers with a union of its success and errors', () => {
   for (const field of Object.values(schema.getMutationType()!.getFields())) {
     const name = field.name[0]!.toUpperCase() + field.name.slice(1)
-    // beginning an installation needs to be told nothing
+    // starting an installation needs no input
     const input = field.name === 'startGitIntegration' ? [] : [`input: ${name}Input!`]
     expect(field.args.map((arg) => `${arg.name}: ${arg.type}`)).toEqual(input)
     expect(String(field.type)).toBe(`${name}Result!`)
@@ -60,13 +60,13 @@ test('every mutation has one argument, input, and answers with a union of its su
   }
 })
 
-test('every root field says what it does', () => {
+test('every root field has a description', () => {
   const roots = [schema.getQueryType()!, schema.getMutationType()!, schema.getSubscriptionType()!]
   const fields = roots.flatMap((root) => Object.values(root.getFields()))
   expect(fields.filter((field) => !field.description).map((field) => field.name)).toEqual([])
 })
 
-test('the resource fields that are not to be used are deprecated, as input and as output', () => {
+test('obsolete resource fields are deprecated in input and output', () => {
   for (const name of ['ResourceSpec', 'ResourceSpecInput']) {
     const fields = Object.values((schema.getType(name) as (typeof objects)[number]).getFields())
     const deprecated = fields.filter((field) => field.deprecationReason).map((field) => field.name)
@@ -77,13 +77,13 @@ test('the resource fields that are not to be used are deprecated, as input and a
 })
 
 describe('names', () => {
-  test('go to snake_case and back for every field of a ResourceSpec', () => {
+  test('convert to snake_case and back for every field of a ResourceSpec', () => {
     for (const key of Object.keys(resourceSpec.shape)) expect(snake(camel(key))).toBe(key)
     expect(camel('k8s_namespace')).toBe('k8sNamespace')
     expect(snake('k8sNamespaces')).toBe('k8s_namespaces')
   })
 
-  test('are changed all the way down, but not inside maps and Kubernetes objects', () => {
+  test('are converted at every depth, but not inside maps and Kubernetes objects', () => {
     const shape = shapeOf(
       'Input',
       z.object({
@@ -112,7 +112,7 @@ describe('names', () => {
     })
   })
 
-  test('in the path of a violation are GraphQL’s, the user’s own stay as they are', () => {
+  test('in the path of a violation are GraphQL’s, and the user’s own keys stay unchanged', () => {
     expect(toCamelPath(['source_config', 'resource_spec', 'cpu_limit'])).toEqual([
       'sourceConfig',
       'resourceSpec',

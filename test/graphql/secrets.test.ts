@@ -1,4 +1,4 @@
-/** Secrets by their names in GraphQL (docs/deployments.md#secrets): what REST's are, as mutations and fields. */
+/** Secrets by name in GraphQL (docs/deployments.md#secrets): REST's calls as mutations and fields. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
@@ -17,7 +17,7 @@ const SECRETS = [
 const FIELDS = 'deployment { version secrets { name value setAt setBy { kind name } } } revision { id number }'
 const create = async () => (await gitDeployment(app, { secrets: SECRETS })).id
 
-test('setSecrets and unsetSecrets change what they name, each in one revision', async () => {
+test('setSecrets and unsetSecrets change only the named secrets, each in one revision', async () => {
   const deploymentId = await create()
   const set = { deploymentId, set: [{ name: 'NEW', value: 'n' }], unset: ['OTHER'] }
   const changed = await mutate(app, 'setSecrets', FIELDS, set, { key: app.keys.deployer })
@@ -33,7 +33,7 @@ test('setSecrets and unsetSecrets change what they name, each in one revision', 
   })
 })
 
-test('their errors are data, each with where it is', async () => {
+test('errors of secrets are data with input paths', async () => {
   const deploymentId = await create()
   const both = { deploymentId, set: [{ name: 'TOKEN', value: 'x' }], unset: ['TOKEN', 'MISSING'] }
   expect(await mutate(app, 'setSecrets', FIELDS, both)).toMatchObject({
@@ -49,7 +49,7 @@ test('their errors are data, each with where it is', async () => {
   expect(await by(app.other.keys.admin)).toMatchObject({ __typename: 'NotFoundError' })
 })
 
-test('revealSecret answers the value to who may read it, and is an event', async () => {
+test('revealSecret returns the value to callers who may read it, and writes an event', async () => {
   const deploymentId = await create()
   const reveal = (key: string, name = 'TOKEN') =>
     mutate(app, 'revealSecret', 'name value', { deploymentId, name }, { key })

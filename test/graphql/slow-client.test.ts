@@ -1,4 +1,4 @@
-/** A client that opens a stream and stops reading: what waits for it is bounded, and it is told where to go on. */
+/** A client that stops reading its stream: the server's buffer is bounded, and the client learns where to resume. */
 import { once } from 'node:events'
 import http from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** What the server holds for its streams: how many there are, and the bytes that no client took. */
+/** The number of the server's streams and of their unsent bytes. */
 function watchServer() {
   const { core, fastify } = app.app
   const answers: http.ServerResponse[] = []
@@ -23,7 +23,7 @@ function watchServer() {
   }
 }
 
-/** Opens a stream of the workspace. Nothing is read of it until the caller does. */
+/** Opens a stream of the workspace. The caller starts reading. */
 async function subscribe(after?: string): Promise<http.IncomingMessage> {
   const headers = { accept: 'text/event-stream', 'content-type': 'application/json', 'x-api-key': app.keys.viewer }
   const request = http.request(`${app.url}/graphql`, { method: 'POST', headers, agent: false })
@@ -33,10 +33,10 @@ async function subscribe(after?: string): Promise<http.IncomingMessage> {
   return response
 }
 
-test('the server keeps a bounded part for it, and it goes on without loss where it was ended', async () => {
+test('a slow client has a bounded buffer and resumes without loss after its stream was ended', async () => {
   const { streams, unsent } = watchServer()
   const response = await subscribe()
-  // large, so that the sockets' own buffers are soon full
+  // large, so that the sockets' buffers fill fast
   const padding = 'x'.repeat(8_000)
   let said = 0
   while (streams() > 0) {

@@ -20,11 +20,11 @@ const SUBSCRIBE = `subscription ($deploymentId: ID, $revisionId: ID, $after: Str
     cursor revisionId deploymentId from to message attempt occurredAt
     revision { id status deployment { latestRevision { id status } } } } }`
 
-// biome-ignore lint/suspicious/noExplicitAny: a GraphQL result has whatever shape the test expects of it
+// biome-ignore lint/suspicious/noExplicitAny: a GraphQL result has the shape of its document
 type Any = any
 
 interface Stream {
-  /** the next result; undefined when the server has completed the stream */
+  /** the next result; undefined after the stream completed */
   next(): Promise<Any>
   stop(): void
 }
@@ -80,29 +80,32 @@ async function interrupt(ids: { deploymentId: string; revisionId: string }) {
   await interruptRevision(await app.context(app.keys.deployer), { path })
 }
 
-test.each(['POST', 'GET'])('of a revision: its status now, every change, and the end (%s)', async (method) => {
-  const ids = await deployment()
-  const stream = await subscribe({ revisionId: ids.revisionId }, { method })
-  const first = await stream.next()
-  expect(change(first)).toEqual([null, 'CREATING'])
-  expect(first.data.revisionStatusChanged).toMatchObject({
-    ...ids,
-    attempt: 1,
-    revision: { id: ids.revisionId, deployment: { latestRevision: { id: ids.revisionId, status: 'CREATING' } } },
-  })
-  await interrupt(ids)
-  const second = await stream.next()
-  expect(change(second)).toEqual(['CREATING', 'INTERRUPTED'])
-  // as it is now, not as it was when the stream began
-  expect(second.data.revisionStatusChanged.revision).toEqual({
-    id: ids.revisionId,
-    status: 'INTERRUPTED',
-    deployment: { latestRevision: { id: ids.revisionId, status: 'INTERRUPTED' } },
-  })
-  expect(await stream.next()).toBeUndefined()
-})
+test.each(['POST', 'GET'])(
+  'a stream of a revision sends its status, every change, and the end (%s)',
+  async (method) => {
+    const ids = await deployment()
+    const stream = await subscribe({ revisionId: ids.revisionId }, { method })
+    const first = await stream.next()
+    expect(change(first)).toEqual([null, 'CREATING'])
+    expect(first.data.revisionStatusChanged).toMatchObject({
+      ...ids,
+      attempt: 1,
+      revision: { id: ids.revisionId, deployment: { latestRevision: { id: ids.revisionId, status: 'CREATING' } } },
+    })
+    await interrupt(ids)
+    const second = await stream.next()
+    expect(change(second)).toEqual(['CREATING', 'INTERRUPTED'])
+    // the current revision, not the one at the start of the stream
+    expect(second.data.revisionStatusChanged.revision).toEqual({
+      id: ids.revisionId,
+      status: 'INTERRUPTED',
+      deployment: { latestRevision: { id: ids.revisionId, status: 'INTERRUPTED' } },
+    })
+    expect(await stream.next()).toBeUndefined()
+  },
+)
 
-test('with a cursor: what has happened since, and then what happens', async () => {
+test('a stream with a cursor sends past changes since then, then new ones', async () => {
   const ids = await deployment()
   const stream = await subscribe({ deploymentId: ids.deploymentId })
   const { cursor } = (await stream.next()).data.revisionStatusChanged
@@ -130,7 +133,7 @@ test('the cursor of an event in a list continues the stream from there', async (
   expect(change(await stream.next())).toEqual([null, 'CREATING'])
 })
 
-test('of the whole workspace, and of no other', async () => {
+test('a stream of the workspace has all its changes and none of another workspace', async () => {
   const mine = await subscribe({})
   const theirs = await subscribe({}, { key: app.other.keys.viewer })
   await imageDeployment(app, {}, { key: app.other.keys.admin })
@@ -141,7 +144,7 @@ test('of the whole workspace, and of no other', async () => {
   expect(seen.revision).not.toBeNull()
 })
 
-test('an unknown id, another tenant’s, or a wrong cursor is an error on subscribe', async () => {
+test('an unknown id, another tenant’s id or an invalid cursor is an error on subscribe', async () => {
   const ids = await deployment()
   const failing = async (variables: object, key = app.keys.viewer) => {
     const { errors } = await (await subscribe(variables, { key })).next()
@@ -157,7 +160,7 @@ test('an unknown id, another tenant’s, or a wrong cursor is an error on subscr
   expect(await failing({ revisionId: 'nonsense' })).toMatchObject({ issues: [{ path: ['revisionId'] }] })
 })
 
-test('a selection that costs too much is refused when the stream begins, not with its first event', async () => {
+test('a selection above the cost limit is rejected when the stream starts, not with its first event', async () => {
   const query = `subscription { revisionStatusChanged { revision { deployment { revisions(first: 100) { nodes {
     events(first: 100) { nodes { type } } } } } } } }`
   const { text } = await app.rest('POST', '/graphql', { body: { query }, headers: { accept: 'text/event-stream' } })
@@ -165,7 +168,7 @@ test('a selection that costs too much is refused when the stream begins, not wit
   expect(text).toMatch(/^event: complete/m)
 })
 
-test('a key that is revoked hears of nothing more', async () => {
+test('a stream ends when its key is revoked', async () => {
   const { data } = await app.gql(
     `mutation { createApiKey(input: { name: "dashboard", role: viewer }) { ... on CreateApiKeySuccess { key apiKey { id } } } }`,
   )
@@ -180,7 +183,7 @@ test('a key that is revoked hears of nothing more', async () => {
   expect(await stream.next()).toBeUndefined()
 })
 
-test('a client that goes away leaves no subscriber behind', async () => {
+test('a client that disconnects leaves no subscriber', async () => {
   const { slots, fastify } = { slots: app.app.core.slots!.streams, fastify: app.app.fastify }
   for (const one of open.splice(0)) one.abort()
   await expect.poll(() => slots.inUse).toBe(0)
@@ -192,7 +195,7 @@ test('a client that goes away leaves no subscriber behind', async () => {
   expect(fastify.server.listening).toBe(true)
 })
 
-test('a server that stops ends its streams with where to go on, so that no end is taken for the revision’s', async () => {
+test('a stopping server ends its streams with an error and a cursor, unlike the end of a revision’s stream', async () => {
   const second = await testApp({ beside: app })
   const { deploymentId } = await deployment()
   const response = await fetch(`${second.url}/graphql`, {

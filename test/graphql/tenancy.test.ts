@@ -1,4 +1,4 @@
-/** Nothing of a tenant is seen or touched by another: every operation of the schema is tried with its ids and a stranger's key. */
+/** Tenants are isolated: every operation of the schema is called with the victim's ids and a stranger's key. */
 import { OperationTypeNode } from 'graphql'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
@@ -8,11 +8,11 @@ import { agentKey, gitDeployment, listener } from '../support/factories.ts'
 import { storedAuthorization, storedConnection, storedProvider, storedToken } from '../support/oauth-tokens.ts'
 import { NODES, operations, type Victims, victimsOf } from './walk.ts'
 
-/** Is in every text that belongs to the victim. */
+/** A marker in every text of the victim. */
 const MARK = 'belongs-to-a'
-/** Is in every text that belongs to the victim's organization. */
+/** A marker in every text of the victim's organization. */
 const ORGANIZATION_MARK = 'organization-of-a'
-/** Is nobody's: each tenant has its own of this name. */
+/** A shared name: each tenant has its own resource of this name. */
 const AGENT = 'support-bot'
 let app: TestApp
 let victims: Victims
@@ -62,7 +62,7 @@ const fieldsOf = (kind: OperationTypeNode) => Object.keys(schema.getRootType(kin
 const operationOf = (kind: OperationTypeNode, name: string) =>
   operations(kind, victims).find((operation) => operation.name === name)!
 
-/** Everything that is the victim's, as it is stored. */
+/** All stored rows of the victim. */
 async function stored() {
   const { db } = app.app.core
   const where = { workspaceId: app.tenant.workspaceId }
@@ -82,13 +82,13 @@ async function stored() {
   }
 }
 
-/** What the workspaces of the victim's organization have in common. */
+/** Resources that all workspaces of the victim's organization share. */
 const sharedWith = (key: string) =>
   key === app.sibling.keys.admin ? [app.tenant.organizationId, victims.byType.OAuthProvider!, ORGANIZATION_MARK] : []
 
-/** What is answered about a provider that belongs to the whole organization, and that a token of ours is of. */
+/** The expected answers about a provider of the whole organization that the victim's tokens use. */
 const OF_THE_ORGANIZATION: Record<string, string> = {
-  // tokens of ours are of it: that takes a key of the organization
+  // the victim's tokens use it, so this needs a key of the organization
   updateOAuthProvider: 'ForbiddenError',
   deleteOAuthProvider: 'ForbiddenError',
   authenticate: 'AuthenticateSuccess',
@@ -107,7 +107,7 @@ describe.each([
     for (const text of [...Object.values(victims.byType), MARK, ORGANIZATION_MARK])
       if (text !== AGENT && !shared.includes(text)) expect(shown).not.toContain(text)
     for (const { extensions } of errors ?? []) expect(extensions.code).toBe('NOT_FOUND')
-    // of what is named by its id: nothing at all
+    // a resource named by its id gives nothing at all
     if (!named || Array.isArray(data?.[name]) || (shared.length > 0 && name === 'oauthProvider')) return
     if (data?.[name]?.nodes) expect(data[name]).toMatchObject({ totalCount: 0, nodes: [] })
     else if (data?.[name]?.total !== undefined) expect(data[name]).toMatchObject({ total: 0, byListener: [] })
@@ -138,7 +138,7 @@ describe.each([
 })
 
 describe('to the tenant itself', () => {
-  // `server` shows nothing of a tenant
+  // `server` has no data of a tenant
   test.each(fieldsOf(OperationTypeNode.QUERY).filter((name) => name !== 'server'))(
     'the same query %s shows it',
     async (name) => {
@@ -151,7 +151,7 @@ describe('to the tenant itself', () => {
   )
 })
 
-test('nodes gives each id’s resource its type, and null for what is unknown', async () => {
+test('nodes returns each resource with its type, and null for unknown ids', async () => {
   const types = [...NODES, 'Workspace', 'Organization']
   const ids = [...types.map((type) => victims.byType[type]), '00000000-0000-4000-8000-000000000000', 'nonsense']
   const { data, errors } = await app.gql('query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id } }', { ids })

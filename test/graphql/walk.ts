@@ -1,7 +1,6 @@
 /**
- * Walks the schema: makes an operation for every root field, with every argument that names a resource filled in and
- * everything selected that it can return. An argument that it does not know how to fill is an error, so that an
- * operation that is added later is covered, or says so.
+ * Walks the schema: builds an operation for every root field, with every resource argument filled and everything selected.
+ * It throws for an unknown argument, so new operations are covered or reported.
  */
 import {
   type GraphQLArgument,
@@ -21,13 +20,13 @@ import {
 } from 'graphql'
 import { schema } from '../../src/api/graphql/schema.ts'
 
-/** What fills the arguments: ids by the argument's name, and `id` by the type that the field returns. */
+/** Values of arguments: ids by the argument's name; `id` by the type that the field returns. */
 export interface Victims {
   byName: Record<string, string | string[]>
   byType: Record<string, string>
 }
 
-/** The types whose things have an id for `node`, beside the tenant's own two. */
+/** Types that `node` can return, without the tenant's own two. */
 export const NODES = [
   'Deployment',
   'Revision',
@@ -42,7 +41,9 @@ export const NODES = [
   'AgentLink',
 ] as const
 
-/** Which resource is meant where one is named. Agents are no resource of ours, but who has to do with which is told to few. */
+/**
+ * The resource type that an argument refers to. Agents are not resources, but only some callers may learn their connections.
+ */
 const MEANT: Record<string, string> = {
   deploymentId: 'Deployment',
   revisionId: 'Revision',
@@ -60,7 +61,7 @@ const MEANT: Record<string, string> = {
   to: 'Revision',
 }
 
-/** `ids`: by type; of NODES all, Workspace, Organization, Authorization, and Agent. */
+/** `ids`: by type, for all NODES, Workspace, Organization, Authorization and Agent. */
 export function victimsOf(ids: Record<string, string>): Victims {
   const id = (type: string) => ids[type]!
   return {
@@ -78,11 +79,11 @@ export interface Operation {
   name: string
   text: string
   variables: Record<string, unknown>
-  /** whether one of the victims' ids is in it */
+  /** whether it contains one of the victim's ids */
   named: boolean
 }
 
-/** Values for required members that name no resource. */
+/** Values of required members that refer to no resource. */
 const PLAIN: Record<string, unknown> = {
   name: 'walk',
   key: 'walk',
@@ -98,7 +99,7 @@ const PLAIN: Record<string, unknown> = {
   unset: ['S'],
   field: 'NAME',
   direction: 'ASC',
-  // refused, so that no walk leaves this machine
+  // rejected, so that no walk calls another machine
   mcpServerUrl: 'http://walk.invalid',
   authUrl: 'https://walk.invalid/authorize',
   tokenUrl: 'https://walk.invalid/token',
@@ -107,11 +108,11 @@ const PLAIN: Record<string, unknown> = {
   userId: 'walk',
 }
 
-/** Mutations whose `providerId` is a name that they give. */
+/** Mutations whose `providerId` is a new name. */
 const NAMING = ['createOAuthProvider', 'discoverMcpProvider']
 
 const MAX_DEPTH = 3
-/** Of what is many at once, so that it costs no more than a query may. Each of them is walked deeper where it is one. */
+/** Depth for lists, so that the query stays below the cost limit. Single resources are walked deeper. */
 const DEPTHS: Record<string, number> = { nodes: 1, deploymentsChanged: 1 }
 
 export function operations(kind: OperationTypeNode, victims: Victims): Operation[] {
@@ -140,7 +141,7 @@ function operation(kind: OperationTypeNode, field: GraphQLField<unknown, unknown
   return { name: field.name, text: `${kind} ${head} { ${root} ${selected} }`, variables, named }
 }
 
-/** Everything below a type, `depth` levels down. */
+/** Selects everything below a type, `depth` levels deep. */
 function selection(
   type: GraphQLNamedType,
   depth: number,
@@ -149,20 +150,20 @@ function selection(
 ): string {
   if (isAbstractType(type)) {
     const members = schema.getPossibleTypes(type)
-    // many types side by side: less deep, to stay within the limits
+    // less deep for unions of many types, to stay within the limits
     const parts = members.map((one) => `... on ${one.name} ${selection(one, Math.min(depth, 2), call, members)}`)
     return `{ __typename ${parts.join(' ')} }`
   }
   if (!isObjectType(type)) return ''
-  // sixty numbers wherever it is: documents have a limit
+  // sixty fields at each place; documents have a limit
   if (type.name === 'ResourceSpec') return '{ __typename cpu labels }'
   const fields = Object.values(type.getFields()).flatMap((field) => {
     const below = getNamedType(field.type)
     const composite = isObjectType(below) || isAbstractType(below)
     if (composite && depth === 0) return []
-    // another one of the same type
+    // another resource of the same type
     if (below.name === type.name) return [`${call(field)} { __typename }`]
-    // members may disagree on what a field is
+    // members of a union may have different types for a field
     const clash = siblings.some((one) => String(one.getFields()[field.name]?.type ?? field.type) !== String(field.type))
     const alias = clash ? `${type.name}_${field.name}: ` : ''
     return [`${alias}${call(field)} ${composite ? selection(below, depth - 1, call) : ''}`]
@@ -170,7 +171,7 @@ function selection(
   return `{ __typename ${fields.join(' ')} }`
 }
 
-/** undefined: an optional argument that names no resource is left out. */
+/** undefined: an optional argument that refers to no resource is omitted. */
 function fillingOf(
   arg: GraphQLArgument | GraphQLInputField,
   type: GraphQLInputType,

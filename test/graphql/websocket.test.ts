@@ -1,4 +1,4 @@
-/** GraphQL over WebSocket as the reference client (graphql-ws) and less careful ones see it. */
+/** GraphQL over WebSocket, with the reference client (graphql-ws) and with faulty ones. */
 import { once } from 'node:events'
 import http from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -24,7 +24,7 @@ const address = (on = app) => `${on.url.replace('http', 'ws')}/graphql`
 const SUBSCRIBE = `subscription ($deploymentId: ID, $revisionId: ID, $after: String) {
   revisionStatusChanged(deploymentId: $deploymentId, revisionId: $revisionId, after: $after) { cursor from to } }`
 
-// biome-ignore lint/suspicious/noExplicitAny: a GraphQL result has whatever shape the test expects of it
+// biome-ignore lint/suspicious/noExplicitAny: a GraphQL result has the shape of its document
 type Any = any
 
 function client(connectionParams: Record<string, unknown> = { 'X-Api-Key': app.keys.viewer }, on = app): Client {
@@ -33,7 +33,7 @@ function client(connectionParams: Record<string, unknown> = { 'X-Api-Key': app.k
   return made
 }
 
-/** A connection by hand. */
+/** A connection without a client library. */
 function raw(protocol: string | undefined = 'graphql-transport-ws', headers: Record<string, string> = {}) {
   const socket = new WebSocket(address(), protocol, { headers })
   open.push(socket)
@@ -82,7 +82,7 @@ const interrupt = async (ids: { deploymentId: string; revisionId: string }) =>
   interruptRevision(await app.context(app.keys.deployer), paths(ids))
 
 describe('the reference client', () => {
-  test('subscribes to a revision, gets its status and every change, and is told of the end', async () => {
+  test('subscribes to a revision and gets its status, every change and the end', async () => {
     const ids = await deployment()
     const events = client().iterate<Any>({ query: SUBSCRIBE, variables: { revisionId: ids.revisionId } })
     expect(change(await events.next())).toEqual([null, 'CREATING'])
@@ -91,7 +91,7 @@ describe('the reference client', () => {
     expect((await events.next()).done).toBe(true)
   })
 
-  test('resumes with the cursor after its connection was cut, and misses nothing', async () => {
+  test('resumes with the cursor after a lost connection and misses nothing', async () => {
     const ids = await deployment()
     const one = client()
     const events = one.iterate<Any>({ query: SUBSCRIBE, variables: { deploymentId: ids.deploymentId } })
@@ -106,7 +106,7 @@ describe('the reference client', () => {
     expect(change(await resumed.next())).toEqual(['INTERRUPTED', 'CREATING'])
   })
 
-  test('ends one subscription and goes on with the others; its slots are free again when it closes', async () => {
+  test('ends one subscription and keeps the others, and frees its slots when it closes', async () => {
     const { streams } = app.app.core.slots!
     const one = client()
     const [ids, others] = [await deployment(), await deployment()]
@@ -138,7 +138,7 @@ describe('the reference client', () => {
     await expect(run(deep)).rejects.toMatchObject([{ message: errors![0].message }])
   })
 
-  test('hears an error on subscribe under its operation, and can go on', async () => {
+  test('gets an error on subscribe for its operation and stays connected', async () => {
     const one = client()
     const missing = one.iterate<Any>({ query: SUBSCRIBE, variables: { revisionId: app.tenant.workspaceId } })
     await expect(missing.next()).rejects.toMatchObject([{ extensions: { code: 'NOT_FOUND' } }])
@@ -156,11 +156,11 @@ describe('credentials', () => {
     await acknowledged({ [name]: value() })
   })
 
-  test('of an organization name the workspace in the payload', async () => {
+  test('of an organization select the workspace in the payload', async () => {
     await acknowledged({ 'X-Api-Key': app.keys.organization, 'x-tenant-id': app.sibling.workspaceId })
   })
 
-  test('are taken from the headers of the upgrade where the payload has none', async () => {
+  test('come from the upgrade’s headers if the payload has none', async () => {
     const connection = raw('graphql-transport-ws', { 'x-api-key': app.keys.viewer })
     await connection.opened
     connection.say({ type: 'connection_init' })
@@ -168,12 +168,12 @@ describe('credentials', () => {
   })
 
   test.each([
-    ['none', {}, /valid API key/],
-    ['unknown ones', { 'X-Api-Key': 'cpk_unknown' }, /unknown, expired or revoked/],
-    ['no text', { 'X-Api-Key': 7 }, /one string/],
-    ['two', { 'X-Api-Key': 'a', 'x-api-key': 'b' }, /one string/],
-    ['a workspace that is none', { 'X-Tenant-Id': 'nonsense' }, /UUID|valid API key/],
-  ])('that are %s close the connection with 4403 and why', async (_what, payload, why) => {
+    ['are missing', {}, /valid API key/],
+    ['are unknown', { 'X-Api-Key': 'cpk_unknown' }, /unknown, expired or revoked/],
+    ['are not a string', { 'X-Api-Key': 7 }, /one string/],
+    ['are given twice', { 'X-Api-Key': 'a', 'x-api-key': 'b' }, /one string/],
+    ['have an invalid workspace', { 'X-Tenant-Id': 'nonsense' }, /UUID|valid API key/],
+  ])('that %s close the connection with 4403 and the reason', async (_what, payload, why) => {
     const connection = raw()
     await connection.opened
     connection.say({ type: 'connection_init', payload })
@@ -197,8 +197,8 @@ describe('credentials', () => {
   })
 })
 
-describe('what is not in order', () => {
-  test.each(['graphql-ws', undefined])('another subprotocol (%s) is refused', async (protocol) => {
+describe('a protocol violation', () => {
+  test.each(['graphql-ws', undefined])('by another subprotocol (%s) is rejected', async (protocol) => {
     const socket = new WebSocket(address(), protocol ? [protocol] : [])
     open.push(socket)
     socket.on('error', () => {})
@@ -206,7 +206,7 @@ describe('what is not in order', () => {
     expect([4406, 1006]).toContain(code)
   })
 
-  test('an operation before the acknowledgement closes with 4401, a second init with 4429, nonsense with 4400', async () => {
+  test('by an early operation closes with 4401, by a second init with 4429, by an invalid message with 4400', async () => {
     const early = raw()
     await early.opened
     early.say({ type: 'subscribe', id: '1', payload: { query: '{ viewer { role } }' } })
@@ -225,7 +225,7 @@ describe('what is not in order', () => {
     expect((await binary.closed).code).toBe(4400)
   })
 
-  test('the same id twice closes with 4409', async () => {
+  test('by a repeated id closes with 4409', async () => {
     const connection = await acknowledged()
     const subscribe = { type: 'subscribe', id: '1', payload: { query: SUBSCRIBE } }
     connection.say(subscribe)
@@ -233,13 +233,13 @@ describe('what is not in order', () => {
     expect((await connection.closed).code).toBe(4409)
   })
 
-  test('a message over 1 MiB closes with 1009', async () => {
+  test('by a message over 1 MiB closes with 1009', async () => {
     const connection = await acknowledged()
     connection.socket.send('x'.repeat(1024 * 1024 + 1))
     expect((await connection.closed).code).toBe(1009)
   })
 
-  test('more operations at once than a connection may have are refused, one by one', async () => {
+  test('operations above a connection’s limit are rejected one by one', async () => {
     const connection = await acknowledged()
     for (let id = 0; id <= 100; id++) connection.say({ type: 'subscribe', id: `${id}`, payload: { query: SUBSCRIBE } })
     expect(await connection.next()).toMatchObject({
@@ -251,13 +251,13 @@ describe('what is not in order', () => {
     await expect.poll(() => app.app.core.slots!.streams.inUse, { interval: 5 }).toBe(0)
   })
 
-  test('one who only talks is sent away', async () => {
+  test('a client that sends too many messages is disconnected', async () => {
     const connection = await acknowledged()
     for (let i = 0; i < 2_100; i++) connection.say({ type: 'ping' })
     expect((await connection.closed).code).toBe(1008)
   })
 
-  test('an upgrade to something else, or elsewhere, is answered as the request that it is', async () => {
+  test('an upgrade to another protocol or path is answered as an ordinary request', async () => {
     const answer = await fetchWith({ connection: 'Upgrade', upgrade: 'h2c', 'x-api-key': app.keys.viewer }, 'POST')
     expect(answer).toMatchObject({ status: 200, body: '{"data":{"viewer":{"role":"viewer"}}}' })
     const elsewhere = await fetchWith({ connection: 'Upgrade', upgrade: 'websocket' }, 'GET', '/v2/deployments')
@@ -267,7 +267,7 @@ describe('what is not in order', () => {
   })
 })
 
-test('a server that stops ends each operation with its cursor, then the connection', async () => {
+test('a stopping server ends each operation with its cursor, then the connection', async () => {
   const beside = await testApp({ beside: app })
   const ids = await deployment()
   const socket = new WebSocket(address(beside), 'graphql-transport-ws')

@@ -1,4 +1,4 @@
-/** Who calls and where they can act (`me`, `workspaces`), and how a workspace is made, over REST and in GraphQL. */
+/** The caller and its workspaces (`me`, `workspaces`), and how a workspace is created, over REST and GraphQL. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Call, type TestApp, testApp } from '../support/app.ts'
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => app.close())
 
 const name = () => `team-${randomUUID().slice(0, 8)}`
-/** As an admin of the whole organization, in workspace A. */
+/** Calls as an admin of the whole organization, in workspace A. */
 const wide = (): Call => ({ key: app.keys.organization, tenant: app.tenant.workspaceId })
 const post = (body: object, call: Call = wide()) => app.rest('POST', '/v2/workspaces', { ...call, body })
 const create = (input: object, call: Call = wide()) =>
@@ -30,7 +30,7 @@ describe('me', () => {
   const ME = `{ me { actor { kind subject name } role secretsRead organizationWide
     workspace { id name } organization { id name plan } } }`
 
-  test('is the caller, with rights, workspace and organization', async () => {
+  test('is the caller with rights, workspace and organization', async () => {
     const { data } = await app.gql(ME, {}, { key: app.keys.viewer })
     const { subject } = (await app.gql('{ viewer { subject } }', {}, { key: app.keys.viewer })).data.viewer
     expect(data.me).toMatchObject({
@@ -43,12 +43,12 @@ describe('me', () => {
     })
   })
 
-  test('with a credential of the organization is in the workspace that X-Tenant-Id names', async () => {
+  test('with an organization’s credential is in the workspace of X-Tenant-Id', async () => {
     const { data } = await app.gql(ME, {}, { key: app.keys.organization, tenant: app.sibling.workspaceId })
     expect(data.me).toMatchObject({ role: 'admin', organizationWide: true, workspace: { id: app.sibling.workspaceId } })
   })
 
-  test('is not for the keys of machines', async () => {
+  test('is forbidden for keys of machines', async () => {
     const key = await agentKey(app, 'bot')
     for (const query of [ME, '{ workspaces { nodes { id } } }']) {
       const { errors } = await app.gql(query, {}, { key })
@@ -58,7 +58,7 @@ describe('me', () => {
 })
 
 describe('workspaces', () => {
-  test('are one’s own, and all of the organization to whom all are open', async () => {
+  test('are the caller’s own, or all for an organization’s credential', async () => {
     const own = await list({ key: app.keys.viewer })
     expect(own).toMatchObject({ totalCount: 1, nodes: [{ id: app.tenant.workspaceId }] })
     const all = await list(wide())
@@ -68,7 +68,7 @@ describe('workspaces', () => {
     expect(all.totalCount).toBe(ids.length)
   })
 
-  test('are found by a part of their names, page by page', async () => {
+  test('are found by a part of their names, in pages', async () => {
     const mark = randomUUID().slice(0, 8)
     for (const each of ['One', 'two', '100%']) await post({ name: `${mark}-${each}` })
     expect(named((await list(wide(), { part: `${mark.toUpperCase()}-o` })).nodes)).toEqual([`${mark}-One`])
@@ -78,7 +78,7 @@ describe('workspaces', () => {
     expect(named(first.nodes)).toEqual([`${mark}-100%`, `${mark}-two`])
   })
 
-  test('of another’s id there is none, neither of the organization nor for a credential of one workspace', async () => {
+  test('are not found by another tenant’s id', async () => {
     const get = (id: string, call?: Call) =>
       app.gql('query ($id: ID!) { workspace(id: $id) { id name } node(id: $id) { id } }', { id }, call)
     const there = await get(app.sibling.workspaceId, wide())
@@ -99,7 +99,7 @@ describe('workspaces', () => {
 })
 
 describe('a new workspace', () => {
-  test('is there, empty, with the first event of its log, and can be acted in at once', async () => {
+  test('is empty, has the first event of its log, and can be used immediately', async () => {
     const made = name()
     const answer = await post({ name: made })
     expect(answer.status, answer.text).toBe(201)
@@ -124,7 +124,7 @@ describe('a new workspace', () => {
     })
   })
 
-  test('is made by the mutation alike', async () => {
+  test('is created by the mutation, too', async () => {
     const made = name()
     expect(await create({ name: made })).toMatchObject({
       __typename: 'CreateWorkspaceSuccess',
@@ -133,7 +133,7 @@ describe('a new workspace', () => {
     expect(named((await list(wide())).nodes)).toContain(made)
   })
 
-  test('needs a name that can be printed', async () => {
+  test('needs a printable name', async () => {
     for (const [wrong, type] of [
       ['', 'string_too_short'],
       ['a\nb', 'string_pattern_mismatch'],
@@ -149,7 +149,7 @@ describe('a new workspace', () => {
     expect((await post({})).body.detail).toMatchObject([{ loc: ['body', 'name'], type: 'missing' }])
   })
 
-  test('has a name that is taken once in its organization, also by many at once', async () => {
+  test('has a unique name in its organization, even with concurrent calls', async () => {
     const sent = { name: name() }
     const answers = await Promise.all(Array.from({ length: 8 }, () => post(sent)))
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)])
@@ -159,7 +159,7 @@ describe('a new workspace', () => {
     expect((await post(sent, elsewhere)).status).toBe(201)
   })
 
-  test('takes an admin, of the whole organization', async () => {
+  test('needs an admin of the whole organization', async () => {
     const before = (await list(wide())).totalCount
     for (const key of [app.keys.admin, app.keys.deployer, app.keys.viewer]) {
       const { status, body } = await post({ name: name() }, { key })
@@ -171,7 +171,7 @@ describe('a new workspace', () => {
     expect((await list(wide())).totalCount).toBe(before)
   })
 
-  test('another organization’s workspace can’t be named to make it in', async () => {
+  test('can’t be created in another organization', async () => {
     const { status } = await post({ name: name() }, { key: app.keys.organization, tenant: app.other.workspaceId })
     expect(status).toBe(403)
   })

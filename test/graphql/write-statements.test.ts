@@ -1,4 +1,7 @@
-/** What mutations of deployments ask of Postgres, their answers included: as much as the calls of REST do; and that they answer what is stored. */
+/**
+ * Statements of deployment mutations, including their answers: as many as the REST calls need. The answers equal the stored
+ * state.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
@@ -16,7 +19,7 @@ const DEPLOYMENT = `id name status serving reason reasonSince statusMessage vers
   sourceConfig { listenerId listenerConfig { k8sNamespace } } sourceRevisionConfig { imageUri } secrets { name }
   listener { id computeId status lastSeenAt }
   latestRevision { ${REVISION} sourceRevisionConfig { imageUri } } activeRevision { id number }`
-/** besides, what no row has: lists, and a way back */
+/** with parts that no row has: lists, and a link back */
 const MORE = `${DEPLOYMENT} tracingProject { id name } tags { key } revisions(first: 3) { nodes { number status } }`
 
 async function written(field: string, type: string, input: object, shown = DEPLOYMENT) {
@@ -39,7 +42,7 @@ async function written(field: string, type: string, input: object, shown = DEPLO
   return { deployment, revision, statements: statements.length }
 }
 
-/** The life of one: how many statements each of its calls was. */
+/** Runs the life of one deployment and counts the statements of each call. */
 async function life(name: string, sourceConfig: object, shown?: string) {
   const image = (tag: number) => ({ imageUri: `registry.example.com/agent:${tag}` })
   const secrets = [{ name: 'TOKEN', value: 'x' }]
@@ -56,18 +59,18 @@ async function life(name: string, sourceConfig: object, shown?: string) {
   return Object.fromEntries(Object.entries(all).map(([call, { statements }]) => [call, statements]))
 }
 
-// to interrupt reads nothing of secrets, which are shown here
+// interrupting reads no secrets, but this selection shows them
 const COUNTED = { create: 3, update: 4, interrupt: 5, redeploy: 4, revise: 4 }
 
-test('A mutation that creates, changes, redeploys or interrupts is as many statements as the call of REST, and answers what is stored', async () => {
+test('a mutation takes as many statements as the REST call, and its answer equals the stored state', async () => {
   expect(await life('counted', {})).toEqual(COUNTED)
 })
 
-test('What no row has is answered, too', async () => {
+test('a mutation’s answer can have parts that no row has', async () => {
   await life('with-lists', {}, MORE)
 })
 
-test('Of one with a listener the whole listener is one statement more', async () => {
+test('selecting the whole listener takes one more statement', async () => {
   const { id } = await listener(app)
   const sourceConfig = { listenerId: id, listenerConfig: { k8sNamespace: 'agents' } }
   const counted = await life('on-a-listener', sourceConfig)

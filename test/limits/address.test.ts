@@ -1,4 +1,4 @@
-/** Whom an address stands for, and which are proxies. */
+/** Keys of addresses, and trusted proxies. */
 import { expect, test } from 'vitest'
 import { addressKey, matcher } from '../../src/api/limits/address.ts'
 import { createSlotPool } from '../../src/domain/concurrency/concurrency-limit.ts'
@@ -15,7 +15,7 @@ test.each([
   expect(addressKey(address)).toBe(key)
 })
 
-test('proxies are told by address and range, also when IPv4 comes in IPv6 clothes', () => {
+test('a proxy matches by address and range, also as an IPv4-mapped IPv6 address', () => {
   const trusted = matcher(['10.0.0.0/8', '192.0.2.1', '2001:db8::/32'])
   for (const one of ['10.1.2.3', '::ffff:10.1.2.3', '192.0.2.1', '2001:db8::5']) expect(trusted(one), one).toBe(true)
   for (const one of ['11.0.0.1', '192.0.2.2', '2001:db9::1', 'nonsense', undefined])
@@ -23,7 +23,7 @@ test('proxies are told by address and range, also when IPv4 comes in IPv6 clothe
   expect(matcher([])('127.0.0.1')).toBe(false)
 })
 
-test('a room has so many places for each key; one that is given back is free once', () => {
+test('a pool has a fixed number of slots per key, and a released slot is free once', () => {
   const room = createSlotPool(2)
   const take = (workspace: string) => typeof room.take(workspace, 'key')
   const first = room.take('a', 'key') as () => void
@@ -35,7 +35,7 @@ test('a room has so many places for each key; one that is given back is free onc
   for (let i = 0; i < 100; i++) expect(endless.take('a', 'key')).toBeTypeOf('function')
 })
 
-test('one key has a share of a workspace’s places, and leaves the rest to others', () => {
+test('one key gets a share of a workspace’s slots, and the rest stays free for others', () => {
   const room = createSlotPool(4, 50)
   const outcome = (holder: string) => {
     const taken = room.take('workspace', holder)

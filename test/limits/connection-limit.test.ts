@@ -1,4 +1,4 @@
-/** Connections of strangers, and the time that headers have: on a server of its own. */
+/** The limit of unauthenticated connections and the timeout of headers, on a separate server. */
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import net from 'node:net'
@@ -37,7 +37,7 @@ async function server({ most = 2, proxies = [] as string[], headerTime = 60_000 
   }
 }
 
-/** Asks on this connection; what it is answered, or null when it is closed instead. */
+/** Sends a request on this connection. Returns the status, or null if the connection is closed. */
 async function ask(socket: Socket, path = '/healthz'): Promise<string | null> {
   const answer = once(socket, 'data').then(([data]) => String(data).slice(9, 12))
   const closed = once(socket, 'close').then(() => null)
@@ -45,7 +45,7 @@ async function ask(socket: Socket, path = '/healthz'): Promise<string | null> {
   return Promise.race([answer, closed])
 }
 
-test('more connections of one address than it may have are closed; when one ends, the next is taken', async () => {
+test('connections above an address’s limit are closed, and a new one is accepted after one ends', async () => {
   const { connect } = await server()
   const [first, second] = [await connect(), await connect()]
   expect(await ask(first)).toBe('200')
@@ -56,19 +56,19 @@ test('more connections of one address than it may have are closed; when one ends
   expect(await ask(await connect())).toBe('200')
 })
 
-test('a connection that has shown a valid key is not counted among the strangers', async () => {
+test('a connection that sent a valid key does not count as unauthenticated', async () => {
   const { connect } = await server()
   for (let i = 0; i < 5; i++) expect(await ask(await connect(), '/recognized')).toBe('200')
 })
 
-test('the connections of a proxy are not counted, and 0 is no limit', async () => {
+test('connections of a trusted proxy are not counted, and 0 disables the limit', async () => {
   for (const options of [{ proxies: ['127.0.0.0/8'] }, { most: 0 }]) {
     const { connect } = await server(options)
     for (let i = 0; i < 5; i++) expect(await ask(await connect())).toBe('200')
   }
 })
 
-test('headers that do not arrive in time are answered with 408, also when nothing comes at all', async () => {
+test('late headers are answered 408, and so is a connection that sends nothing', async () => {
   const { connect } = await server({ headerTime: 100 })
   const [slow, silent] = [await connect(), await connect()]
   slow.write('GET /healthz HTTP/1.1\r\nX-Slow: ')

@@ -1,9 +1,9 @@
-/** Gates: how many at once, in which order, and when it is too much. */
+/** The keyed semaphore: slots per key, order of the queue, timeouts, and load shedding. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { KeyedSemaphore } from '../../src/api/limits/keyed-semaphore.ts'
 import { LoadMonitor } from '../../src/api/limits/load-shedding.ts'
 
-/** What has come to an end by now. */
+/** The values of the promises that have resolved. */
 async function settled<T>(promises: Promise<T>[]): Promise<T[]> {
   const done: T[] = []
   for (const promise of promises) void promise.then((value) => done.push(value))
@@ -11,81 +11,81 @@ async function settled<T>(promises: Promise<T>[]): Promise<T[]> {
   return done
 }
 
-// first: the gates of the others have timers, too
-test('however often the CPU was short, one timer looks after all turns', async () => {
-  const gate = new KeyedSemaphore({ maxConcurrent: 10, maxQueued: 0, slotTimeoutMs: 30 })
-  /** of the gate: whoever runs the test has timers, too */
-  let under = 0
+// runs first, because the semaphores of other tests have timers, too
+test('one timer serves all slots, even after the CPU was busy', async () => {
+  const semaphore = new KeyedSemaphore({ maxConcurrent: 10, maxQueued: 0, slotTimeoutMs: 30 })
+  /** Timers of the semaphore only. The test runner has its own. */
+  let timers = 0
   const real = globalThis.setTimeout
   const spy = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((work: () => void, ms: number) => {
     if (work.name !== '#expire') return real(work, ms)
-    under++
+    timers++
     return real(() => {
-      under--
+      timers--
       work()
     }, ms)
   }) as never)
   onTestFinished(() => spy.mockRestore())
   for (let i = 0; i < 5; i++) {
-    expect(await gate.acquire('a')).not.toBeNull()
+    expect(await semaphore.acquire('a')).not.toBeNull()
     const end = performance.now() + 80
     while (performance.now() < end);
     await new Promise((resolve) => real(resolve, 5))
-    expect(under).toBe(1)
+    expect(timers).toBe(1)
   }
 })
 
-test('so many come in at once, the others in their order, each when one leaves', async () => {
-  const gate = new KeyedSemaphore({ maxConcurrent: 2, maxQueued: 10 })
+test('calls above the limit wait in order, and each starts when a slot is released', async () => {
+  const semaphore = new KeyedSemaphore({ maxConcurrent: 2, maxQueued: 10 })
   const order: number[] = []
-  const entered = [1, 2, 3, 4].map(async (n) => {
-    const leave = await gate.acquire('a')
+  const acquired = [1, 2, 3, 4].map(async (n) => {
+    const release = await semaphore.acquire('a')
     order.push(n)
-    return leave!
+    return release!
   })
-  expect((await settled(entered)).length).toBe(2)
-  ;(await entered[1]!)()
-  expect((await settled(entered)).length).toBe(3)
-  ;(await entered[0]!)()
-  await Promise.all(entered)
+  expect((await settled(acquired)).length).toBe(2)
+  ;(await acquired[1]!)()
+  expect((await settled(acquired)).length).toBe(3)
+  ;(await acquired[0]!)()
+  await Promise.all(acquired)
   expect(order).toEqual([1, 2, 3, 4])
 })
 
-test('leaving twice lets only one in', async () => {
-  const gate = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10 })
-  const leave = (await gate.acquire('a'))!
-  const waiting = [gate.acquire('a'), gate.acquire('a')]
-  leave()
-  leave()
+test('a slot that is released twice admits only one call', async () => {
+  const semaphore = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10 })
+  const release = (await semaphore.acquire('a'))!
+  const waiting = [semaphore.acquire('a'), semaphore.acquire('a')]
+  release()
+  release()
   expect((await settled(waiting)).length).toBe(1)
 })
 
-test('one key that fills it keeps no other key out', async () => {
-  const gate = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 0 })
-  await gate.acquire('a')
-  expect(await gate.acquire('a')).toBeNull()
-  expect(await gate.acquire('b')).not.toBeNull()
+test('a key that uses all its slots does not block another key', async () => {
+  const semaphore = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 0 })
+  await semaphore.acquire('a')
+  expect(await semaphore.acquire('a')).toBeNull()
+  expect(await semaphore.acquire('b')).not.toBeNull()
 })
 
-test('whoever is gone does not wait any more, and takes nobody’s place', async () => {
-  const gate = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10 })
-  const leave = (await gate.acquire('a'))!
+test('a call whose client disconnected leaves the queue and takes no slot', async () => {
+  const semaphore = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10 })
+  const release = (await semaphore.acquire('a'))!
   const gone = new AbortController()
-  const first = gate.acquire('a', gone.signal)
-  const second = gate.acquire('a')
+  const first = semaphore.acquire('a', gone.signal)
+  const second = semaphore.acquire('a')
   gone.abort()
   expect(await first).toBeNull()
-  leave()
+  release()
   expect(await second).not.toBeNull()
-  expect(await gate.acquire('a', AbortSignal.abort())).toBeNull()
+  expect(await semaphore.acquire('a', AbortSignal.abort())).toBeNull()
 })
 
-test('nobody waits longer than is allowed', async () => {
+test('a queued call is rejected after the queue timeout', async () => {
   vi.useFakeTimers()
   try {
-    const gate = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10, queueTimeoutMs: 5_000 })
-    await gate.acquire('a')
-    const waiting = gate.acquire('a')
+    const semaphore = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10, queueTimeoutMs: 5_000 })
+    await semaphore.acquire('a')
+    const waiting = semaphore.acquire('a')
     await vi.advanceTimersByTimeAsync(5_000)
     expect(await waiting).toBeNull()
   } finally {
@@ -93,43 +93,43 @@ test('nobody waits longer than is allowed', async () => {
   }
 })
 
-test('whoever stays longer than its turn lasts makes room for the next', async () => {
+test('a call that runs longer than the slot timeout frees its slot', async () => {
   vi.useFakeTimers()
   try {
-    const gate = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10, slotTimeoutMs: 250 })
-    const slow = (await gate.acquire('a'))!
-    const next = gate.acquire('a')
+    const semaphore = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10, slotTimeoutMs: 250 })
+    const slow = (await semaphore.acquire('a'))!
+    const next = semaphore.acquire('a')
     await vi.advanceTimersByTimeAsync(250)
-    const leave = await next
-    expect(leave).not.toBeNull()
-    // it has made room already
+    const release = await next
+    expect(release).not.toBeNull()
+    // its slot has already expired
     slow()
-    const third = gate.acquire('a')
-    leave!()
+    const third = semaphore.acquire('a')
+    release!()
     expect(await third).not.toBeNull()
   } finally {
     vi.useRealTimers()
   }
 })
 
-test('0 lets everybody in', async () => {
-  const gate = new KeyedSemaphore({ maxConcurrent: 0, maxQueued: 0 })
-  for (let i = 0; i < 100; i++) expect(await gate.acquire('a')).not.toBeNull()
+test('a limit of 0 admits every call', async () => {
+  const semaphore = new KeyedSemaphore({ maxConcurrent: 0, maxQueued: 0 })
+  for (let i = 0; i < 100; i++) expect(await semaphore.acquire('a')).not.toBeNull()
 })
 
-test('where the CPU is short nobody makes room by staying long', async () => {
-  const gate = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10, slotTimeoutMs: 10 })
-  await gate.acquire('a')
-  const next = gate.acquire('a')
+test('a long call keeps its slot while the CPU is busy', async () => {
+  const semaphore = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: 10, slotTimeoutMs: 10 })
+  await semaphore.acquire('a')
+  const next = semaphore.acquire('a')
   for (const until = performance.now() + 60; performance.now() < until; );
-  // the timer that would have let it in is late
+  // the timer that would free the slot is late
   expect(await settled([next])).toEqual([])
   expect(await next).not.toBeNull()
 })
 
-test('while keys are in each other’s way each has one at once, and as many as before when they are not', async () => {
+test('each key has one slot while keys compete, and all its slots afterwards', async () => {
   let high = false
-  const gate = new KeyedSemaphore({
+  const semaphore = new KeyedSemaphore({
     maxConcurrent: 3,
     maxQueued: 10,
     load: {
@@ -139,40 +139,40 @@ test('while keys are in each other’s way each has one at once, and as many as 
       },
     },
   })
-  const first = await Promise.all([gate.acquire('a'), gate.acquire('a'), gate.acquire('a')])
-  const entered: number[] = []
+  const first = await Promise.all([semaphore.acquire('a'), semaphore.acquire('a'), semaphore.acquire('a')])
+  const acquired: number[] = []
   const later = [1, 2, 3].map(async (i) => {
-    const leave = await gate.acquire('a')
-    entered.push(i)
-    return leave!
+    const release = await semaphore.acquire('a')
+    acquired.push(i)
+    return release!
   })
   high = true
   first[0]!()
   first[1]!()
   await new Promise(setImmediate)
-  // one of the first is still inside
-  expect(entered).toEqual([])
-  expect(await gate.acquire('b')).not.toBeNull()
+  // one of the first calls still holds its slot
+  expect(acquired).toEqual([])
+  expect(await semaphore.acquire('b')).not.toBeNull()
   first[2]!()
   await new Promise(setImmediate)
-  expect(entered).toEqual([1])
+  expect(acquired).toEqual([1])
   high = false
   ;(await later[0]!)()
   await new Promise(setImmediate)
-  expect(entered).toEqual([1, 2, 3])
+  expect(acquired).toEqual([1, 2, 3])
 })
 
-test('keys are in each other’s way when the event loop has no time to spare and more than one asks', async () => {
-  const pressure = new LoadMonitor()
-  pressure.recordCall('a')
+test('keys compete when the event loop is busy and more than one key calls', async () => {
+  const monitor = new LoadMonitor()
+  monitor.recordCall('a')
   const busy = () => {
     for (const until = performance.now() + 300; performance.now() < until; );
   }
   busy()
   await new Promise(setImmediate)
-  expect(pressure.keysCompete).toBe(false)
-  pressure.recordCall('b')
+  expect(monitor.keysCompete).toBe(false)
+  monitor.recordCall('b')
   busy()
   await new Promise(setImmediate)
-  expect(pressure.keysCompete).toBe(true)
+  expect(monitor.keysCompete).toBe(true)
 })

@@ -1,4 +1,4 @@
-/** What one key, one address and one workspace may have of a server, over REST and GraphQL alike. Each test has a server of its own. */
+/** Limits of a key, an address and a workspace, over REST and GraphQL. Each test has its own server. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -16,14 +16,14 @@ afterEach(async () => {
   for (const app of opened.splice(0)) await app.close()
 })
 
-/** Another server beside the first, with limits of its own. */
+/** Starts another server with its own limits. */
 async function limited(settings: Record<string, string>): Promise<TestApp> {
   const app = await testApp({ beside: base, settings })
   opened.push(app)
   return app
 }
 
-/** The same, and no time goes by any more: no call comes to be allowed again because the machine is slow. */
+/** The same with a stopped clock, so that no token is refilled on a slow machine. */
 async function standing(settings: Record<string, string>): Promise<TestApp> {
   const app = await limited(settings)
   vi.spyOn(performance, 'now').mockReturnValue(performance.now())
@@ -33,7 +33,7 @@ async function standing(settings: Record<string, string>): Promise<TestApp> {
 const LIST = '/v2/deployments'
 
 describe('requests of a key', () => {
-  test('beyond its limit are 429 with Retry-After, RateLimit and RateLimit-Policy, whatever transport they come by', async () => {
+  test('above its limit are 429 with Retry-After, RateLimit and RateLimit-Policy, over every transport', async () => {
     const app = await standing({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '3' })
     const first = await app.rest('GET', LIST)
     expect([first.status, first.headers.get('ratelimit'), first.headers.get('ratelimit-policy')]).toEqual([
@@ -42,7 +42,7 @@ describe('requests of a key', () => {
       '"key";q=3;w=3',
     ])
     expect((await app.gql('{ viewer { role } }')).headers.get('ratelimit')).toMatch(/^"key";r=[12];t=\d$/)
-    // one of these is the third: a stream takes of the same budget
+    // one of these is the third call: a stream uses the same budget
     await app.gql(
       'subscription { revisionStatusChanged(revisionId: "x") { to } }',
       {},
@@ -63,14 +63,14 @@ describe('requests of a key', () => {
     expect(graphql.headers.get('ratelimit')).toMatch(/^"key";r=0/)
   })
 
-  test('take nothing from those of another key', async () => {
+  test('don’t reduce the budget of another key', async () => {
     const app = await standing({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '5' })
     const answers = await Promise.all(Array.from({ length: 20 }, () => app.rest('GET', LIST, { key: app.keys.viewer })))
     expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(10)
     expect((await app.rest('GET', LIST)).status).toBe(200)
   })
 
-  test('are 401 before 429, and 429 before 403', async () => {
+  test('are checked for 401 before 429, and for 429 before 403', async () => {
     const app = await standing({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '1' })
     const key = app.keys.viewer
     const create = (of: string | null) => app.rest('POST', LIST, { key: of, body: {} })
@@ -80,7 +80,7 @@ describe('requests of a key', () => {
     expect((await create('cpk_unknown')).status).toBe(401)
   })
 
-  test('have no limit and no such headers where it is 0', async () => {
+  test('have no limit and no rate limit headers with a limit of 0', async () => {
     const app = await limited({
       RATE_LIMIT: '0',
       RATE_LIMIT_BURST: '1',
@@ -94,15 +94,15 @@ describe('requests of a key', () => {
     }
   })
 
-  test('are worked on one after the other where only one at once is allowed, and all are answered', async () => {
+  test('run one after the other with a concurrency of one, and all are answered', async () => {
     const app = await limited({ REQUESTS_AT_ONCE: '1' })
     const answers = await Promise.all(Array.from({ length: 30 }, () => app.rest('GET', LIST)))
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
   })
 })
 
-describe('keys that are not known', () => {
-  test('are counted by address before they are looked up; keys that were valid there go on', async () => {
+describe('unknown keys', () => {
+  test('are counted by address before the look-up, and valid keys at that address still work', async () => {
     const app = await standing({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '3' })
     expect((await app.rest('GET', LIST)).status).toBe(200)
     const guess = (i: number) => app.rest('GET', LIST, { key: `cpk_guess_${i}` })
@@ -117,21 +117,21 @@ describe('keys that are not known', () => {
     expect((await app.rest('GET', LIST)).status).toBe(200)
   })
 
-  test('a valid key costs its address nothing, nor does a request without a key', async () => {
+  test('are charged to the address, but a valid key and a request without a key are not', async () => {
     const app = await standing({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' })
     for (const key of Object.values(app.keys))
       expect((await app.rest('GET', LIST, { key, tenant: app.tenant.workspaceId })).status).toBe(200)
     for (let i = 0; i < 5; i++) expect((await app.rest('GET', LIST, { key: null })).status).toBe(401)
   })
 
-  test('behind a proxy that is trusted, are counted by whom it says they are from; of any other nobody believes it', async () => {
+  test('are counted by the forwarded address of a trusted proxy only', async () => {
     const settings = { ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' }
     const from = async (app: TestApp, address: string) =>
       (await app.rest('GET', LIST, { key: 'cpk_guess', headers: { 'x-forwarded-for': address } })).status
     const behind = await standing({ ...settings, TRUST_PROXY: '127.0.0.0/8, ::1' })
     expect(await from(behind, '203.0.113.1')).toBe(401)
     expect(await from(behind, '203.0.113.1')).toBe(429)
-    // whatever a client itself puts in front of what the proxy adds
+    // the client may send its own header before the part that the proxy adds
     expect(await from(behind, '198.51.100.1, 203.0.113.1')).toBe(429)
     expect(await from(behind, '203.0.113.2')).toBe(401)
     expect(await from(behind, '2001:db8::1')).toBe(401)
@@ -141,7 +141,7 @@ describe('keys that are not known', () => {
     expect(await from(direct, '203.0.113.2')).toBe(429)
   })
 
-  test('pages that take no key are counted by address, too; health is not', async () => {
+  test('and pages without a key share the address limit, but the health check is free', async () => {
     const app = await standing({ ADDRESS_RATE_LIMIT: '1', ADDRESS_RATE_LIMIT_BURST: '1' })
     const status = async (path: string, headers = {}) => (await app.rest('GET', path, { key: null, headers })).status
     expect(await status('/metrics')).toBe(200)
@@ -152,7 +152,7 @@ describe('keys that are not known', () => {
   })
 })
 
-describe('what lasts', () => {
+describe('streams and waits', () => {
   const SUBSCRIPTION = 'subscription { revisionStatusChanged { to } }'
   async function subscribe(app: TestApp, key = app.keys.viewer) {
     const gone = new AbortController()
@@ -165,7 +165,7 @@ describe('what lasts', () => {
     return { response, end: () => gone.abort() }
   }
 
-  test('has so many streams of each workspace: one more is 429 until another ends', async () => {
+  test('of a workspace are limited: one stream more is a 429 until another ends', async () => {
     const app = await limited({ STREAMS_PER_WORKSPACE: '2' })
     const streams = [await subscribe(app), await subscribe(app, app.keys.admin)]
     expect(streams.map(({ response }) => response.status)).toEqual([200, 200])
@@ -178,7 +178,7 @@ describe('what lasts', () => {
     await expect.poll(async () => (await subscribe(app)).response.status, { timeout: 15_000 }).toBe(200)
   })
 
-  test('has so many waits of each workspace, those of listeners apart: a claim is 429, a heartbeat answers at once', async () => {
+  test('have a separate limit for waits of listeners: a claim is a 429, and a heartbeat answers immediately', async () => {
     const app = await limited({ WAITS_PER_WORKSPACE: '1' })
     const own = await listener(app)
     const key = await listenerKey(app, own)
@@ -200,7 +200,7 @@ describe('what lasts', () => {
     await expect.poll(isFull, { timeout: 15_000 }).toBe(true)
     const refused = await call('claims', claim)
     expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([429, 'RATE_LIMITED', '5'])
-    // without a wait it is answered as ever
+    // without a wait it is answered normally
     expect((await call('claims', { ...claim, wait_seconds: 0 })).status).toBe(200)
     const began = performance.now()
     expect((await call('heartbeat', { lease_seconds: 60, wait_seconds: 20, claims: [] })).status).toBe(200)
@@ -211,7 +211,7 @@ describe('what lasts', () => {
 })
 
 describe('calls that keep a lease', () => {
-  test('are never 429: not beyond the limit of their key, and not at an address that has guessed too often', async () => {
+  test('are never 429, neither above the key’s limit nor from an address with too many wrong keys', async () => {
     const app = await standing({
       RATE_LIMIT: '1',
       RATE_LIMIT_BURST: '1',
@@ -240,7 +240,7 @@ describe('calls that keep a lease', () => {
     expect((await ordinary()).status).toBe(429)
   })
 
-  test('of a builder are its heartbeats and reports; to ask a git provider for credentials is none', async () => {
+  test('of a builder are its heartbeats and reports, but not its requests for git credentials', async () => {
     const app = await standing({ RATE_LIMIT: '1', RATE_LIMIT_BURST: '1' })
     const key = await builderKey(base)
     const claim = `claims/${randomUUID()}`
@@ -257,7 +257,7 @@ describe('calls that keep a lease', () => {
 })
 
 describe('heavy documents', () => {
-  test('of one key are worked on so many at once, and all are answered', async () => {
+  test('of one key run with limited concurrency, and all are answered', async () => {
     const app = await limited({ HEAVY_DOCUMENTS: '1' })
     const long = `{ viewer { role } } #${'x'.repeat(3000)}`
     const costly = '{ deployments(first: 100) { nodes { revisions(first: 30) { nodes { id } } } } }'
@@ -265,7 +265,7 @@ describe('heavy documents', () => {
     expect(answers.map(({ status, errors }) => [status, errors])).toEqual(answers.map(() => [200, undefined]))
   })
 
-  test('beyond those that may wait are 429', async () => {
+  test('above the queue length are 429', async () => {
     const app = await limited({ HEAVY_DOCUMENTS: '1', REQUESTS_AT_ONCE: '0' })
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, i) =>
@@ -279,21 +279,21 @@ describe('heavy documents', () => {
     expect((await app.gql(`{ viewer { role } } #${'x'.repeat(3000)}`)).status).toBe(200)
   })
 
-  test('are told of some of their errors, not of hundreds', async () => {
+  test('get some of their validation errors, not hundreds', async () => {
     const names = Array.from({ length: 300 }, (_, i) => `unknown${i}`)
     const { errors } = await base.gql(`{ viewer { ${names.join(' ')} } }`)
     expect(errors).toHaveLength(21)
     expect(errors?.[20].message).toMatch(/Too many validation errors/)
   })
 
-  test('say where their errors are, but for very long ones: each would count all lines before it', async () => {
+  test('get error locations, except very long ones, where each location counts all lines before it', async () => {
     const located = async (lines: number) => (await base.gql(`${'\n'.repeat(lines)}{ unknown }`)).errors?.[0].locations
     expect(await located(900)).toEqual([{ line: 901, column: 3 }])
     expect(await located(1_000)).toBeUndefined()
     expect(await located(400_000)).toBeUndefined()
   })
 
-  test('that repeat a field too often are refused before they are validated', async () => {
+  test('that repeat a field too often are rejected before validation', async () => {
     const { errors } = await base.gql(`{ ${'viewer { role } '.repeat(300)} }`, {}, { key: base.keys.viewer })
     expect(errors).toHaveLength(1)
     expect(errors?.[0].message).toMatch(/^The field viewer is repeated too often/)
@@ -301,7 +301,7 @@ describe('heavy documents', () => {
   })
 })
 
-test('a deployment has so many addresses for uploads at once; one that is used or has expired makes room', async () => {
+test('a deployment has a limited number of upload URLs, and a used or expired one frees its place', async () => {
   const app = await limited({ UPLOADS_PER_DEPLOYMENT: '2' })
   const { body } = await app.rest('POST', LIST, {
     body: {

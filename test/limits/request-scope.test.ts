@@ -1,11 +1,11 @@
-// A request as the limits see it, on a real server: a place is given back even when the client left before it was taken.
+// The request scope on a real server: a slot is released even if the client disconnects before it was granted.
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import Fastify from 'fastify'
 import { expect, test } from 'vitest'
 import { createRequestScope } from '../../src/api/limits/request-scope.ts'
 
-test('whoever is gone while he waits for his turn does not keep it', async () => {
+test('a client that disconnects while it waits does not keep its slot', async () => {
   const fastify = Fastify()
   let arrived: () => void
   const asked = new Promise<void>((resolve) => {
@@ -30,7 +30,7 @@ test('whoever is gone while he waits for his turn does not keep it', async () =>
   await fastify.close()
 })
 
-test('a large body counts as many calls, and so does one of which nobody knows how large it is', async () => {
+test('a large body counts as many calls, and so does one of unknown length', async () => {
   const fastify = Fastify()
   fastify.post('/', async (request, reply) => createRequestScope(request, reply).weight)
   await fastify.listen({ port: 0 })
@@ -46,7 +46,7 @@ test('a large body counts as many calls, and so does one of which nobody knows h
   await fastify.close()
 })
 
-test('a body that only says it is huge takes no more from its key than one that is read', async () => {
+test('a rejected oversized body costs its key no more than one that is read', async () => {
   const fastify = Fastify({ bodyLimit: Number.MAX_SAFE_INTEGER })
   const weight = new Promise((resolve) => {
     fastify.post(

@@ -1,4 +1,4 @@
-/** Token buckets, by a clock of the test. */
+/** Token buckets with a test clock. */
 import { describe, expect, test } from 'vitest'
 import { TokenBuckets } from '../../src/api/limits/token-buckets.ts'
 
@@ -7,12 +7,12 @@ function buckets(options: { perSecond: number; burst: number; maxKeys?: number }
   return { clock, tokens: new TokenBuckets({ ...options, now: () => clock.now }) }
 }
 
-/** How many of so many calls are admitted. */
+/** The number of admitted calls. */
 const admitted = (tokens: TokenBuckets, key: string, calls: number) =>
   Array.from({ length: calls }, () => tokens.take(key)).filter((state) => state.admitted).length
 
 describe('a bucket of 500 a second and a burst of 2,000', () => {
-  test('admits the burst at once, then 500 in each second, for ever', () => {
+  test('admits the burst immediately, then 500 in each second', () => {
     const { tokens, clock } = buckets({ perSecond: 500, burst: 2000 })
     expect(admitted(tokens, 'a', 3000)).toBe(2000)
     for (let second = 0; second < 5; second++) {
@@ -21,7 +21,7 @@ describe('a bucket of 500 a second and a burst of 2,000', () => {
     }
   })
 
-  test('is full again after four seconds of rest, and never fuller', () => {
+  test('is full after four idle seconds, and never exceeds its capacity', () => {
     const { tokens, clock } = buckets({ perSecond: 500, burst: 2000 })
     admitted(tokens, 'a', 2000)
     clock.now += 4_000
@@ -30,7 +30,7 @@ describe('a bucket of 500 a second and a burst of 2,000', () => {
     expect(admitted(tokens, 'a', 3000)).toBe(2000)
   })
 
-  test('says where a key stands', () => {
+  test('reports its state', () => {
     const { tokens, clock } = buckets({ perSecond: 500, burst: 2000 })
     expect(tokens.take('a')).toEqual({
       admitted: true,
@@ -47,13 +47,13 @@ describe('a bucket of 500 a second and a burst of 2,000', () => {
   })
 })
 
-test('a key that has used all of it takes nothing from another', () => {
+test('a key that used its budget does not reduce another key’s', () => {
   const { tokens } = buckets({ perSecond: 1, burst: 5 })
   expect(admitted(tokens, 'greedy', 100)).toBe(5)
   expect(admitted(tokens, 'modest', 5)).toBe(5)
 })
 
-test('at less than one a second it says how many seconds it takes until the next call', () => {
+test('a rate below one per second reports the seconds until the next call', () => {
   const { tokens, clock } = buckets({ perSecond: 0.1, burst: 1 })
   tokens.take('a')
   expect(tokens.take('a').retryAfterSeconds).toBe(10)
@@ -63,7 +63,7 @@ test('at less than one a second it says how many seconds it takes until the next
   expect(tokens.take('a').admitted).toBe(true)
 })
 
-test('what is given back can be taken again, but makes no bucket fuller than full', () => {
+test('a refunded token can be taken again, but never exceeds the capacity', () => {
   const { tokens } = buckets({ perSecond: 1, burst: 2 })
   tokens.take('a')
   tokens.refund('a')
@@ -71,7 +71,7 @@ test('what is given back can be taken again, but makes no bucket fuller than ful
   expect(admitted(tokens, 'a', 5)).toBe(2)
 })
 
-test('of more keys than it remembers, it forgets the one that was quiet longest', () => {
+test('the least recently used key is forgotten above the maximum of keys', () => {
   const { tokens } = buckets({ perSecond: 1, burst: 1, maxKeys: 2 })
   tokens.take('a')
   tokens.take('b')
@@ -81,7 +81,7 @@ test('of more keys than it remembers, it forgets the one that was quiet longest'
   expect(tokens.take('b').admitted).toBe(true)
 })
 
-test('a call that weighs more than there is comes through, and what is missing comes back before the next', () => {
+test('a call heavier than the balance is admitted, and the next one waits until the debt is refilled', () => {
   const { tokens, clock } = buckets({ perSecond: 10, burst: 2 })
   expect(tokens.take('a', 32)).toMatchObject({ admitted: true, remaining: 0 })
   expect(tokens.take('a')).toMatchObject({ admitted: false, retryAfterSeconds: 4 })

@@ -1,4 +1,4 @@
-// What is kept of answers is bounded in bytes, for all of them and for each who asks.
+// The cache's limits in bytes: in total and per owner.
 import { expect, test } from 'vitest'
 import { CacheEntries } from '../../src/api/response-cache/cache-entries.ts'
 
@@ -12,7 +12,7 @@ function fill(kept: CacheEntries<object>, owner: string, count: number, bytes: n
   return keys
 }
 
-test('one who asks for ever more drives out nothing of others, and keeps what was asked for last', () => {
+test('an owner with many entries evicts only its own oldest entries', () => {
   const kept = new CacheEntries<object>(MB)
   const mine = fill(kept, 'me', 5, 10_000)
   const theirs = fill(kept, 'greedy', 1000, 10_000)
@@ -22,7 +22,7 @@ test('one who asks for ever more drives out nothing of others, and keeps what wa
   expect(kept.size).toBeLessThanOrEqual(MB)
 })
 
-test('with very many who ask it stays within its bound, and forgets those of long ago', () => {
+test('a cache with many owners stays within its limit and evicts the oldest entries', () => {
   const kept = new CacheEntries<object>(MB)
   const all = Array.from({ length: 500 }, (_, n) => fill(kept, `owner ${n}`, 3, 5_000))
   expect(kept.size).toBeLessThanOrEqual(MB)
@@ -30,7 +30,7 @@ test('with very many who ask it stays within its bound, and forgets those of lon
   expect(found(kept, all.at(-1)!)).toBe(3)
 })
 
-test('what is asked for again stays, though it came first', () => {
+test('an entry that is read again stays, even if it is the oldest', () => {
   const kept = new CacheEntries<object>(MB)
   const [first] = fill(kept, 'me', 1, 10_000)
   for (let n = 0; n < 200; n++) {
@@ -39,7 +39,7 @@ test('what is asked for again stays, though it came first', () => {
   }
 })
 
-test('an answer that is too large is not kept, nor the one that was there before it', () => {
+test('an answer that is too large is not cached, and its old entry is removed', () => {
   const kept = new CacheEntries<object>(MB)
   kept.set('a', 'me', {}, 10)
   kept.set('a', 'me', {}, MB)

@@ -1,4 +1,4 @@
-// Queries of GraphQL that are answered as before while nothing has changed (docs/decisions/0029-response-cache.md).
+// Cached GraphQL answers while nothing changed (docs/decisions/0029-response-cache.md).
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { reading, type ThreeServers, threeServers } from './three-servers.ts'
 
 let servers: ThreeServers
 let app: TestApp
-/** another server, and one that makes each answer anew */
+/** another server, and one without a cache */
 let second: TestApp
 let fresh: TestApp
 beforeAll(async () => {
@@ -36,7 +36,7 @@ const ONE = `query One($id: ID!) {
 const HEARD = `query Heard($id: ID!) { deployment(id: $id) { name listener { status lastSeenAt } } }`
 const SECRETS = `query Secrets($id: ID!) { deployment(id: $id) { name secrets { name value } } }`
 
-/** Asks until the answer is kept: Yoga's, then the plan's, twice. */
+/** Repeats the query until its answer is cached: once by Yoga, then compiled, twice. */
 async function warm(on: TestApp, query: string, variables: object, call: Call = {}) {
   for (let n = 0; n < 4; n++) await on.gql(query, { ...variables }, call)
 }
@@ -57,7 +57,7 @@ async function serving() {
   return { id, listenerId }
 }
 
-test('a query that was asked before costs a look at the version, and is answered in the same bytes', async () => {
+test('a repeated query costs one version check and gets the same bytes', async () => {
   const { id } = await serving()
   for (const [query, variables] of [
     [LIST, { first: 3 }],
@@ -74,7 +74,7 @@ test('a query that was asked before costs a look at the version, and is answered
   }
 })
 
-test('other variables, another caller and another workspace are other questions', async () => {
+test('other variables, another caller and another workspace have separate answers', async () => {
   const { id } = await serving()
   const { id: other } = await gitDeployment(app)
   await warm(app, ONE, { id })
@@ -84,7 +84,7 @@ test('other variables, another caller and another workspace are other questions'
   expect((await statementsOf(app, ONE, { id }, { key: app.keys.viewer })).at(-1)).toMatch(/FROM deployments/)
 })
 
-test('values of secrets are read for each answer', async () => {
+test('values of secrets are never cached', async () => {
   const { id } = await gitDeployment(app, { secrets: [{ name: 'A', value: 'hush' }] })
   for (const [key, value] of [
     [app.keys.secretsReader, 'hush'],
@@ -99,7 +99,7 @@ test('values of secrets are read for each answer', async () => {
   }
 })
 
-test('what has changed each time is read at once, without a look before; and looked after again when it has not', async () => {
+test('an answer that changed each time is read without a version check until it stays the same', async () => {
   const { id } = await serving()
   const change = (n: number) => sql(`UPDATE revisions SET status_message = 'change ${n}' WHERE deployment_id = '${id}'`)
   await warm(app, ONE, { id })
@@ -115,7 +115,7 @@ test('what has changed each time is read at once, without a look before; and loo
   expect((await statementsOf(app, ONE, { id }))[0]).toMatch(/^SELECT \(SELECT sum/)
 })
 
-test('a listener that calls again shows where that is shown, and costs nothing elsewhere', async () => {
+test('a listener’s call only invalidates answers that show its time', async () => {
   const { id, listenerId } = await serving()
   await warm(app, HEARD, { id })
   await warm(app, ONE, { id })
@@ -125,7 +125,7 @@ test('a listener that calls again shows where that is shown, and costs nothing e
   expect((await statementsOf(app, ONE, { id }))[0]).toMatch(/^SELECT \(SELECT sum/)
 })
 
-test('a lease that ends shows in time', async () => {
+test('an expired lease shows without a write', async () => {
   const { id } = await serving()
   const query = `query Serves($id: ID!) { deployment(id: $id) { serving } }`
   await sql(`UPDATE deployments SET lease_expires_at = now() + interval '1500 milliseconds' WHERE id = '${id}'`)
@@ -136,7 +136,7 @@ test('a lease that ends shows in time', async () => {
   expect(await isServing()).toBe(true)
 })
 
-test('whatever is written in between, an answer is always the one that is made anew', async () => {
+test('an answer after any write equals one that is read without the cache', async () => {
   const { id, listenerId } = await serving()
   const { id: git } = await gitDeployment(app)
   const { workspaceId } = app.tenant

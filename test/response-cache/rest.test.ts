@@ -1,5 +1,5 @@
-// Answers of REST that are given again while nothing has changed (docs/decisions/0029-response-cache.md): what they cost, and that
-// they are never another answer than one that is made anew.
+// Cached REST answers while nothing changed (docs/decisions/0029-response-cache.md): their cost, and that they equal
+// uncached answers.
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import { reading, type ThreeServers, threeServers } from './three-servers.ts'
 
 let servers: ThreeServers
 let app: TestApp
-/** another server, and one that makes each answer anew */
+/** another server, and one without a cache */
 let second: TestApp
 let fresh: TestApp
 beforeAll(async () => {
@@ -21,13 +21,13 @@ afterAll(() => servers?.close())
 
 const sql = (text: string) => asAdmin(app.databaseUrl, (client) => client.query(text))
 
-/** Asks until the answer is kept, on this server. */
+/** Repeats the request until its answer is cached on this server. */
 async function warm(on: TestApp, path: string, call: Call = {}) {
   await on.rest('GET', path, call)
   return on.rest('GET', path, call)
 }
 
-/** A deployment that serves, by a listener that was heard just now. */
+/** A serving deployment whose listener has just called. */
 async function serving(): Promise<{ id: string; revisionId: string; listenerId: string }> {
   const { id: listenerId } = await listener(app)
   const { id, latest_revision_id: revisionId } = await imageDeployment(app, {
@@ -39,7 +39,7 @@ async function serving(): Promise<{ id: string; revisionId: string; listenerId: 
   return { id, revisionId, listenerId }
 }
 
-test('an answer that was asked for before costs a look at the version, with its tag as without', async () => {
+test('a repeated request costs one version check, with and without its ETag', async () => {
   const { id, latest_revision_id } = await gitDeployment(app)
   const paths = [
     `/v2/deployments/${id}`,
@@ -64,7 +64,7 @@ test('an answer that was asked for before costs a look at the version, with its 
   }
 })
 
-test('a write through one server is seen at once through the other one, and through this one', async () => {
+test('a write through one server is visible immediately on both servers', async () => {
   const { id } = await serving()
   const path = `/v2/deployments/${id}`
   for (let n = 0; n < 5; n++) {
@@ -77,7 +77,7 @@ test('a write through one server is seen at once through the other one, and thro
   }
 })
 
-test('values of secrets are made anew for each answer; who has the answer is told so by its tag alone', async () => {
+test('values of secrets are never cached, but a matching ETag still gets a 304', async () => {
   const { id } = await gitDeployment(app, { secrets: [{ name: 'TOKEN', value: 'hush' }] })
   const path = `/v2/deployments/${id}`
   const readers: [key: string, value: string][] = [
@@ -97,7 +97,7 @@ test('values of secrets are made anew for each answer; who has the answer is tol
   }
 })
 
-test('nobody is answered with what somebody else has asked for', async () => {
+test('a caller never gets an answer that was read for another caller', async () => {
   await gitDeployment(app)
   const path = '/v2/deployments'
   await warm(app, path)
@@ -111,7 +111,7 @@ test('nobody is answered with what somebody else has asked for', async () => {
   )
 })
 
-test('what is wrong with a request is told whatever was answered before', async () => {
+test('an invalid request is rejected, even after a cached answer', async () => {
   const { id } = await gitDeployment(app)
   const path = `/v2/deployments/${id}`
   await warm(app, path)
@@ -120,7 +120,7 @@ test('what is wrong with a request is told whatever was answered before', async 
   expect(await app.rest('GET', path, { headers: { 'if-none-match': 'nonsense' } })).toMatchObject({ status: 422 })
 })
 
-test('a lease that ends and a listener that falls silent show in time, and so does that they are back', async () => {
+test('an expired lease and a silent listener show without a write, and so does their return', async () => {
   const leased = await serving()
   const path = `/v2/deployments/${leased.id}`
   const isServing = async () => (await app.rest('GET', path)).body.serving
@@ -143,7 +143,7 @@ test('a lease that ends and a listener that falls silent show in time, and so do
   expect([await isServing(), await status()]).toEqual([true, 'ONLINE'])
 })
 
-test('a listener that calls again and again is shown with its last call, and costs the answers that don’t show it nothing', async () => {
+test('each call of a listener shows its time and leaves answers without that time cached', async () => {
   const { id, listenerId } = await serving()
   const [deployment, own] = [`/v2/deployments/${id}`, `/v2/listeners/${listenerId}`]
   await warm(app, deployment)
@@ -154,7 +154,7 @@ test('a listener that calls again and again is shown with its last call, and cos
   expect(await reading(app, () => app.rest('GET', deployment))).toHaveLength(1)
 })
 
-test('a filter by what is derived from the clock is asked each time', async () => {
+test('a filter by a time-dependent field is read each time', async () => {
   const { id } = await serving()
   const path = '/v2/deployments?serving=true&limit=100'
   const ids = async () => (await app.rest('GET', path)).body.resources.map((one: { id: string }) => one.id)
@@ -163,7 +163,7 @@ test('a filter by what is derived from the clock is asked each time', async () =
   expect((await reading(app, ids)).at(-1)).toMatch(/FROM .*deployments/)
 })
 
-test('whatever is written in between, an answer is always the one that is made anew', async () => {
+test('an answer after any write equals one that is read without the cache', async () => {
   const { id, revisionId, listenerId } = await serving()
   const { id: git } = await gitDeployment(app)
   const paths = [
@@ -220,7 +220,7 @@ test('whatever is written in between, an answer is always the one that is made a
   )
 }, 120_000)
 
-test('who writes and reads at once with many others always finds his own write', async () => {
+test('a caller always reads its own write, even with many concurrent callers', async () => {
   const deployments = await Promise.all(Array.from({ length: 4 }, () => serving()))
   await Promise.all(
     deployments.map(async ({ id }, which) => {

@@ -1,8 +1,8 @@
-/** Three servers on one database: two that give answers again, and one that makes each of them anew. */
+/** Three servers on one database: two with a response cache and one without. */
 import { type TestApp, testApp } from '../support/app.ts'
 import { countStatements } from '../support/database.ts'
 
-/** What the server does by itself is to change nothing between two looks. */
+/** Background jobs must change nothing between two reads. */
 const QUIET = { SWEEP_SECONDS: '3600' }
 
 export interface ThreeServers {
@@ -27,7 +27,7 @@ export async function threeServers(): Promise<ThreeServers> {
   }
 }
 
-/** Statements of reads: jobs have theirs, and keys are looked up now and then. */
+/** Statements of reads, without those of jobs and of key look-ups. */
 export const reading = async (on: TestApp, work: () => Promise<unknown>): Promise<string[]> =>
   (await countStatements(on.app.database, work)).filter(
     (text) => /shown_versions|"public"/.test(text) && !text.includes('api_keys'),
