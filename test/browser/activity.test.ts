@@ -1,10 +1,10 @@
-// The activity: what was done stands there by itself, and can be limited; the address says to what.
+// The activity page: new events appear live, filters are in the address.
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { signIn } from './sign-in.ts'
 
-test('what somebody does appears at the top, and leads to it', async ({ page }) => {
+test('an action appears at the top, and its entry leads to the resource', async ({ page }) => {
   const { url, key, workspaceId, ids } = inject('server')
   await signIn(page, url, { key }, `/w/${workspaceId}/activity`)
   const row = page.getByRole('listitem')
@@ -19,7 +19,7 @@ test('what somebody does appears at the top, and leads to it', async ({ page }) 
   })
   await row.filter({ hasText: name }).waitFor()
 
-  // by who did it: the address can be shared
+  // filtered by author: the address can be shared
   await row.filter({ hasText: 'billing-agent' }).getByRole('button', { name: 'CI' }).first().click()
   const whom = page.getByRole('combobox', { name: 'By whom' })
   await expect.poll(() => whom.inputValue()).toBe('CI')
@@ -34,7 +34,7 @@ test('what somebody does appears at the top, and leads to it', async ({ page }) 
   await row.filter({ hasText: name }).waitFor()
   expect(await row.filter({ hasText: 'billing-agent' }).count()).toBe(0)
 
-  // by one type, and by a deployment that is searched by its name
+  // filtered by one type, and by a deployment that is found by its name
   await page.getByLabel('What it is about').selectOption('Deployment updated')
   await page.getByRole('combobox', { name: 'Of which deployment' }).fill('triage')
   await page.getByRole('option', { name: 'triage-agent' }).click()
@@ -45,7 +45,7 @@ test('what somebody does appears at the top, and leads to it', async ({ page }) 
   })
 
   await page.goto(`/w/${workspaceId}/activity?deployment=${ids['triage-agent']}&all=true`)
-  // what was rolled out, and what has become of it
+  // the rollouts and their outcomes
   const broken = row.filter({ hasText: 'Rewrite the prompt' })
   await broken.getByText('Build failed', { exact: true }).waitFor()
   await broken.getByRole('link', { name: 'revision 2', exact: true }).waitFor()

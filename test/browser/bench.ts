@@ -1,10 +1,7 @@
 /**
- * The list of deployments in a browser while deployments move, for the bench (test/bench/others/dashboard.ts), which starts
- * it as a program since only this folder has a browser:
- *
- *   node --import tsx test/browser/bench.ts URL API_KEY WORKSPACE_ID SECONDS
- *
- * Scrolls and types, then looks on for SECONDS. Prints a `BrowserFigures` as one line of JSON.
+ * Measures the deployment list in a browser while deployments move; test/bench/others/dashboard.ts starts it:
+ * `node --import tsx test/browser/bench.ts URL API_KEY WORKSPACE_ID SECONDS` scrolls, types, then watches for SECONDS.
+ * Prints `BrowserFigures` as one line of JSON.
  */
 import type { CDPSession, Page } from 'playwright-core'
 import { launch } from './chromium.ts'
@@ -13,23 +10,23 @@ import { signIn } from './sign-in.ts'
 
 /** Times in ms, memory in MB. */
 export interface BrowserFigures {
-  /** from the address to the first row, signed in */
+  /** From the address to the first row, signed in. */
   firstRow: number
-  /** the longest tasks of the page's main thread while somebody scrolls and types: by the clock, and by CPU */
+  /** The longest tasks of the page's main thread during scrolling and typing: by the clock, and by CPU. */
   longest: { clock: number; cpu: number }
-  /** such tasks over 50 ms, by the clock */
+  /** Number of these tasks over 50 ms, by the clock. */
   over50: number
-  /** what garbage collection leaves of the heap, each `every` seconds, and how many nodes of the document there are then */
+  /** The heap after garbage collection, every `every` seconds, and the number of document nodes at that time. */
   looks: { heap: number; nodes: number }[]
   every: number
-  /** rows that were seen to change while it looked on */
+  /** Rows that changed while it watched. */
   changes: number
-  /** what the guards found */
+  /** Findings of the guards. */
   wrong: string[]
 }
 
 const [url, key, workspace, seconds] = process.argv.slice(2) as [string, string, string, string]
-/** ms between two looks at the heap */
+/** Interval in ms between two measurements of the heap. */
 const LOOKS = 15_000
 const WHEELS = 150
 const TYPED = 'billing-agent-12'
@@ -45,7 +42,7 @@ try {
   await rows(page).first().waitFor()
   const firstRow = performance.now() - began
 
-  // has every task of the main thread with its length
+  // records every task of the main thread with its duration
   await browser.startTracing(page, { categories: ['disabled-by-default-devtools.timeline'] })
   await scrollAndType(page)
   const tasks = mainTasks(JSON.parse((await browser.stopTracing()).toString()))
@@ -75,7 +72,7 @@ function rows(page: Page) {
   return page.getByRole('row').filter({ hasText: '-agent-' })
 }
 
-/** As somebody does who looks for something: down, up, and by name. */
+/** Acts like a person who searches: scrolls down, up, and types a name. */
 async function scrollAndType(page: Page): Promise<void> {
   await page.mouse.move(640, 500)
   for (let at = 0; at < WHEELS; at++) {
@@ -100,7 +97,7 @@ interface Traced {
   args?: { name?: string }
 }
 
-/** Those of the page's renderer: the one that had most to do. */
+/** The busiest renderer process, which is the page's. */
 function mainTasks({ traceEvents }: { traceEvents: Traced[] }): { clock: number; cpu: number }[] {
   const threads = new Set(
     traceEvents

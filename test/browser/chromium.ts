@@ -1,7 +1,6 @@
 /**
- * The Chromium that the tests drive: the one inside the package @sparticuz/chromium, of which only the program is used (the
- * arguments that it recommends switch the web's security off), or with CHROMIUM_PATH any other. Pictures look alike on every
- * machine: the fonts come from packages, too.
+ * Starts the Chromium of the tests: the program of @sparticuz/chromium (without its arguments, which disable web
+ * security), or CHROMIUM_PATH. Fonts come from packages, so pictures look the same on every machine.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -13,16 +12,16 @@ const require = createRequire(import.meta.url)
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const MODULES = path.join(HERE, 'node_modules')
 const PACKAGE = path.join(MODULES, '@sparticuz/chromium')
-/** Which families stand for the names that a style sheet may give, and where their files are. */
+/** The font families for names in style sheets, and their files. */
 const FAMILIES = { 'sans-serif': 'Inter', 'system-ui': 'Inter', monospace: 'JetBrains Mono' }
 const FONTS = [
   require.resolve('@expo-google-fonts/inter/package.json'),
   require.resolve('@expo-google-fonts/jetbrains-mono/package.json'),
-  // what the others lack: arrows, check marks
+  // characters that the others lack: arrows, check marks
   require.resolve('dejavu-fonts-ttf/package.json'),
 ].map((file) => path.dirname(file))
 
-/** Starts it. Throws with what is to be done where it can't run. */
+/** Starts it. Throws with instructions if it can't run. */
 export async function launch(): Promise<Browser> {
   const executablePath = process.env.CHROMIUM_PATH || (await unpacked())
   try {
@@ -37,7 +36,7 @@ export async function launch(): Promise<Browser> {
   }
 }
 
-/** What somebody can do about a browser that did not start. */
+/** Instructions for a browser that did not start. */
 function advice(said: string): string {
   const library = /error while loading shared libraries: ([^:]+)/.exec(said)?.[1]
   if (library)
@@ -48,8 +47,8 @@ function advice(said: string): string {
 }
 
 /**
- * Path of the program, unpacked at the first call. The package would take whatever lies at /tmp/chromium, also half a file
- * that somebody else is writing: so it gets a folder of its own, which has its name only when it is whole.
+ * Path of the program, unpacked at the first call. The package would use any file at /tmp/chromium, even one that
+ * another process is writing. So it gets a separate folder, which is renamed when it is complete.
  */
 async function unpacked(): Promise<string> {
   const { version } = JSON.parse(readFileSync(path.join(PACKAGE, 'package.json'), 'utf8')) as { version: string }
@@ -75,7 +74,7 @@ async function unpacked(): Promise<string> {
   return path.join(folder, 'chromium')
 }
 
-/** Writes a configuration of fontconfig that knows our fonts alone, and answers its path. */
+/** Writes a fontconfig configuration with only the packaged fonts, and returns its path. */
 function fontsFile(): string {
   const folder = path.join(MODULES, '.fonts')
   mkdirSync(folder, { recursive: true })

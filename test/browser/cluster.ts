@@ -1,24 +1,24 @@
 /**
- * A listener played by hand, over the data-plane protocol: it takes the steps of its deployments, and each deployment goes as
- * its part says. What a cluster would do in minutes, or only when something is wrong with it, is there at once.
+ * A scripted listener over the data-plane protocol: it takes the steps of its deployments and reports what each
+ * deployment's script says, without the delays of a cluster.
  */
 import type { OwnServer } from './server.ts'
 
-/** How it goes with a deployment of some name. What is not said goes well. */
+/** The script of a deployment by name. Steps without a script succeed. */
 interface Part {
-  /** the DEPLOY stays under way and says this */
+  /** The DEPLOY stays in progress with this message. */
   waits?: { reason: string; message: string }
-  /** the DEPLOY fails with this */
+  /** The DEPLOY fails with this message. */
   fails?: { reason: string; message: string }
-  /** of what serves */
+  /** The health of the running revision. */
   health?: { ready: number; desired: number; message: string | null; reason: string | null }
 }
 
 export interface Cluster {
   id: string
-  /** From the next turn on. */
+  /** Sets the scripts for the following turns. */
   play(name: string, part: Part): void
-  /** One heartbeat, and everything that is there to be done; resolves when nothing is left. */
+  /** Sends one heartbeat and performs all open steps; resolves when none is left. */
   turn(): Promise<void>
 }
 
@@ -37,10 +37,10 @@ interface Claim {
 }
 
 const HEALTHY = { ready: 1, desired: 1, message: null, reason: null }
-/** of its leases: the longest there is, since nobody keeps time here */
+/** The maximum, because no test depends on a lease's end here. */
 const LEASE_SECONDS = 600
 
-/** Registers it by the name of a cluster, with a key of its own. */
+/** Registers it under a cluster's name, with a separate key. */
 export async function openCluster(server: OwnServer, computeId: string): Promise<Cluster> {
   const { id } = await server.rest('POST', '/v2/listeners', {
     compute_type: 'k8s',
@@ -52,7 +52,7 @@ export async function openCluster(server: OwnServer, computeId: string): Promise
   const parts = new Map<string, Part>()
   const held = new Map<string, Claim>()
 
-  /** Does the step of a claim as its part says. */
+  /** Performs the step of a claim as its script says. */
   async function act(claim: Claim): Promise<void> {
     const { waits, fails } = parts.get(claim.deployment.name) ?? {}
     while (claim.step) {

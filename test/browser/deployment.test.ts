@@ -1,4 +1,4 @@
-// The page of a deployment: what it says of its revisions, and each thing that can be done with it.
+// The page of a deployment: its revisions and its actions.
 import type { Page } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
@@ -26,14 +26,14 @@ const entry = (page: Page, number: number) =>
     .filter({ hasText: `#${number}` })
     .first()
 
-/** The number of what serves. */
+/** The number of the serving revision. */
 async function serving(name: string): Promise<number> {
   const id = ids[name]
   const { active_revision_id: active } = await call('GET', `/v2/deployments/${id}`)
   return (await call('GET', `/v2/deployments/${id}/revisions/${active}`)).number
 }
 
-test('a new revision appears while one looks, and what was before is put back with what changes shown first', async ({
+test('a new revision appears live, and a rollback first shows its changes', async ({
   page,
 }) => {
   await openDeployment(page, 'support-agent')
@@ -61,7 +61,7 @@ test('a new revision appears while one looks, and what was before is put back wi
   expect(await serving('support-agent')).toBe(before)
 })
 
-test('what was before is put back from its own page, too, which says when it serves', async ({ page }) => {
+test('a rollback from the revision’s page says when it serves', async ({ page }) => {
   await openDeployment(page, 'support-agent')
   await entry(page, 2).getByRole('link', { name: '#2' }).click()
   await page.getByRole('heading', { name: 'support-agent #2' }).waitFor()
@@ -82,7 +82,7 @@ test('what was before is put back from its own page, too, which says when it ser
   expect(await serving('support-agent')).toBe(2)
 })
 
-test('how long rollouts took is a picture that leads to each of them, and a table', async ({ page }) => {
+test('the duration of rollouts is a chart with a link to each rollout, and a table', async ({ page }) => {
   await openDeployment(page, 'billing-agent')
   const picture = page.getByRole('img', { name: /^\d+ rollouts, #1 to #\d+\. Live after / })
   await picture.hover()
@@ -94,7 +94,7 @@ test('how long rollouts took is a picture that leads to each of them, and a tabl
   await page.getByRole('heading', { name: /^billing-agent #/ }).waitFor()
 })
 
-test('old revisions that somebody has asked to see move, too', async ({ page }) => {
+test('older revisions that were loaded on request update live, too', async ({ page }) => {
   const { resources } = await call('GET', '/v2/listeners')
   const image = (version: number) => ({ image_uri: `registry.example.com/old-agent:1.${version}.0` })
   const { id, latest_revision_id: first } = await call('POST', '/v2/deployments', {
@@ -119,7 +119,7 @@ test('old revisions that somebody has asked to see move, too', async ({ page }) 
   await expect.poll(() => list.getByRole('button', { name: /^More about #/ }).count()).toBe(23)
 })
 
-test('who changes the deployment while somebody is asked makes them look again, and nothing is done', async ({
+test('a concurrent change during a confirmation asks again, and does nothing', async ({
   page,
 }) => {
   await openDeployment(page, 'support-agent')
@@ -128,7 +128,7 @@ test('who changes the deployment while somebody is asked makes them look again, 
   const dialog = page.getByRole('dialog')
   await dialog.getByText('it is started anew').waitFor()
   const [tag] = (await call('GET', `/v2/deployments/${ids['support-agent']}/revisions`)).resources
-  // the server says so, before the page has heard of it
+  // the server refuses before the page has received the change
   await page.route('**/graphql', async (route) => {
     if (route.request().postData()?.includes('redeployRevision'))
       await call('POST', `/v2/deployments/${ids['support-agent']}/revisions/${tag.id}/redeploy`)
@@ -138,7 +138,7 @@ test('who changes the deployment while somebody is asked makes them look again, 
   await dialog.getByRole('alert').getByText('was changed since').waitFor()
 })
 
-test('a viewer sees what is so, and nothing to do', async ({ page }) => {
+test('a viewer sees the state and no actions', async ({ page }) => {
   const mutation =
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { ... on CreateApiKeySuccess { key } } }'
   const { data } = await call('POST', '/graphql', {
@@ -156,7 +156,7 @@ test('a viewer sees what is so, and nothing to do', async ({ page }) => {
   await page.getByRole('menuitem', { name: 'Compare revisions' }).waitFor({ state: 'hidden' })
 })
 
-test('to delete one takes its name', async ({ page }) => {
+test('deleting one requires its name', async ({ page }) => {
   const { id } = await call('POST', '/v2/deployments', {
     name: 'short-lived',
     source: 'internal_container',
@@ -180,7 +180,7 @@ test('to delete one takes its name', async ({ page }) => {
     .waitFor()
 })
 
-test('a comparison has an address, and an id of elsewhere is a plain not found', async ({ page }) => {
+test('a comparison has an address, and a foreign id is a plain not found', async ({ page }) => {
   const { resources } = await call('GET', `/v2/deployments/${ids['triage-agent']}/revisions`)
   const [to, from] = resources as { id: string; number: number }[]
   const of = `/w/${workspaceId}/deployments/${ids['triage-agent']}/compare`

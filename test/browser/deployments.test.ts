@@ -1,4 +1,4 @@
-// The list of deployments: what comes, changes and goes shows without a reload; what is chosen stands in the address; keys do it all.
+// The list of deployments: changes show without a reload, filters are in the address, keys control everything.
 import { randomUUID } from 'node:crypto'
 import type { Request } from 'playwright-core'
 import { inject } from 'vitest'
@@ -15,7 +15,7 @@ async function rest(method: string, target: string, body?: object): Promise<any>
   return response.status === 204 ? null : response.json()
 }
 
-/** Of the scene's listener, which does nothing by itself. */
+/** Of the scene's listener, which is scripted. */
 async function create(name: string): Promise<{ id: string }> {
   const { resources } = await rest('GET', '/v2/listeners')
   return rest('POST', '/v2/deployments', {
@@ -27,7 +27,7 @@ async function create(name: string): Promise<{ id: string }> {
   })
 }
 
-test('What is made, tagged and deleted shows by itself, and the row says what is coming and why it is not live', async ({
+test('Creates, tags and deletions appear live, and the row shows the next revision and why it is not live', async ({
   page,
 }) => {
   const prefix = `shown-${randomUUID().slice(0, 8)}`
@@ -57,7 +57,7 @@ test('What is made, tagged and deleted shows by itself, and the row says what is
   await page.getByText('None is like that').waitFor()
 })
 
-test('A sentence that is cut off is shown as a whole to who rests on its row, by keys or with the pointer', async ({
+test('A truncated sentence is shown in full on hover and on focus', async ({
   page,
 }) => {
   await signIn(page, url, { key }, `/w/${workspaceId}/deployments?q=triage-agent`)
@@ -74,7 +74,7 @@ test('A sentence that is cut off is shown as a whole to who rests on its row, by
   )
 })
 
-test('What is searched, chosen and sorted stands in the address, and a row is reached by keys', async ({ page }) => {
+test('Search, filters and order are in the address, and keys reach a row', async ({ page }) => {
   const prefix = `keys-${randomUUID().slice(0, 8)}`
   await create(`${prefix}-a`)
   const { id } = await create(`${prefix}-b`)
@@ -98,7 +98,7 @@ test('What is searched, chosen and sorted stands in the address, and a row is re
   await page.waitForURL(`**/deployments/${id}`)
 })
 
-test('The list begins with what fails, then what is under way; order and density are remembered', async ({ page }) => {
+test('The list begins with failures, then rollouts in progress; order and density are remembered', async ({ page }) => {
   await signIn(page, url, { key }, `/w/${workspaceId}/deployments`)
   const names = page.getByRole('row').getByRole('link')
   await names.nth(2).waitFor()
@@ -116,7 +116,7 @@ test('The list begins with what fails, then what is under way; order and density
   expect((await page.getByRole('row').nth(1).boundingBox())!.height).toBe(36)
 })
 
-test('What waits for its turn is Waiting, in its row and among the counts, and what failed for good serves nothing', async ({
+test('A queued deployment is Waiting in its row and in the counts, and a failed one serves nothing', async ({
   page,
 }) => {
   const prefix = `turn-${randomUUID().slice(0, 8)}`
@@ -143,7 +143,7 @@ test('A first load of the list takes at most 10 requests and 250 KB', async ({ p
   await page.getByRole('row').getByRole('link').nth(2).waitFor()
   await page.getByText('Live', { exact: true }).waitFor()
   await page.waitForLoadState('networkidle')
-  // what is asked again has changed since, and is no part of the first load
+  // later requests follow changes and are no part of the first load
   const bytesOf = new Map<string, number>()
   for (const request of requests) {
     const { responseBodySize } = await request.sizes()

@@ -1,12 +1,12 @@
-/** Where something of another process waits until a test has seen what is before it. */
+/** Blocks a command of another process until the test opens the gate. */
 import { once } from 'node:events'
 import http, { type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface Gate {
-  /** A command that ends when the gate is open. */
+  /** A shell command that ends when the gate is open. */
   command: string
-  /** Lets through who waits, and whoever comes. */
+  /** Lets waiting and later commands pass. */
   open(): void
   close(): void
 }

@@ -1,4 +1,4 @@
-/** Before all tests: the server whose pages they open. After all: nothing of it is left. */
+/** Starts the server of the browser tests before them, and removes everything after them. */
 import type { TestProject } from 'vitest/node'
 import { type OAuthServer, startOAuthServer } from '../support/oauth-server.ts'
 import { type Scene, setScene } from './scene.ts'
@@ -7,11 +7,17 @@ import { openControl } from './shared.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** where the server is, an admin's key (one of the workspace, one of the whole organization), and what is in the workspace */
+    /**
+     * The server's address, an admin's key of the workspace and one of the organization, and the content of the
+     * workspace.
+     */
     server: { url: string; key: string; wideKey: string; workspaceId: string } & Omit<Scene, 'cluster'>
-    /** through which a test commands that server (shared.ts) */
+    /** The channel through which a test controls that server (shared.ts). */
     control: string
-    /** a provider where `alice` signs in and consents at once: the login of the organization, where she is a deployer, and with a client for accounts that agents use */
+    /**
+     * A provider where `alice` signs in and consents immediately: the organization's login, where she is a deployer,
+     * and a provider of accounts for agents.
+     */
     provider: Pick<OAuthServer, 'url' | 'authUrl' | 'tokenUrl'> & {
       providerId: string
       clientId: string
@@ -20,11 +26,11 @@ declare module 'vitest' {
   }
 }
 
-/** Of the provider of accounts, which a test makes. */
+/** For the provider of accounts, which a test creates. */
 const PROVIDER_ID = 'acme'
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  // the provider wants to know at once what it will claim
+  // the provider needs the claims at its start
   const people: Record<string, Record<string, unknown>> = { alice: { org: null, workspace: null, role: null } }
   const provider = await startOAuthServer({ claims: people })
   const clientOf = async (redirectUri: string) => {

@@ -1,4 +1,4 @@
-// The guards themselves: a page with each fault, on an origin of its own, and each is found.
+// Tests of the guards: each finds its fault on a page of a separate origin.
 import { once } from 'node:events'
 import http, { type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -43,7 +43,7 @@ test.for([
   await expect
     .poll(async () => [...guards.found(), ...(await guards.axe())].some((line) => expected.test(line)))
     .toBe(true)
-  // and is no fault of this test
+  // expected, so it doesn't fail this test
   await page.goto('about:blank')
   guards.forgive()
 })

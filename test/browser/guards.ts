@@ -1,18 +1,18 @@
 /**
- * What holds for every page of ours, whatever it is for: it writes no error to the console, throws nothing, asks no other
- * origin for anything, breaks nothing of its Content-Security-Policy, and axe-core finds nothing serious in it.
+ * Checks for every page: no console error, no exception, no request to another origin, no violation of its
+ * Content-Security-Policy, and no serious finding of axe-core.
  */
 import { createRequire } from 'node:module'
 import type Axe from 'axe-core'
 import type { ConsoleMessage, Page } from 'playwright-core'
 
-/** Of what axe-core finds; "minor" and "moderate" are its authors' opinions. */
+/** Severities of axe-core that count; "minor" and "moderate" are its authors' opinions. */
 const GRAVE = ['serious', 'critical']
-/** The short form, which a page has read in half the time. */
+/** The minified form, which a page parses in half the time. */
 const axe = createRequire(import.meta.url)('axe-core/axe.min.js') as typeof Axe & {
   _audit: { rules: { id: string; impact?: string }[] }
 }
-/** Rules that can find nothing grave: they would only take time. */
+/** Rules without serious findings, which would only take time. */
 const rules = Object.fromEntries(
   axe._audit.rules
     .filter(({ impact }) => impact !== undefined && !GRAVE.includes(impact))
@@ -20,13 +20,13 @@ const rules = Object.fromEntries(
 )
 
 export interface Guards {
-  /** What was wrong so far, a line each. */
+  /** The faults so far, one line each. */
   found(): string[]
-  /** What axe-core says of the page as it is now, a line for each of its rules. */
+  /** The findings of axe-core on the current page, one line per rule. */
   axe(): Promise<string[]>
-  /** From now on what matches is no fault: a test has cut the page off, or asked for what is not there. */
+  /** Ignores matching faults from now on: a test has cut the page off, or requested something that does not exist. */
   allow(expected: RegExp): void
-  /** Forgets what was wrong so far: the test has looked at it. */
+  /** Forgets the faults so far, after the test has checked them. */
   forgive(): void
 }
 
@@ -34,7 +34,7 @@ interface AxeResult {
   violations: { id: string; impact: string; help: string; nodes: { target: string[]; failureSummary: string }[] }[]
 }
 
-/** Watches a page that has not yet been anywhere. `origin`: where alone it may ask for anything. */
+/** Watches a new page. `origin`: the only origin that it may request. */
 export async function guard(page: Page, origin: string): Promise<Guards> {
   const wrong: string[] = []
   const allowed: RegExp[] = []
@@ -58,11 +58,11 @@ export async function guard(page: Page, origin: string): Promise<Guards> {
     allow: (expected) => void allowed.push(expected),
     forgive: () => void wrong.splice(0),
     async axe() {
-      // by the browser's protocol: a script element would be against the policy
+      // through the browser's protocol, because the policy forbids a script element
       if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source)
       const { violations } = await page.evaluate((rules): Promise<AxeResult> => {
         const { axe } = window as unknown as { axe: { run(options: object): Promise<AxeResult> } }
-        // it would ask for our style sheets once more
+        // it would request the style sheets again
         return axe.run({ preload: false, resultTypes: ['violations'], rules })
       }, rules)
       return violations
@@ -79,7 +79,7 @@ export async function guard(page: Page, origin: string): Promise<Guards> {
 const lineOf = (message: ConsoleMessage): string => `${oneLine(message.text())} (${message.location().url})`
 const oneLine = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
-/** `data:` and `blob:` leave nothing; `ws:` of our own host is ours. */
+/** `data:` and `blob:` leave the browser nowhere; `ws:` of the same host is the server's */
 function isOurs(address: string, origin: string): boolean {
   const { protocol, host } = new URL(address)
   return ['data:', 'blob:', 'about:'].includes(protocol) || host === new URL(origin).host

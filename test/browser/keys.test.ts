@@ -1,4 +1,4 @@
-// Keys and sessions: made, shown once, used, revoked; and who is signed out by that.
+// Keys and sessions: creating, showing once, using and revoking them, and the end of their sessions.
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { signIn } from './sign-in.ts'
@@ -6,7 +6,7 @@ import { signIn } from './sign-in.ts'
 const statusOf = async (key: string) =>
   (await fetch(`${inject('server').url}/v2/deployments`, { headers: { 'x-api-key': key } })).status
 
-test('a key is made, shown once, signs somebody in, and takes them along when it is revoked', async ({ open }) => {
+test('a key is created, shown once, signs a person in, and ends the session when it is revoked', async ({ open }) => {
   const { url, key, workspaceId } = inject('server')
   const { page } = await open()
   await signIn(page, url, { key }, `/w/${workspaceId}/keys`)
@@ -23,14 +23,14 @@ test('a key is made, shown once, signs somebody in, and takes them along when it
   expect(await page.content()).not.toContain(made)
 
   const other = await open()
-  // what it asks for last is refused
+  // its last request is refused
   other.guards.allow(/^console: (Failed to load resource: the server responded with a status of 401|WebSocket)/)
   await signIn(other.page, url, { key: made }, `/w/${workspaceId}/keys`)
   await other.page.getByText('this browser').waitFor()
   expect(await other.page.getByRole('button', { name: 'New key' }).count()).toBe(0)
   const sessions = page.getByRole('region', { name: 'Sessions' })
   await sessions.getByText('night shift').waitFor()
-  // the key has no owner: the page asks once who uses it
+  // the key has no owner: the page asks once for it
   const question = other.page.getByRole('region', { name: 'Your name' })
   await question.getByLabel('Your name').fill('Kim')
   await question.getByRole('button', { name: 'Save', exact: true }).click()
@@ -45,7 +45,7 @@ test('a key is made, shown once, signs somebody in, and takes them along when it
   expect(await statusOf(made)).toBe(401)
 })
 
-test('one half of a session is none: neither what a page can read, nor what a browser sends by itself', async ({
+test('one half of a session is not enough: neither the part that a page can read nor the cookie', async ({
   page,
 }) => {
   const { url, key } = inject('server')

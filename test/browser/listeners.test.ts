@@ -1,4 +1,4 @@
-// Listeners and integrations, as an admin looks after them while others do, too; and what is offered to who is none.
+// Listeners and integrations for an admin, with concurrent changes by others, and without rights.
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
@@ -13,7 +13,7 @@ async function rest(method: string, target: string, body?: object) {
   return answer.status === 204 ? null : answer.json()
 }
 
-test('a listener is registered, gets a key and other namespaces, and is deleted; what others do with it shows by itself', async ({
+test('a listener is registered, gets a key and other namespaces, and is deleted; changes by others appear live', async ({
   page,
 }) => {
   const name = `edge-${randomUUID().slice(0, 8)}`
@@ -58,7 +58,7 @@ test('a listener is registered, gets a key and other namespaces, and is deleted;
   await card.waitFor({ state: 'hidden' })
 })
 
-test('who is no admin sees listeners and integrations, and nothing to do with them', async ({ page }) => {
+test('without the role admin, listeners and integrations are visible but have no actions', async ({ page }) => {
   await signIn(page, url, { key: keys.deployer }, `/w/${workspaceId}/listeners`)
   await page.getByRole('article', { name: 'prod-eu' }).waitFor()
   expect(await page.getByRole('button', { name: /New listener|What can be done/ }).count()).toBe(0)
@@ -78,7 +78,7 @@ test('repositories are searched, and an app that this server has none of is not 
   await page.getByRole('button', { name: 'Connect the git provider' }).click()
   await page.getByRole('dialog').getByText('It can’t be connected').waitFor()
   await page.keyboard.press('Escape')
-  // the focus is where it was
+  // the focus is back at its place
   const connect = page.getByRole('button', { name: 'Connect the git provider' })
   await expect.poll(() => connect.evaluate((button) => button === document.activeElement)).toBe(true)
 })

@@ -1,4 +1,5 @@
-// A deployment is made on a page: of a repository that is found by a part of its name, and of a folder, which the browser packs.
+// The page of a new deployment: from a repository found by a part of its name, and from a folder that the browser
+// packs.
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
@@ -16,14 +17,14 @@ async function begin(page: Page, from: string): Promise<void> {
 
 const sameAs = (page: Page) => page.getByRole('region', { name: 'The same by the API' })
 
-test('of a repository, which is searched while one types; it ends on the rollout', async ({ page }) => {
+test('a repository is searched during typing; the form ends on the rollout page', async ({ page }) => {
   const name = `from-git-${randomUUID().slice(0, 8)}`
   await begin(page, 'A git repository')
   await page.getByRole('combobox', { name: 'Repository' }).fill('support')
   await page.getByRole('option', { name: 'support-agent' }).click()
   expect(await page.getByLabel('Branch or tag').inputValue()).toBe('main')
   expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('support-agent')
-  // that name is taken: it says so where it is, and how the same is said by the API follows what is typed
+  // the name is taken: the error is at its field, and the API example follows the input
   await page.getByRole('button', { name: 'Create and roll out' }).click()
   await page.getByText('already exists').waitFor()
   await page.getByRole('textbox', { name: 'Name' }).fill(name)
@@ -32,11 +33,11 @@ test('of a repository, which is searched while one types; it ends on the rollout
   await sameAs(page).getByText(`name: "${name}"`).waitFor()
   await page.getByRole('button', { name: 'Create and roll out' }).click()
   await page.waitForURL(/\/revisions\//)
-  // how it goes live is in story.test.ts
+  // story.test.ts shows how it goes live
   await page.getByRole('heading', { name: `${name} #1` }).waitFor()
 })
 
-test('of a folder, which is packed and sent by the page', { timeout: 90_000 }, async ({ page }) => {
+test('a folder is packed and sent by the page', { timeout: 90_000 }, async ({ page }) => {
   const name = `from-folder-${randomUUID().slice(0, 8)}`
   await begin(page, 'A folder')
   await page.locator('input[webkitdirectory]').setInputFiles(AGENT)
@@ -52,7 +53,7 @@ test('of a folder, which is packed and sent by the page', { timeout: 90_000 }, a
   await page.getByText('Deployed').first().waitFor({ timeout: 60_000 })
 })
 
-test('nothing is offered to who may only look', async ({ page }) => {
+test('a viewer gets no form', async ({ page }) => {
   const { url, key, workspaceId } = inject('server')
   const query =
     'mutation { createApiKey(input: { name: "looks", role: viewer }) { ... on CreateApiKeySuccess { key } } }'

@@ -1,4 +1,4 @@
-// Who has never read a word about it: each of three questions is answered by what is in sight, within a few clicks.
+// A newcomer finds the answer to each of three questions on the screen, within a few clicks.
 import type { Locator, Page } from 'playwright-core'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
@@ -6,7 +6,10 @@ import { signIn } from './sign-in.ts'
 
 const { url, key, workspaceId, ids, keys } = inject('server')
 
-/** From the list of deployments on. Answers how to click on what is in sight, without scrolling, so many times at most. */
+/**
+ * Starts at the list of deployments. Returns a function that clicks visible elements, without scrolling, a limited
+ * number of times.
+ */
 async function arrive(page: Page, most: number): Promise<(what: Locator) => Promise<void>> {
   await signIn(page, url, { key }, `/w/${workspaceId}/deployments`)
   let clicks = 0
@@ -17,7 +20,7 @@ async function arrive(page: Page, most: number): Promise<(what: Locator) => Prom
   }
 }
 
-/** Without scrolling. */
+/** Whether it is visible without scrolling. */
 async function inSight(what: Locator): Promise<void> {
   await what.waitFor()
   const isInSight = () =>
@@ -39,7 +42,7 @@ async function call(method: string, path: string, body?: object) {
   return answer.json()
 }
 
-/** CI gives it another secret, which serves when this resolves. */
+/** CI changes a secret; resolves when the new revision serves. */
 async function setSecret(name: string): Promise<void> {
   await call('PATCH', '/secrets', { set: [{ name, value: String(Date.now()) }] })
   const { latest_revision_id: latest } = await call('GET', '')
@@ -58,7 +61,7 @@ test('why is this one not live? The list says it, and two clicks lead to the lin
   await inSight(page.getByRole('region', { name: 'Build log' }).getByText('$ grep -q Hello greeting.txt'))
 })
 
-test('what changed since yesterday? One click says who did what and what came of it, another one what differs', async ({
+test('what changed since yesterday? One click shows authors and outcomes, another one the differences', async ({
   page,
 }) => {
   await setSecret('TONE')
@@ -68,18 +71,18 @@ test('what changed since yesterday? One click says who did what and what came of
   await inSight(act.getByText('CI', { exact: true }))
   await inSight(act.getByText('Deployed'))
   expect(await page.getByRole('combobox', { name: 'Since when' }).inputValue()).toBe('yesterday')
-  // that somebody came in has changed nothing
+  // signing in is not listed as a change
   expect(await page.getByText('signed in').count()).toBe(0)
   await click(act.getByRole('link', { name: /^What changed/ }))
   await inSight(page.getByRole('region', { name: 'Secrets' }).getByText('TONE'))
-  // the way back is to where one was
+  // the back button returns to the previous place
   await page.goBack()
   await act.waitFor()
   await page.goBack()
   await page.getByRole('heading', { name: 'Deployments' }).waitFor()
 })
 
-test('put back what worked: one button beside the name, which asks with what exactly changes', async ({ page }) => {
+test('roll back: one button next to the name, which asks with exactly the changes', async ({ page }) => {
   await setSecret('WORSE')
   const click = await arrive(page, 4)
   const search = page.getByRole('textbox', { name: 'Search by name' })
@@ -100,7 +103,7 @@ test('put back what worked: one button beside the name, which asks with what exa
     .filter({ has: page.getByRole('link', { name: `#${number}`, exact: true }) })
   await entry.getByText('Serves', { exact: true }).waitFor()
   await page.getByText(`rolled back to #${number} by`).waitFor()
-  // and the list says so, too
+  // the list says so, too
   await page.goBack()
   await page.getByRole('row').filter({ hasText: 'support-agent' }).getByText('Rolled back').waitFor()
 })

@@ -1,4 +1,5 @@
-// OAuth, from the provider that an admin adds to the account that an agent may use, with a consent at a real provider; and what others are offered.
+// OAuth: from the provider that an admin adds to the account of an agent, with consent at a real provider, and the
+// pages without rights.
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { signIn } from './sign-in.ts'
@@ -21,7 +22,7 @@ test('a provider is added and changed, an account there connected for an agent, 
   await dialog.getByLabel('How the client proves itself').selectOption('client_secret_basic')
   await dialog.getByLabel('Client secret').fill(clientSecret)
   await page.keyboard.press('Enter')
-  // said at the field, which gets the focus
+  // the error is at the field, which gets the focus
   const id = dialog.getByLabel('Id', { exact: true })
   await expect.poll(() => id.getAttribute('aria-invalid')).toBe('true')
   await expect.poll(() => id.evaluate((input) => input === document.activeElement)).toBe(true)
@@ -42,7 +43,7 @@ test('a provider is added and changed, an account there connected for an agent, 
   await dialog.getByLabel('Scopes').fill('read')
   await dialog.getByLabel('Agent').fill('mail-agent')
   await page.keyboard.press('Enter')
-  // the provider’s own pages are others’ origin
+  // the provider’s pages are another origin
   guards.allow(new RegExp(`^another origin: ${issuer}`))
   const consents = page.context().waitForEvent('page')
   await dialog.getByRole('link', { name: 'Go to the provider' }).click()
@@ -50,7 +51,7 @@ test('a provider is added and changed, an account there connected for an agent, 
   await dialog.waitFor({ state: 'hidden' })
   await page.getByRole('article').getByText('read', { exact: true }).waitFor()
 
-  // which agents use it nobody has to know by heart
+  // the page lists the agents that use it
   await page.getByRole('tab', { name: 'Agents' }).click()
   const link = page.getByRole('article', { name: /^mail-agent/ })
   await link.getByRole('button', { name: 'mail-agent' }).click()
@@ -65,14 +66,14 @@ test('a provider is added and changed, an account there connected for an agent, 
   await page.getByRole('button', { name: 'What can be done with Acme Mail' }).click()
   await page.getByRole('menuitem', { name: 'Delete' }).click()
   await dialog.getByRole('button', { name: 'Delete' }).click()
-  // somebody has an account there
+  // a person has an account there
   await dialog.getByRole('alert').waitFor()
   await dialog.getByLabel('Also the accounts of everybody there').check()
   await dialog.getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No providers').waitFor()
 })
 
-test('who is no admin sees the providers, and nothing to do with them', async ({ page }) => {
+test('without the role admin, providers are visible but have no actions', async ({ page }) => {
   await signIn(page, url, { key: keys.deployer }, `/w/${workspaceId}/oauth?tab=providers`)
   await page.getByText('No providers').waitFor()
   expect(await page.getByRole('button', { name: /New provider|From an MCP server/ }).count()).toBe(0)

@@ -1,4 +1,4 @@
-// What nobody plans for: names as people give them, a workspace with nothing in it, a server that goes in mid-view, a session that ends.
+// Unusual situations: strange names, an empty workspace, a server that stops during a view, a session that ends.
 import { randomUUID } from 'node:crypto'
 import type { Route } from 'playwright-core'
 import { inject } from 'vitest'
@@ -20,7 +20,7 @@ const SIZES = [1280, 400]
 const LONG = 'o'.repeat(128)
 const NAMES = [LONG, '<img src=x onerror="document.title=1"><b>&amp;</b>', 'وكيل الدعم الفني']
 
-test('names are shown as they are and within their pages: a word of 128 letters, markup, and what is read from the right', {
+test('names are shown unchanged and without overflow: a word of 128 letters, markup, and right-to-left text', {
   timeout: 90_000,
 }, async ({ page }) => {
   const { resources } = await call('GET', '/v2/listeners')
@@ -57,7 +57,7 @@ test('names are shown as they are and within their pages: a word of 128 letters,
   for (const one of made) await call('DELETE', `/v2/deployments/${one.id}?force=true`)
 })
 
-test('a workspace with nothing in it says how to begin', async ({ page }) => {
+test('an empty workspace says how to begin', async ({ page }) => {
   const created = await call('GET', '/v2/deployments', undefined, keys.stranger)
   expect(created.resources).toEqual([])
   await signIn(page, url, { key: keys.stranger })
@@ -76,7 +76,7 @@ test('a session that is ended elsewhere leads at once to where one signs in, and
   page,
   guards,
 }) => {
-  // the browser's own line about the answer
+  // the browser's console line about the answer
   guards.allow(/^console: Failed to load resource: the server responded with a status of 401/)
   const name = `to-be-revoked-${randomUUID().slice(0, 8)}`
   const own = await server.cli('keys', 'create', '--role', 'viewer', '--name', name, '--workspace', workspaceId)
@@ -92,12 +92,12 @@ test('a session that is ended elsewhere leads at once to where one signs in, and
   await page.getByRole('heading', { name: 'billing-agent' }).waitFor()
 })
 
-test('what the network swallows once, as when a laptop wakes up, is asked for again by itself', async ({
+test('a request that the network loses once, as when a laptop wakes up, is repeated automatically', async ({
   page,
   guards,
 }) => {
   guards.allow(/^console: Failed to load resource: net::ERR_/)
-  // the very first one: nothing is followed yet that would notice
+  // the first request: no stream exists yet that would notice
   let swallowed = 0
   const swallow = (route: Route) => {
     swallowed++
@@ -109,16 +109,16 @@ test('what the network swallows once, as when a laptop wakes up, is asked for ag
   expect(swallowed).toBe(1)
 })
 
-test('a page that is opened while the server is away opens when it is back; what was there stays', {
+test('a page opened while the server is down opens when it is back; the previous page stays', {
   timeout: 90_000,
 }, async ({ page, guards }) => {
-  // what the browser itself says of a server that isn't there, and of a part that is not
+  // the browser's console lines about an unreachable server and a missing part
   guards.allow(/^console: (Failed to load resource: net::ERR_|WebSocket connection to .* failed|.*could not be loaded)/)
   await signIn(page, url, { key }, `/w/${workspaceId}/deployments`)
   await page.getByText('support-agent').first().waitFor()
   await server.kill()
   const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Keys and sessions' })
-  // who only points at it is told nothing, and keeps what is there
+  // hovering shows no error and keeps the page
   await link.hover()
   await page.getByText('Connection lost').waitFor()
   await page.getByText('support-agent').first().waitFor()

@@ -1,6 +1,6 @@
 /**
- * `test` with a page: each has a context of its own (cookies, storage), is watched from before its first address on, and
- * when the test is over, nothing must have been wrong (guards.ts), axe-core's say on what it shows in the end included.
+ * `test` with a page: each has a separate context (cookies, storage) and is watched from its first address. After the
+ * test there must be no fault (guards.ts), including axe-core's findings on the final page.
  */
 
 import { fileURLToPath } from 'node:url'
@@ -17,24 +17,24 @@ export interface Opened {
 }
 
 interface Options extends BrowserContextOptions {
-  /** of a server that isn't the one of all tests */
+  /** Of another server than that of all tests. */
   origin?: string
-  /** `false`: somebody else's page, of which axe-core isn't asked */
+  /** `false`: a foreign page, which axe-core skips. */
   axe?: boolean
 }
 
 interface Fixtures {
-  /** Opens a page of its own at the size of a desk. */
+  /** Opens a page in a separate context at desktop size. */
   open(options?: Options): Promise<Opened>
   /** Such a page. */
   page: Page
-  /** What watches it. */
+  /** Its guards. */
   guards: Guards
 }
 
 let browser: Promise<Browser> | null = null
 const PICTURES = fileURLToPath(new URL('pictures/', import.meta.url))
-/** What a page has to show in time, in ms. */
+/** Time in ms within which a page must show something. */
 const PATIENCE = 15_000
 
 export const test = base.extend<Fixtures & { opened: Opened }>({
@@ -46,7 +46,7 @@ export const test = base.extend<Fixtures & { opened: Opened }>({
       const context = await running.newContext({
         baseURL: origin,
         viewport: { width: 1280, height: 800 },
-        // its own would be `en-US@posix`, which is none
+        // the default would be `en-US@posix`, which is invalid
         locale: 'en-US',
         reducedMotion: 'reduce',
         ...options,
@@ -63,7 +63,7 @@ export const test = base.extend<Fixtures & { opened: Opened }>({
       if (axe && page.url() !== 'about:blank') wrong.push(...(await guards.axe()))
       wrong.push(...guards.found())
       if (wrong.length > 0 || task.result?.state === 'fail') {
-        // what it looked like
+        // a picture of the failure
         const picture = `${PICTURES}failed-${task.name.replaceAll(/\W+/g, '-')}-${pages.indexOf(one)}.png`
         await page.screenshot({ path: picture }).catch(() => {})
         console.log(`The page at the end of "${task.name}": ${page.url()}\n${picture}`)

@@ -1,4 +1,4 @@
-// Every page, at a desk in the light and on a telephone in the dark: what the guards look for, and nothing beyond its edge.
+// Every page, at desktop size in light and at phone size in dark: the guards find nothing, and nothing overflows.
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { PAGES } from './pages.ts'

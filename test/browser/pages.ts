@@ -1,20 +1,20 @@
-/** The pages there are, each with something on it: for pictures, and for what holds for all of them. */
+/** All pages with content, for pictures and for tests of every page. */
 import type { Page } from 'playwright-core'
 
 export interface Shown {
-  /** how the addresses of its pages begin */
+  /** Prefix of the addresses of its pages. */
   workspace: string
-  /** deployment ids by name */
+  /** Deployment ids by name. */
   ids: Record<string, string>
-  /** revision of `triage-agent` whose build has failed */
+  /** The revision of `triage-agent` whose build has failed. */
   failed: string
 }
 
 interface OnePage {
   name: string
-  /** Goes there, and waits until what it is for is there. */
+  /** Opens it, and waits until its content is there. */
   open(page: Page, shown: Shown): Promise<void>
-  /** the size and scheme in which the README shows it */
+  /** The size and scheme in which the README shows it. */
   readme?: `${'wide' | 'narrow'}-${'light' | 'dark'}`
 }
 

@@ -1,9 +1,9 @@
-// Who may do what, as the pages show it; and links into a workspace that is not one's own.
+// Roles on the pages, and links into another workspace.
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { signIn } from './sign-in.ts'
 
-test('a viewer sees everything and is offered nothing that would be refused; a deployer is', async ({ open }) => {
+test('a viewer sees everything and no action that would be refused; a deployer sees its actions', async ({ open }) => {
   const { url, keys, workspaceId, ids } = inject('server')
   for (const [key, isOffered] of [
     [keys.viewer, false],
@@ -16,15 +16,15 @@ test('a viewer sees everything and is offered nothing that would be refused; a d
     await page.goto(`/w/${workspaceId}/deployments/${ids['support-agent']}/settings`)
     await page.getByRole('heading', { name: 'Settings' }).waitFor()
     expect(await page.getByRole('button', { name: 'Change OPENAI_API_KEY' }).count()).toBe(Number(isOffered))
-    // over a session nobody without the right to read secrets is shown one
+    // secrets are never shown over a session without the right to read them
     expect(await page.getByRole('button', { name: 'Reveal' }).count()).toBe(0)
   }
 })
 
-test('a link into another workspace is not found, be it of that workspace or with one’s own', async ({ open }) => {
+test('a link into another workspace is not found, with an id of either workspace', async ({ open }) => {
   const { url, keys, workspaceId, ids, failed } = inject('server')
   const { page, guards } = await open()
-  // what the browser itself says of an answer that is a 404 or 403
+  // the browser's console lines about a 404 or 403
   guards.allow(/^console: Failed to load resource: the server responded with a status of 40[34]/)
   await signIn(page, url, { key: keys.stranger })
   await page.waitForURL('**/w/*/deployments')
@@ -41,7 +41,7 @@ test('a link into another workspace is not found, be it of that workspace or wit
   }
 })
 
-test('a sign-in leads on to addresses of this page alone, whatever the link to it says', async ({ open }) => {
+test('a sign-in leads only to addresses of this page, whatever the link says', async ({ open }) => {
   const { url, keys } = inject('server')
   for (const to of ['https://example.com/', '//example.com/', 'javascript:alert(1)']) {
     const { page } = await open()

@@ -1,17 +1,17 @@
 /**
- * A workspace as a team has it: agents that serve, one that is on its way, one that fails, one that waits, some history.
- * For pictures, and for tests that look at a page with something on it.
+ * A workspace as a team has it: running agents, one rolling out, one failing, one waiting, and some history. For
+ * pictures, and for tests of pages with content.
  */
 import type { AgentRepository } from '../support/repository.ts'
 import { type Cluster, openCluster } from './cluster.ts'
 import type { OwnServer } from './server.ts'
 
 export interface Scene {
-  /** deployment ids by name */
+  /** Deployment ids by name. */
   ids: Record<string, string>
-  /** revision of `triage-agent` whose build has failed */
+  /** The revision of `triage-agent` whose build has failed. */
   failed: string
-  /** API keys of this workspace's viewer and deployer, and of the admin of another one */
+  /** API keys of this workspace's viewer and deployer, and of the admin of another one. */
   keys: { viewer: string; deployer: string; stranger: string }
   cluster: Cluster
 }
@@ -19,7 +19,7 @@ export interface Scene {
 const REGISTRY = 'registry.example.com/acme'
 const SPEC = { min_scale: 3, max_scale: 6, cpu: 1, memory_mb: 1024 }
 
-/** Takes some ten seconds: two of the agents are really built and run. */
+/** Takes about ten seconds, because two of the agents are really built and run. */
 export async function setScene(server: OwnServer): Promise<Scene> {
   const [{ id: integrationId }] = await server.rest('GET', '/v1/integrations/gitprovider/install')
   const [ci, viewer, cluster] = await Promise.all([
@@ -59,7 +59,7 @@ export async function setScene(server: OwnServer): Promise<Scene> {
     }
     return id as string
   }
-  /** Until its newest revision is over. */
+  /** Waits until its newest revision has ended. */
   const ended = async (id: string) => {
     const { latest_revision_id } = await server.rest('GET', `/v2/deployments/${id}`)
     await server.rest('GET', `/v2/deployments/${id}/revisions/${latest_revision_id}?wait=60`)
@@ -80,7 +80,7 @@ export async function setScene(server: OwnServer): Promise<Scene> {
   await ofImage('report-agent', 1)
   await ofImage('review-agent', 2)
 
-  // what is on its way, and what did not get there
+  // one in progress, and some that failed
   cluster.play('research-agent', {
     waits: { reason: 'PULLING_IMAGE', message: `Pulling ${REGISTRY}/research-agent:1.1.0.` },
   })
@@ -101,7 +101,7 @@ export async function setScene(server: OwnServer): Promise<Scene> {
   }
   await Promise.all([
     pushed(supportId, support, 'Answer in the language of the question'),
-    // its build fails, what was there goes on serving
+    // its build fails, the previous revision keeps serving
     pushed(triageId, triage, 'Rewrite the prompt'),
   ])
   const keys = { viewer, deployer: ci, stranger: await stranger }

@@ -1,11 +1,7 @@
 /**
- * A picture of a page, for whoever works on it:
- *
- *   node --import tsx test/browser/screenshot.ts URL FILE.png [--width 1280] [--height 800] [--dark] [--full]
- *       [--key API_KEY | --code CODE] [--wait TEXT] [--click TEXT]... [--type TEXT] [--press KEY]
- *
- * Signs in first when it gets an API key or a one-time code. Prints what the page wrote to its console, which requests
- * failed, and what axe-core finds.
+ * Takes a picture of a page: `node --import tsx test/browser/screenshot.ts URL FILE.png [--width 1280] [--height 800]
+ * [--dark] [--full] [--key API_KEY | --code CODE] [--wait TEXT] [--click TEXT]... [--type TEXT] [--press KEY]`.
+ * Prints console output, failed requests and axe-core findings.
  */
 import { parseArgs } from 'node:util'
 import { launch } from './chromium.ts'
@@ -59,7 +55,7 @@ try {
   process.stdout.write(`${response?.status()} ${page.url()}: ${await page.title()}\n`)
   for (const line of [...guards.found(), ...(await guards.axe())]) process.stdout.write(`${line}\n`)
 
-  /** Until nothing has been asked for half a second; a stream never ends, so not for long. */
+  /** Waits until no request was sent for half a second, with a limit, because streams never end. */
   async function settle(): Promise<void> {
     await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => {})
   }

@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: a picture of each page, light and dark, wide and narrow, in `test/browser/pictures` (which git
- * ignores); the two that the README shows go to `docs/pictures`. Names of pages take those alone. Says what the guards found.
+ * `npm run screenshots`: a picture of each page, light and dark, wide and narrow, in `test/browser/pictures` (ignored
+ * by git); the README's two go to `docs/pictures`. Arguments select pages. Prints the guards' findings.
  */
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -29,7 +29,7 @@ try {
   await server.close()
 }
 
-/** All pages in one size and scheme: one after the other in one tab, as somebody goes through them. */
+/** All pages in one size and scheme, one after the other in one tab. */
 async function shoot(
   { url, key, workspaceId }: OwnServer,
   scene: Scene,

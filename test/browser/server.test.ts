@@ -1,4 +1,4 @@
-// Pages of the server that are not the dashboard's: they are held to the same.
+// Pages of the server outside the dashboard, under the same guards.
 import { expect, test } from './page.ts'
 
 test('the documentation of the REST API opens', async ({ open }) => {

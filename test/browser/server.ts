@@ -1,35 +1,35 @@
-/** A server as `npm start` starts one: its own folder, its own Postgres, its own worker, and what it printed. */
+/** A server as `npm start` starts it, with a separate folder, Postgres and worker, and its output. */
 import path from 'node:path'
 import { freePort } from '../support/free-port.ts'
 import { cli, startServer, temporaryFolder } from '../support/process.ts'
 import { type AgentRepository, agentRepository } from '../support/repository.ts'
 
 export interface OwnServer {
-  /** where it is, now and after every start */
+  /** Its address, the same after every start. */
   url: string
-  /** the admin key that its first start has printed */
+  /** The admin key that its first start printed. */
   key: string
-  /** those of the key */
+  /** The workspace and organization of the key. */
   workspaceId: string
   organizationId: string
-  /** A call of REST with the admin key, or another one. Throws at an answer that is no 2xx, with its body. */
+  /** Calls REST with the admin key, or another one. Throws with the body of an answer that isn't 2xx. */
   // biome-ignore lint/suspicious/noExplicitAny: as REST presents it
   rest(method: string, target: string, body?: object, key?: string): Promise<any>
-  /** The command line on this server's machine: what it printed. Throws when it says that something was wrong. */
+  /** Runs the command line on this server's machine and returns its output. Throws if it fails. */
   cli(...args: string[]): Promise<string>
-  /** Creates an API key that its name owns. `options`: more options of `keys create`. */
+  /** Creates an API key whose owner is its name. `options`: more options of `keys create`. */
   newKey(role: string, name: string, ...options: string[]): Promise<string>
-  /** The repository of the small agent of the fixtures, which this server serves. */
+  /** The repository of the fixtures' small agent, which this server serves. */
   repository(name: string): Promise<AgentRepository>
-  /** Kills it with no word to anybody, as a crash does. */
+  /** Kills it, as a crash does. */
   kill(): Promise<void>
-  /** Starts it again where it was. */
+  /** Starts it again with the same settings. */
   start(): Promise<void>
-  /** Ends it and its agents; nothing of it is left. */
+  /** Ends it and its agents and removes everything. */
   close(): Promise<void>
 }
 
-/** `ports`: for its agents, nobody else's. `settings`: with where it will be. */
+/** `ports`: only for its agents. `settings`: get its address. */
 export async function ownServer(
   ports: string,
   settings: (url: string) => Promise<Record<string, string>> = async () => ({}),
@@ -42,7 +42,7 @@ export async function ownServer(
     PORT: String(port),
     WORKER: 'on',
     APP_PORTS: ports,
-    // a killed server's lease ends, and the next one takes over
+    // a killed server's lease ends soon, and the next server takes over
     LEASE_SECONDS: '3',
     LOG_LEVEL: 'warn',
     ...(await settings(url)),

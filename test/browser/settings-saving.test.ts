@@ -1,4 +1,4 @@
-// The settings of a deployment, as two people use them at the same time: nothing of either is lost.
+// The settings of a deployment during concurrent changes by two people: neither loses anything.
 import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
@@ -7,7 +7,7 @@ import { signIn } from './sign-in.ts'
 const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
 const IMAGE = 'registry.example.com/acme/agent'
 
-/** A deployment of an image, of this test's own. */
+/** A deployment of an image for this test only. */
 async function make(name: string) {
   const { url, key, workspaceId } = inject('server')
   const call = async (method: string, path: string, body?: object) => {
@@ -29,7 +29,7 @@ async function make(name: string) {
   return { page: `/w/${workspaceId}/deployments/${id}/settings`, path, call }
 }
 
-test('secrets and resources are staged and saved together, and what they come to is shown before', async ({ page }) => {
+test('secrets and resources are staged and saved together, after a preview of the result', async ({ page }) => {
   const { url, key } = inject('server')
   const { page: address, path, call } = await make('staged')
   await signIn(page, url, { key }, address)
@@ -41,10 +41,10 @@ test('secrets and resources are staged and saved together, and what they come to
   await page.getByLabel('Its value').fill('brand-new')
   await page.getByRole('button', { name: 'Add', exact: true }).click()
   await page.getByText('3 changes, not saved').waitFor()
-  // as it is typed, key by key
+  // typed key by key
   await page.getByLabel('CPU', { exact: true }).first().press('Control+a')
   await page.keyboard.type('0.5')
-  // what the limit would come to, by the server's own rule
+  // the resulting limit, by the server's rule
   await expect.poll(() => page.getByLabel('CPU limit', { exact: true }).first().getAttribute('placeholder')).toBe('1')
 
   await page.getByRole('button', { name: 'Review and save…' }).click()
@@ -70,7 +70,7 @@ test('secrets and resources are staged and saved together, and what they come to
   expect(resources).toMatchObject([{ subject_id: 'TOKEN' }])
 })
 
-test('what somebody else saves meanwhile is shown beside mine, and neither is lost', async ({ page }) => {
+test('another person’s saved changes appear next to mine, and neither is lost', async ({ page }) => {
   const { url, key } = inject('server')
   const { page: address, path, call } = await make('meanwhile')
   await signIn(page, url, { key }, address)
@@ -105,7 +105,7 @@ test('a save for a version that is old changes nothing; different secrets of two
   await page.getByRole('button', { name: 'Change TOKEN' }).click()
   await page.getByLabel('Value of TOKEN').fill('mine')
   await page.getByRole('button', { name: 'Review and save…' }).click()
-  // between the look and the save
+  // between reading and saving
   let isFirst = true
   await page.route('**/graphql', async (route) => {
     if (isFirst && route.request().postData()?.includes('SaveSecrets')) {
@@ -122,7 +122,7 @@ test('a save for a version that is old changes nothing; different secrets of two
   ])
 })
 
-test('a save that comes second shows what the first has saved, and writes nothing until somebody has chosen', async ({
+test('a second save shows the first one’s values, and writes nothing until the person has chosen', async ({
   page,
 }) => {
   const { url, key } = inject('server')
@@ -130,7 +130,7 @@ test('a save that comes second shows what the first has saved, and writes nothin
   await signIn(page, url, { key }, address)
   await page.getByLabel('Image', { exact: true }).fill(`${IMAGE}:mine`)
   await page.getByRole('button', { name: 'Review and save…' }).click()
-  // between the look and the save
+  // between reading and saving
   let isFirst = true
   await page.route('**/graphql', async (route) => {
     if (isFirst && route.request().postData()?.includes('SaveSettings')) {
@@ -149,7 +149,7 @@ test('a save that comes second shows what the first has saved, and writes nothin
   await page.getByText('not saved').waitFor({ state: 'detached' })
 })
 
-test('another folder is sent, and a command taken away: one revision of both', async ({ page }) => {
+test('another folder is set and a command removed: one revision of both', async ({ page }) => {
   const { url, key, workspaceId } = inject('server')
   const { call } = await make('beside')
   const { id } = await call('POST', '/v2/deployments', {
@@ -174,7 +174,7 @@ test('another folder is sent, and a command taken away: one revision of both', a
   await call('DELETE', `/v2/deployments/${id}`)
 })
 
-test('a viewer reads all of it, and can change nothing', async ({ page }) => {
+test('a viewer reads everything, and can change nothing', async ({ page }) => {
   const { url } = inject('server')
   const { page: address, call } = await make('viewed')
   const { data } = await call('POST', '/graphql', {

@@ -1,6 +1,6 @@
 /**
- * The server of all tests in the hands of one of them, which kills it and starts it again: by way of the process that has started it
- * (global-setup.ts), so that it outlives whoever asked.
+ * Lets one test control the server of all tests, kill it and start it again, through the process that started it
+ * (global-setup.ts), so that the server outlives the test.
  */
 import { once } from 'node:events'
 import http, { type IncomingMessage } from 'node:http'
@@ -10,17 +10,17 @@ import { inject } from 'vitest'
 import type { AgentRepository } from '../support/repository.ts'
 import type { OwnServer } from './server.ts'
 
-/** What a test can ask for. All of it goes through JSON. */
+/** The commands of a test. Their arguments are JSON. */
 interface Commands {
   cli(...args: string[]): Promise<string>
-  /** answers its address */
+  /** Returns its address. */
   repository(name: string): Promise<string>
   push(name: string, greeting: string): Promise<string>
   kill(): Promise<void>
   start(): Promise<void>
 }
 
-/** Opens what `sharedServer` talks to. `url`: where it is. */
+/** Opens the endpoint for `sharedServer`. `url`: its address. */
 export async function openControl(server: OwnServer): Promise<{ url: string; close(): void }> {
   const repositories = new Map<string, AgentRepository>()
   const commands: Commands = {
@@ -57,7 +57,7 @@ export async function openControl(server: OwnServer): Promise<{ url: string; clo
   }
 }
 
-/** In a test: who kills it has to start it again. */
+/** For tests: a test that kills the server must start it again. */
 export function sharedServer(): Pick<OwnServer, 'cli' | 'kill' | 'start'> & {
   repository(name: string): Promise<Pick<AgentRepository, 'url' | 'push'>>
 } {

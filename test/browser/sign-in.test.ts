@@ -1,4 +1,4 @@
-// Signing in and out, and what somebody sees who may not.
+// Signing in and out, and the page without rights.
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { signIn } from './sign-in.ts'
@@ -7,7 +7,7 @@ test.for(['light', 'dark'] as const)(
   'a key that is none is told so beside it, in the %s',
   async (colorScheme, { open }) => {
     const { page, guards } = await open({ colorScheme })
-    // the browser's own line about the answer
+    // the browser's console line about the answer
     guards.allow(/^console: Failed to load resource: the server responded with a status of 401/)
     await page.goto('/')
     await page.waitForURL('**/sign-in')
@@ -22,7 +22,7 @@ test.for(['light', 'dark'] as const)(
   },
 )
 
-test('whoever signs in is led to where they wanted to go, and after a reload is still there', async ({ page }) => {
+test('a sign-in leads to the requested page, which survives a reload', async ({ page }) => {
   const { url, key, workspaceId } = inject('server')
   const wanted = `/w/${workspaceId}/deployments`
   await page.goto(wanted)
@@ -35,13 +35,13 @@ test('whoever signs in is led to where they wanted to go, and after a reload is 
   expect(page.url()).toBe(url + wanted)
 })
 
-test('a person of the organization signs in at its provider, and is led to where they wanted to go, as who they are', async ({
+test('a person signs in at the organization’s provider, and reaches the requested page under their name', async ({
   page,
   guards,
 }) => {
   const { url, workspaceId } = inject('server')
   const { url: issuer } = inject('provider')
-  // the provider’s own pages are others’ origin
+  // the provider’s pages are another origin
   guards.allow(new RegExp(`^another origin: ${issuer}`))
   const wanted = `/w/${workspaceId}/activity?all=true`
   await page.goto(wanted)
@@ -53,11 +53,11 @@ test('a person of the organization signs in at its provider, and is led to where
   await page.getByText('deployer').first().waitFor()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await page.waitForURL('**/sign-in**')
-  // nothing of what brought them in is left in the history
+  // nothing of the sign-in is left in the history
   expect(page.url()).not.toMatch(/code|state/)
 })
 
-test('whoever signs out has nothing left to go back to', async ({ page }) => {
+test('after signing out, the back button leads nowhere', async ({ page }) => {
   const { url, key } = inject('server')
   await signIn(page, url, { key })
   await page.getByText('support-agent').first().waitFor()
@@ -76,7 +76,7 @@ test('a browser that is closed and opened again is still signed in', async ({ op
   await page.getByLabel('API key').fill(key)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByText('support-agent').first().waitFor()
-  // what a browser keeps on disk: cookies with an end, and local storage
+  // a browser stores on disk: cookies with an end, and local storage
   const { cookies, origins } = await page.context().storageState()
   expect(cookies.map(({ name }) => name)).toEqual([expect.stringMatching(/^pilothouse_/)])
   expect(cookies[0]!.expires).toBeGreaterThan(Date.now() / 1000)

@@ -1,13 +1,13 @@
-/** Signs a page in, the two ways that need no other server. */
+/** Signs a page in, in the two ways that need no other server. */
 import type { Page } from 'playwright-core'
 
-/** Where the page has its half of a session (src/dashboard/api/session.ts). */
+/** The page's half of a session (src/dashboard/api/session.ts). */
 const KEEPS = 'pilothouse.session'
 const MARK = 'a test has signed in'
 
 /**
- * Leaves the page signed in, at `to`. By a key it is spared the page where people type that (sign-in.test.ts has it): the session is
- * opened as that page does, and what it keeps is there when the first page is loaded. Throws where somebody may not come in.
+ * Signs the page in and opens `to`. With a key it skips the sign-in page (sign-in.test.ts covers it): it opens the
+ * session as that page does and stores the half before the first page loads. Throws if the sign-in is refused.
  */
 export async function signIn(
   page: Page,
@@ -26,7 +26,7 @@ export async function signIn(
   const { session, half, workspace_id: workspaceId } = await answer.json()
   await page.addInitScript(
     ([ours, keeps, mark, kept]) => {
-      // an empty page, or one of the browser’s own, has no storage; and once: whoever signs out stays so
+      // an empty page has no storage; only once, because a signed-out page must stay signed out
       if (location.origin !== ours || sessionStorage.getItem(mark)) return
       sessionStorage.setItem(mark, 'yes')
       localStorage.setItem(keeps, kept)

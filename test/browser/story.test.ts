@@ -1,4 +1,4 @@
-// A day of somebody who has an agent: it goes live, breaks, is put back, and its server is killed.
+// A day of an agent's owner: it goes live, breaks, is rolled back, and its server is killed.
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, inject } from 'vitest'
 import { type Gate, gate } from './gate.ts'
@@ -9,7 +9,7 @@ import { signIn } from './sign-in.ts'
 const { url, key, workspaceId } = inject('server')
 const server = sharedServer()
 let repository: Awaited<ReturnType<typeof server.repository>>
-/** Where its builds wait until a page has shown that they are under way. */
+/** Blocks its builds until a page has shown them in progress. */
 let half: Gate
 beforeAll(async () => {
   repository = await server.repository('greeter')
@@ -17,11 +17,11 @@ beforeAll(async () => {
 })
 afterAll(() => half?.close())
 
-/** A build installs packages first, on a machine that may have other things to do. */
+/** A build installs packages first, and the machine may be busy. */
 const BUILT = { timeout: 60_000 }
 const LONG = { timeout: 150_000 }
 
-/** A page that is signed in. */
+/** A signed-in page. */
 async function signedIn(open: () => Promise<Opened>): Promise<Opened> {
   const opened = await open()
   await signIn(opened.page, url, { key })
@@ -36,16 +36,16 @@ async function rest(method: string, target: string, body?: object) {
   return response.json()
 }
 
-/** From now on a reload would be noticed. */
+/** Marks the page, so that a reload would be noticed. */
 async function unreloaded(page: Page): Promise<() => Promise<void>> {
   await page.evaluate(() => Object.assign(window, { still: true }))
   return async () => expect(await page.evaluate(() => 'still' in window), 'the page was loaded anew').toBe(true)
 }
 
-/** The one of this story, in the list. */
+/** The row of this story's deployment. */
 const row = (page: Page) => page.getByRole('row').filter({ hasText: 'greeter' })
 
-test('the address that the command line prints signs in, once, and stays in no history', LONG, async ({ open }) => {
+test('the address that the command line prints signs in once, and stays in no history', LONG, async ({ open }) => {
   const address = await server.cli('dashboard')
   const { page } = await open()
   await page.goto(address)
@@ -53,7 +53,7 @@ test('the address that the command line prints signs in, once, and stays in no h
   expect(page.url()).toBe(`${url}/w/${workspaceId}/deployments`)
 
   const other = await open()
-  // the browser's own line about the answer
+  // the browser's console line about the answer
   other.guards.allow(/^console: Failed to load resource: the server responded with a status of 401/)
   await other.page.goto(address)
   await other.page.getByRole('alert').waitFor()
@@ -65,7 +65,7 @@ test('the address that the command line prints signs in, once, and stays in no h
 const PRINTS = `node -e 'for (let n = 0; n < 3000; n++) console.log("\\u001b[32m" + n + "\\u001b[39m " + "word ".repeat(n % 90))'`
 
 test(
-  'a deployment is made of a repository, its log is followed while it builds, and it goes live',
+  'a deployment is created from a repository, its log is followed during the build, and it goes live',
   LONG,
   async ({ open }) => {
     const { page } = await signedIn(open)
@@ -92,9 +92,7 @@ test(
   },
 )
 
-test('its build log has the colours it was printed in and whole lines, and of its thousands of rows few are drawn', async ({
-  open,
-}) => {
+test('its build log has its colours and whole lines, and draws few of its thousands of rows', async ({ open }) => {
   const { page } = await signedIn(open)
   await row(page).getByRole('link').first().click()
   await page.getByRole('link', { name: '#1' }).first().click()
@@ -123,7 +121,7 @@ test('its build log has the colours it was printed in and whole lines, and of it
   await log.press('Home')
   await log.getByText('Building the first half', { exact: true }).waitFor()
   expect(await rows.count()).toBeLessThanOrEqual(200)
-  // the browser's own search knows nothing of the others
+  // the browser's own search only sees the drawn rows
   await log.press('Control+f')
   await page.keyboard.type('2999')
   await expect.poll(() => rows.count()).toBe(1)
@@ -143,13 +141,13 @@ test('it breaks: the list says so and why, live, and the log has the error', LON
 })
 
 test(
-  'it is mended by a push, and the newest commit is deployed where its failed build is shown',
+  'a push fixes it, and the newest commit is deployed from the page of the failed build',
   LONG,
   async ({ open }) => {
     const { page } = await signedIn(open)
     await repository.push('Hello again')
     await row(page).getByRole('link').first().click()
-    // what went wrong is said once
+    // the cause appears once
     expect(await page.getByText(/exit code 3/).count()).toBe(1)
     await page.getByRole('button', { name: 'Deploy newest commit' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Deploy' }).click()
@@ -159,13 +157,13 @@ test(
   },
 )
 
-test('its server is killed and comes back: the page says so, heals, and shows what came meanwhile', async ({
+test('its server is killed and returns: the page says so, recovers, and shows the events in between', async ({
   open,
 }) => {
   const { page, guards } = await signedIn(open)
   const stayed = await unreloaded(page)
   await page.getByText('Live', { exact: true }).waitFor()
-  // what the browser itself says of a server that isn't there
+  // the browser's console lines about an unreachable server
   guards.allow(/^console: (Failed to load resource: net::ERR_|WebSocket connection to .* failed)/)
   await server.kill()
   await page.getByText('Connection lost').waitFor()

@@ -1,10 +1,10 @@
-// The switcher: who may act in all workspaces of the organization goes from one to another, and makes one; others see their own alone.
+// The workspace switcher: callers of the whole organization change workspaces and create one; others see only theirs.
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { expect, test } from './page.ts'
 import { signIn } from './sign-in.ts'
 
-test('a workspace is made, found by a part of its name, and left again', async ({ page }) => {
+test('a workspace is created, found by a part of its name, and left again', async ({ page }) => {
   const { url, wideKey, workspaceId } = inject('server')
   const name = `team-${randomUUID().slice(0, 8)}`
   await signIn(page, url, { key: wideKey }, `/w/${workspaceId}/deployments`)

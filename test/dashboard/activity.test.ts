@@ -1,4 +1,4 @@
-/** The activity: which events are told as one act. */
+/** The activity page: the events that are shown as one act. */
 import { expect, test } from 'vitest'
 import type { EventData } from '../../src/dashboard/pages/activity/event.ts'
 import { fold } from '../../src/dashboard/pages/activity/fold.ts'
@@ -16,14 +16,14 @@ const event = (type: string, more: object = {}): EventData =>
     ...more,
   }) as EventData
 
-test('a write and the revision that it made are one act', () => {
+test('a write and the revision that it created are one act', () => {
   const deployment = { id: 'd', name: 'agent' }
   const revision = { id: 'r', number: 7 }
   const acts = fold([event('revision.status', { deployment, revision }), event('deployment.updated', { deployment })])
   expect(acts).toMatchObject([{ event: { type: 'deployment.updated' }, made: { number: 7 } }])
 })
 
-test('signing in again and again is one line, until somebody else does or another day comes', () => {
+test('repeated sign-ins are one line, until another person signs in or a new day begins', () => {
   const before = { occurredAt: '2026-11-21T12:00:00.000Z' }
   const other = { actor: { kind: 'person', subject: 'ada' } }
   const acts = fold([
@@ -38,18 +38,18 @@ test('signing in again and again is one line, until somebody else does or anothe
   expect(acts.map(({ times }) => times)).toEqual([2, 1, 1, 1, 1, 1])
 })
 
-test('of what was changed nobody’s coming is a part, but who was sent away is', () => {
+test('the list of changes hides sign-ins, but shows revoked sessions', () => {
   const acts = fold([event('session.created'), event('api_key.created'), event('session.revoked')], false)
   expect(acts.map(({ event: { type } }) => type)).toEqual(['api_key.created', 'session.revoked'])
 })
 
-test('since yesterday is since its beginning, whatever the hour', () => {
+test('since yesterday begins at midnight, at any hour', () => {
   const now = new Date(2026, 10, 1, 23, 30)
   expect(SINCE.yesterday(now)).toEqual(new Date(2026, 9, 31))
   expect(SINCE.today(now)).toEqual(new Date(2026, 10, 1))
 })
 
-test('an address that was written by hand is read as far as it can be meant', () => {
+test('a hand-written address is read as far as possible', () => {
   expect(activitySearch({ about: 'secret.revealed', since: 'year', who: '', all: 'yes' })).toEqual({
     about: 'secret.revealed',
   })

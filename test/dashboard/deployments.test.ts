@@ -1,4 +1,4 @@
-/** The list of deployments: what of it stands in an address, and when its rows are asked for again. */
+/** The list of deployments: its address, and when its rows are read again. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type Asked, Pages } from '../../src/dashboard/pages/deployments/pages.ts'
 import {
@@ -11,7 +11,7 @@ import {
 
 const ID = '01a20625-779a-71fd-a26f-1ea56746f862'
 
-test('an address that was written by hand is read as far as it can be meant', () => {
+test('a hand-written address is read as far as possible', () => {
   expect(deploymentsSearch({ q: 12, state: 'failing', source: 'git', listener: 'none', tag: ID, sort: 'up' })).toEqual({
     q: '12',
     state: 'failing',
@@ -21,7 +21,7 @@ test('an address that was written by hand is read as far as it can be meant', ()
   expect(deploymentsSearch({ tag: "' OR 1=1", listener: 'x', q: '', state: ['serving'] })).toEqual({})
 })
 
-test('what is chosen is what the server filters by, all of it together', () => {
+test('the server filters by all choices together', () => {
   expect(filterOf({ q: 'agent', state: 'down', listener: 'none', tag: ID, sort: '-changed' })).toEqual({
     nameContains: 'agent',
     serving: false,
@@ -33,14 +33,14 @@ test('what is chosen is what the server filters by, all of it together', () => {
   expect([isFiltered({ sort: 'name' }), isFiltered({ q: 'a' })]).toEqual([false, true])
 })
 
-test('the list begins with what needs attention, in rows of two lines, until the reader has chosen otherwise', () => {
+test('the list begins with rows that need attention, in two lines each, until the reader chooses otherwise', () => {
   expect(orderOf(viewOf(undefined).sort)).toEqual({ field: 'ATTENTION', direction: 'DESC' })
   expect(viewOf('{"sort":"-changed","dense":true}')).toEqual({ sort: '-changed', dense: true })
   for (const kept of ['', 'null', '{"sort":"up","dense":"yes"}'])
     expect(viewOf(kept)).toEqual({ sort: 'attention', dense: false })
 })
 
-// the next page is begun in a task of its own
+// the next page starts in a separate task
 beforeAll(() => void vi.useFakeTimers())
 afterAll(() => void vi.useRealTimers())
 
@@ -76,7 +76,7 @@ function list(names: string[], asked: Asked = { filter: {}, orderBy: { field: 'N
 const change = (deploymentIds: string[], there: string[] = deploymentIds) =>
   ({ cursor: '', deploymentIds, deployments: there.map((name) => ({ id: name, name })) }) as never
 
-test('pages follow each other, each from where the one before it ends, and one that moves moves the next', async () => {
+test('pages follow each other by cursor, and a page that moves moves the next', async () => {
   const names = ['a', 'c', 'e', 'g', 'i']
   const { pages, queries, shown } = list(names)
   const leave = pages.watch(() => undefined)
@@ -95,7 +95,7 @@ test('pages follow each other, each from where the one before it ends, and one t
   leave()
 })
 
-test('nobody asks for pages that are out of sight, and what they have shown stays', () => {
+test('pages out of sight are not read, and keep their content', () => {
   const names = Array.from({ length: 200 }, (_, i) => `n${String(i).padStart(3, '0')}`)
   const { pages, followed, shown } = list(names)
   const leave = pages.watch(() => undefined)
@@ -115,7 +115,7 @@ test('nobody asks for pages that are out of sight, and what they have shown stay
   expect(shown()).toEqual(names)
 })
 
-test('rows are asked for again when something comes or goes, and by whatever a filter or the order looks at', () => {
+test('rows are read again when a deployment appears or goes, and by the fields of a filter or the order', () => {
   const { pages } = list(['a', 'c', 'e'])
   const leave = pages.watch(() => undefined)
   expect(pages.concerns(change(['a', 'c']))).toBe(false)

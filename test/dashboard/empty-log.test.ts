@@ -1,4 +1,4 @@
-/** What the page of a revision says where a log has no line. */
+/** The text of an empty log on the page of a revision. */
 import { expect, test } from 'vitest'
 import { nothingPrinted, type Printer } from '../../src/dashboard/pages/revision/empty-log.ts'
 
@@ -6,7 +6,7 @@ const git = (status: Printer['status'], statusMessage: string | null = null): Pr
   ...{ status, statusMessage, source: 'gitprovider' },
 })
 
-test('a log of which lines are still to come says so', () => {
+test('a log with lines still to come says so', () => {
   for (const status of ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING'] as const) {
     expect(nothingPrinted('build', git(status), false)).toContain('as the build prints them')
     expect(nothingPrinted('deploy', git(status), false)).toContain('as the agent prints them')
@@ -15,7 +15,7 @@ test('a log of which lines are still to come says so', () => {
     expect(nothingPrinted('deploy', git(status), false)).toContain('as the agent prints them')
 })
 
-test('a build that failed before it printed anything says that, and why, whether or not its log is over', () => {
+test('a build that failed before its first line says that and why, before and after its log has ended', () => {
   const failed = git(
     'BUILD_FAILED',
     'The repository could not be read: no such branch\nfatal: couldn’t find remote ref',
@@ -27,18 +27,18 @@ test('a build that failed before it printed anything says that, and why, whether
   expect(nothingPrinted('deploy', failed, false)).toMatch(/^It was never started\. The repository/)
 })
 
-test('why the roll-out failed is not said of its build', () => {
+test('the cause of a failed rollout is not shown for its build', () => {
   const failed = git('DEPLOY_FAILED', 'It did not answer in time')
   expect(nothingPrinted('build', failed, true)).toBe('The build printed nothing.')
   expect(nothingPrinted('deploy', failed, false)).toBe('The agent printed nothing. It did not answer in time')
 })
 
-test('of an image nothing is built', () => {
+test('an image has no build', () => {
   for (const source of ['external_container', 'internal_container'] as const)
     expect(nothingPrinted('build', { ...git('DEPLOYED'), source }, true)).toContain('nothing was built')
 })
 
-test('what was interrupted or skipped says by what', () => {
+test('an interrupted or superseded revision names its cause', () => {
   for (const status of ['INTERRUPTED', 'SKIPPED'] as const)
     expect(nothingPrinted('build', git(status, 'Superseded by revision 3'), false)).toBe(
       'Nothing was printed. Superseded by revision 3',

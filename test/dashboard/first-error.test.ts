@@ -1,4 +1,4 @@
-/** "First error" of a log: which of the lines that programs print is one. */
+/** "First error" of a log: which lines count as errors. */
 import { expect, test } from 'vitest'
 import { firstError, saysError } from '../../src/dashboard/pages/revision/first-error.ts'
 import type { Line } from '../../src/dashboard/pages/revision/log-book.ts'
@@ -25,7 +25,7 @@ test.each([
   'retry on error, 3 times',
 ])('but not: %s', (text) => expect(saysError(text)).toBe(false))
 
-test('it is what a program has printed, or our own word that it has failed, whichever came first', async () => {
+test('it is the program’s first error line, or the server’s failure message if that comes first', async () => {
   const line = (cursor: string, second: number, message: string, level: Line['level'] = 'info'): Line => ({
     ...{ cursor, message, level, time: `2026-01-01T00:00:0${second}.000Z`, ansi: null, attempt: 1 },
   })

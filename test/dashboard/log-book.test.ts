@@ -1,4 +1,4 @@
-/** The piece of a log that the dashboard has in memory: read over the API, by pages and followed, without a gap and each line once. */
+/** The part of a log that the dashboard holds in memory: read in pages and followed, without gaps or doubles. */
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import WebSocket from 'ws'
@@ -19,7 +19,7 @@ const PAGE = `query ($id: ID!, $first: Int, $last: Int, $after: String, $before:
   logs(type: build, first: $first, last: $last, after: $after, before: $before) { nodes ${LINE} pageInfo { hasNextPage hasPreviousPage } } } }`
 const FOLLOW = `subscription ($id: ID!, $after: String) { revisionLogs(revisionId: $id, type: build, after: $after) ${LINE} }`
 
-/** As the page's own (log-source.ts), without a browser. */
+/** Like the page's source (log-source.ts), without a browser. */
 function sourceOf(id: string): LogSource {
   return {
     async page(args) {
@@ -68,7 +68,7 @@ async function logOf(lines: number): Promise<string> {
   return id
 }
 
-test('it begins with the newest lines, reads back to the first, and goes on with what comes', async () => {
+test('it begins with the newest lines, reads back to the first, and continues with new ones', async () => {
   const id = await logOf(2_500)
   const book = bookOf(id)
   await book.openNewest()
@@ -76,7 +76,7 @@ test('it begins with the newest lines, reads back to the first, and goes on with
   expect(book.snapshot()).toMatchObject({ state: 'following', atStart: false, base: 0 })
   await book.earlier()
   expect(messages(book)).toEqual(range(501, 2_500))
-  // so that whoever reads keeps their place
+  // so that readers keep their place
   expect(book.snapshot()).toMatchObject({ atStart: false, base: -1_000 })
   await book.earlier()
   await book.earlier()
@@ -102,7 +102,7 @@ test('it opens around a line, and reads on to the end, where it follows', async 
   expect(book.point(lines[0]!.cursor)).toBe(false)
 })
 
-test('it keeps a bounded piece, whichever way one reads', async () => {
+test('it holds a limited part, in either direction of reading', async () => {
   const id = await logOf(1)
   const { deploymentId } = await app.app.core.db.revision.findUniqueOrThrow({ where: { id } })
   await app.app.core.db.$executeRaw`
@@ -116,16 +116,16 @@ test('it keeps a bounded piece, whichever way one reads', async () => {
   expect(book.snapshot()).toMatchObject({ state: 'following', atStart: false, base: 2_000 })
   await book.earlier()
   expect(messages(book)).toEqual(range(1_001, 11_000))
-  // its newest end was let go: nothing is shown behind a gap
+  // its newest end was dropped: nothing is shown after a gap
   expect(book.snapshot()).toMatchObject({ state: 'still', base: 1_000 })
   await write(id, 12_001, 12_002)
   while (book.snapshot().state === 'still') await book.later()
-  // the last two by a page or as they come
+  // the last two by a page or as they arrive
   await expect.poll(() => messages(book).slice(-2)).toEqual([12_001, 12_002])
   expect(messages(book)).toEqual(range(2_003, 12_002))
 })
 
-test('what is opened anew is not disturbed by what was asked for before', async () => {
+test('results of earlier requests do not disturb a newly opened log', async () => {
   const id = await logOf(1_200)
   const book = bookOf(id)
   const before = book.openOldest()
@@ -136,7 +136,7 @@ test('what is opened anew is not disturbed by what was asked for before', async 
   expect(book.isNew).toBe(true)
 })
 
-test('what can’t be read is said', async () => {
+test('a failed read is shown', async () => {
   const book = bookOf('00000000-0000-4000-8000-000000000000')
   await book.openNewest()
   expect(book.snapshot()).toMatchObject({ state: 'failed', lines: [] })

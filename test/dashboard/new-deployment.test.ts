@@ -1,4 +1,7 @@
-/** What is typed on the page of a new deployment, as it is sent and as it stands beside the form: the same, and nothing that was left empty. */
+/**
+ * The input of the new-deployment page, as it is sent and as the example next to the form: equal, and without empty
+ * fields.
+ */
 import { parse } from 'graphql'
 import { expect, test } from 'vitest'
 import { type Draft, EMPTY, fieldOf, inputOf, nameOf } from '../../src/dashboard/pages/new-deployment/draft.ts'
@@ -7,7 +10,7 @@ import { curlOf, graphqlOf } from '../../src/dashboard/pages/new-deployment/same
 const WHERE = { origin: 'https://pilothouse.example.com', workspaceId: null }
 const image = (more: Partial<Draft> = {}): Draft => ({ ...EMPTY, name: 'agent', imageUri: 'acme/agent:1', ...more })
 
-test('of an image is sent what was typed: its address and its resources, too', () => {
+test('for an image, its address and resources are sent', () => {
   expect(inputOf(image())).toEqual({
     name: 'agent',
     source: 'external_container',
@@ -23,7 +26,7 @@ test('of an image is sent what was typed: its address and its resources, too', (
     customUrl: 'https://agent.example.com',
     resourceSpec: resources,
   })
-  // what was typed for an image is nothing to a repository, but for resources
+  // input for an image does not apply to a repository, except for resources
   expect(inputOf({ ...draft, from: 'git' }).sourceConfig).toEqual({
     integrationId: null,
     repoUrl: '',
@@ -31,7 +34,7 @@ test('of an image is sent what was typed: its address and its resources, too', (
   })
 })
 
-test('the same for a terminal and for GraphQL has all of it, but for the values of secrets', () => {
+test('the terminal and GraphQL examples have everything, except for values of secrets', () => {
   const draft = image({
     name: "it's mine",
     resources: { memoryMb: 512 },
@@ -53,7 +56,7 @@ test('the same for a terminal and for GraphQL has all of it, but for the values 
   }
 })
 
-test('what the server has against a field is said at it', () => {
+test('violations from the server appear at their fields', () => {
   expect(fieldOf(['input', 'name'])).toBe('name')
   expect(fieldOf(['input', 'sourceConfig', 'customUrl'])).toBe('customUrl')
   expect(fieldOf(['input', 'sourceConfig', 'resourceSpec', 'cpu'])).toBe('cpu')
@@ -61,7 +64,7 @@ test('what the server has against a field is said at it', () => {
   expect(fieldOf(['input', 'secrets', '0', 'name'])).toBe('secrets')
 })
 
-test('a name follows from what is chosen', () => {
+test('a name follows from the chosen source', () => {
   expect(
     ['registry.example.com/acme/agent:1.4', 'https://git.example.com/a/b.git', 'agent.tar.gz'].map(nameOf),
   ).toEqual(['agent', 'b', 'agent'])

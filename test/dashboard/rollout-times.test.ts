@@ -1,4 +1,4 @@
-/** The chart of rollouts: what it makes of what the server says of revisions. */
+/** The chart of rollouts, from the server's data of revisions. */
 import { expect, test } from 'vitest'
 import { rolloutsOf, usualTime } from '../../src/dashboard/pages/deployment/rollout-times.ts'
 
@@ -11,7 +11,7 @@ const ended = (number: number, total: number | null, more: Partial<Ended> = {}):
   ...more,
 })
 
-test('its bars are the rollouts whose time is known, oldest first, and what nobody worked in was waiting', () => {
+test('its bars are the rollouts with known times, oldest first, and time without work counts as waiting', () => {
   const failed = ended(2, 10, { status: 'BUILD_FAILED', durations: { build: 7, deploy: null, total: 10 } })
   const rollouts = rolloutsOf([ended(4, null), ended(3, 4, { status: 'INTERRUPTED' }), failed, ended(1, 8)])
   expect(rollouts.map(({ number, outcome }) => [number, outcome])).toEqual([
@@ -22,7 +22,7 @@ test('its bars are the rollouts whose time is known, oldest first, and what nobo
   expect(rollouts[1]).toMatchObject({ waited: 3, build: 7, deploy: 0, total: 10 })
 })
 
-test('what is usual is told by those that went live, and by none where none did', () => {
+test('the usual duration comes from rollouts that went live, and is absent without any', () => {
   expect(
     usualTime(rolloutsOf([ended(1, 1), ended(2, 2), ended(3, 30), ended(4, 90, { status: 'DEPLOY_FAILED' })])),
   ).toEqual({ half: 2, longest: 30 })

@@ -1,4 +1,4 @@
-/** The rules of the page of a deployment's settings: what is staged, what others have saved meanwhile, what is sent and what comes of it. */
+/** The rules of a deployment's settings page: staged edits, concurrent changes, the request and its effect. */
 import { expect, test } from 'vitest'
 import type { z } from 'zod'
 import { describe as inWords, pairsOf, secretsOf } from '../../src/dashboard/pages/settings/describe.ts'
@@ -45,14 +45,14 @@ const CPU = 'sourceConfig.resourceSpec.cpu'
 const edit = (edits: Record<string, unknown>, on = stored(), from: Staged = NOTHING) =>
   Object.entries(edits).reduce((staged, [path, value]) => withEdit(staged, on, path, value), from)
 
-test('an edit that comes back to what is stored is none', () => {
+test('an edit back to the stored value is no edit', () => {
   expect(isEmpty(edit({ [REF]: 'next' }))).toBe(false)
   expect(isEmpty(edit({ [REF]: 'main' }, stored(), edit({ [REF]: 'next' })))).toBe(true)
   expect(isEmpty(edit({ 'sourceConfig.resourceSpec.labels': { team: 'a' }, tags: [] }))).toBe(true)
   expect(isEmpty(withSecret(NOTHING, stored(), 'MISSING', null))).toBe(true)
 })
 
-test('what somebody else has saved meanwhile is a conflict where it was edited, and nowhere else', () => {
+test('another person’s saved change is a conflict at edited fields, and nowhere else', () => {
   const mine = withSecret(edit({ [REF]: 'mine', [CPU]: 2 }), stored(), 'TOKEN', 'mine')
   const theirs = stored({
     sourceRevisionConfig: { repoRef: 'theirs' },
@@ -73,7 +73,7 @@ test('what somebody else has saved meanwhile is a conflict where it was edited, 
   expect([[...taken.edits.keys()], taken.secrets.size]).toEqual([[CPU], 0])
 })
 
-test('what somebody else has saved just so needs no edit any more', () => {
+test('an edit that another person has saved identically is no longer needed', () => {
   const mine = edit({ [REF]: 'next' })
   expect(isEmpty(withoutDone(stored({ sourceRevisionConfig: { repoRef: 'next' } }), mine))).toBe(true)
   const gone = withSecret(NOTHING, stored(), 'TOKEN', null)
@@ -81,7 +81,7 @@ test('what somebody else has saved just so needs no edit any more', () => {
   expect(withoutDone(stored(), mine)).toBe(mine)
 })
 
-test('secrets alone are sent by their names, and no other one is', () => {
+test('secrets alone are sent by name, without others', () => {
   const staged = withSecret(withSecret(NOTHING, stored(), 'TOKEN', 'new'), stored(), 'OLD', null)
   expect(planOf(stored(), staged)).toEqual({
     update: null,
@@ -90,7 +90,7 @@ test('secrets alone are sent by their names, and no other one is', () => {
   })
 })
 
-test('secrets beside other fields are one write with these, in which nobody’s value stands', () => {
+test('secrets and other fields are one write, without other people’s values', () => {
   const staged = withSecret(edit({ [REF]: 'next', tags: [{ key: 'a', value: 'b' }] }), stored(), 'NEW', 'n')
   expect(planOf(stored(), staged)).toEqual({
     update: {
@@ -106,12 +106,12 @@ test('secrets beside other fields are one write with these, in which nobody’s 
   })
 })
 
-test('a resource that is edited is sent with those that stay; what is emptied is left out', () => {
+test('an edited resource is sent with the others; emptied ones are left out', () => {
   const { update } = planOf(stored(), edit({ [CPU]: null, 'sourceConfig.resourceSpec.memoryMb': 512 }))
   expect(update).toEqual({ sourceConfig: { resourceSpec: { labels: { team: 'a' }, memoryMb: 512 } } })
 })
 
-test('it is known before whether that builds, deploys or does neither', () => {
+test('the page knows beforehand whether a save builds, deploys or does neither', () => {
   const of = (edits: Record<string, unknown>, source = 'gitprovider', secret = false) => {
     const on = stored({ source })
     const staged = secret ? withSecret(edit(edits, on), on, 'NEW', 'n') : edit(edits, on)
@@ -126,7 +126,7 @@ test('it is known before whether that builds, deploys or does neither', () => {
   expect(of({ 'sourceConfig.installCommand': 'npm i' }, 'gitprovider', true)).toBe('builds')
 })
 
-test('every resource stands on the page once, with the bounds that the server has', () => {
+test('every resource is on the page once, with the server’s bounds', () => {
   const shown = [...RESOURCE_GROUPS.flatMap(({ fields }) => fields), ...CLUSTER_FIELDS, ...UNUSED_FIELDS]
   const shapes = Object.entries(resourceSpec.shape).map(([name, schema]) => [camel(name), schema] as const)
   const nameIn = (path: string) => path.replace('sourceConfig.resourceSpec.', '')
@@ -139,7 +139,7 @@ test('every resource stands on the page once, with the bounds that the server ha
   }
 })
 
-test('every field of the source that can be changed stands there, too', () => {
+test('every changeable field of the source is there, too', () => {
   const fixed = ['integrationId', 'repoUrl', 'deploymentType', 'listenerId', 'listenerConfig', 'resourceSpec']
   const computed = ['repoCommitSha']
   const of = (part: string, schema: z.ZodObject, not: string[]) =>
@@ -152,7 +152,7 @@ test('every field of the source that can be changed stands there, too', () => {
   )
 })
 
-test('values are said in words', () => {
+test('values are shown in words', () => {
   expect(nameOf('sourceConfig.resourceSpec.queueCpu')).toBe('Queue: CPU')
   expect(inWords(fieldAt(CPU), null)).toBe('no request')
   expect(inWords(fieldAt('tags'), [{ key: 'team', value: 'a' }])).toBe('team: a')
@@ -161,7 +161,7 @@ test('values are said in words', () => {
   expect(same({ a: 1, b: null, __typename: 'X' }, { a: 1 })).toBe(true)
 })
 
-test('lines are read: pairs, and those of an .env file', () => {
+test('lines are parsed: pairs, and those of an .env file', () => {
   expect(pairsOf('team=a\n\ntier=b=c')).toEqual({ team: 'a', tier: 'b=c' })
   expect(pairsOf('nonsense')).toBe('“nonsense” is no name=value.')
   const lines = '# a comment\nexport TOKEN="a b"\nPLAIN= x \nEMPTY=\nJSON={"a":1}'

@@ -1,4 +1,4 @@
-/** The line of a rollout: what is said of its end. */
+/** The stages of a rollout: the text at its end. */
 import { expect, test } from 'vitest'
 import { stateOf } from '../../src/dashboard/components/words.ts'
 import type { TimelineRevision } from '../../src/dashboard/pages/deployment/documents.ts'
@@ -11,13 +11,13 @@ const deployed = {
 
 const lastOf = (serves: boolean | null) => stagesOf(deployed, serves).at(-1)
 
-test('what is deployed serves, or doesn’t, or nobody reports on it, which is neither', () => {
+test('a deployed revision serves, or doesn’t, or has no current report, which is neither', () => {
   expect(lastOf(true)).toMatchObject({ name: 'Serving', state: 'done' })
   expect(lastOf(false)).toMatchObject({ name: 'Serving', state: 'failed' })
   expect(lastOf(null)).toMatchObject({ name: 'Serving', state: 'unknown' })
 })
 
-test('a build that somebody has taken waits while the machine has no turn for it, as its pill says', () => {
+test('a claimed build waits while the machine has no build slot, as its pill says', () => {
   const step = { kind: 'BUILD', createdAt: '2026-11-23T12:00:00.000Z', startedAt: '2026-11-23T12:00:01.000Z' }
   const build = (reason: 'WAITING_FOR_TURN' | null) => {
     const steps = [{ ...step, endedAt: null, outcome: null, tries: 1, isCurrent: true }]
