@@ -33,9 +33,7 @@ async function serving(name: string): Promise<number> {
   return (await call('GET', `/v2/deployments/${id}/revisions/${active}`)).number
 }
 
-test('a new revision appears live, and a rollback first shows its changes', async ({
-  page,
-}) => {
+test('a new revision appears live, and a rollback first shows its changes', async ({ page }) => {
   await openDeployment(page, 'support-agent')
   const before = await serving('support-agent')
   await entry(page, before).getByText('Serves', { exact: true }).waitFor()
@@ -119,9 +117,7 @@ test('older revisions that were loaded on request update live, too', async ({ pa
   await expect.poll(() => list.getByRole('button', { name: /^More about #/ }).count()).toBe(23)
 })
 
-test('a concurrent change during a confirmation asks again, and does nothing', async ({
-  page,
-}) => {
+test('a concurrent change during a confirmation asks again, and does nothing', async ({ page }) => {
   await openDeployment(page, 'support-agent')
   await page.getByRole('button', { name: 'More to do' }).click()
   await page.getByRole('menuitem', { name: 'Redeploy' }).click()

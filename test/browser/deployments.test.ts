@@ -57,9 +57,7 @@ test('Creates, tags and deletions appear live, and the row shows the next revisi
   await page.getByText('None is like that').waitFor()
 })
 
-test('A truncated sentence is shown in full on hover and on focus', async ({
-  page,
-}) => {
+test('A truncated sentence is shown in full on hover and on focus', async ({ page }) => {
   await signIn(page, url, { key }, `/w/${workspaceId}/deployments?q=triage-agent`)
   const link = page.getByRole('row').getByRole('link', { name: 'triage-agent' })
   await link.focus()

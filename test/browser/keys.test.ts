@@ -45,9 +45,7 @@ test('a key is created, shown once, signs a person in, and ends the session when
   expect(await statusOf(made)).toBe(401)
 })
 
-test('one half of a session is not enough: neither the part that a page can read nor the cookie', async ({
-  page,
-}) => {
+test('one half of a session is not enough: neither the part that a page can read nor the cookie', async ({ page }) => {
   const { url, key } = inject('server')
   await signIn(page, url, { key })
   await page.getByText('support-agent').first().waitFor()

@@ -122,9 +122,7 @@ test('a save for a version that is old changes nothing; different secrets of two
   ])
 })
 
-test('a second save shows the first one’s values, and writes nothing until the person has chosen', async ({
-  page,
-}) => {
+test('a second save shows the first one’s values, and writes nothing until the person has chosen', async ({ page }) => {
   const { url, key } = inject('server')
   const { page: address, path, call } = await make('second')
   await signIn(page, url, { key }, address)

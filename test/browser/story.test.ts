@@ -140,22 +140,18 @@ test('it breaks: the list says so and why, live, and the log has the error', LON
   await stayed()
 })
 
-test(
-  'a push fixes it, and the newest commit is deployed from the page of the failed build',
-  LONG,
-  async ({ open }) => {
-    const { page } = await signedIn(open)
-    await repository.push('Hello again')
-    await row(page).getByRole('link').first().click()
-    // the cause appears once
-    expect(await page.getByText(/exit code 3/).count()).toBe(1)
-    await page.getByRole('button', { name: 'Deploy newest commit' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Deploy' }).click()
-    const line = page.getByRole('list', { name: 'Rollout of revision 3' })
-    await line.getByLabel('Serving: done').waitFor(BUILT)
-    await page.getByRole('button', { name: 'Deploy newest commit' }).waitFor({ state: 'detached' })
-  },
-)
+test('a push fixes it, and the newest commit is deployed from the page of the failed build', LONG, async ({ open }) => {
+  const { page } = await signedIn(open)
+  await repository.push('Hello again')
+  await row(page).getByRole('link').first().click()
+  // the cause appears once
+  expect(await page.getByText(/exit code 3/).count()).toBe(1)
+  await page.getByRole('button', { name: 'Deploy newest commit' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Deploy' }).click()
+  const line = page.getByRole('list', { name: 'Rollout of revision 3' })
+  await line.getByLabel('Serving: done').waitFor(BUILT)
+  await page.getByRole('button', { name: 'Deploy newest commit' }).waitFor({ state: 'detached' })
+})
 
 test('its server is killed and returns: the page says so, recovers, and shows the events in between', async ({
   open,
