@@ -8,7 +8,7 @@ import { createProcessRuntime, type ProcessRuntime } from '../dataplane/runtimes
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import { startWorker, withTimeLimits } from '../dataplane/worker/worker.ts'
 import { localControlPlane } from '../domain/claims/control-plane.ts'
-import { withoutDeployment } from '../domain/claims/without-deployment.ts'
+import { goneDeployments } from '../domain/claims/gone-deployments.ts'
 import { CHANGE_CHANNEL } from '../domain/concurrency/change-watch.ts'
 import { databaseFailure } from '../domain/errors/database-error.ts'
 import { KEY_CHANNEL } from '../domain/keys/revoke.ts'
@@ -204,7 +204,7 @@ function agentsWithoutDeployment(core: Core, runtime: ProcessRuntime): Job {
     name: 'end of agents whose deployments are gone',
     every: ORPHANS_SECONDS,
     async round() {
-      const ended = await runtime.endOrphans((ids) => withoutDeployment(core, ids))
+      const ended = await runtime.endOrphans((ids) => goneDeployments(core, ids))
       for (const { deploymentId, problem } of ended)
         core.log.warn({ deploymentId, problem }, 'the agent of a deployment that is gone was ended')
     },

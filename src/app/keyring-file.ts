@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { KeyRing } from '../domain/crypto/keyring.ts'
-import { sampleOfEachKey } from '../domain/secrets/sealed-columns.ts'
+import { sampleEachKey } from '../domain/secrets/sealed-columns.ts'
 import type { Db } from '../domain/transaction/context.ts'
 import { installationKeyId } from '../domain/workspaces/installation.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
@@ -93,7 +93,7 @@ async function makeKey(file: string): Promise<string> {
 export async function checkKeyRing(db: Db, keyring: KeyRing): Promise<void> {
   const keyId = await installationKeyId(db)
   if (keyId !== null && !keyring.has(keyId)) throw missing(keyId)
-  for (const { keyId, open } of await sampleOfEachKey(db)) {
+  for (const { keyId, open } of await sampleEachKey(db)) {
     if (!keyring.has(keyId)) throw missing(keyId)
     try {
       open(keyring)

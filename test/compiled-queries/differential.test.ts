@@ -14,7 +14,7 @@ import { revision as revisionAnswer } from '../../src/api/rest/responses/revisio
 import { whereFilter } from '../../src/domain/deployments/filter.ts'
 import { orderOf } from '../../src/domain/deployments/order.ts'
 import { getDeployment, listDeployments, listInput } from '../../src/domain/deployments/read.ts'
-import { SHOWN } from '../../src/domain/deployments/view.ts'
+import { VIEW_FIELDS } from '../../src/domain/deployments/rest-view.ts'
 import { getRevision, listRevisions } from '../../src/domain/revisions/read.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { DEPLOYMENT_STATUSES } from '../../src/domain/values/shapes.ts'
@@ -78,7 +78,7 @@ test(`random documents get the same answer compiled and by the resolvers (seed $
 const readByPrisma = (where: object, page: object = {}) =>
   ctx.db.deployment.findMany({
     where,
-    select: SHOWN,
+    select: VIEW_FIELDS,
     orderBy: orderOf({ by: 'CREATED_AT', direction: 'desc' }),
     ...page,
   })

@@ -9,7 +9,7 @@ import {
   logsOfBuilder,
   releaseForBuilder,
   tarballForBuilder,
-} from '../../src/domain/builders/calls.ts'
+} from '../../src/domain/builders/control-plane.ts'
 import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'

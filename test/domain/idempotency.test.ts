@@ -3,9 +3,9 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seal } from '../../src/domain/crypto/encrypted-value.ts'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
-import { canonical, fingerprint, isOf } from '../../src/domain/idempotency/fingerprint.ts'
+import { canonical, fingerprint, matchesFingerprint } from '../../src/domain/idempotency/fingerprint.ts'
 import { KeyedRequest } from '../../src/domain/idempotency/keyed-request.ts'
-import { decodeRows, encodeRows } from '../../src/domain/idempotency/rows.ts'
+import { decodeRows, encodeRows } from '../../src/domain/idempotency/stored-rows.ts'
 import { createRetention } from '../../src/domain/retention/retain.ts'
 import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
 import { once } from '../../src/domain/transaction/once.ts'
@@ -35,10 +35,10 @@ describe('a request is known', () => {
 
   test('by a signature, from which its secrets can’t be guessed, and as long as the key of that is in the ring', () => {
     const made = fingerprint(keyring('a'), 'PATCH /x\n{"secret":"1234"}')
-    expect(isOf(keyring('b', 'a'), made, 'PATCH /x\n{"secret":"1234"}')).toBe(true)
-    expect(isOf(keyring('b', 'a'), made, 'PATCH /x\n{"secret":"1235"}')).toBe(false)
+    expect(matchesFingerprint(keyring('b', 'a'), made, 'PATCH /x\n{"secret":"1234"}')).toBe(true)
+    expect(matchesFingerprint(keyring('b', 'a'), made, 'PATCH /x\n{"secret":"1235"}')).toBe(false)
     // nobody can tell any more: what a client says is a repeat is taken to be one
-    expect(isOf(keyring('b'), made, 'PATCH /x\n{"secret":"1234"}')).toBe(true)
+    expect(matchesFingerprint(keyring('b'), made, 'PATCH /x\n{"secret":"1234"}')).toBe(true)
   })
 })
 
@@ -80,7 +80,7 @@ async function under<T>(key: string, work: (own: RequestContext) => Promise<T>):
     encode: (result: unknown) => ({ status: 200, answer: encodeRows(ctx.keyring, result), secretSetId: null }),
     decode: ({ answer }: { answer: string }) => decodeRows(ctx, answer),
   }
-  const idempotency = await KeyedRequest.begin(ctx, { header: key, request: 'x', keeping })
+  const idempotency = await KeyedRequest.begin(ctx, { header: key, request: 'x', codec: keeping })
   try {
     return await once({ ...ctx, idempotency }, {}, work)
   } finally {

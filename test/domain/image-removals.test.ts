@@ -1,7 +1,7 @@
 /** Images that are pushed for a deployment after it is gone: by whom it was being built for. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { removeImagesBut } from '../../src/app/image-store.ts'
-import { accessForBuilder } from '../../src/domain/builders/calls.ts'
+import { accessForBuilder } from '../../src/domain/builders/control-plane.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { repositoryOf } from '../../src/domain/ports/registry.ts'

@@ -16,12 +16,12 @@ import {
   type OpenStep,
   plan,
   type State,
+  statusWhenTaken,
   succeed,
   supersede,
   WORKER_LOST,
-  whenTaken,
 } from '../../src/domain/rollouts/plan.ts'
-import { waits } from '../../src/domain/rollouts/waits.ts'
+import { findWaits } from '../../src/domain/rollouts/wait-explanations.ts'
 import { explain } from '../../src/domain/values/explanation.ts'
 import { canMove, isInTurn, isTerminal, missingContent } from '../../src/domain/values/lifecycle.ts'
 
@@ -52,9 +52,9 @@ class World {
     tornDown: false,
     open: [],
     step: null,
-    begun: 0,
-    failures: 0,
-    saysFailure: false,
+    stepsTaken: 0,
+    teardownFailures: 0,
+    showsTeardownFailure: false,
   }
   readonly revisions: Revision[] = []
   rollout = 0
@@ -157,7 +157,7 @@ class World {
   delete(force: boolean): void {
     if (!this.state.deleted) {
       this.#apply(interrupt(this.state.open, INTERRUPTED))
-      this.state = { ...this.state, deleted: true, begun: this.#begun }
+      this.state = { ...this.state, deleted: true, stepsTaken: this.#begun }
     }
     this.#settle(force ? [{ do: 'torn down' }] : [])
   }
@@ -175,7 +175,7 @@ class World {
     this.#step({ tries: step.tries + 1, firstTakenAt: NOW })
     this.busy = step.id
     const revision = this.state.open.find(({ id }) => id === step.revisionId)
-    const to = revision && whenTaken(revision)
+    const to = revision && statusWhenTaken(revision)
     if (to) this.#apply([{ do: 'move', revisionId: revision.id, to, why: null }])
   }
 
@@ -255,7 +255,7 @@ class World {
       must((step?.firstTakenAt !== null) === !current.status.startsWith('AWAITING'), 'taken is being worked on')
     }
     // nothing is stuck: whatever is open is being worked on, or says what it waits for
-    const explained = new Map(waits(state).map(({ revisionId, explanation: why }) => [revisionId, why]))
+    const explained = new Map(findWaits(state).map(({ revisionId, explanation: why }) => [revisionId, why]))
     for (const revision of open) {
       const working = step?.firstTakenAt && (step.revisionId ?? revision.id) === revision.id
       must(working || explained.get(revision.id) != null, 'what waits says what for')

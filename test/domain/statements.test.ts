@@ -6,10 +6,10 @@ import { heartbeat } from '../../src/domain/claims/heartbeat.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { getDeployment, listDeployments } from '../../src/domain/deployments/read.ts'
+import { readWritten } from '../../src/domain/deployments/read-after-write.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
-import { readWritten } from '../../src/domain/deployments/written.ts'
 import { KeyedRequest } from '../../src/domain/idempotency/keyed-request.ts'
-import { decodeRows, encodeRows } from '../../src/domain/idempotency/rows.ts'
+import { decodeRows, encodeRows } from '../../src/domain/idempotency/stored-rows.ts'
 import { listRevisions, readWrittenRevision } from '../../src/domain/revisions/read.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
@@ -67,7 +67,7 @@ test('under an Idempotency-Key a write is three statements more, and its repeat 
         encode: (result: unknown) => ({ status: 201, answer: encodeRows(ctx.keyring, result), secretSetId: null }),
         decode: ({ answer }: { answer: string }) => decodeRows(ctx, answer),
       }
-      const idempotency = await KeyedRequest.begin(ctx, { header: key, request: key, keeping })
+      const idempotency = await KeyedRequest.begin(ctx, { header: key, request: key, codec: keeping })
       await work({ ...ctx, idempotency })
       idempotency.end()
     })

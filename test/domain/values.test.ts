@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { completeForBuilder, releaseForBuilder } from '../../src/domain/builders/calls.ts'
+import { completeForBuilder, releaseForBuilder } from '../../src/domain/builders/control-plane.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { DomainError } from '../../src/domain/errors/errors.ts'
@@ -13,7 +13,7 @@ import type { Assignment, Claim, CompleteRequest } from '../../src/domain/protoc
 import { lockById } from '../../src/domain/repositories/locks.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
 import { plan } from '../../src/domain/rollouts/plan.ts'
-import { look } from '../../src/domain/rollouts/reconcile.ts'
+import { readSituation } from '../../src/domain/rollouts/reconcile.ts'
 import { redeployRevision } from '../../src/domain/rollouts/redeploy.ts'
 import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
@@ -338,7 +338,7 @@ class World {
     // what the plan asked for was done
     const planned = await transaction(domain.core, async (tx) => {
       const locked = await lockById(tx, this.id)
-      return locked ? plan((await look(domain.core, tx, locked)).state) : []
+      return locked ? plan((await readSituation(domain.core, tx, locked)).state) : []
     })
     expect(planned).toEqual([])
 

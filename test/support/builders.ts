@@ -1,6 +1,6 @@
 /** A scripted builder: claims and completes builds through the real calls, when the test says so. */
 import { randomUUID } from 'node:crypto'
-import { claimForBuilder, heartbeatOfBuilder } from '../../src/domain/builders/calls.ts'
+import { claimForBuilder, heartbeatOfBuilder } from '../../src/domain/builders/control-plane.ts'
 import { repositoryOf } from '../../src/domain/ports/registry.ts'
 import type { BuilderClaim } from '../../src/domain/protocol/builders.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'

@@ -7,8 +7,8 @@ import type { GraphQLSchema } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { ValidationError } from '../../domain/errors/errors.ts'
 import { canonical } from '../../domain/idempotency/fingerprint.ts'
-import { type Keeping, KeyedRequest } from '../../domain/idempotency/keyed-request.ts'
-import { decodeRows, encodeRows } from '../../domain/idempotency/rows.ts'
+import { type AnswerCodec, KeyedRequest } from '../../domain/idempotency/keyed-request.ts'
+import { decodeRows, encodeRows } from '../../domain/idempotency/stored-rows.ts'
 import type { GraphQLContext } from './builder/context.ts'
 import type { ServerContext } from './use-authentication.ts'
 import { isMutation } from './use-no-store.ts'
@@ -36,7 +36,7 @@ export function useIdempotency(): Plugin<GraphQLContext & { params?: Params }, S
       if (header === null || header === undefined || !isMutation(args)) return
       const { query, operationName, variables } = params
       const text = `mutation ${operationName ?? ''}\n${query}\n${canonical(variables ?? {})}`
-      const options = { header: String(header), request: text, keeping: rowStorage(ctx), numbered: true }
+      const options = { header: String(header), request: text, codec: rowStorage(ctx), numbered: true }
       const idempotency = await KeyedRequest.begin(ctx, options)
       ctx.idempotency = idempotency
       begun.set(ctx.request, idempotency)
@@ -60,7 +60,7 @@ interface StoredResult {
 /** The original clocks of documents with a key. Time-dependent fields below a mutation use the time of its first answer. */
 const clocks = new WeakMap<GraphQLContext, () => Date>()
 
-function rowStorage(ctx: GraphQLContext): Keeping {
+function rowStorage(ctx: GraphQLContext): AnswerCodec {
   const { clock } = ctx
   clocks.set(ctx, clock)
   const show = ({ at, result }: StoredResult) => {

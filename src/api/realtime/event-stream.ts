@@ -6,7 +6,7 @@
 import { z } from 'zod'
 import { NotFoundError } from '../../domain/errors/errors.ts'
 import { readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
-import { eventTypes, wantedTypes } from '../../domain/events/page.ts'
+import { eventTypes, expandTypes } from '../../domain/events/page.ts'
 import { type EventScope, eventsLeft, inScope, type LogSnapshot, type StoredEvent } from '../../domain/events/read.ts'
 import { queryText, queryUuid } from '../../domain/parsing/fields.ts'
 import { parse, type RawInput } from '../../domain/parsing/parse.ts'
@@ -74,11 +74,11 @@ async function begin(
     const over = await isOver(ctx, subject, snapshot)
     const after = asked.after === undefined ? null : readPastCursor(ctx, asked.after, snapshot.sequence)
     if (after !== null) refuseExpired(after, snapshot.removed)
-    const selected = selection(subject, wantedTypes(asked.types))
+    const selected = selection(subject, expandTypes(asked.types))
     const current = after === null && subject.revisionId ? currentStatus(ctx.workspace.id, snapshot) : null
     return relay.events.stream(hold, selected, {
       position: after ?? snapshot.sequence,
-      first: current && inScope(current, { ...(asked.types && { types: wantedTypes(asked.types)! }) }) ? current : null,
+      first: current && inScope(current, { ...(asked.types && { types: expandTypes(asked.types)! }) }) ? current : null,
       floor: snapshot.sequence,
       until: over,
     })

@@ -1,15 +1,15 @@
 /** The logs of deployments, as the relay follows them: the lines of all revisions, of one type. */
 
 import { readLogStates } from '../../domain/logs/follow.ts'
-import { LOG_CHANNEL } from '../../domain/logs/followed.ts'
-import { type Line, type LogFilter, type LogOf, logOffset, readLines } from '../../domain/logs/lines.ts'
+import { LOG_CHANNEL } from '../../domain/logs/followers.ts'
+import { type Line, type LogFilter, type LogKey, logOffset, readLines } from '../../domain/logs/lines.ts'
 import type { Db } from '../../domain/transaction/context.ts'
 import type { LogType } from '../../domain/values/row-types.ts'
 import type { LogKind } from './log-kind.ts'
 
 /** What is read of the past for those who want no more. */
 export interface LineScope {
-  log: LogOf
+  log: LogKey
   filter: LogFilter
 }
 
@@ -29,7 +29,7 @@ export function lineLog(db: Db, type: LogType): LogKind<Line, LineScope> {
       return new Map(deploymentIds.map((id, i) => [id, states[i]!.end]))
     },
     read(deploymentId, after, limit, scope) {
-      const log: LogOf = scope?.log ?? { by: 'deploymentId', id: deploymentId, type }
+      const log: LogKey = scope?.log ?? { by: 'deploymentId', id: deploymentId, type }
       // of all revisions, since each has its own readers
       return readLines(db, log, scope?.filter ?? {}, {
         order: 'asc',

@@ -3,7 +3,7 @@
  * that can't be said (the database is away) the relay's poll finds what they write.
  */
 
-import { sayFollowed } from '../../domain/logs/followed.ts'
+import { markFollowed } from '../../domain/logs/followers.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 
 /** ms; a third of the time for which it is good */
@@ -53,7 +53,7 @@ export class LogNotices {
   async #say(deploymentIds: readonly string[]): Promise<void> {
     if (deploymentIds.length === 0 || this.#stopping.aborted) return
     const { db, log } = this.#core
-    await sayFollowed(db, deploymentIds).catch((error) => {
+    await markFollowed(db, deploymentIds).catch((error) => {
       log.warn({ err: error }, 'who writes logs can’t be asked to notify; lines come by the poll')
     })
   }

@@ -4,7 +4,7 @@
  * missed from there on.
  */
 
-import { beginningOf, type FollowedLog, logOf, readLogStates } from '../../domain/logs/follow.ts'
+import { type FollowedLog, findBeginning, logKeyOf, readLogStates } from '../../domain/logs/follow.ts'
 import { type Line, matches } from '../../domain/logs/lines.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import { beginStream } from './begin.ts'
@@ -25,7 +25,7 @@ export async function streamLog(ctx: RequestContext, relay: Relay, log: Followed
     await notice.ready
     const [state] = await readLogStates(ctx.db, [log])
     const { end, over } = state!
-    const position = await beginningOf(ctx, log, end)
+    const position = await findBeginning(ctx, log, end)
     return feed.stream(hold, selection(log), {
       position,
       first: null,
@@ -40,7 +40,7 @@ function selection(log: FollowedLog): Selection<Line, Line> {
   const { revisionId, filter } = log
   // whether a text is in a line is found out here, for lines of the past as for those that come
   const { text: _, ...read } = filter
-  const scope: LineScope = { log: logOf(log), filter: read }
+  const scope: LineScope = { log: logKeyOf(log), filter: read }
   return {
     key: JSON.stringify([revisionId, filter]),
     scope,

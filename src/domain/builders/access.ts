@@ -6,11 +6,11 @@ import type { BuilderAccess } from '../protocol/builders.ts'
 import type { HeldClaim } from '../repositories/lease.ts'
 import type { Core } from '../transaction/context.ts'
 import type { Explanation } from '../values/explanation.ts'
-import { isBuildingUnder, withBuildersTryBack } from './lease.ts'
+import { buildHeldUnderSql, returningLostTry } from './lease.ts'
 import type { BuilderScope } from './scope.ts'
 
 /** ms that a call waits for a git provider that is down */
-const LONGEST_WAIT = 20_000
+const MAX_WAIT_MS = 20_000
 
 interface Building {
   deploymentId: string
@@ -28,12 +28,12 @@ export async function accessOfBuild(
   claim: HeldClaim,
   signal: AbortSignal,
 ): Promise<BuilderAccess> {
-  const build = await find(core, scope, claim)
+  const build = await findBuild(core, scope, claim)
   const { registry } = core
   if (!registry) return { ...NOTHING, failure: NO_REGISTRY }
   const found =
     build.source === 'gitprovider' && core.sources
-      ? await core.sources.git(build.deploymentId, signal, LONGEST_WAIT)
+      ? await core.sources.git(build.deploymentId, signal, MAX_WAIT_MS)
       : { credentials: null }
   if ('failure' in found) return { ...NOTHING, failure: found.failure }
   const repository = repositoryOf({ id: build.deploymentId, workspaceId: build.workspaceId })
@@ -64,18 +64,18 @@ export async function tarballOfBuild(
   claim: HeldClaim,
   signal: AbortSignal,
 ): Promise<Readable> {
-  const { revisionId } = await find(core, scope, claim)
+  const { revisionId } = await findBuild(core, scope, claim)
   const found = await core.sources?.tarball(revisionId, signal)
   if (!found || 'failure' in found) throw new NotFoundError('Revision', revisionId, found?.failure.message)
   return found.bytes
 }
 
-function find(core: Core, scope: BuilderScope, claim: HeldClaim): Promise<Building> {
-  return withBuildersTryBack(core, scope, claim, async () => {
+function findBuild(core: Core, scope: BuilderScope, claim: HeldClaim): Promise<Building> {
+  return returningLostTry(core, scope, claim, async () => {
     const [build] = await core.db.$queryRaw<Building[]>`
       SELECT d.id AS "deploymentId", d.workspace_id AS "workspaceId", s.revision_id AS "revisionId", d.source,
         greatest(1, ceil(extract(epoch FROM s.deadline_at - now())))::int AS "secondsLeft"
-      FROM steps s JOIN deployments d ON d.id = s.deployment_id WHERE ${isBuildingUnder(scope, claim)}`
+      FROM steps s JOIN deployments d ON d.id = s.deployment_id WHERE ${buildHeldUnderSql(scope, claim)}`
     if (!build) throw new ClaimLostError()
     return build
   })

@@ -6,20 +6,20 @@ import { randomUUID } from 'node:crypto'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { lookUntil } from '../../platform/async/long-poll.ts'
 import { workOf } from '../claims/assignment.ts'
-import { type Held, knownOf, readHeld } from '../claims/held.ts'
+import { type ClaimState, knownOf, readClaimStates } from '../claims/claim-state.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import type { BuilderClaim, BuilderClaimRequest } from '../protocol/builders.ts'
 import { notifyHolder } from '../repositories/deployment.ts'
 import type { HeldClaim } from '../repositories/lease.ts'
 import { type LockedDeployment, lockedFrom, toChangeOrSkip, WAIT_OF_MANY } from '../repositories/locks.ts'
-import { explainBuild } from '../rollouts/offer.ts'
+import { explainBuild } from '../rollouts/builder-offers.ts'
 import { fail, isExhausted, WORKER_LOST } from '../rollouts/plan.ts'
-import { look, settle } from '../rollouts/reconcile.ts'
+import { readSituation, settle } from '../rollouts/reconcile.ts'
 import { takeStep } from '../rollouts/steps.ts'
 import { type Core, type Tx, transaction } from '../transaction/context.ts'
 import { DEPLOYMENT_COLUMNS } from '../transaction/tables.ts'
 import { releaseBuild } from './release.ts'
-import { type BuilderScope, builderSeen, ofBuilder, wakesOf } from './scope.ts'
+import { type BuilderScope, builderScopeSql, builderSeen, wakeChannel } from './scope.ts'
 
 /**
  * Returns at most `max` builds, each taken; an empty list when there is nothing, not even after `waitSeconds`. `signal`: the
@@ -39,20 +39,20 @@ export async function claimBuilds(
     await giveBuildsBack(core, scope, taken)
     return null
   }
-  return (await lookUntil(core.notifier, wakesOf(scope), request.waitSeconds ?? 0, signal, look, enter)) ?? []
+  return (await lookUntil(core.notifier, wakeChannel(scope), request.waitSeconds ?? 0, signal, look, enter)) ?? []
 }
 
 /** Steps `s` of deployments `d` that it may have. */
-const OFFERED = (scope: BuilderScope) => Prisma.sql`
+const offeredSql = (scope: BuilderScope) => Prisma.sql`
   steps s JOIN deployments d ON d.id = s.deployment_id
   WHERE s.offered_at IS NOT NULL AND s.finished_at IS NULL AND s.offered_to = ${scope.organizationId}::uuid
     AND (s.builder_lease_expires_at IS NULL OR s.builder_lease_expires_at <= now())
-    AND d.torn_down_at IS NULL AND ${ofBuilder(scope)}`
+    AND d.torn_down_at IS NULL AND ${builderScopeSql(scope)}`
 
 /** All that a builder costs while there is nothing for it. */
 async function isOffered(core: Core, scope: BuilderScope): Promise<boolean> {
   const [row] = await core.db.$queryRaw<{ offered: boolean }[]>`
-    WITH ${builderSeen(scope)} SELECT EXISTS (SELECT 1 FROM ${OFFERED(scope)}) AS offered`
+    WITH ${builderSeen(scope)} SELECT EXISTS (SELECT 1 FROM ${offeredSql(scope)}) AS offered`
   return row!.offered
 }
 
@@ -70,7 +70,7 @@ function takeOffered(core: Core, scope: BuilderScope, request: BuilderClaimReque
   return transaction(core, async (tx) => {
     const free = await lockOffered(tx, scope, request.max)
     if (free.length === 0) return []
-    const readings = await readHeld(
+    const readings = await readClaimStates(
       tx,
       core.keyring,
       free.map((deployment) => ({ deployment })),
@@ -84,7 +84,7 @@ function takeOffered(core: Core, scope: BuilderScope, request: BuilderClaimReque
       }
       core.log.error({ err: reading.error, deploymentId: deployment.id }, 'a build could not be handed to a builder')
       // whoever asks next gets what is behind it
-      const step = offeredOf(tx, deployment)
+      const step = offeredStep(tx, deployment)
       if (step) tx.unit.update('step', step.id, { offeredAt: tx.now() })
     }
     return claims
@@ -96,7 +96,7 @@ async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<Lo
   const name = `lock offered builds of ${scope.workspaceId === null ? 'an organization' : 'a workspace'}`
   const { text, values } = Prisma.sql`
     WITH offered AS MATERIALIZED (
-      SELECT d.* FROM ${OFFERED(scope)}
+      SELECT d.* FROM ${offeredSql(scope)}
       ORDER BY s.offered_at, s.id LIMIT ${max} ${toChangeOrSkip('d')}
     )
     SELECT ${Prisma.raw(DEPLOYMENT_COLUMNS)} FROM offered d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
@@ -105,22 +105,22 @@ async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<Lo
 }
 
 /** As it is under the lock. */
-const offeredOf = (tx: Tx, deployment: LockedDeployment) =>
+const offeredStep = (tx: Tx, deployment: LockedDeployment) =>
   knownOf(tx, deployment).steps.find(({ finishedAt, offeredAt }) => finishedAt === null && offeredAt !== null)
 
 /** None: somebody was faster, or it was tried too often and has failed. */
 async function take(
   core: Core,
   tx: Tx,
-  held: Held,
+  held: ClaimState,
   { holder, leaseSeconds }: BuilderClaimRequest,
 ): Promise<BuilderClaim[]> {
   const { deployment, begunAt } = held
-  const offered = offeredOf(tx, deployment)
+  const offered = offeredStep(tx, deployment)
   const isFree = !offered?.builderLeaseExpiresAt || offered.builderLeaseExpiresAt <= begunAt
   if (!offered || offered.revisionId === null || !isFree) return []
   if (isExhausted(offered)) {
-    const situation = await look(core, tx, deployment)
+    const situation = await readSituation(core, tx, deployment)
     await settle(core, tx, situation, fail(situation.state, WORKER_LOST))
     return []
   }

@@ -2,16 +2,17 @@
  * A builder reports how its build ended, under its own token. What comes of it is what comes of a holder's report
  * (claims/complete.ts), in one transaction; the deployment's holder hears of the next step at once.
  */
+
+import { knownOf } from '../claims/claim-state.ts'
 import { recordReport } from '../claims/complete.ts'
-import { knownOf } from '../claims/held.ts'
 import { rejectIfAny, type Violation } from '../errors/errors.ts'
 import { violation } from '../parsing/parse.ts'
 import { repositoryOf } from '../ports/registry.ts'
 import type { BuilderCompleteRequest } from '../protocol/builders.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
-import { offer } from '../rollouts/offer.ts'
+import { offerAgain } from '../rollouts/builder-offers.ts'
 import { type Core, transaction } from '../transaction/context.ts'
-import { lockBuild, withBuildersTryBack } from './lease.ts'
+import { lockBuild, returningLostTry } from './lease.ts'
 import type { BuilderScope } from './scope.ts'
 
 /** Whether it was recorded. Throws ClaimLostError, and ValidationError. Said twice, the second is answered like the first. */
@@ -19,7 +20,7 @@ export function completeBuild(core: Core, scope: BuilderScope, request: BuilderC
   const record = () =>
     transaction(core, async (tx) => {
       const held = await lockBuild(tx, scope, request, { over: true })
-      const { deployment, asked: step } = held
+      const { deployment, requestedStep: step } = held
       rejectIfAny(violations(core, deployment, request))
       const { recorded, deployment: now } = await recordReport(core, tx, held, deployment, step, {
         ...request,
@@ -27,10 +28,10 @@ export function completeBuild(core: Core, scope: BuilderScope, request: BuilderC
       })
       const isOpen = knownOf(tx, deployment).steps.some(({ id, finishedAt }) => id === step.id && finishedAt === null)
       // it was stopped: whoever comes next has it
-      if (isOpen) await offer(tx, now, step)
+      if (isOpen) await offerAgain(tx, now, step)
       return recorded
     })
-  return withBuildersTryBack(core, scope, request, record)
+  return returningLostTry(core, scope, request, record)
 }
 
 /** A builder may push to the deployment's own repository alone, and its word puts nothing else into a pod. */

@@ -8,8 +8,8 @@ import { progressOfRevisions } from '../revisions/progress.ts'
 import type { Core } from '../transaction/context.ts'
 import { MAX_MESSAGE } from '../values/explanation.ts'
 import type { Reason } from '../values/reasons.ts'
-import { giveBuildersTriesBack, isBuilding } from './lease.ts'
-import { type BuilderScope, builderSeen, wakesOf } from './scope.ts'
+import { buildHeldSql, returnLostTries } from './lease.ts'
+import { type BuilderScope, builderSeen, wakeChannel } from './scope.ts'
 
 /** Answers for each claim, in the order asked. `signal` ends the wait. `enter`: takes a slot to wait in; null: there is none. */
 export async function heartbeatOfBuilds(
@@ -27,15 +27,15 @@ export async function heartbeatOfBuilds(
     SELECT * FROM jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS c("claimId" uuid, token numeric, progress jsonb)`
   let first = true
   const look = async () => {
-    const held = await (first ? renew(core, scope, asked, leaseSeconds) : find(core, scope, asked))
+    const held = await (first ? renew(core, scope, asked, leaseSeconds) : findHeld(core, scope, asked))
     first = false
     const ids = new Set(held.map(({ claimId }) => claimId))
     const lost = claims.map(({ claimId }) => claimId).filter((id) => !ids.has(id))
     return lost.length > 0 ? lost : null
   }
   const wait = claims.length > 0 ? Math.min(waitSeconds, leaseSeconds / 2) : 0
-  const lost = (await lookUntil(core.notifier, wakesOf(scope), wait, signal, look, enter)) ?? []
-  if (lost.length > 0) await giveBuildersTriesBack(core, scope, lost)
+  const lost = (await lookUntil(core.notifier, wakeChannel(scope), wait, signal, look, enter)) ?? []
+  if (lost.length > 0) await returnLostTries(core, scope, lost)
   return claims.map(({ claimId }) => ({ claimId, lost: lost.includes(claimId) }))
 }
 
@@ -43,9 +43,9 @@ interface Building {
   claimId: string
 }
 
-const OF_ASKED = (scope: BuilderScope, asked: Prisma.Sql) => Prisma.sql`
+const heldBuildsSql = (scope: BuilderScope, asked: Prisma.Sql) => Prisma.sql`
   (${asked}) a JOIN steps s ON s.builder_claim_id = a."claimId" JOIN deployments d ON d.id = s.deployment_id
-  WHERE ${isBuilding(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)}`
+  WHERE ${buildHeldSql(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)}`
 
 /**
  * Of these claims those that hold, for `seconds` from now. Waits for no lock: a step that somebody has locked is renewed with the
@@ -54,7 +54,7 @@ const OF_ASKED = (scope: BuilderScope, asked: Prisma.Sql) => Prisma.sql`
 function renew(core: Core, scope: BuilderScope, asked: Prisma.Sql, seconds: number): Promise<Building[]> {
   return core.renew<Building>(Prisma.sql`
     WITH ${builderSeen(scope)}, asked AS MATERIALIZED (${asked}), free AS MATERIALIZED (
-      SELECT s.id FROM ${OF_ASKED(scope, Prisma.sql`SELECT * FROM asked`)} ${toChangeOrSkip('s')}
+      SELECT s.id FROM ${heldBuildsSql(scope, Prisma.sql`SELECT * FROM asked`)} ${toChangeOrSkip('s')}
     ), renewed AS (
       UPDATE steps s SET builder_lease_expires_at = ${leaseEnd(seconds)} FROM free WHERE s.id = free.id
       RETURNING s.revision_id, s.builder_claim_id, s.builder_holder
@@ -63,10 +63,12 @@ function renew(core: Core, scope: BuilderScope, asked: Prisma.Sql, seconds: numb
              left('Building on ' || n.builder_holder || coalesce(': ' || (a.progress->>'message'), '.'), ${MAX_MESSAGE}) AS message
       FROM asked a JOIN renewed n ON n.builder_claim_id = a."claimId" WHERE a.progress IS NOT NULL
     ), ${progressOfRevisions}
-    SELECT a."claimId" FROM ${OF_ASKED(scope, Prisma.sql`SELECT * FROM asked`)}`)
+    SELECT a."claimId" FROM ${heldBuildsSql(scope, Prisma.sql`SELECT * FROM asked`)}`)
 }
 
 /** The same without a write. */
-function find(core: Core, scope: BuilderScope, asked: Prisma.Sql): Promise<Building[]> {
-  return core.db.$queryRaw<Building[]>`WITH ${builderSeen(scope)} SELECT a."claimId" FROM ${OF_ASKED(scope, asked)}`
+function findHeld(core: Core, scope: BuilderScope, asked: Prisma.Sql): Promise<Building[]> {
+  return core.db.$queryRaw<
+    Building[]
+  >`WITH ${builderSeen(scope)} SELECT a."claimId" FROM ${heldBuildsSql(scope, asked)}`
 }

@@ -19,14 +19,14 @@ export function scopeOf({ actor }: Pick<RequestContext, 'actor'>): BuilderScope 
 }
 
 /** A condition on deployments `d`. */
-export function ofBuilder({ organizationId, workspaceId }: BuilderScope): Prisma.Sql {
+export function builderScopeSql({ organizationId, workspaceId }: BuilderScope): Prisma.Sql {
   return workspaceId === null
     ? Prisma.sql`d.workspace_id IN (SELECT w.id FROM workspaces w WHERE w.organization_id = ${organizationId}::uuid)`
     : Prisma.sql`d.workspace_id = ${workspaceId}::uuid`
 }
 
 /** What its waits are woken by: news of a build that it may have, or has. */
-export const wakesOf = ({ organizationId, workspaceId }: BuilderScope): string =>
+export const wakeChannel = ({ organizationId, workspaceId }: BuilderScope): string =>
   buildersOf(workspaceId ?? organizationId)
 
 /**

@@ -1,6 +1,6 @@
 /**
  * What a holder has to do: what must be serving, and the step, which is taken for it. A step that was withdrawn while
- * the holder works on it must stop first: only then the next one is handed out. No statement: all is known (held.ts), and
+ * the holder works on it must stop first: only then the next one is handed out. No statement: all is known (claim-state.ts), and
  * what changes is recorded.
  */
 import type { Step as StepRow } from '../../generated/prisma/client.ts'
@@ -10,8 +10,8 @@ import type { Assignment, RevisionWork } from '../protocol/protocol.ts'
 import { busyWith, explainTeardown, NOTHING_WAITS } from '../repositories/deployment.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { transition } from '../revisions/transition.ts'
-import { fail, isExhausted, WORKER_LOST, whenTaken } from '../rollouts/plan.ts'
-import { look, settle } from '../rollouts/reconcile.ts'
+import { fail, isExhausted, statusWhenTaken, WORKER_LOST } from '../rollouts/plan.ts'
+import { readSituation, settle } from '../rollouts/reconcile.ts'
 import { takeStep } from '../rollouts/steps.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 import { holderOf } from '../values/event-actor.ts'
@@ -19,7 +19,7 @@ import { asReported } from '../values/explanation.ts'
 import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
 import type { SecretReference } from '../values/shapes.ts'
 import { keptArtifacts } from './artifacts.ts'
-import { type Held, knownOf } from './held.ts'
+import { type ClaimState, knownOf } from './claim-state.ts'
 
 const NOTHING: ReadonlySet<string> = new Set()
 const STEP_KINDS = Object.values(StepKind)
@@ -28,7 +28,7 @@ const STEP_KINDS = Object.values(StepKind)
 export async function assign(
   core: Core,
   tx: Tx,
-  held: Held,
+  held: ClaimState,
   now: LockedDeployment,
   gone: ReadonlySet<string> = NOTHING,
 ): Promise<Assignment> {
@@ -59,7 +59,7 @@ export async function assign(
 }
 
 /** The open step, unless it is left to builders or its back-off is still running. */
-function dueStep(tx: Tx, { deployment, begunAt }: Held): StepRow | null {
+function dueStep(tx: Tx, { deployment, begunAt }: ClaimState): StepRow | null {
   const open = openStep(tx, deployment)
   return open && !open.offeredAt && (open.notBefore === null || open.notBefore <= begunAt) ? open : null
 }
@@ -68,7 +68,7 @@ const openStep = (tx: Tx, deployment: LockedDeployment): StepRow | undefined =>
   knownOf(tx, deployment).steps.find(({ finishedAt }) => finishedAt === null)
 
 /** Its open step, if that is left to builders. */
-function buildElsewhere(tx: Tx, { deployment, begunAt }: Held): Assignment['builder'] {
+function buildElsewhere(tx: Tx, { deployment, begunAt }: ClaimState): Assignment['builder'] {
   const open = openStep(tx, deployment)
   if (!open?.offeredAt) return undefined
   const { id: stepId, builderHolder, builderLeaseExpiresAt } = open
@@ -85,7 +85,7 @@ interface Taken {
 }
 
 /** Takes the step, unless it is taken already. One that was tried too often fails, and the next one is looked at. */
-async function take(core: Core, tx: Tx, held: Held, deployment: LockedDeployment, due: StepRow): Promise<Taken> {
+async function take(core: Core, tx: Tx, held: ClaimState, deployment: LockedDeployment, due: StepRow): Promise<Taken> {
   if (deployment.busyStepId !== null) return { deployment, step: due }
   if (refusedKinds(core, deployment).includes(due.kind)) return { deployment, step: null }
   if (!isExhausted(due)) {
@@ -93,7 +93,7 @@ async function take(core: Core, tx: Tx, held: Held, deployment: LockedDeployment
     const step = takeStep(core, tx, due, deployment.claimId!)
     return { deployment: begin(tx, busyWith(tx, deployment, step.id), step), step }
   }
-  const situation = await look(core, tx, deployment)
+  const situation = await readSituation(core, tx, deployment)
   const settled = await settle(core, tx, situation, fail(situation.state, WORKER_LOST))
   const next = dueStep(tx, held)
   return next ? take(core, tx, held, settled, next) : { deployment: settled, step: null }
@@ -112,7 +112,7 @@ function begin(tx: Tx, deployment: LockedDeployment, step: StepRow): LockedDeplo
     return deployment
   }
   const revision = revisions.find(({ id }) => id === step.revisionId)!
-  const to = whenTaken(revision)
+  const to = statusWhenTaken(revision)
   if (to) transition(tx, deployment.workspaceId, revision, { to, actor: holderOf(deployment.listenerId) })
   return deployment
 }
@@ -127,7 +127,7 @@ const currentSpec = ({ resourceSpec, secretReferences, customUrl }: LockedDeploy
 const WORK = Object.keys(WORK_COLUMNS) as (keyof typeof WORK_COLUMNS)[]
 
 /** A revision as it is handed out, with its secrets. */
-export function workOf(tx: Tx, { deployment, secrets }: Held, id: string): RevisionWork {
+export function workOf(tx: Tx, { deployment, secrets }: ClaimState, id: string): RevisionWork {
   const revision = knownOf(tx, deployment).revisions.find((one) => one.id === id)!
   const work = Object.fromEntries(WORK.map((column) => [column, revision[column]])) as Omit<RevisionWork, 'secrets'>
   return { ...work, secrets: revision.secretSetId === null ? [] : secrets.get(revision.secretSetId)! }

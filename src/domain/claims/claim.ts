@@ -10,10 +10,10 @@ import type { Assignment, Claim, ClaimRequest } from '../protocol/protocol.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import type { Core } from '../transaction/context.ts'
 import { assign } from './assignment.ts'
-import { forHeld, type HeldWork } from './for-held.ts'
-import { stepOfLost } from './liveness.ts'
+import { type ClaimWork, forEachClaim } from './claim-work.ts'
+import { leaseAvailable, type NewClaim } from './lease-available.ts'
+import { recordLapsedLease } from './liveness.ts'
 import { RELEASE } from './release.ts'
-import { type TakenClaim, takeFree } from './take-free.ts'
 
 /**
  * Returns at most `max` new claims (and at most 100), each with its run and its step taken; an empty list when there is
@@ -44,7 +44,7 @@ export async function claim(
 
 /** These claims never reached their holder: they are free again at once, and no try is counted. */
 export async function giveBack(core: Core, scope: Scope, claims: readonly HeldClaim[]): Promise<void> {
-  const outcomes = await forHeld(core, scope, claims, RELEASE)
+  const outcomes = await forEachClaim(core, scope, claims, RELEASE)
   for (const [i, outcome] of outcomes.entries()) {
     if (outcome && 'error' in outcome && !(outcome.error instanceof ClaimLostError))
       core.log.error(
@@ -55,33 +55,33 @@ export async function giveBack(core: Core, scope: Scope, claims: readonly HeldCl
 }
 
 /** Leases and hands out at once. Where a fault of one of them is in the way, all are leased, and each is handed out for itself. */
-async function take(core: Core, scope: Scope, request: ClaimRequest): Promise<TakenClaim[]> {
+async function take(core: Core, scope: Scope, request: ClaimRequest): Promise<NewClaim[]> {
   try {
-    return await takeFree(core, scope, request, true)
+    return await leaseAvailable(core, scope, request, true)
   } catch (error) {
     const isOfNone = error instanceof DomainError && !(error instanceof ConflictError)
     if (isOfNone || databaseFailure(error) === 'lost') throw error
-    return takeFree(core, scope, request, false)
+    return leaseAvailable(core, scope, request, false)
   }
 }
 
 async function handOut(
   core: Core,
   scope: Scope,
-  taken: readonly TakenClaim[],
+  taken: readonly NewClaim[],
   { holder, leaseSeconds }: ClaimRequest,
   signal: AbortSignal | undefined,
 ): Promise<Claim[]> {
   const claims = taken.map(({ claimId, token }) => ({ claimId, token }))
   const left = claims.filter((_, i) => taken[i]!.outcome === null)
-  const work: HeldWork<HeldClaim, Assignment> = {
+  const work: ClaimWork<HeldClaim, Assignment> = {
     assigns: true,
     record(tx, held, { claimId }) {
-      stepOfLost(tx, taken.find((one) => one.claimId === claimId)!.before, holder)
+      recordLapsedLease(tx, taken.find((one) => one.claimId === claimId)!.before, holder)
       return assign(core, tx, held, held.deployment)
     },
   }
-  const later = left.length > 0 ? await forHeld(core, scope, left, work, () => signal?.aborted === true) : []
+  const later = left.length > 0 ? await forEachClaim(core, scope, left, work, () => signal?.aborted === true) : []
   if (signal?.aborted) {
     await giveBack(core, scope, claims)
     return []

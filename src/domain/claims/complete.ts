@@ -10,21 +10,21 @@ import type { Assignment, CompleteAnswer, CompleteRequest } from '../protocol/pr
 import { noLongerBusy } from '../repositories/deployment.ts'
 import type { Scope } from '../repositories/lease.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
-import { buildersFor } from '../rollouts/builders.ts'
-import { leave } from '../rollouts/offer.ts'
-import { type Action, fail, isExhausted, late, type State, succeed } from '../rollouts/plan.ts'
-import { look, settle } from '../rollouts/reconcile.ts'
-import { untakeStep } from '../rollouts/steps.ts'
+import { buildersFor } from '../rollouts/available-builders.ts'
+import { offerToBuilders } from '../rollouts/builder-offers.ts'
+import { type Action, deadlinePassed, fail, isExhausted, type State, succeed } from '../rollouts/plan.ts'
+import { readSituation, settle } from '../rollouts/reconcile.ts'
+import { returnStep } from '../rollouts/steps.ts'
 import { type Core, type RequestContext, type Tx, WORK_CHANNEL } from '../transaction/context.ts'
 import { holderOf } from '../values/event-actor.ts'
 import { asReported } from '../values/explanation.ts'
 import { FAILED_STEP } from '../values/reasons.ts'
 import { commitWords } from '../values/revision-source.ts'
-import { keepArtifact, loseArtifact, pruneArtifacts } from './artifacts.ts'
+import { forgetLostArtifact, pruneArtifacts, recordArtifact } from './artifacts.ts'
 import { assign } from './assignment.ts'
-import { alone, answerOf, type HeldWork, together } from './for-held.ts'
-import { type Held, knownOf } from './held.ts'
-import { withTriesBack } from './liveness.ts'
+import { type ClaimState, knownOf } from './claim-state.ts'
+import { type ClaimWork, inOwnTransaction, inSharedTransaction, unwrap } from './claim-work.ts'
+import { returningLostTry } from './liveness.ts'
 
 /**
  * Throws ClaimLostError, and ValidationError for what this kind of step has to bring. Said twice (a lost answer), the second is
@@ -35,35 +35,35 @@ export function complete(
   scope: Scope,
   request: CompleteRequest,
 ): Promise<CompleteAnswer> {
-  const work = recording(core)
+  const work = completionWork(core)
   const record = async () => {
     // whoever has to wait for somebody else does so without the others
     const shared = await core.gather?.(
       `complete ${scope.listenerId}`,
       request,
-      (requests: readonly CompleteRequest[]) => together(core, scope, requests, work),
+      (requests: readonly CompleteRequest[]) => inSharedTransaction(core, scope, requests, work),
       // else no more would share a transaction than may be worked on of one key
       core.yieldTurn,
     )
-    const answer = answerOf(shared ?? (await alone(core, scope, request, work)))
+    const answer = unwrap(shared ?? (await inOwnTransaction(core, scope, request, work)))
     // on an overloaded server others wait for the end of this step
     if (core.overload?.now) core.wake([`${WORK_CHANNEL} ${scope.listenerId ?? ''}`])
     return answer
   }
-  return withTriesBack(core, scope, request, record)
+  return returningLostTry(core, scope, request, record)
 }
 
-function recording(core: Core): HeldWork<CompleteRequest, CompleteAnswer> {
+function completionWork(core: Core): ClaimWork<CompleteRequest, CompleteAnswer> {
   return {
     assigns: true,
-    ask: ({ stepId, outcome, artifactLost }) => ({ stepId, artifactLost: artifactLost && outcome !== 'succeeded' }),
+    request: ({ stepId, outcome, artifactLost }) => ({ stepId, artifactLost: artifactLost && outcome !== 'succeeded' }),
     check(held, request) {
-      if (held.asked) rejectIfAny(reportViolations(held.deployment, held.asked, request))
+      if (held.requestedStep) rejectIfAny(reportViolations(held.deployment, held.requestedStep, request))
     },
     async record(tx, held, request) {
       const { recorded, deployment, gone } = await report(core, tx, held, request)
       const assignment = deployment.tornDownAt
-        ? nothing(deployment)
+        ? emptyAssignment(deployment)
         : await assign(core, tx, held, deployment, new Set(gone))
       return { recorded, assignment }
     },
@@ -77,8 +77,8 @@ interface Reported {
   gone?: readonly string[]
 }
 
-async function report(core: Core, tx: Tx, held: Held, request: CompleteRequest): Promise<Reported> {
-  const { deployment: locked, asked: step } = held
+async function report(core: Core, tx: Tx, held: ClaimState, request: CompleteRequest): Promise<Reported> {
+  const { deployment: locked, requestedStep: step } = held
   // said again because the answer got lost, it may have been taken anew meanwhile
   const current = request.tries === undefined || request.tries === step?.tries
   const working = locked.busyStepId === request.stepId && current
@@ -92,13 +92,13 @@ async function report(core: Core, tx: Tx, held: Held, request: CompleteRequest):
 export async function recordReport(
   core: Core,
   tx: Tx,
-  held: Held,
+  held: ClaimState,
   deployment: LockedDeployment,
   step: Step,
   request: CompleteRequest,
 ): Promise<Reported> {
   pinCommit(tx, held, request)
-  notePlan(tx, held, request)
+  recordBuildPlan(tx, held, request)
   if (step.finishedAt) return { recorded: step.finishedBy === BigInt(request.token), deployment }
   return record(core, tx, held, deployment, step, request)
 }
@@ -107,20 +107,20 @@ export async function recordReport(
  * The commit of a build is kept however that ended, also when its outcome does not count: a revision pins what it is made
  * of, and so do those that have taken its source over. Once it has one it keeps it.
  */
-function pinCommit(tx: Tx, held: Held, { repoCommitSha, commitMessage, commitAuthor }: CompleteRequest): void {
-  const { asked, siblings, speechless, deployment } = held
-  if (asked?.kind !== 'BUILD' || !repoCommitSha) return
+function pinCommit(tx: Tx, held: ClaimState, { repoCommitSha, commitMessage, commitAuthor }: CompleteRequest): void {
+  const { requestedStep: step, siblings, withoutMessage, deployment } = held
+  if (step?.kind !== 'BUILD' || !repoCommitSha) return
   const words = commitWords(commitMessage, commitAuthor)
-  const pinned = knownOf(tx, deployment).revisions.find(({ id }) => id === asked.revisionId)?.repoCommitSha
+  const pinned = knownOf(tx, deployment).revisions.find(({ id }) => id === step.revisionId)?.repoCommitSha
   for (const id of siblings) tx.unit.update('revision', id, { repoCommitSha, ...words })
   // of the commit that was built, and of no other that a holder might name
   if (pinned === repoCommitSha && words.commitMessage)
-    for (const id of speechless) tx.unit.update('revision', id, { ...words })
+    for (const id of withoutMessage) tx.unit.update('revision', id, { ...words })
 }
 
 /** What a build does is told of all that are made of the same, however it ended. */
-function notePlan(tx: Tx, { asked, siblings }: Held, { buildPlan }: CompleteRequest): void {
-  if (asked?.kind !== 'BUILD' || !buildPlan) return
+function recordBuildPlan(tx: Tx, { requestedStep: step, siblings }: ClaimState, { buildPlan }: CompleteRequest): void {
+  if (step?.kind !== 'BUILD' || !buildPlan) return
   for (const id of siblings) tx.unit.update('revision', id, { buildPlan })
 }
 
@@ -139,7 +139,7 @@ function reportViolations(
   ]
 }
 
-const nothing = ({ generation }: LockedDeployment): Assignment => ({
+const emptyAssignment = ({ generation }: LockedDeployment): Assignment => ({
   generation,
   run: null,
   step: null,
@@ -151,7 +151,7 @@ const nothing = ({ generation }: LockedDeployment): Assignment => ({
 async function record(
   core: Core,
   tx: Tx,
-  held: Held,
+  held: ClaimState,
   deployment: LockedDeployment,
   step: Step,
   request: CompleteRequest,
@@ -163,21 +163,21 @@ async function record(
   if (request.elsewhere && step.kind === 'BUILD' && !isLate && core.registry) {
     const builders = await buildersFor(tx, deployment)
     if (builders.there) {
-      untakeStep(tx, step, request.claimId)
-      return { recorded: true, deployment: await leave(core, tx, deployment, step, builders) }
+      returnStep(tx, step, request.claimId)
+      return { recorded: true, deployment: await offerToBuilders(core, tx, deployment, step, builders) }
     }
   }
   const gone: string[] = []
   if (step.revisionId && !isLate) {
     if (outcome !== 'succeeded' && artifactLost && step.kind !== 'BUILD')
-      gone.push(...loseArtifact(tx, held, step.revisionId))
-    if (outcome === 'succeeded' && step.kind === 'BUILD') keepArtifact(tx, held, step.revisionId, artifact ?? null)
+      gone.push(...forgetLostArtifact(tx, held, step.revisionId))
+    if (outcome === 'succeeded' && step.kind === 'BUILD') recordArtifact(tx, held, step.revisionId, artifact ?? null)
   }
   if (deployment.listenerId === null) core.admission?.ended()
-  const situation = await look(core, tx, deployment)
+  const situation = await readSituation(core, tx, deployment)
   const actions = isLate
-    ? fail(situation.state, late(step, outcome === 'succeeded' ? undefined : message))
-    : reported(situation.state, step, request)
+    ? fail(situation.state, deadlinePassed(step, outcome === 'succeeded' ? undefined : message))
+    : actionsOfReport(situation.state, step, request)
   // what the clock has decided is not the holder's doing
   const actor = isLate ? undefined : holderOf(deployment.listenerId)
   const settled = await settle(core, tx, situation, actions, actor)
@@ -187,7 +187,7 @@ async function record(
 }
 
 /** What comes of the holder's word. */
-function reported(state: State, { kind }: Step, request: CompleteRequest): Action[] {
+function actionsOfReport(state: State, { kind }: Step, request: CompleteRequest): Action[] {
   const token = BigInt(request.token)
   if (request.outcome === 'succeeded') return succeed(state, token, request)
   // an older worker has no word for it, or a newer one a word that is not known here

@@ -37,16 +37,16 @@ export function localControlPlane(core: Core): ControlPlane {
   }
 }
 
-const ofListener = z.object({ listener_id: uuid })
-const ofClaim = ofListener.extend({ claim_id: uuid })
+const listenerPath = z.object({ listener_id: uuid })
+const claimPath = listenerPath.extend({ claim_id: uuid })
 
 /** What each call takes: the message in its body, and `input`, which is all of it as JSON. */
 export const CALLS = {
-  claim: call(ofListener, claimRequest),
-  heartbeat: call(ofListener, heartbeatRequest),
-  logs: call(ofClaim, logsRequest),
-  complete: call(ofClaim, completeRequest),
-  release: call(ofClaim, releaseRequest),
+  claim: call(listenerPath, claimRequest),
+  heartbeat: call(listenerPath, heartbeatRequest),
+  logs: call(claimPath, logsRequest),
+  complete: call(claimPath, completeRequest),
+  release: call(claimPath, releaseRequest),
 }
 
 function call<P extends z.ZodObject, S extends z.ZodRawShape>(path: P, message: WireObject<S>) {
@@ -58,7 +58,7 @@ function call<P extends z.ZodObject, S extends z.ZodRawShape>(path: P, message: 
  * Throws RATE_LIMITED when there was nothing and too many wait already.
  */
 export async function claimForListener(ctx: RequestContext, raw: RawInput): Promise<Claim[]> {
-  const { scope, body } = received(ctx, CALLS.claim, raw)
+  const { scope, body } = parseCall(ctx, CALLS.claim, raw)
   const request = { ...body, holder: body.holder ?? ctx.actor.subject }
   const take = () => takeSlot(ctx, 'listenerWaits')
   const claims = await whileValid(ctx, take, (signal, enter) => claim(ctx, scope, request, signal, enter))
@@ -78,7 +78,7 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
  * and when too many wait already not at all: its leases are extended in any case.
  */
 export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): Promise<HeartbeatAnswer[]> {
-  const { scope, body } = received(ctx, CALLS.heartbeat, raw)
+  const { scope, body } = parseCall(ctx, CALLS.heartbeat, raw)
   const take = () => tryTakeSlot(ctx, 'listenerWaits')
   const answers = await whileValid(ctx, take, (signal, enter) => heartbeat(ctx, scope, body, signal, enter))
   if (answers.some(({ assignment }) => assignment)) await refuseRevoked(ctx)
@@ -87,23 +87,23 @@ export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): P
 
 /** Key: the listener's own. Throws ClaimLostError, and NotFoundError for the revision. */
 export async function logsOfListener(ctx: RequestContext, raw: RawInput): Promise<void> {
-  const { scope, claimId, body } = received(ctx, CALLS.logs, raw)
+  const { scope, claimId, body } = parseCall(ctx, CALLS.logs, raw)
   await appendLogs(ctx, scope, { claimId, ...body })
 }
 
 /** Key: the listener's own. Throws ClaimLostError. */
 export async function completeForListener(ctx: RequestContext, raw: RawInput): Promise<CompleteAnswer> {
-  const { scope, claimId, body } = received(ctx, CALLS.complete, raw)
+  const { scope, claimId, body } = parseCall(ctx, CALLS.complete, raw)
   return complete(ctx, scope, { claimId, ...body })
 }
 
 /** Key: the listener's own. Throws ClaimLostError. */
 export async function releaseForListener(ctx: RequestContext, raw: RawInput): Promise<void> {
-  const { scope, claimId, body } = received(ctx, CALLS.release, raw)
+  const { scope, claimId, body } = parseCall(ctx, CALLS.release, raw)
   await release(ctx, scope, { claimId, ...body })
 }
 
-function received<S extends z.ZodRawShape>(
+function parseCall<S extends z.ZodRawShape>(
   ctx: RequestContext,
   { input, message }: { input: z.ZodObject<{ path: z.ZodObject; body: z.ZodObject }>; message: WireObject<S> },
   raw: RawInput,

@@ -15,8 +15,8 @@ import { progressOfRevisions } from '../revisions/progress.ts'
 import type { Core } from '../transaction/context.ts'
 import { MAX_MESSAGE } from '../values/explanation.ts'
 import { assign, refusedKinds } from './assignment.ts'
-import { forHeld, type HeldWork } from './for-held.ts'
-import { giveTriesBack, listenerSeen } from './liveness.ts'
+import { type ClaimWork, forEachClaim } from './claim-work.ts'
+import { listenerSeen, returnLostTries } from './liveness.ts'
 
 /** A claim whose holder is not up to date. */
 interface Changed {
@@ -48,18 +48,18 @@ export async function heartbeat(
   }
   const answering = lookUntil(core.notifier, scope.listenerId, wait, signal, look, enter)
   // the holder must learn in good time that its leases were renewed, whatever the rest waits for
-  const answered = await inTime(wait * 1000 + (leaseSeconds * 1000) / 8, answering)
+  const answered = await withinMs(wait * 1000 + (leaseSeconds * 1000) / 8, answering)
   const answers = request.claims.map(
     ({ claimId }) => answered?.get(claimId) ?? (lost.includes(claimId) ? lostClaim(claimId) : unchanged(claimId)),
   )
   const allLost = answers.filter((answer) => answer.lost).map(({ claimId }) => claimId)
   // steps that somebody has locked must not cost the others their leases: then these tries count
-  if (allLost.length > 0) await inTime((leaseSeconds * 1000) / 8, giveTriesBack(core, scope, allLost))
+  if (allLost.length > 0) await withinMs((leaseSeconds * 1000) / 8, returnLostTries(core, scope, allLost))
   return answers
 }
 
 /** What `work` resolves to; undefined when that takes longer than `ms`, or the database fails it: then the next heartbeat makes up for it. */
-function inTime<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+function withinMs<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   const done = work.catch((error) => {
     if (databaseFailure(error) === null) throw error
     return undefined
@@ -83,12 +83,12 @@ async function answerAll(
   // the holder must learn in good time that its leases were renewed
   const until = performance.now() + (leaseSeconds * 1000) / 8
   const over = () => performance.now() > until
-  const work: HeldWork<HeartbeatItem, Assignment> = {
+  const work: ClaimWork<HeartbeatItem, Assignment> = {
     assigns: true,
     record: (tx, held) => assign(core, tx, held, held.deployment),
   }
   const items = news.map((id) => asked.get(id)!)
-  const outcomes = await forHeld(core, scope, items, work, over)
+  const outcomes = await forEachClaim(core, scope, items, work, over)
   for (const [i, { claimId }] of items.entries()) {
     const outcome = outcomes[i]
     if (!outcome) continue
@@ -107,15 +107,15 @@ async function answerAll(
  */
 function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
   return core.renew<Changed>(Prisma.sql`
-    WITH ${listenerSeen(scope)} asked AS (${asked(request)}),
+    WITH ${listenerSeen(scope)} asked AS (${requestedSql(request)}),
     free AS MATERIALIZED (
-      SELECT d.id, d.claim_id, d.idle, d.health FROM asked a JOIN deployments d ON ${isAsked(scope)} ${toChangeOrSkip('d')}
+      SELECT d.id, d.claim_id, d.idle, d.health FROM asked a JOIN deployments d ON ${heldClaimSql(scope)} ${toChangeOrSkip('d')}
     ), renewed AS (
       ${renewHeld(request.leaseSeconds)}
-      RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${isDue(core, scope)} AS step_due, ${hintOfRenewal}
+      RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${stepDueSql(core, scope)} AS step_due, ${hintOfRenewal}
     ), beside AS (
       INSERT INTO lease_renewals (claim_id, expires_at)
-      SELECT DISTINCT d.claim_id, ${leaseEnd(request.leaseSeconds)} FROM asked a JOIN deployments d ON ${isAsked(scope)}
+      SELECT DISTINCT d.claim_id, ${leaseEnd(request.leaseSeconds)} FROM asked a JOIN deployments d ON ${heldClaimSql(scope)}
       WHERE d.id NOT IN (SELECT id FROM free)
       ON CONFLICT (claim_id) DO UPDATE SET expires_at = excluded.expires_at RETURNING claim_id
     ), needless AS (
@@ -129,13 +129,13 @@ function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promi
 /** The same without a write: whoever waits looks again and again. */
 function findChanged(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
   return core.db.$queryRaw<Changed[]>`
-    WITH ${listenerSeen(scope)} asked AS (${asked(request)})
-    SELECT a."claimId", d.id IS NULL AS lost FROM asked a LEFT JOIN deployments d ON ${isAsked(scope)}
-    WHERE d.id IS NULL OR d.generation IS DISTINCT FROM a.generation OR ${isDue(core, scope)}`
+    WITH ${listenerSeen(scope)} asked AS (${requestedSql(request)})
+    SELECT a."claimId", d.id IS NULL AS lost FROM asked a LEFT JOIN deployments d ON ${heldClaimSql(scope)}
+    WHERE d.id IS NULL OR d.generation IS DISTINCT FROM a.generation OR ${stepDueSql(core, scope)}`
 }
 
 /** Numbers as wide as whoever asks can write them. */
-function asked({ claims }: HeartbeatRequest): Prisma.Sql {
+function requestedSql({ claims }: HeartbeatRequest): Prisma.Sql {
   // in a record of Postgres null and absent are the same
   const items = claims.map(({ progress, ...item }) =>
     progress === undefined ? item : { ...item, progress: progress ?? { reason: null, message: null } },
@@ -157,8 +157,8 @@ const progressSql = Prisma.sql`
     WHERE a.progress IS NOT NULL AND s.kind <> 'TEARDOWN'
   ), ${progressOfRevisions}`
 
-const isAsked = (scope: Scope) => isHeld(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)
+const heldClaimSql = (scope: Scope) => isHeld(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)
 
 /** A step waits that nobody was given yet: it is new, or its back-off is over. */
-const isDue = (core: Core, scope: Scope) =>
+const stepDueSql = (core: Core, scope: Scope) =>
   Prisma.sql`(d.busy_step_id IS NULL AND ${stepIsDue(refusedKinds(core, scope))})`

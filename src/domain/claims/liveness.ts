@@ -8,31 +8,36 @@ import { ClaimLostError } from '../errors/errors.ts'
 import type { ClaimRequest } from '../protocol/protocol.ts'
 import { type HeldClaim, LEASE_HOLDS, ofScope, type Scope } from '../repositories/lease.ts'
 import { type LockedDeployment, toChange, toChangeOrSkip } from '../repositories/locks.ts'
-import { COUNTED, countsLosses } from '../rollouts/plan.ts'
-import { loseStep } from '../rollouts/steps.ts'
+import { countsLosses, KINDS_COUNTING_LOSSES } from '../rollouts/plan.ts'
+import { recordLostLease } from '../rollouts/steps.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 
 /** Does what a holder asks with its claim; where that is refused because the claim is lost, its try is given back. */
-export async function withTriesBack<T>(core: Core, scope: Scope, claim: HeldClaim, work: () => Promise<T>): Promise<T> {
+export async function returningLostTry<T>(
+  core: Core,
+  scope: Scope,
+  claim: HeldClaim,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ClaimLostError) await giveTriesBack(core, scope, [claim.claimId])
+    if (error instanceof ClaimLostError) await returnLostTries(core, scope, [claim.claimId])
     throw error
   }
 }
 
 /** Gives back what was taken under these claims, once each. A claim whose lease holds (it named a wrong token) keeps its try. */
-export async function giveTriesBack(core: Core, scope: Scope, claimIds: readonly string[]): Promise<void> {
+export async function returnLostTries(core: Core, scope: Scope, claimIds: readonly string[]): Promise<void> {
   const holds = Prisma.sql`CASE WHEN ${LEASE_HOLDS} THEN d.claim_id END`
-  await giveBackTaken(core, claimIds, { whose: ofScope(scope), holds })
+  await returnTakenTries(core, claimIds, { whose: ofScope(scope), holds })
 }
 
 /**
  * The same for whoever takes steps. `whose`: a condition on steps `s` of deployments `d`; `holds`: the claim whose lease on
  * such a step holds, or NULL.
  */
-export async function giveBackTaken(
+export async function returnTakenTries(
   core: Core,
   claimIds: readonly string[],
   { whose, holds }: { whose: Prisma.Sql; holds: Prisma.Sql },
@@ -57,7 +62,7 @@ export async function giveBackTaken(
  * A deployment whose lease ran out, as it was read, is leased anew by `holder`: the deadline of its step stood still since. The
  * try of the former holder counts where that may have been the step's own doing, unless the former holder is this one.
  */
-export function stepOfLost(
+export function recordLapsedLease(
   tx: Tx,
   { id, claimId, busyStepId, leaseHolder, leaseExpiresAt }: LockedDeployment,
   holder: string,
@@ -65,21 +70,21 @@ export function stepOfLost(
   if (claimId === null) return
   const step = tx.unit.known.get(id)?.steps.find(({ finishedAt }) => finishedAt === null)
   if (step && step.id === busyStepId)
-    loseStep(tx, step, claimId, leaseExpiresAt, leaseHolder !== holder && countsLosses(step.kind))
+    recordLostLease(tx, step, claimId, leaseExpiresAt, leaseHolder !== holder && countsLosses(step.kind))
 }
 
 /**
  * `holder` is known to be dead: the deadlines of its steps stand still from now on. A try counts where that step alone
  * may have ended the holder.
  */
-export async function stepsOfDead(tx: Tx, scope: Scope, holder: string): Promise<void> {
+export async function pauseStepsOfDeadHolder(tx: Tx, scope: Scope, holder: string): Promise<void> {
   // deployments before steps, as everybody locks them
   await tx.sql.$executeRaw`
     SELECT d.id FROM deployments d WHERE d.lease_holder = ${holder} AND ${ofScope(scope)} ORDER BY d.id ${toChange('d')}`
   await tx.sql.$executeRaw`
     WITH busy AS (
       SELECT s.id, d.claim_id, d.claim_id = ANY (s.taken_by) AND NOT (
-        s.kind::text = ANY (${[...COUNTED]}::text[]) AND count(*) FILTER (WHERE s.kind::text = ANY (${[...COUNTED]}::text[])) OVER () = 1) AS back
+        s.kind::text = ANY (${[...KINDS_COUNTING_LOSSES]}::text[]) AND count(*) FILTER (WHERE s.kind::text = ANY (${[...KINDS_COUNTING_LOSSES]}::text[])) OVER () = 1) AS back
       FROM deployments d JOIN steps s ON s.id = d.busy_step_id AND s.finished_at IS NULL
       WHERE d.lease_holder = ${holder} AND ${ofScope(scope)}
     )

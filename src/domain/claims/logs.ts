@@ -5,14 +5,14 @@ import { appendLinesSql } from '../logs/append.ts'
 import type { LogsRequest } from '../protocol/protocol.ts'
 import { isHeldUnder, type Scope } from '../repositories/lease.ts'
 import type { Core } from '../transaction/context.ts'
-import { withTriesBack } from './liveness.ts'
+import { returningLostTry } from './liveness.ts'
 
 /**
  * Appends lines to the log of a revision of the claim's deployment. One statement, which neither waits for the
  * deployment's row nor locks it. Throws ClaimLostError, and NotFoundError for the revision.
  */
 export async function appendLogs(core: Core, scope: Scope, request: LogsRequest): Promise<void> {
-  await withTriesBack(core, scope, request, () => append(core, scope, request))
+  await returningLostTry(core, scope, request, () => append(core, scope, request))
 }
 
 async function append(core: Core, scope: Scope, request: LogsRequest): Promise<void> {

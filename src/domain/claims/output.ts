@@ -8,7 +8,7 @@ import { appendLinesSql } from '../logs/append.ts'
 import type { OutputRequest } from '../protocol/protocol.ts'
 import { isHeldUnder, type Scope } from '../repositories/lease.ts'
 import type { Core } from '../transaction/context.ts'
-import { withTriesBack } from './liveness.ts'
+import { returningLostTry } from './liveness.ts'
 
 /**
  * Appends `lines` to the deploy logs of the claim's deployment if `from` is where the output of `source` ends there, and
@@ -16,7 +16,7 @@ import { withTriesBack } from './liveness.ts'
  * another server was faster. One statement. Throws ClaimLostError.
  */
 export async function appendOutput(core: Core, scope: Scope, request: OutputRequest): Promise<number> {
-  return withTriesBack(core, scope, request, () => append(core, scope, request))
+  return returningLostTry(core, scope, request, () => append(core, scope, request))
 }
 
 async function append(core: Core, scope: Scope, request: OutputRequest): Promise<number> {

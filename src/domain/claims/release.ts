@@ -2,23 +2,23 @@
 
 import { released, releasedAll } from '../repositories/deployment.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
-import { untakeStep } from '../rollouts/steps.ts'
+import { returnStep } from '../rollouts/steps.ts'
 import { type Core, transaction } from '../transaction/context.ts'
-import { alone, answerOf, type HeldWork } from './for-held.ts'
-import { knownOf } from './held.ts'
-import { stepsOfDead, withTriesBack } from './liveness.ts'
+import { knownOf } from './claim-state.ts'
+import { type ClaimWork, inOwnTransaction, unwrap } from './claim-work.ts'
+import { pauseStepsOfDeadHolder, returningLostTry } from './liveness.ts'
 
 /** A holder lets go in good order: the try of a step under way is not counted. Throws ClaimLostError. */
 export async function release(core: Core, scope: Scope, claim: HeldClaim): Promise<void> {
-  await withTriesBack(core, scope, claim, async () => answerOf(await alone(core, scope, claim, RELEASE)))
+  await returningLostTry(core, scope, claim, async () => unwrap(await inOwnTransaction(core, scope, claim, RELEASE)))
 }
 
 /** Of each of these. */
-export const RELEASE: HeldWork<HeldClaim, void> = {
+export const RELEASE: ClaimWork<HeldClaim, void> = {
   assigns: false,
   async record(tx, { deployment }, { claimId }) {
     const busyWith = knownOf(tx, deployment).steps.find(({ id }) => id === deployment.busyStepId)
-    if (busyWith) untakeStep(tx, busyWith, claimId)
+    if (busyWith) returnStep(tx, busyWith, claimId)
     released(tx, deployment)
   },
 }
@@ -26,7 +26,7 @@ export const RELEASE: HeldWork<HeldClaim, void> = {
 /** A holder that is known to be dead (its process is gone from this machine): nobody has to wait for its leases. */
 export async function releaseHolder(core: Core, scope: Scope, holder: string): Promise<void> {
   await transaction(core, async (tx) => {
-    await stepsOfDead(tx, scope, holder)
+    await pauseStepsOfDeadHolder(tx, scope, holder)
     if ((await releasedAll(tx, scope, holder)) > 0) tx.wakeWorkers(scope.listenerId)
   })
 }

@@ -10,10 +10,10 @@ import { LISTENER_SILENT_MS } from './status.ts'
  * ms. A renewal that found something not to be over yet raises no version, and is committed within this time, by its limits
  * (platform/postgres/client.ts).
  */
-const JUST_ENDED = 60_000
+const RENEWAL_COMMIT_MS = 60_000
 
 /** A time at which nothing holds. */
-const NEVER = new Date(0)
+const NOT_CACHEABLE = new Date(0)
 
 type Heard = Pick<Listener, 'lastSeenAt' | 'createdAt'>
 
@@ -25,18 +25,18 @@ export function earliest(times: Iterable<Date | null>): Date | null {
 }
 
 /** Null: it holds for as long as the version; a time in the past: not at all. */
-function holdsTo(end: Date, now: Date): Date | null {
+function validUntil(end: Date, now: Date): Date | null {
   if (end > now) return end
-  return now.getTime() - end.getTime() < JUST_ENDED ? NEVER : null
+  return now.getTime() - end.getTime() < RENEWAL_COMMIT_MS ? NOT_CACHEABLE : null
 }
 
 /** Until when a listener is as it is shown now, as holdsTo() says. */
-export function listenerHolds({ lastSeenAt, createdAt }: Heard, now: Date): Date | null {
-  return holdsTo(new Date((lastSeenAt ?? createdAt).getTime() + LISTENER_SILENT_MS), now)
+export function listenerValidUntil({ lastSeenAt, createdAt }: Heard, now: Date): Date | null {
+  return validUntil(new Date((lastSeenAt ?? createdAt).getTime() + LISTENER_SILENT_MS), now)
 }
 
 /** What a deployment's holding depends on. */
-export const HOLDS_FIELDS = {
+export const EXPIRY_FIELDS = {
   deletedAt: true,
   activeRevisionId: true,
   leaseExpiresAt: true,
@@ -44,7 +44,7 @@ export const HOLDS_FIELDS = {
 } as const satisfies Prisma.DeploymentSelect
 
 /** The same for a deployment, with its listener. */
-export function deploymentHolds(
+export function deploymentValidUntil(
   {
     deletedAt,
     activeRevisionId,
@@ -54,6 +54,6 @@ export function deploymentHolds(
   now: Date,
 ): Date | null {
   if (deletedAt) return null
-  const lease = activeRevisionId !== null && leaseExpiresAt ? holdsTo(leaseExpiresAt, now) : null
-  return earliest([lease, listener && listenerHolds(listener, now)])
+  const lease = activeRevisionId !== null && leaseExpiresAt ? validUntil(leaseExpiresAt, now) : null
+  return earliest([lease, listener && listenerValidUntil(listener, now)])
 }

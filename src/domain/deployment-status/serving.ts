@@ -11,7 +11,7 @@ import { isTerminal } from '../values/lifecycle.ts'
 import { knownReason, type Reason } from '../values/reasons.ts'
 import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
 import { STATUS_WORDS } from '../values/status-words.ts'
-import { isSilent, lastSeen, silentBefore } from './status.ts'
+import { isSilent, lastSeenWhere, silentBefore } from './status.ts'
 
 /** The columns that all of this is derived from. */
 export const SERVING_FIELDS = {
@@ -74,7 +74,7 @@ export function whereServing(serving: boolean, now: Date): Prisma.DeploymentWher
       activeRevisionId: { not: null },
       leaseExpiresAt: { gt: now },
       health: { path: ['ready'], gt: 0 },
-      OR: [{ listenerId: null }, { listener: lastSeen({ gte: before }) }],
+      OR: [{ listenerId: null }, { listener: lastSeenWhere({ gte: before }) }],
     }
   // spelled out: in SQL, the negation of a comparison with NULL is NULL, too
   return {
@@ -85,7 +85,7 @@ export function whereServing(serving: boolean, now: Date): Prisma.DeploymentWher
       { leaseExpiresAt: { lte: now } },
       { health: { equals: Prisma.AnyNull } },
       { health: { path: ['ready'], lte: 0 } },
-      { listener: lastSeen({ lt: before }) },
+      { listener: lastSeenWhere({ lt: before }) },
     ],
   }
 }
@@ -102,9 +102,9 @@ export function servingSql(now: Date): Prisma.Sql {
 export function whyNotServing(deployment: ServingFields, now: Date): Condition | null {
   if (deployment.deletedAt || isServing(deployment, now)) return null
   if (deployment.activeRevisionId === null)
-    return ofSilentListener(deployment, now) ?? ofLatest(deployment.latestRevision)
+    return silentListenerCondition(deployment, now) ?? latestRevisionCondition(deployment.latestRevision)
   const health = storedHealth(deployment)
-  if (!isObserved(deployment, now)) return unobserved(deployment, health, now)
+  if (!isObserved(deployment, now)) return unobservedCondition(deployment, health, now)
   if (!health) return { reason: 'NOT_READY', message: 'Nothing was reported yet of what should serve.', since: null }
   return {
     reason: knownReason(health.reason, 'NOT_READY'),
@@ -142,7 +142,7 @@ export const firstLine = (text: string): string => text.split('\n', 1)[0]!
 export const causeOf = (message: string | null): string | null => (message && firstLine(message)) || null
 
 /** A listener works on the first rollout and has fallen silent. (A step that nobody has taken has its own reason.) */
-function ofSilentListener({ latestRevision: latest, listener }: ServingFields, now: Date): Condition | null {
+function silentListenerCondition({ latestRevision: latest, listener }: ServingFields, now: Date): Condition | null {
   if (!latest || isTerminal(latest.status) || latest.reason !== null || !listener || !isSilent(listener, now))
     return null
   return {
@@ -153,7 +153,7 @@ function ofSilentListener({ latestRevision: latest, listener }: ServingFields, n
 }
 
 /** Nothing was ever deployed: the latest revision says why. */
-function ofLatest(latest: ServingFields['latestRevision']): Condition {
+function latestRevisionCondition(latest: ServingFields['latestRevision']): Condition {
   if (!latest) return { reason: 'NOT_READY', message: 'Nothing serves: there is no revision.', since: null }
   const { number, status, statusSince, reason, reasonSince, statusMessage } = latest
   const ended = isTerminal(status)
@@ -165,7 +165,11 @@ function ofLatest(latest: ServingFields['latestRevision']): Condition {
   }
 }
 
-function unobserved({ listener, leaseExpiresAt }: ServingFields, health: StoredHealth | null, now: Date): Condition {
+function unobservedCondition(
+  { listener, leaseExpiresAt }: ServingFields,
+  health: StoredHealth | null,
+  now: Date,
+): Condition {
   const silent = listener !== null && isSilent(listener, now)
   const who = silent ? 'Its listener is not heard from' : 'Nobody reports on it at the moment'
   const known = health ? `; ${replicas(health)} ready as it was last reported` : ''

@@ -36,9 +36,9 @@ export function deploymentStatus(deployment: StatusFields, now: Date): Deploymen
 export function whereStatus(status: DeploymentStatus, now: Date): Prisma.DeploymentWhereInput {
   const before = silentBefore(now)
   if (status === 'AWAITING_DELETE') return { deletedAt: { not: null } }
-  if (status === 'UNKNOWN') return { deletedAt: null, listener: lastSeen({ lt: before }) }
+  if (status === 'UNKNOWN') return { deletedAt: null, listener: lastSeenWhere({ lt: before }) }
   // spelled out: in SQL, the negation of a comparison with NULL is NULL, too
-  const live = { deletedAt: null, OR: [{ listenerId: null }, { listener: lastSeen({ gte: before }) }] }
+  const live = { deletedAt: null, OR: [{ listenerId: null }, { listener: lastSeenWhere({ gte: before }) }] }
   if (status === 'AWAITING_DATABASE') return { ...live, provisionedAt: null }
   return { ...live, provisionedAt: { not: null }, idle: status === 'UNUSED' }
 }
@@ -53,6 +53,6 @@ export function statusSql(now: Date): Prisma.Sql {
 }
 
 /** A listener that never called counts from its creation. */
-export function lastSeen(when: Prisma.DateTimeFilter): Prisma.ListenerWhereInput {
+export function lastSeenWhere(when: Prisma.DateTimeFilter): Prisma.ListenerWhereInput {
   return { OR: [{ lastSeenAt: when }, { lastSeenAt: null, createdAt: when }] }
 }

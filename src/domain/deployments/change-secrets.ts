@@ -10,9 +10,9 @@ import { parse } from '../parsing/parse.ts'
 import { edit } from '../repositories/deployment.ts'
 import { factsOf } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
-import { baseOf, sourceAfter } from '../rollouts/base.ts'
+import { baseOf, sourceAfter } from '../rollouts/base-revision.ts'
 import { rollOut } from '../rollouts/rollout.ts'
-import { changeViolations, differ, merged } from '../secrets/change.ts'
+import { applyChange, changeViolations, secretsDiffer } from '../secrets/change.ts'
 import { originsAfter } from '../secrets/origins.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
@@ -73,11 +73,11 @@ async function apply(
   if (change.set.length === 0 && change.unset.length === 0) return null
 
   const before = { set, secrets: openSecrets(ctx.keyring, set) }
-  const { secrets, given } = merged(before.secrets, change)
+  const { secrets, given } = applyChange(before.secrets, change)
   const actor = actorOf(ctx.actor)
   const origins = originsAfter(before, secrets, { at: tx.now(), by: actor }, given)
   const secretSetId = storeSecrets(tx, ctx.keyring, { deploymentId: deployment.id, origins }, secrets)
-  const changed = differ(before.secrets, secrets) ? ['secrets'] : []
+  const changed = secretsDiffer(before.secrets, secrets) ? ['secrets'] : []
   const said = { what: 'UPDATED', changed } as const
   const edited = edit(tx, deployment, { ...said, actor }, { secretSetId })
   tx.emit({

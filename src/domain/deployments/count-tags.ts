@@ -6,7 +6,7 @@ import type { Count } from './count.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 
 /** What somebody can choose from; more are found by their names. */
-const MOST_TAGS = 100
+const MAX_TAGS = 100
 
 export type TagCount = Count<Tag>
 
@@ -21,6 +21,6 @@ export async function countByTag(ctx: RequestContext, filter: DeploymentFilter):
       WHERE ${filterSql(ctx, filter)}
       GROUP BY dt.tag_id
     ) c JOIN tags g ON g.id = c.tag_id
-    ORDER BY c.count DESC, g.key, g.value LIMIT ${MOST_TAGS}`
+    ORDER BY c.count DESC, g.key, g.value LIMIT ${MAX_TAGS}`
   return rows.map(({ count, ...value }) => ({ value, count }))
 }

@@ -68,21 +68,21 @@ export async function countByStatus(ctx: RequestContext, filter: DeploymentFilte
     ) AS matching
     GROUP BY GROUPING SETS ((), (serving), (status), (latest), (waits), (source), (listener))
     ORDER BY count DESC, status, latest, source, listener`
-  const of = (own: number) => rows.filter(({ grouping }) => grouping === (0b111111 & ~own))
+  const grouped = (own: number) => rows.filter(({ grouping }) => grouping === (0b111111 & ~own))
   const by = <V>(own: number, value: (row: Row) => unknown) =>
-    of(own).map((row) => ({ value: value(row) as V, count: row.count }))
+    grouped(own).map((row) => ({ value: value(row) as V, count: row.count }))
   const latestRevisionStatuses = by<RevisionStatus | null>(0b001000, ({ latest }) => latest).filter(
     (one): one is Count<RevisionStatus> => one.value !== null,
   )
   const ofLatest = (statuses: readonly RevisionStatus[]) =>
     latestRevisionStatuses.reduce((sum, { value, count }) => (statuses.includes(value) ? sum + count : sum), 0)
   return {
-    total: of(0)[0]?.count ?? 0,
-    serving: of(0b100000).find(({ serving }) => serving)?.count ?? 0,
+    total: grouped(0)[0]?.count ?? 0,
+    serving: grouped(0b100000).find(({ serving }) => serving)?.count ?? 0,
     statuses: by(0b010000, ({ status }) => status),
     failing: ofLatest(FAILED),
     waiting: ofLatest(OPEN),
-    latestRevisionWaits: of(0b000100).find(({ waits }) => waits)?.count ?? 0,
+    latestRevisionWaits: grouped(0b000100).find(({ waits }) => waits)?.count ?? 0,
     latestRevisionStatuses,
     sources: by(0b000010, ({ source }) => source),
     listeners: by(0b000001, ({ listener }) => listener),

@@ -10,7 +10,7 @@ import { parse, type RawInput } from '../parsing/parse.ts'
 import { deleted, notifyHolder } from '../repositories/deployment.ts'
 import { type LockedDeployment, lockEvenTornDown } from '../repositories/locks.ts'
 import { interrupt } from '../rollouts/plan.ts'
-import { apply, look, reconcile, settle } from '../rollouts/reconcile.ts'
+import { apply, readSituation, reconcile, settle } from '../rollouts/reconcile.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 import { forItems, once, onceForItem } from '../transaction/once.ts'
@@ -91,17 +91,17 @@ async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Pro
     // what a repeat asks for is so already: the first answer may have got lost
     if (!deployment.deletedAt || how.force || alsoProject) requireVersion(how.ifMatch, 'Deployment', id, deployment)
     if (alsoProject) await deleteTracingProject(ctx, tx, alsoProject)
-    const going = deployment.deletedAt ? deployment : await askForDeletion(ctx, tx, deployment)
-    if (how.force) await drop(ctx, tx, going)
+    const going = deployment.deletedAt ? deployment : await markDeleted(ctx, tx, deployment)
+    if (how.force) await abandonRuntime(ctx, tx, going)
     else if (!deployment.deletedAt) await reconcile(ctx, tx, going)
   }
   // what was begun of it: it will be deleted when that is looked at
   await lockEvenTornDown(ctx, id, work, { begun: true })
 }
 
-async function askForDeletion(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
+async function markDeleted(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
   const actor = actorOf(ctx.actor)
-  const before = await look(ctx, tx, deployment)
+  const before = await readSituation(ctx, tx, deployment)
   const over = await apply(ctx, tx, before, interrupt(before.state.open, explain('DEPLOYMENT_DELETED', {})), actor)
   const next = deleted(tx, over.deployment, actor)
   tx.emit({ workspaceId: next.workspaceId, type: 'deployment.deleted', deploymentId: next.id, actor })
@@ -109,10 +109,10 @@ async function askForDeletion(ctx: RequestContext, tx: Tx, deployment: LockedDep
 }
 
 /** Gives up on the runtime: whatever is left there is left, and a holder that still works there loses its claim. */
-async function drop(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<void> {
-  const now = await look(ctx, tx, deployment)
+async function abandonRuntime(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<void> {
+  const now = await readSituation(ctx, tx, deployment)
   // of what was never begun nothing is given up: the plan says that it is torn down, as it does without force
-  await settle(ctx, tx, now, now.state.begun > 0 ? [{ do: 'torn down' }] : [], actorOf(ctx.actor))
+  await settle(ctx, tx, now, now.state.stepsTaken > 0 ? [{ do: 'torn down' }] : [], actorOf(ctx.actor))
 }
 
 function requireForce(ctx: RequestContext): void {

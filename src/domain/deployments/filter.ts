@@ -51,7 +51,7 @@ export function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Pris
  * The same, on deployments `d` with their listeners `l` and latest revisions `r`. `given`: how the values stand in it that some
  * have more rows of than others: `unseen` where the statement is to be planned once.
  */
-export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given = seen): Prisma.Sql {
+export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given = visible): Prisma.Sql {
   const and = [Prisma.sql`d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL`]
   if (filter.name !== undefined) and.push(Prisma.sql`d.name = ${filter.name}`)
   if (filter.name_contains !== undefined) {
@@ -63,7 +63,7 @@ export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given =
   if (filter.serving !== undefined) and.push(whereServingSql(filter.serving, ctx.clock()))
   if (filter.latest_revision_status) and.push(whereLatestSql(filter.latest_revision_status))
   if (filter.latest_revision_waits !== undefined)
-    and.push(filter.latest_revision_waits ? WAITS : Prisma.sql`NOT ${WAITS}`)
+    and.push(filter.latest_revision_waits ? LATEST_WAITS : Prisma.sql`NOT ${LATEST_WAITS}`)
   if (filter.source !== undefined) and.push(Prisma.sql`d.source = ${literal(filter.source)}`)
   if (filter.listener_id !== undefined)
     and.push(Prisma.sql`d.listener_id = ${given(Prisma.sql`${filter.listener_id}::uuid`)}`)
@@ -81,7 +81,7 @@ export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given =
 /** Whether a part of a name is found by its letters (candidates.ts); what is longer has an index of its own. */
 export const isShort = (part: string): boolean => [...part].length <= 2
 
-const seen = (value: Prisma.Sql) => value
+const visible = (value: Prisma.Sql) => value
 
 /**
  * Where `filterSql` finds `d`, and of `l` and `r` what this filter is about: what is joined needlessly keeps an index from being
@@ -129,7 +129,7 @@ function whereLatestSql(statuses: readonly RevisionStatus[]): Prisma.Sql {
 export const waitsSql = (r: Prisma.Sql): Prisma.Sql =>
   Prisma.sql`coalesce(${r}.status IN (${literals(BETWEEN_STEPS)}) OR ${r}.reason IN (${literals(WAITING_REASONS)}), false)`
 
-const WAITS = Prisma.sql`(d.latest_outcome IS NULL AND ${waitsSql(Prisma.raw('r'))})`
+const LATEST_WAITS = Prisma.sql`(d.latest_outcome IS NULL AND ${waitsSql(Prisma.raw('r'))})`
 
 function whereWaits(waits: boolean): Prisma.DeploymentWhereInput {
   const [statuses, reasons] = [[...BETWEEN_STEPS], [...WAITING_REASONS]]

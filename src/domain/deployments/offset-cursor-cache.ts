@@ -8,33 +8,33 @@ import type { RequestContext } from '../transaction/context.ts'
 import type { DeploymentFilter } from './filter.ts'
 
 /** `offset` rows are before what comes behind this one. */
-export interface Mark {
+export interface OffsetCursor {
   offset: number
   createdAt: Date
   id: string
 }
 
-interface Marked {
+interface CachedList {
   /** of the workspace, without what is heard of listeners: they are right at this one */
   version: string
   /** by their offsets */
-  marks: Mark[]
+  cursors: OffsetCursor[]
 }
 
-const MOST_LISTS = 500
+const MAX_LISTS = 500
 /** rows: between two marks there are so many at least, which are walked in no time */
-const APART = 200
-const MOST_MARKS = 1_000
+const MIN_GAP_ROWS = 200
+const MAX_CURSORS_PER_LIST = 1_000
 /** characters: a list of ids is not likely to come again */
-const LONGEST_KEY = 500
+const MAX_KEY_LENGTH = 500
 
 /** By the installation that they are of. */
-const lists = new WeakMap<RequestContext['query'], LRUCache<string, Marked>>()
+const lists = new WeakMap<RequestContext['query'], LRUCache<string, CachedList>>()
 
-function listsOf({ query }: RequestContext): LRUCache<string, Marked> {
+function listsOf({ query }: RequestContext): LRUCache<string, CachedList> {
   let all = lists.get(query)
   if (!all) {
-    all = new LRUCache({ max: MOST_LISTS })
+    all = new LRUCache({ max: MAX_LISTS })
     lists.set(query, all)
   }
   return all
@@ -43,38 +43,48 @@ function listsOf({ query }: RequestContext): LRUCache<string, Marked> {
 const keyOf = ({ workspace }: RequestContext, filter: DeploymentFilter) => `${workspace.id} ${JSON.stringify(filter)}`
 
 /** The last mark that is not behind `offset`, and the version that it is right at; null: there is none. */
-export function markBefore(
+export function cursorBefore(
   ctx: RequestContext,
   filter: DeploymentFilter,
   offset: number,
-): { mark: Mark; version: string } | null {
+): { mark: OffsetCursor; version: string } | null {
   const list = listsOf(ctx).get(keyOf(ctx, filter))
-  const mark = list?.marks[placeOf(list.marks, offset) - 1]
+  const mark = list?.cursors[indexAfter(list.cursors, offset) - 1]
   return mark ? { mark, version: list!.version } : null
 }
 
 /** Keeps where a page has ended. `version`: that it was read at; null: it is not known. */
-export function keepMark(ctx: RequestContext, filter: DeploymentFilter, mark: Mark, version: string | null): void {
+export function rememberCursor(
+  ctx: RequestContext,
+  filter: DeploymentFilter,
+  mark: OffsetCursor,
+  version: string | null,
+): void {
   const key = keyOf(ctx, filter)
   // which rows match these changes with time, too
-  if (version === null || filter.status !== undefined || filter.serving !== undefined || key.length > LONGEST_KEY)
+  if (version === null || filter.status !== undefined || filter.serving !== undefined || key.length > MAX_KEY_LENGTH)
     return
   const at = withoutHeard(version)
   let list = listsOf(ctx).get(key)
   if (list?.version !== at) {
-    list = { version: at, marks: [] }
+    list = { version: at, cursors: [] }
     listsOf(ctx).set(key, list)
   }
-  const { marks } = list
-  const place = placeOf(marks, mark.offset)
+  const { cursors: marks } = list
+  const place = indexAfter(marks, mark.offset)
   const before = marks[place - 1]?.offset ?? 0
   const behind = marks[place]?.offset ?? Number.POSITIVE_INFINITY
-  if (mark.offset - before < APART || behind - mark.offset < APART || marks.length >= MOST_MARKS) return
+  if (
+    mark.offset - before < MIN_GAP_ROWS ||
+    behind - mark.offset < MIN_GAP_ROWS ||
+    marks.length >= MAX_CURSORS_PER_LIST
+  )
+    return
   marks.splice(place, 0, mark)
 }
 
 /** How many marks are not behind `offset`. */
-function placeOf(marks: readonly Mark[], offset: number): number {
+function indexAfter(marks: readonly OffsetCursor[], offset: number): number {
   let [low, high] = [0, marks.length]
   while (low < high) {
     const middle = (low + high) >> 1

@@ -6,7 +6,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import type { Window } from '../paging/paging.ts'
 import { unseen } from '../sql/hide-from-planner.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { byLetters, candidates, oneOf } from './candidates.ts'
+import { candidates, idAmong, shortNameCondition } from './candidates.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 import { type DeploymentOrder, keysetSql, orderSql } from './order.ts'
 
@@ -14,9 +14,9 @@ import { type DeploymentOrder, keysetSql, orderSql } from './order.ts'
  * Rows from the page's start in which what is frequent is looked for. Parts of names are found by their own index in no time, so
  * few will do; to find all of a tag, or all that serve, is more work than to pass many.
  */
-const NEAR = { name: 400, other: 2_000 }
+const SCAN_ROWS = { name: 400, other: 2_000 }
 /** So many at most are found by their index, and sorted: more are frequent, so that a page of them is not far. */
-const FEW = { tags: 1_000, serving: 300 }
+const MAX_CANDIDATES = { tags: 1_000, serving: 300 }
 
 const LISTENERS = Prisma.sql`LEFT JOIN listeners l ON l.id = d.listener_id`
 const REVISIONS = Prisma.sql`LEFT JOIN revisions r ON r.id = d.latest_revision_id`
@@ -44,7 +44,7 @@ export function pageSql(
   const matching = matchingOf(where)
   const { name_contains: name, tag_value_ids: tags } = filter
 
-  if (isLookedFor(filter)) {
+  if (needsSearch(filter)) {
     const near = (size: number) => Prisma.sql`
       SELECT d.* FROM (
         SELECT d.* FROM deployments d WHERE d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL ${beyond}
@@ -56,21 +56,21 @@ export function pageSql(
       Prisma.sql`SELECT * FROM (${others} ${Prisma.join([Prisma.empty, ...conditions], ' ')} OFFSET 0) d ${sorted} ${limit}`
     const enough = raw(take)
     if (name !== undefined) {
-      const letters = byLetters(filter)
+      const letters = shortNameCondition(filter)
       return Prisma.sql`(
-        WITH near AS MATERIALIZED (${near(NEAR.name)} ${sorted} ${limit})
+        WITH near AS MATERIALIZED (${near(SCAN_ROWS.name)} ${sorted} ${limit})
         SELECT * FROM near WHERE (SELECT count(*) FROM near) = ${enough}
         UNION ALL SELECT * FROM (${among(letters ? [letters] : [])}) far WHERE (SELECT count(*) FROM near) < ${enough}) d`
     }
     const all = candidates(ctx, filter)
-    const few = raw(tags ? FEW.tags : FEW.serving)
+    const few = raw(tags ? MAX_CANDIDATES.tags : MAX_CANDIDATES.serving)
     return Prisma.sql`(
       WITH few AS MATERIALIZED (SELECT id FROM (${all[0]}) c LIMIT ${few} + 1),
       many AS MATERIALIZED (SELECT count(*) > ${few} AS are FROM few),
-      near AS MATERIALIZED (${near(NEAR.other)} AND (SELECT are FROM many) ${sorted} ${limit})
-      SELECT * FROM (${among([oneOf(Prisma.sql`SELECT id FROM few`)])}) found WHERE NOT (SELECT are FROM many)
+      near AS MATERIALIZED (${near(SCAN_ROWS.other)} AND (SELECT are FROM many) ${sorted} ${limit})
+      SELECT * FROM (${among([idAmong(Prisma.sql`SELECT id FROM few`)])}) found WHERE NOT (SELECT are FROM many)
       UNION ALL SELECT * FROM near WHERE (SELECT count(*) FROM near) = ${enough}
-      UNION ALL SELECT * FROM (${among(all.map(oneOf))}) far WHERE (SELECT are FROM many) AND (SELECT count(*) FROM near) < ${enough}) d`
+      UNION ALL SELECT * FROM (${among(all.map(idAmong))}) far WHERE (SELECT are FROM many) AND (SELECT count(*) FROM near) < ${enough}) d`
   }
   // of each silent listener by its index: there are few
   if (filter.status === 'UNKNOWN')
@@ -82,7 +82,7 @@ export function pageSql(
 }
 
 /** Whether what matches stands in no index in the list's order. */
-export const isLookedFor = ({ name_contains: name, tag_value_ids: tags, serving }: DeploymentFilter): boolean =>
+export const needsSearch = ({ name_contains: name, tag_value_ids: tags, serving }: DeploymentFilter): boolean =>
   name !== undefined || tags !== undefined || serving !== undefined
 
 const raw = (number: number) => Prisma.raw(String(number))

@@ -42,14 +42,14 @@ export function patchViolations(
     ),
     ...contentViolations(body),
     ...tarball,
-    ...followingViolations(deployment.buildOnPush, base.repoRef, body),
+    ...refAndPushViolations(deployment.buildOnPush, base.repoRef, body),
     ...secretViolations(body.secrets ?? [], secrets),
     ...referenceViolations(references, body.secrets?.map((secret) => secret.name) ?? secrets),
   ]
 }
 
 /** Judged only where one of the two is sent: after a rollback to a tag, a change of secrets alone has not chosen that ref. */
-function followingViolations(
+function refAndPushViolations(
   storedBuildOnPush: boolean | null,
   storedRef: string | null,
   body: UpdateBody,

@@ -13,7 +13,7 @@ import { isTerminal } from '../values/lifecycle.ts'
 import { deploymentFilter, deploymentPath, offsetQuery } from '../values/shapes.ts'
 import { type DeploymentFilter, whereFilter } from './filter.ts'
 import { type DeploymentOrder, keysetOf, orderOf } from './order.ts'
-import { type DeploymentView, readView, readViews, readWaitingView, type WaitingView } from './view.ts'
+import { type DeploymentView, readView, readViews, readWaitingView, type WaitingView } from './rest-view.ts'
 
 export type { DeploymentView }
 

@@ -6,8 +6,8 @@ import { NotFoundError } from '../errors/errors.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { readQueuePositions } from '../revisions/queue-position.ts'
 import { requireDeployment } from '../revisions/read.ts'
-import { knownRunsWith } from '../revisions/runs-with.ts'
-import { durationsOf, type RevisionDurations, type RevisionStep, readSteps } from '../revisions/steps.ts'
+import { knownRuntimeConfig } from '../revisions/runtime-config.ts'
+import { durationsOf, type RevisionDurations, type RevisionStep, readSteps } from '../revisions/step-history.ts'
 import { readWhyNotRedeployable } from '../rollouts/redeployable.ts'
 import { fingerprintsOf, type SecretFingerprint } from '../secrets/fingerprints.ts'
 import { liveDeployment, requireRole } from '../transaction/access.ts'
@@ -55,7 +55,7 @@ export async function getRevisionDetails(ctx: RequestContext, raw: RawInput): Pr
   ])
   const own = steps.get(id) ?? []
   const whyNotRedeployable = whyNot.get(id) ?? null
-  const runsWith = knownRunsWith(revision)
+  const runsWith = knownRuntimeConfig(revision)
   return {
     revisionId: id,
     isActive: revision.deployment.activeRevisionId === id,

@@ -8,7 +8,7 @@ import { furtherOf, named, versionOf } from '../query-engine/statement.ts'
 import { unseen } from '../sql/hide-from-planner.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { Core, RequestContext } from '../transaction/context.ts'
-import { byLetters, candidates, NOT_SERVING_WAYS, oneOf } from './candidates.ts'
+import { candidates, idAmong, MAX_DUPLICATES_PER_ID, shortNameCondition } from './candidates.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 
 /** What a statement that reads a page is to count, and what comes of it. */
@@ -20,14 +20,14 @@ export interface Counting {
 }
 
 /** By the installation that they ask. */
-const knownBy = new WeakMap<Core['query'], KnownTotals>()
+const totalsByInstallation = new WeakMap<Core['query'], KnownTotals>()
 
 /** Counts what matches together with a page of it. */
 export function counting(ctx: RequestContext, filter: DeploymentFilter): Counting {
-  let totals = knownBy.get(ctx.query)
+  let totals = totalsByInstallation.get(ctx.query)
   if (!totals) {
     totals = new KnownTotals()
-    knownBy.set(ctx.query, totals)
+    totalsByInstallation.set(ctx.query, totals)
   }
   const known = totals
   const workspaceId = ctx.workspace.id
@@ -40,9 +40,9 @@ export function counting(ctx: RequestContext, filter: DeploymentFilter): Countin
   return {
     value,
     async total(rows) {
-      const [counted, version] = rows[0] ? [furtherOf(rows[0]), versionOf(rows)] : await alone(ctx, value)
+      const [counted, version] = rows[0] ? [furtherOf(rows[0]), versionOf(rows)] : await countAlone(ctx, value)
       if (counted === null && before) return before.total
-      const total = await ofCounted(ctx.db, counted as number, () => seenSql(ctx, filter))
+      const total = await ofCounted(ctx.db, counted as number, () => estimateSql(ctx, filter))
       // which ones match these changes with time, too
       const lasts = filter.status === undefined && filter.serving === undefined && version !== null
       known.keep(key, total, lasts ? withoutHeard(version) : null)
@@ -58,14 +58,14 @@ export async function countDeployments(ctx: RequestContext, filter: DeploymentFi
 }
 
 /** The value, and the version in the same snapshot. */
-async function alone(ctx: RequestContext, value: Prisma.Sql): Promise<[number | null, string | null]> {
+async function countAlone(ctx: RequestContext, value: Prisma.Sql): Promise<[number | null, string | null]> {
   const { text, values } = Prisma.sql`SELECT ${value} AS total, ${shownVersionSql(ctx.workspace.id)} AS version`
   const [row] = await ctx.query<{ total: number | null; version: string | null }>(named(text), values)
   return [row!.total, row!.version]
 }
 
 /** For the planner to reckon with. */
-const seenSql = (ctx: RequestContext, filter: DeploymentFilter) =>
+const estimateSql = (ctx: RequestContext, filter: DeploymentFilter) =>
   Prisma.sql`SELECT FROM ${filterTables(filter)} WHERE ${filterSql(ctx, filter)}`
 
 /** A row for each that matches, by whatever finds them soonest. */
@@ -74,10 +74,10 @@ function matchingSql(ctx: RequestContext, filter: DeploymentFilter): Prisma.Sql 
   if (serving === false && Object.values(filter).filter((value) => value !== undefined).length === 1) {
     // if it were all of them, it would be long until all are found: enough, even if each is there as often as can be
     const [ids] = candidates(ctx, filter)
-    return Prisma.sql`SELECT DISTINCT id FROM (${ids} LIMIT ${Prisma.raw(String(NOT_SERVING_WAYS * (EXACT_UP_TO + 1)))}) c`
+    return Prisma.sql`SELECT DISTINCT id FROM (${ids} LIMIT ${Prisma.raw(String(MAX_DUPLICATES_PER_ID * (EXACT_UP_TO + 1)))}) c`
   }
-  const letters = byLetters(filter)
-  const among = name === undefined ? candidates(ctx, filter).map(oneOf) : letters ? [letters] : []
+  const letters = shortNameCondition(filter)
+  const among = name === undefined ? candidates(ctx, filter).map(idAmong) : letters ? [letters] : []
   // what its tags have found need not be asked for them
   const others = name === undefined && tags ? { ...filter, tag_value_ids: undefined } : filter
   const matching = Prisma.sql`

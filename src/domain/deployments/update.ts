@@ -11,10 +11,10 @@ import { parse } from '../parsing/parse.ts'
 import { type Edit, edit, notifyHolder } from '../repositories/deployment.ts'
 import { factsOf } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
-import { noteRunsWith } from '../revisions/runs-with.ts'
-import { baseOf, sourceAfter } from '../rollouts/base.ts'
+import { recordRuntimeConfig } from '../revisions/runtime-config.ts'
+import { baseOf, sourceAfter } from '../rollouts/base-revision.ts'
 import { rollOut } from '../rollouts/rollout.ts'
-import { differ } from '../secrets/change.ts'
+import { secretsDiffer } from '../secrets/change.ts'
 import { originsAfter } from '../secrets/origins.ts'
 import { unmask } from '../secrets/rules.ts'
 import { openSecrets, storeSecrets } from '../secrets/secret-set.ts'
@@ -93,7 +93,7 @@ async function merge(
   const stored = { deployment, base, secrets: set?.names ?? [] }
   rejectIfAny([
     ...patchViolations(stored, body, await tarballViolations(tx, tarball)),
-    ...(await unknownClass(ctx, tx, deployment, config?.resource_spec?.class)),
+    ...(await unknownClassViolations(ctx, tx, deployment, config?.resource_spec?.class)),
   ])
   refuseDeleted(deployment)
   await markTarballUsed(tx, tarball)
@@ -126,12 +126,12 @@ async function merge(
   // what makes no revision is carried out on the running one, by its holder
   const holderConcerned = config?.custom_url != null || config?.resource_spec != null || body.secret_references != null
   const next = holderConcerned ? notifyHolder(tx, edited) : edited
-  if (config?.resource_spec != null || body.secret_references != null) noteRunsWith(tx, next, revisions)
+  if (config?.resource_spec != null || body.secret_references != null) recordRuntimeConfig(tx, next, revisions)
   return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body), { trigger: revise, change }) : null
 }
 
 /** Reads the listener only for a spec with a class. */
-async function unknownClass(
+async function unknownClassViolations(
   ctx: RequestContext,
   tx: Tx,
   { listenerId }: LockedDeployment,
@@ -155,5 +155,5 @@ function replaceSecrets(
   const secrets = unmask(asked, stored)
   const origins = originsAfter({ set, secrets: stored }, secrets, { at: tx.now(), by: actorOf(ctx.actor) })
   const id = storeSecrets(tx, ctx.keyring, { deploymentId, origins }, secrets)
-  return { id, different: differ(stored, secrets) }
+  return { id, different: secretsDiffer(stored, secrets) }
 }

@@ -10,7 +10,7 @@ import type { RequestContext } from '../transaction/context.ts'
 import type { ActorKind } from '../values/event-actor.ts'
 import { readEventCursor, refuseExpired } from './cursor.ts'
 import { eventFilters, eventRange, eventTypes, filteredScope } from './page.ts'
-import { type EventScope, REMOVED, scopeSql } from './read.ts'
+import { type EventScope, REMOVED_UNTIL, scopeSql } from './read.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
 /** The deployments, or revisions, whose events are meant. */
@@ -36,7 +36,7 @@ export async function listEvents(
   const after = window.after ? readEventCursor(ctx, window.after, 'after') : null
   const before = window.before ? readEventCursor(ctx, window.before, 'before') : null
   const found = await ctx.db.$queryRaw<(EventRow & { subject: string | null; removed: bigint })[]>`
-    SELECT ${REMOVED} AS removed, subject::text, ${EVENT_COLUMNS}
+    SELECT ${REMOVED_UNTIL} AS removed, subject::text, ${EVENT_COLUMNS}
     FROM event_counters c LEFT JOIN (unnest(${ids}::uuid[]) AS subject CROSS JOIN LATERAL (
       SELECT * FROM events
       WHERE ${COLUMN[by]} = subject AND workspace_id = ${ctx.workspace.id}::uuid
@@ -127,6 +127,6 @@ export async function countWorkspaceEvents(ctx: RequestContext, filter: EventFil
   if (and.length > 0)
     return totalOf(ctx.db, Prisma.sql`SELECT FROM events e WHERE ${Prisma.join([own, ...and], ' AND ')}`)
   const [row] = await ctx.db.$queryRaw<{ count: bigint }[]>`
-    SELECT c.sequence - ${REMOVED} AS count FROM event_counters c WHERE c.workspace_id = ${ctx.workspace.id}::uuid`
+    SELECT c.sequence - ${REMOVED_UNTIL} AS count FROM event_counters c WHERE c.workspace_id = ${ctx.workspace.id}::uuid`
   return exactly(Number(row?.count ?? 0))
 }

@@ -24,7 +24,7 @@ export const eventTypes = queryList(
 )
 
 /** The types that a filter's words stand for; undefined: all. */
-export const wantedTypes = (words: readonly string[] | undefined): readonly string[] | undefined =>
+export const expandTypes = (words: readonly string[] | undefined): readonly string[] | undefined =>
   words && [...new Set(words.flatMap((word) => typesOf(word) ?? []))]
 
 /** What else a list of events can be limited to. */
@@ -49,7 +49,7 @@ export interface EventFilters {
 
 /** Of the filters the scope, but for deployment and revision. */
 export function filteredScope({ types, actor_kinds: actorKinds, actor, since, until }: EventFilters): EventScope {
-  const wanted = wantedTypes(types)
+  const wanted = expandTypes(types)
   return {
     ...(wanted && { types: wanted }),
     ...(actorKinds && { actorKinds }),

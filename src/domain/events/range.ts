@@ -1,7 +1,7 @@
 /** Reads a part of a workspace's log from either end, with what there is to know of the log itself, in one statement. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Db } from '../transaction/context.ts'
-import { type EventScope, eventsOf, REMOVED } from './read.ts'
+import { type EventScope, eventsSql, REMOVED_UNTIL } from './read.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
 export interface Range {
@@ -30,11 +30,11 @@ export async function readRange(db: Db, workspaceId: string, scope: EventScope, 
   const within = Prisma.sql`
     (${after}::bigint IS NULL OR sequence > ${after}) AND (${before}::bigint IS NULL OR sequence < ${before})`
   const rows = await db.$queryRaw<(EventRow & Omit<FoundRange, 'sequence' | 'events'> & { end: bigint })[]>`
-    SELECT c.sequence AS end, ${REMOVED} AS removed,
+    SELECT c.sequence AS end, ${REMOVED_UNTIL} AS removed,
            ${deploymentThere(workspaceId, scope)} AS "deploymentThere", ${revisionThere(workspaceId, scope)} AS "revisionThere",
            ${EVENT_COLUMNS}
     FROM event_counters c
-    LEFT JOIN LATERAL ${eventsOf(workspaceId, scope, within, Prisma.sql`sequence ${order}`, limit)} AS e ON true
+    LEFT JOIN LATERAL ${eventsSql(workspaceId, scope, within, Prisma.sql`sequence ${order}`, limit)} AS e ON true
     WHERE c.workspace_id = ${workspaceId}::uuid
     ORDER BY e.sequence ${order}`
   const log = rows[0]

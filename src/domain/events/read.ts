@@ -32,7 +32,7 @@ export async function readEvents(
 ): Promise<StoredEvent[]> {
   const rows = await db.$queryRaw<EventRow[]>`
     SELECT ${EVENT_COLUMNS}
-    FROM ${eventsOf(workspaceId, scope, Prisma.sql`sequence > ${after}`, Prisma.sql`sequence ASC`, limit)} AS e ORDER BY e.sequence`
+    FROM ${eventsSql(workspaceId, scope, Prisma.sql`sequence > ${after}`, Prisma.sql`sequence ASC`, limit)} AS e ORDER BY e.sequence`
   return rows.map(toEvent)
 }
 
@@ -40,7 +40,7 @@ export async function readEvents(
  * A part of a FROM clause: the first `limit` events of the scope in `order`, unsorted. `range`: a condition on their
  * sequence numbers. Of several types each is read by its own index, so that a rare one does not read all the others.
  */
-export function eventsOf(
+export function eventsSql(
   workspaceId: string,
   scope: EventScope,
   range: Prisma.Sql,
@@ -72,7 +72,7 @@ export function scopeSql(
   if (actorKinds) {
     and.push(Prisma.sql`actor_kind = ANY (${actorKinds}::text[])`)
     // said as the index says it, so that it is found
-    if (actorKinds.every((kind) => (DECIDING_KINDS as readonly ActorKind[]).includes(kind))) and.push(OF_DECIDING)
+    if (actorKinds.every((kind) => (DECIDING_KINDS as readonly ActorKind[]).includes(kind))) and.push(DECIDING_ACTORS)
   }
   if (actor !== undefined) and.push(Prisma.sql`actor = ${actor}`)
   if (since) and.push(Prisma.sql`sequence >= ${sequenceAt(workspaceId, since)}`)
@@ -80,7 +80,7 @@ export function scopeSql(
   return and
 }
 
-const OF_DECIDING = Prisma.raw(`actor_kind IN (${DECIDING_KINDS.map((kind) => `'${kind}'`).join(', ')})`)
+const DECIDING_ACTORS = Prisma.raw(`actor_kind IN (${DECIDING_KINDS.map((kind) => `'${kind}'`).join(', ')})`)
 
 /**
  * A value: the number of the first event that happened at `time` or later. Events happen in the order of their numbers, which have
@@ -118,12 +118,12 @@ export async function currentSequences(db: Db, workspaceIds: readonly string[]):
 /** Everything up to this sequence number was removed, since it was too old. One statement. */
 export async function removedUntil(db: Db, workspaceId: string): Promise<bigint> {
   const [row] = await db.$queryRaw<{ removed: bigint }[]>`
-    SELECT ${REMOVED} AS removed FROM event_counters c WHERE c.workspace_id = ${workspaceId}::uuid`
+    SELECT ${REMOVED_UNTIL} AS removed FROM event_counters c WHERE c.workspace_id = ${workspaceId}::uuid`
   return row?.removed ?? 0n
 }
 
 /** The same, of the workspace of counter `c` in a statement: what is left begins behind it and has no gap. */
-export const REMOVED = Prisma.sql`
+export const REMOVED_UNTIL = Prisma.sql`
   coalesce((SELECT e.sequence - 1 FROM events e WHERE e.workspace_id = c.workspace_id ORDER BY e.sequence LIMIT 1), c.sequence)`
 
 /** Whether the log still has events of it. One statement. */
@@ -164,7 +164,7 @@ export async function readSnapshot(
 ): Promise<LogSnapshot> {
   const { deploymentId = null, revisionId = null } = ids
   const [row] = await db.$queryRaw<SnapshotRow[]>`
-    SELECT c.sequence, ${REMOVED} AS removed, d.id::text AS deployment_id, r.id::text AS revision_id, r.status::text AS status,
+    SELECT c.sequence, ${REMOVED_UNTIL} AS removed, d.id::text AS deployment_id, r.id::text AS revision_id, r.status::text AS status,
            r.reason, r.status_message, r.attempt, r.status_since, d.torn_down_at IS NOT NULL AS gone
     FROM event_counters c
     LEFT JOIN deployments d ON d.workspace_id = c.workspace_id

@@ -10,10 +10,10 @@ import type { Db } from '../transaction/context.ts'
 import type { Entry } from '../transaction/idempotency.ts'
 
 /** Hours for which a repeat is answered. */
-const HOURS = 24
+const RETENTION_HOURS = 24
 
 /** Whose key: two callers with equal keys know nothing of each other. */
-export interface KeyOfCaller {
+export interface CallerKey {
   workspaceId: string
   subject: string
   key: string
@@ -25,47 +25,47 @@ export interface StoredEntry extends Entry {
 }
 
 /** The moment before which an entry was made that holds no more. */
-const EXPIRED = `now() - interval '${HOURS} hours'`
+const EXPIRY_TIME = `now() - interval '${RETENTION_HOURS} hours'`
 
 /** By which the key is known in the memory of a server. */
-export const nameOf = ({ workspaceId, subject, key }: KeyOfCaller) => JSON.stringify([workspaceId, subject, key])
+export const lockName = ({ workspaceId, subject, key }: CallerKey) => JSON.stringify([workspaceId, subject, key])
 
 const ENTRIES = {
   name: 'idempotency entries',
   text: `
     SELECT position, request_hash AS "requestHash", status, answer, secret_set_id AS "secretSetId" FROM idempotency_entries
-    WHERE workspace_id = $1::uuid AND subject = $2 AND key = $3 AND created_at > ${EXPIRED}`,
+    WHERE workspace_id = $1::uuid AND subject = $2 AND key = $3 AND created_at > ${EXPIRY_TIME}`,
 }
 
 /** What was stored under a key. */
-export function entriesOf(query: Query, { workspaceId, subject, key }: KeyOfCaller): Promise<StoredEntry[]> {
+export function findEntries(query: Query, { workspaceId, subject, key }: CallerKey): Promise<StoredEntry[]> {
   return query(ENTRIES, [workspaceId, subject, key])
 }
 
 const LOCKED = {
   name: 'idempotency entries locked',
-  text: `SELECT idempotency_entries_locked($1::bigint, $2::uuid, $3, $4, $5, interval '${HOURS} hours') AS entries`,
+  text: `SELECT idempotency_entries_locked($1::bigint, $2::uuid, $3, $4, $5, interval '${RETENTION_HOURS} hours') AS entries`,
 }
 
 /**
  * The same, once this transaction may work under the key; nobody waits. Of entries other than that at `position` the answers are
  * empty. Null: somebody else is working under it. One statement, which sees what was committed before it had the lock.
  */
-export async function lockEntries(query: Query, of: KeyOfCaller, position: string): Promise<StoredEntry[] | null> {
-  const number = createHash('sha256').update(nameOf(of)).digest().readBigInt64BE()
+export async function lockEntries(query: Query, of: CallerKey, position: string): Promise<StoredEntry[] | null> {
+  const number = createHash('sha256').update(lockName(of)).digest().readBigInt64BE()
   const values = [String(number), of.workspaceId, of.subject, of.key, position]
   const [row] = await query<{ entries: StoredEntry[] | null }>(LOCKED, values)
   return row!.entries
 }
 
 /** Whether there are entries that hold no more. */
-export const EXPIRED_ENTRIES = Prisma.raw(`SELECT 1 FROM idempotency_entries WHERE created_at <= ${EXPIRED}`)
+export const EXPIRED_ENTRIES = Prisma.raw(`SELECT 1 FROM idempotency_entries WHERE created_at <= ${EXPIRY_TIME}`)
 
 /** Removes so many of them at most, and says how many those were. Who is replacing one keeps it. */
 export function removeExpired(db: Db, most: number): Promise<number> {
   return db.$executeRaw`
     DELETE FROM idempotency_entries WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM idempotency_entries WHERE created_at <= ${Prisma.raw(EXPIRED)}
+      SELECT ctid FROM idempotency_entries WHERE created_at <= ${Prisma.raw(EXPIRY_TIME)}
       ORDER BY created_at LIMIT ${most} ${toDeleteOrSkip('idempotency_entries')}))`
 }
 
@@ -77,12 +77,12 @@ const INSERT = {
     ON CONFLICT (workspace_id, subject, key, position) DO UPDATE
       SET request_hash = excluded.request_hash, status = excluded.status, answer = excluded.answer,
           secret_set_id = excluded.secret_set_id, created_at = excluded.created_at
-      WHERE idempotency_entries.created_at <= ${EXPIRED}
+      WHERE idempotency_entries.created_at <= ${EXPIRY_TIME}
     RETURNING 1`,
 }
 
 /** The key has to be locked. One that holds no more is replaced. */
-export async function insertEntry(query: Query, of: KeyOfCaller, entry: StoredEntry): Promise<void> {
+export async function insertEntry(query: Query, of: CallerKey, entry: StoredEntry): Promise<void> {
   const { position, requestHash, status, answer, secretSetId } = entry
   const { workspaceId, subject, key } = of
   const values = [workspaceId, subject, key, position, requestHash, status, answer, secretSetId]

@@ -1,7 +1,7 @@
 /** Reads the header Idempotency-Key. */
 import type { Violation } from '../errors/errors.ts'
 
-const LONGEST = 255
+const MAX_LENGTH = 255
 
 /**
  * A key as it stands, without spaces; or in quotes, as a string of RFC 8941, which is how
@@ -22,7 +22,7 @@ export function readKey(text: string): ReadKey {
       'Must be printable ASCII without spaces, or in double quotes; best is a random UUID for each write.',
       'string_pattern_mismatch',
     )
-  if (key.length > LONGEST) return refused(`Must have at most ${LONGEST} characters.`, 'string_too_long')
+  if (key.length > MAX_LENGTH) return refused(`Must have at most ${MAX_LENGTH} characters.`, 'string_too_long')
   return { key }
 }
 

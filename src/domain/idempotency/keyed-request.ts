@@ -9,12 +9,12 @@ import { DomainError, ValidationError, type Violation } from '../errors/errors.t
 import type { RawInput } from '../parsing/parse.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type Entry, type Guard, type Idempotency, Repeated } from '../transaction/idempotency.ts'
-import { entriesOf, insertEntry, type KeyOfCaller, lockEntries, nameOf, type StoredEntry } from './entries.ts'
-import { fingerprint, isOf } from './fingerprint.ts'
+import { type CallerKey, findEntries, insertEntry, lockEntries, lockName, type StoredEntry } from './entries.ts'
+import { fingerprint, matchesFingerprint } from './fingerprint.ts'
 import { readKey } from './key.ts'
 
 /** How a transport stores what a verb has answered, and answers it again. `undefined`: the verb answers nothing. */
-export interface Keeping {
+export interface AnswerCodec {
   encode(result: unknown): Entry
   decode(entry: Entry): unknown
 }
@@ -24,22 +24,22 @@ export interface KeyedRequestOptions {
   header: string
   /** all that was asked for, as text: another one under the same key is refused */
   request: string
-  keeping: Keeping
+  codec: AnswerCodec
   /** Whether each write is known by its position, as in a document, which may have many. Default: there is one. */
   numbered?: boolean
 }
 
 /** What an item of several is answered by, where only that it was done counts. */
-const NOTHING: Keeping = {
+const EMPTY_ANSWER: AnswerCodec = {
   encode: () => ({ status: 204, answer: 'null', secretSetId: null }),
   decode: () => undefined,
 }
 
-const SECONDS_TO_WAIT = 1
+const RETRY_AFTER_SECONDS = 1
 
 const inFlight = () =>
   new DomainError('IDEMPOTENCY_IN_FLIGHT', 'A request with this Idempotency-Key is being worked on. Try again.', {
-    retryAfterSeconds: SECONDS_TO_WAIT,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
   })
 
 const OTHER_REQUEST: Violation = {
@@ -48,12 +48,12 @@ const OTHER_REQUEST: Violation = {
   type: 'idempotency_key_reused',
 }
 
-type Known = Pick<RawInput, 'refused' | 'instead'>
+type EarlyOutcome = Pick<RawInput, 'refused' | 'instead'>
 
 export class KeyedRequest implements Idempotency {
   /** what each verb is told instead of being carried out; empty: nothing forbids it */
-  readonly known: Known
-  readonly #of: KeyOfCaller
+  readonly known: EarlyOutcome
+  readonly #of: CallerKey
   readonly #options: KeyedRequestOptions
   readonly #keyring: KeyRing
   readonly #release: () => void
@@ -83,12 +83,12 @@ export class KeyedRequest implements Idempotency {
     const of = { workspaceId: workspace.id, subject: actor.subject, key: 'key' in read ? read.key : '' }
     const none = { of, entries: [], release: () => {} }
     if ('refused' in read) return new KeyedRequest(ctx, options, { ...none, known: { refused: [read.refused] } })
-    const name = nameOf(of)
+    const name = lockName(of)
     if (keysInUse.has(name)) return new KeyedRequest(ctx, options, { ...none, known: { instead: inFlight() } })
     keysInUse.add(name)
     const release = () => keysInUse.delete(name)
     try {
-      return new KeyedRequest(ctx, options, { of, entries: await entriesOf(query, of), release })
+      return new KeyedRequest(ctx, options, { of, entries: await findEntries(query, of), release })
     } catch (error) {
       release()
       throw error
@@ -108,7 +108,7 @@ export class KeyedRequest implements Idempotency {
 
   guard(item?: number): Guard {
     const write = this.#options.numbered ? String(this.#write) : ''
-    return item === undefined ? this.#guard(write, this.#options.keeping) : this.#guard(`${write}/${item}`, NOTHING)
+    return item === undefined ? this.#guard(write, this.#options.codec) : this.#guard(`${write}/${item}`, EMPTY_ANSWER)
   }
 
   /** The key is free for a repeat. A second time changes nothing. */
@@ -122,7 +122,7 @@ export class KeyedRequest implements Idempotency {
     const made = new Set(entries.map(({ requestHash }) => requestHash))
     for (const known of this.#own) made.delete(known)
     for (const requestHash of made) {
-      if (!isOf(this.#keyring, requestHash, this.#options.request)) return true
+      if (!matchesFingerprint(this.#keyring, requestHash, this.#options.request)) return true
       this.#own.add(requestHash)
     }
     return false
@@ -136,7 +136,7 @@ export class KeyedRequest implements Idempotency {
     return made
   }
 
-  #guard(position: string, keeping: Keeping): Guard {
+  #guard(position: string, keeping: AnswerCodec): Guard {
     const of = this.#of
     let kept: Entry | null = null
     let committed = false
@@ -174,8 +174,8 @@ export class KeyedRequest implements Idempotency {
 
 /** What is known when a request begins. */
 interface Found {
-  of: KeyOfCaller
+  of: CallerKey
   entries: readonly StoredEntry[]
-  known?: Known
+  known?: EarlyOutcome
   release: () => void
 }

@@ -4,18 +4,18 @@
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogEntry } from '../protocol/protocol.ts'
-import { notifyFollowers } from './followed.ts'
+import { notifyFollowers } from './followers.ts'
 
 /** bytes of UTF-8 that a line is cut to */
 export const MAX_LINE_BYTES = 8 * 1024
 
-const CUT = '…'
+const TRUNCATION_MARK = '…'
 
 /** Namespace of the advisory locks on the logs of deployments: "logs" in ASCII. */
 const LOCK = 0x6c6f6773
 
 /** A line and the attempt of a revision whose log it belongs to. */
-export interface LogLineOf extends LogEntry {
+export interface RevisionLogLine extends LogEntry {
   revisionId: string
   attempt: number
 }
@@ -32,14 +32,14 @@ export interface LogLineOf extends LogEntry {
  */
 export function appendLinesSql(
   deployment: Prisma.Sql,
-  lines: readonly LogLineOf[],
+  lines: readonly RevisionLogLine[],
   where: Prisma.Sql = Prisma.empty,
 ): Prisma.Sql {
   const revisions = lines.map((line) => line.revisionId)
   const types = lines.map((line) => line.type as string)
   const attempts = lines.map((line) => line.attempt)
   const levels = lines.map((line) => (line.level ?? 'info') as string)
-  const messages = lines.map((line) => cut(line.message.replaceAll('\0', '')))
+  const messages = lines.map((line) => truncate(line.message.replaceAll('\0', '')))
   const times = lines.map((line) => line.time.toISOString())
   // what is too short is filled up with nulls: most lines have no colours
   const styles = lines.some((line) => line.styles) ? lines.map((line) => line.styles ?? null) : []
@@ -61,10 +61,10 @@ export function appendLinesSql(
 }
 
 /** What its styles say of characters that go, says nothing then. */
-function cut(message: string): string {
+function truncate(message: string): string {
   const bytes = Buffer.from(message)
   if (bytes.length <= MAX_LINE_BYTES) return message
-  const room = MAX_LINE_BYTES - Buffer.byteLength(CUT)
+  const room = MAX_LINE_BYTES - Buffer.byteLength(TRUNCATION_MARK)
   // with `stream`, a character that was cut in two is left out
-  return new TextDecoder().decode(bytes.subarray(0, room), { stream: true }) + CUT
+  return new TextDecoder().decode(bytes.subarray(0, room), { stream: true }) + TRUNCATION_MARK
 }

@@ -10,8 +10,14 @@ import { readRevision, requireDeployment, selectRevision } from '../revisions/re
 import { requireRole } from '../transaction/access.ts'
 import type { Db, RequestContext } from '../transaction/context.ts'
 import { BUILD_AHEAD } from '../values/lifecycle.ts'
-import { type LogFilter, type LogOf, readLines } from './lines.ts'
-import { type Beginning, followOf, readDeploymentLogsInput, readLogsInput, readLogsOfRevisionInput } from './query.ts'
+import { type LogFilter, type LogKey, readLines } from './lines.ts'
+import {
+  type Beginning,
+  parseFollow,
+  readDeploymentLogsInput,
+  readLogsInput,
+  readLogsOfRevisionInput,
+} from './query.ts'
 
 /** A log of a deployment, or what a revision has of it. */
 export interface LogName {
@@ -36,7 +42,7 @@ export interface FollowCall {
 export async function followLogs(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsInput, raw)
-  const { filter, begin } = followOf(query, resume)
+  const { filter, begin } = parseFollow(query, resume)
   await readRevision(ctx, path.deployment_id, path.revision_id)
   return { deploymentId: path.deployment_id, revisionId: path.revision_id, type: query.type, filter, begin }
 }
@@ -45,7 +51,7 @@ export async function followLogs(ctx: RequestContext, { raw, resume }: FollowCal
 export async function followLogsOfRevision(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsOfRevisionInput, raw)
-  const { filter, begin } = followOf(query, resume)
+  const { filter, begin } = parseFollow(query, resume)
   const { deploymentId } = await selectRevision(ctx, { path }, {})
   return { deploymentId, revisionId: path.revision_id, type: query.type, filter, begin }
 }
@@ -54,25 +60,25 @@ export async function followLogsOfRevision(ctx: RequestContext, { raw, resume }:
 export async function followDeploymentLogs(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readDeploymentLogsInput, raw)
-  const { filter, begin } = followOf(query, resume)
+  const { filter, begin } = parseFollow(query, resume)
   await requireDeployment(ctx, path.deployment_id)
   return { deploymentId: path.deployment_id, revisionId: null, type: query.type, filter, begin }
 }
 
 /** The lines' own part of the index. */
-export const logOf = ({ revisionId, deploymentId, type }: LogName): LogOf =>
+export const logKeyOf = ({ revisionId, deploymentId, type }: LogName): LogKey =>
   revisionId === null ? { by: 'deploymentId', id: deploymentId, type } : { by: 'revisionId', id: revisionId, type }
 
 /**
  * The id behind which the lines begin that are asked for; `end`: of the newest line. A statement only for `last`, and for a
  * cursor behind it. Throws ValidationError for one that no line had yet.
  */
-export async function beginningOf(ctx: RequestContext, log: FollowedLog, end: bigint): Promise<bigint> {
+export async function findBeginning(ctx: RequestContext, log: FollowedLog, end: bigint): Promise<bigint> {
   const { last, after } = log.begin
   if (after !== undefined && after > end) await refuseAhead(ctx.db, after)
   if (last === undefined) return after ?? 0n
   if (last === 0) return end
-  const newest = await readLines(ctx.db, logOf(log), log.filter, { order: 'desc', take: last, before: end + 1n })
+  const newest = await readLines(ctx.db, logKeyOf(log), log.filter, { order: 'desc', take: last, before: end + 1n })
   return newest.length < last ? 0n : newest.at(-1)!.id - 1n
 }
 
@@ -99,7 +105,7 @@ export function readLogStates(db: Db, logs: readonly LogName[]): Promise<LogStat
   return db.$queryRaw<LogState[]>`
     SELECT greatest((
              SELECT l.id FROM log_lines l
-             WHERE (l.deployment_id, l.type, l.id) > (f.deployment, f.type, 0) AND (l.deployment_id, l.type, l.id) < (f.deployment, f.type, ${LAST})
+             WHERE (l.deployment_id, l.type, l.id) > (f.deployment, f.type, 0) AND (l.deployment_id, l.type, l.id) < (f.deployment, f.type, ${MAX_LINE_ID})
              ORDER BY l.deployment_id DESC, l.type DESC, l.id DESC LIMIT 1
            ), (SELECT max(line_id) FROM log_removals WHERE deployment_id = f.deployment AND type = f.type), 0) AS "end",
            d.id IS NULL OR d.torn_down_at IS NOT NULL OR (f.revision IS NOT NULL AND f.type = 'build' AND ${BUILD_OVER}) AS over
@@ -111,7 +117,7 @@ export function readLogStates(db: Db, logs: readonly LogName[]): Promise<LogStat
 }
 
 /** No line has it. */
-const LAST = 2n ** 63n - 1n
+const MAX_LINE_ID = 2n ** 63n - 1n
 
 /** A holder whose step was ended from elsewhere is still at it, and prints, until it says that it has stopped. */
 const BUILD_OVER = Prisma.sql`

@@ -18,7 +18,7 @@ export interface Line extends LogLine {
 }
 
 /** One of the two logs of a revision, or of a deployment: the lines of all its revisions, in order. */
-export interface LogOf {
+export interface LogKey {
   by: 'revisionId' | 'deploymentId'
   id: string
   type: LogType
@@ -51,16 +51,16 @@ export interface LogWindow {
 const COLUMN = { revisionId: Prisma.raw('revision_id'), deploymentId: Prisma.raw('deployment_id') }
 const SEVERITY = Object.values(LogLevel)
 /** What a line says that stands where others were removed. */
-const REMOVED = '… older lines were removed'
+const GAP_MESSAGE = '… older lines were removed'
 /** No line has it. */
-const LAST = 2n ** 63n - 1n
+const MAX_LINE_ID = 2n ** 63n - 1n
 
 /** The lines of a window, in its order. One statement, which reads the log's own part of an index and nothing else. */
 export async function readLines(
   db: Db,
-  log: LogOf,
+  log: LogKey,
   filter: LogFilter,
-  { order, take, after = 0n, before = LAST, gaps = 'newest' }: LogWindow,
+  { order, take, after = 0n, before = MAX_LINE_ID, gaps = 'newest' }: LogWindow,
 ): Promise<Line[]> {
   const column = COLUMN[log.by]
   const key = (id: bigint) => Prisma.sql`(${log.id}::uuid, ${log.type}::text::"LogType", ${id}::bigint)`
@@ -69,15 +69,15 @@ export async function readLines(
     SELECT id, deployment_id AS "deploymentId", revision_id AS "revisionId", type, attempt, level, message, time, styles FROM (
       (SELECT l.id, l.deployment_id, l.revision_id, l.type, l.attempt, l.level, l.message, l.time, l.styles FROM log_lines l
        WHERE (l.${column}, l.type, l.id) > ${key(after)} AND (l.${column}, l.type, l.id) < ${key(before)}
-         ${wanted(filter)} ${inTime(Prisma.raw('l.time'), filter)}
+         ${lineFilterSql(filter)} ${timeFilterSql(Prisma.raw('l.time'), filter)}
        ORDER BY l.${column} ${sorted}, l.type ${sorted}, l.id ${sorted} LIMIT ${take})
       UNION ALL
       (SELECT * FROM (
          SELECT line_id AS id, deployment_id, revision_id, type, attempt, 'warning'::"LogLevel", NULL::text, time, NULL::text FROM log_removals
          WHERE ${column} = ${log.id}::uuid AND type = ${log.type}::text::"LogType" ORDER BY line_id DESC LIMIT ${gaps === 'all' ? null : 1}
-       ) AS newest WHERE id > ${after} AND id < ${before} ${inTime(Prisma.raw('newest.time'), filter)})
+       ) AS newest WHERE id > ${after} AND id < ${before} ${timeFilterSql(Prisma.raw('newest.time'), filter)})
     ) AS found ORDER BY id ${sorted} LIMIT ${take}`
-  return rows.map((row) => ({ ...row, message: row.message ?? REMOVED, gap: row.message === null }))
+  return rows.map((row) => ({ ...row, message: row.message ?? GAP_MESSAGE, gap: row.message === null }))
 }
 
 /** Whether a line that is there already would have been read. */
@@ -88,14 +88,14 @@ export function matches(line: Line, { level, text, from, to }: LogFilter): boole
   return text === undefined || line.message.toLowerCase().includes(text.toLowerCase())
 }
 
-function wanted({ level, text }: LogFilter): Prisma.Sql {
+function lineFilterSql({ level, text }: LogFilter): Prisma.Sql {
   const severe = level && SEVERITY.slice(SEVERITY.indexOf(level))
   return Prisma.sql`
     ${severe ? Prisma.sql`AND l.level::text = ANY (${severe})` : Prisma.empty}
     ${text === undefined ? Prisma.empty : Prisma.sql`AND l.message ILIKE ${`%${escapeLike(text)}%`}`}`
 }
 
-function inTime(column: Prisma.Sql, { from, to }: LogFilter): Prisma.Sql {
+function timeFilterSql(column: Prisma.Sql, { from, to }: LogFilter): Prisma.Sql {
   return Prisma.sql`
     ${from ? Prisma.sql`AND ${column} >= ${from}::timestamptz` : Prisma.empty}
     ${to ? Prisma.sql`AND ${column} < ${to}::timestamptz` : Prisma.empty}`

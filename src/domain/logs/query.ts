@@ -9,17 +9,17 @@ import { queryBool, queryEnum, queryIntOrNone, queryText, queryTime, queryWord, 
 import { deploymentPath, revisionPath } from '../values/shapes.ts'
 import { type LogFilter, type LogWindow, readLogOffset } from './lines.ts'
 
-const LIMIT = 50
-const MOST = 1000
+const DEFAULT_LIMIT = 50
+const MAX_LIMIT = 1000
 
 const logQuery = z.object({
   type: z.enum(LogType).describe('`build`: what the build printed; `deploy`: what the running agent prints.'),
   start_time: queryTime.describe('Only lines of this time or later.'),
   end_time: queryTime.describe('Only lines before this time.'),
   order: queryEnum(['asc', 'desc']).describe('asc (the default): oldest first.'),
-  limit: queryIntOrNone(1, MOST).meta({ default: LIMIT }),
+  limit: queryIntOrNone(1, MAX_LIMIT).meta({ default: DEFAULT_LIMIT }),
   offset: queryText.describe('`next_offset` of the page before, or the `id` of the last event of a stream.'),
-  last: queryIntOrNone(0, MOST).describe(
+  last: queryIntOrNone(0, MAX_LIMIT).describe(
     'Instead of `order`, `limit` and `offset`: so many of the newest lines, oldest first. `next_offset` goes on behind them. 0, only what comes, is for `follow`.',
   ),
   query: queryText.describe('Only lines that contain this text, in upper or lower case.'),
@@ -50,7 +50,7 @@ export interface Page extends LogWindow {
 }
 
 /** Throws ValidationError. */
-export function pageOf(query: LogQuery): Page {
+export function parsePage(query: LogQuery): Page {
   const { last, limit, offset, order } = query
   const both = last !== undefined && (limit !== undefined || offset !== undefined || order !== undefined)
   const msg = 'Must be at least 1, unless the log is followed.'
@@ -68,7 +68,7 @@ export function pageOf(query: LogQuery): Page {
   return {
     filter,
     order: order ?? 'asc',
-    take: limit ?? LIMIT,
+    take: limit ?? DEFAULT_LIMIT,
     reversed: false,
     ...(order === 'desc' ? { before: after } : { after }),
   }
@@ -84,7 +84,7 @@ export interface Beginning {
  * What following streams, and from where. `resume`: the cursor of the last line that a client has got that comes back; it
  * counts more than where it once began. Throws ValidationError.
  */
-export function followOf(query: LogQuery, resume?: string): { filter: LogFilter; begin: Beginning } {
+export function parseFollow(query: LogQuery, resume?: string): { filter: LogFilter; begin: Beginning } {
   const { last, limit, offset, order, end_time } = query
   rejectIfAny([
     ...(order !== undefined ? [notFollowed('order')] : []),

@@ -7,8 +7,8 @@ import { parse, type RawInput } from '../parsing/parse.ts'
 import { readRevision, requireDeployment } from '../revisions/read.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { type Line, type LogOf, logOffset, readLines } from './lines.ts'
-import { type Page, pageOf, readDeploymentLogsInput, readLogsInput } from './query.ts'
+import { type Line, type LogKey, logOffset, readLines } from './lines.ts'
+import { type Page, parsePage, readDeploymentLogsInput, readLogsInput } from './query.ts'
 
 export interface LogPage {
   lines: Line[]
@@ -25,7 +25,7 @@ export interface LogPage {
 export async function readLogs(ctx: RequestContext, raw: RawInput): Promise<LogPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsInput, raw)
-  const page = pageOf(query)
+  const page = parsePage(query)
   await readRevision(ctx, path.deployment_id, path.revision_id)
   return readPage(ctx, { by: 'revisionId', id: path.revision_id, type: query.type }, page)
 }
@@ -34,12 +34,12 @@ export async function readLogs(ctx: RequestContext, raw: RawInput): Promise<LogP
 export async function readDeploymentLogs(ctx: RequestContext, raw: RawInput): Promise<LogPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readDeploymentLogsInput, raw)
-  const page = pageOf(query)
+  const page = parsePage(query)
   await requireDeployment(ctx, path.deployment_id)
   return readPage(ctx, { by: 'deploymentId', id: path.deployment_id, type: query.type }, page)
 }
 
-async function readPage(ctx: RequestContext, log: LogOf, { filter, reversed, ...window }: Page): Promise<LogPage> {
+async function readPage(ctx: RequestContext, log: LogKey, { filter, reversed, ...window }: Page): Promise<LogPage> {
   const { take, order } = window
   const found = await readLines(ctx.db, log, filter, { ...window, take: take + 1 })
   const hasMore = found.length > take

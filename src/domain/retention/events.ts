@@ -4,28 +4,28 @@
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Core } from '../transaction/context.ts'
-import { ago, type GoOn, untilDone } from './batches.ts'
+import { daysAgo, type HasTime, removeInBatches } from './batches.ts'
 
 /** In one statement: some 50 ms. */
-const ROWS = 5000
+const BATCH_ROWS = 5000
 /** Workspaces of one round. */
-const WORKSPACES = 100
+const MAX_WORKSPACES = 100
 
 /** Workspaces whose oldest event is over its time. */
 export const OLD_EVENTS = (days: number) => Prisma.sql`
   SELECT c.workspace_id FROM event_counters c, LATERAL (
     SELECT e.occurred_at FROM events e WHERE e.workspace_id = c.workspace_id ORDER BY e.sequence LIMIT 1) AS oldest
-  WHERE oldest.occurred_at < ${ago(days)} LIMIT ${WORKSPACES}`
+  WHERE oldest.occurred_at < ${daysAgo(days)} LIMIT ${MAX_WORKSPACES}`
 
 /** Another server may do the same: it waits, and finds these rows gone, never later ones. */
-export async function removeEvents(core: Core, workspaceId: string, goOn: GoOn): Promise<void> {
-  const old = ago(core.settings.retention.eventDays)
-  await untilDone(
-    ROWS,
-    goOn,
+export async function removeEvents(core: Core, workspaceId: string, hasTime: HasTime): Promise<void> {
+  const old = daysAgo(core.settings.retention.eventDays)
+  await removeInBatches(
+    BATCH_ROWS,
+    hasTime,
     () => core.db.$executeRaw`
       WITH oldest AS (
-        SELECT sequence, occurred_at FROM events WHERE workspace_id = ${workspaceId}::uuid ORDER BY sequence LIMIT ${ROWS}
+        SELECT sequence, occurred_at FROM events WHERE workspace_id = ${workspaceId}::uuid ORDER BY sequence LIMIT ${BATCH_ROWS}
       ), until AS (
         SELECT coalesce((SELECT min(sequence) - 1 FROM oldest WHERE occurred_at >= ${old}), (SELECT max(sequence) FROM oldest)) AS sequence
       )

@@ -10,26 +10,26 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
 import type { Core } from '../transaction/context.ts'
-import { ago, type GoOn, untilDone } from './batches.ts'
+import { daysAgo, type HasTime, removeInBatches } from './batches.ts'
 
 /** In one statement: some 50 ms. */
-const ROWS = 5000
+const BATCH_ROWS = 5000
 /** Revisions whose logs are looked at in one statement. */
-const REVISIONS = 20
+const REVISIONS_PER_STATEMENT = 20
 
 /** Whether the oldest line is over its time: who wrote it may have had an old clock, never one that is ahead. */
 export const hasOldLines = (days: number) =>
-  Prisma.sql`coalesce((SELECT time < ${ago(days)} FROM log_lines ORDER BY id LIMIT 1), false)`
+  Prisma.sql`coalesce((SELECT time < ${daysAgo(days)} FROM log_lines ORDER BY id LIMIT 1), false)`
 
-export async function removeOldLines(core: Core, goOn: GoOn): Promise<void> {
-  const old = ago(core.settings.retention.logDays)
+export async function removeOldLines(core: Core, hasTime: HasTime): Promise<void> {
+  const old = daysAgo(core.settings.retention.logDays)
   const oldest = Prisma.sql`
-    time < ${old} AND id = ANY (ARRAY(SELECT l.id FROM log_lines l ORDER BY l.id LIMIT ${ROWS} ${toDeleteOrSkip('l')}))`
-  await untilDone(ROWS, goOn, () => removeAndSay(core, oldest))
+    time < ${old} AND id = ANY (ARRAY(SELECT l.id FROM log_lines l ORDER BY l.id LIMIT ${BATCH_ROWS} ${toDeleteOrSkip('l')}))`
+  await removeInBatches(BATCH_ROWS, hasTime, () => removeAndRecord(core, oldest))
 }
 
 /** Removes those lines, says up to where each log has gone, and returns how many they were. */
-async function removeAndSay({ db }: Core, which: Prisma.Sql): Promise<number> {
+async function removeAndRecord({ db }: Core, which: Prisma.Sql): Promise<number> {
   // in the order of the key: another server may say the same
   const [row] = await db.$queryRaw<{ removed: bigint }[]>`
     WITH removed AS (
@@ -51,14 +51,14 @@ const TORN_DOWN = Prisma.sql`
 /** Deployments that are gone, whose logs are not. */
 export const LINES_OF_TORN_DOWN = Prisma.sql`SELECT d.id FROM deployments d WHERE ${TORN_DOWN}`
 
-export async function removeLinesOfTornDown(core: Core, goOn: GoOn): Promise<void> {
-  await untilDone(
-    ROWS,
-    goOn,
+export async function removeLinesOfTornDown(core: Core, hasTime: HasTime): Promise<void> {
+  await removeInBatches(
+    BATCH_ROWS,
+    hasTime,
     () => core.db.$executeRaw`
       DELETE FROM log_lines WHERE id = ANY (ARRAY(
         SELECT l.id FROM (${LINES_OF_TORN_DOWN} LIMIT 100) AS gone
-        JOIN log_lines l ON l.deployment_id = gone.id LIMIT ${ROWS} ${toDeleteOrSkip('l')}))`,
+        JOIN log_lines l ON l.deployment_id = gone.id LIMIT ${BATCH_ROWS} ${toDeleteOrSkip('l')}))`,
   )
 }
 
@@ -66,60 +66,60 @@ export async function removeLinesOfTornDown(core: Core, goOn: GoOn): Promise<voi
  * Bounds the logs that have grown since the line `since` was written (null: all). Returns whether it got through all of
  * them.
  */
-export async function limitLogs(core: Core, since: bigint | null, goOn: GoOn): Promise<boolean> {
+export async function limitLogs(core: Core, since: bigint | null, hasTime: HasTime): Promise<boolean> {
   const grown = await core.db.$queryRaw<{ id: string }[]>(
     since === null
       ? Prisma.sql`SELECT id FROM revisions`
       : Prisma.sql`SELECT DISTINCT revision_id AS id FROM log_lines WHERE id > ${since}`,
   )
-  for (let from = 0; from < grown.length; from += REVISIONS) {
-    if (!goOn()) return false
-    for (const log of await tooLong(
+  for (let from = 0; from < grown.length; from += REVISIONS_PER_STATEMENT) {
+    if (!hasTime()) return false
+    for (const log of await findOversized(
       core,
-      grown.slice(from, from + REVISIONS).map(({ id }) => id),
+      grown.slice(from, from + REVISIONS_PER_STATEMENT).map(({ id }) => id),
     ))
-      await shorten(core, log, goOn)
+      await shorten(core, log, hasTime)
   }
-  return goOn()
+  return hasTime()
 }
 
 /** A log of a revision of which only what comes after the line `edge` stays. */
-interface LongLog {
+interface OversizedLog {
   revisionId: string
   type: LogType
   edge: bigint
 }
 
 /** No line has it. */
-const LAST = 2n ** 63n - 1n
+const MAX_LINE_ID = 2n ** 63n - 1n
 
 /**
  * Lines `l` of one log before the line `end`. A range of the index on all three: by their ids alone all the lines of others
  * would be read, too, which is what Postgres makes of an equality.
  */
-const ofLog = (revisionId: Prisma.Sql, type: Prisma.Sql, end: bigint) => Prisma.sql`
+const logRangeSql = (revisionId: Prisma.Sql, type: Prisma.Sql, end: bigint) => Prisma.sql`
   (l.revision_id, l.type, l.id) >= (${revisionId}, ${type}, 0) AND (l.revision_id, l.type, l.id) < (${revisionId}, ${type}, ${end})`
 
-async function tooLong({ db, settings }: Core, revisionIds: readonly string[]): Promise<LongLog[]> {
+async function findOversized({ db, settings }: Core, revisionIds: readonly string[]): Promise<OversizedLog[]> {
   const { linesPerRevision } = settings.retention
   const [, long] = await db.$transaction([
     // of a log of millions of lines the newest are read from the end of the index, not all of them to sort them
     db.$executeRaw`SET LOCAL enable_sort = off`,
-    db.$queryRaw<LongLog[]>`
+    db.$queryRaw<OversizedLog[]>`
       SELECT r.id AS "revisionId", t.type, edge.id AS edge
       FROM unnest(${revisionIds}::uuid[]) AS r(id), unnest(enum_range(NULL::"LogType")) AS t(type), LATERAL (
-        SELECT l.id FROM log_lines l WHERE ${ofLog(Prisma.sql`r.id`, Prisma.sql`t.type`, LAST)}
+        SELECT l.id FROM log_lines l WHERE ${logRangeSql(Prisma.sql`r.id`, Prisma.sql`t.type`, MAX_LINE_ID)}
         ORDER BY l.revision_id DESC, l.type DESC, l.id DESC OFFSET ${linesPerRevision} LIMIT 1
       ) AS edge`,
   ])
   return long
 }
 
-async function shorten(core: Core, { revisionId, type, edge }: LongLog, goOn: GoOn): Promise<void> {
-  const before = ofLog(Prisma.sql`${revisionId}::uuid`, Prisma.sql`${type}::text::"LogType"`, edge + 1n)
+async function shorten(core: Core, { revisionId, type, edge }: OversizedLog, hasTime: HasTime): Promise<void> {
+  const before = logRangeSql(Prisma.sql`${revisionId}::uuid`, Prisma.sql`${type}::text::"LogType"`, edge + 1n)
   const oldest = Prisma.sql`
     id = ANY (ARRAY(
       SELECT l.id FROM log_lines l WHERE ${before}
-      ORDER BY l.revision_id, l.type, l.id LIMIT ${ROWS} ${toDeleteOrSkip('l')}))`
-  await untilDone(ROWS, goOn, () => removeAndSay(core, oldest))
+      ORDER BY l.revision_id, l.type, l.id LIMIT ${BATCH_ROWS} ${toDeleteOrSkip('l')}))`
+  await removeInBatches(BATCH_ROWS, hasTime, () => removeAndRecord(core, oldest))
 }

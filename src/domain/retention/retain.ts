@@ -7,7 +7,7 @@
 import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
 import { ENDED_SESSIONS, removeSessions } from '../sessions/remove.ts'
 import type { Core } from '../transaction/context.ts'
-import { untilDone } from './batches.ts'
+import { removeInBatches } from './batches.ts'
 import { OLD_DETAILS, OLD_STEPS, removeDetails, removeSteps } from './details.ts'
 import { OLD_EVENTS, removeEvents } from './events.ts'
 import { hasOldLines, LINES_OF_TORN_DOWN, limitLogs, removeLinesOfTornDown, removeOldLines } from './log-lines.ts'
@@ -15,8 +15,8 @@ import { hasOldLines, LINES_OF_TORN_DOWN, limitLogs, removeLinesOfTornDown, remo
 /** ms of a round: what is left comes with the next one */
 const ROUND_MS = 20_000
 /** in one statement */
-const OUTCOMES = 500
-const SESSIONS = 500
+const IDEMPOTENCY_BATCH_ROWS = 500
+const SESSION_BATCH_ROWS = 500
 
 interface Due {
   oldLines: boolean
@@ -37,20 +37,22 @@ export function createRetention(core: Core): (signal: AbortSignal) => Promise<vo
   let looked: bigint | null = null
   return async (signal) => {
     const end = performance.now() + ROUND_MS
-    const goOn = () => !signal.aborted && performance.now() < end
-    const due = await whatIsDue(core)
-    if (due.linesOfTornDown) await removeLinesOfTornDown(core, goOn)
-    if (due.oldLines) await removeOldLines(core, goOn)
-    if (due.newestLine !== looked && (await limitLogs(core, looked, goOn))) looked = due.newestLine
-    for (const workspaceId of due.oldEvents) await removeEvents(core, workspaceId, goOn)
-    if (due.oldSteps) await removeSteps(core, goOn)
-    if (due.oldDetails) await removeDetails(core, goOn)
-    if (due.oldOutcomes) await untilDone(OUTCOMES, goOn, () => removeExpired(core.db, OUTCOMES))
-    if (due.endedSessions) await untilDone(SESSIONS, goOn, () => removeSessions(core.db, SESSIONS))
+    const hasTime = () => !signal.aborted && performance.now() < end
+    const due = await findDue(core)
+    if (due.linesOfTornDown) await removeLinesOfTornDown(core, hasTime)
+    if (due.oldLines) await removeOldLines(core, hasTime)
+    if (due.newestLine !== looked && (await limitLogs(core, looked, hasTime))) looked = due.newestLine
+    for (const workspaceId of due.oldEvents) await removeEvents(core, workspaceId, hasTime)
+    if (due.oldSteps) await removeSteps(core, hasTime)
+    if (due.oldDetails) await removeDetails(core, hasTime)
+    if (due.oldOutcomes)
+      await removeInBatches(IDEMPOTENCY_BATCH_ROWS, hasTime, () => removeExpired(core.db, IDEMPOTENCY_BATCH_ROWS))
+    if (due.endedSessions)
+      await removeInBatches(SESSION_BATCH_ROWS, hasTime, () => removeSessions(core.db, SESSION_BATCH_ROWS))
   }
 }
 
-async function whatIsDue({ db, settings }: Core): Promise<Due> {
+async function findDue({ db, settings }: Core): Promise<Due> {
   const { logDays, eventDays } = settings.retention
   const [due] = await db.$queryRaw<Due[]>`
     SELECT ${hasOldLines(logDays)} AS "oldLines", EXISTS (${LINES_OF_TORN_DOWN}) AS "linesOfTornDown",

@@ -5,7 +5,7 @@ import { NotFoundError } from '../errors/errors.ts'
 import { queryBool, uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { requireDeployment } from '../revisions/read.ts'
-import { knownRunsWith } from '../revisions/runs-with.ts'
+import { knownRuntimeConfig } from '../revisions/runtime-config.ts'
 import { fingerprintsOf } from '../secrets/fingerprints.ts'
 import { liveDeployment, requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
@@ -21,7 +21,7 @@ const query = z.object({
   ),
 })
 export const compareInput = z.object({ path: deploymentPath, query })
-const withoutDeployment = z.object({ query })
+const anyRevisionsInput = z.object({ query })
 
 export interface RevisionComparison extends Differences {
   from: Revision
@@ -42,7 +42,7 @@ export async function compareRevisions(ctx: RequestContext, raw: RawInput): Prom
 /** The same for two revisions of whichever deployment the first one is of. */
 export async function compareAnyRevisions(ctx: RequestContext, raw: RawInput): Promise<RevisionComparison> {
   requireRole(ctx, 'viewer')
-  return compareIn(ctx, parse(withoutDeployment, raw).query, null)
+  return compareIn(ctx, parse(anyRevisionsInput, raw).query, null)
 }
 
 async function compareIn(
@@ -52,8 +52,8 @@ async function compareIn(
 ): Promise<RevisionComparison> {
   const where = { id: { in: [fromId, toId] }, deployment: liveDeployment(ctx) }
   const rows = await ctx.db.revision.findMany({ where, include: WITH })
-  const of = deploymentId ?? rows.find(({ id }) => id === fromId)?.deploymentId
-  const [from, to] = [fromId, toId].map((id) => rows.find((row) => row.id === id && row.deploymentId === of))
+  const ownerId = deploymentId ?? rows.find(({ id }) => id === fromId)?.deploymentId
+  const [from, to] = [fromId, toId].map((id) => rows.find((row) => row.id === id && row.deploymentId === ownerId))
   if (!from || !to) {
     if (deploymentId !== null) await requireDeployment(ctx, deploymentId)
     throw new NotFoundError('Revision', from ? toId : fromId)
@@ -69,7 +69,7 @@ function sideOf({ keyring }: RequestContext, row: Row, redeployed: boolean): Sid
         resources: effectiveSpec(deployment.resourceSpec as ResourceSpec | null),
         references: (deployment.secretReferences ?? []) as unknown as SecretReference[],
       }
-    : knownRunsWith(row)
+    : knownRuntimeConfig(row)
   return {
     revision: row,
     secrets: fingerprintsOf(keyring, row.secretSet),

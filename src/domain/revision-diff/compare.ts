@@ -73,7 +73,7 @@ export function compare(from: Side, to: Side): Differences {
 
 /** Nothing of them differs, as far as it is known. */
 export const isSame = ({ differences, secrets, references }: Differences): boolean =>
-  differences.length === 0 && [secrets, references].every((of) => !of || Object.values(of).flat().length === 0)
+  differences.length === 0 && [secrets, references].every((names) => !names || Object.values(names).flat().length === 0)
 
 const named = ({ name, secret_name, secret_key }: SecretReference): [string, unknown] => [
   name,

@@ -1,7 +1,7 @@
 /** The place of revisions in the line for a worker. */
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { liveOwner, WITH_OWNER } from './owner.ts'
+import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
 /**
  * Of each of these revisions that waits for somebody to take its step: 1 is who has waited longest of all who wait for the same listener,
@@ -12,10 +12,10 @@ export async function readQueuePositions(ctx: RequestContext, ids: readonly stri
   requireRole(ctx, 'viewer')
   const rows = await ctx.db.$queryRaw<{ id: string; position: number }[]>`
     WITH asked AS MATERIALIZED (
-      SELECT d.id, s.id AS step, o.listener_id FROM ${WITH_OWNER}
+      SELECT d.id, s.id AS step, o.listener_id FROM ${REVISIONS_WITH_DEPLOYMENT}
       JOIN steps s ON s.deployment_id = d.deployment_id AND s.finished_at IS NULL AND s.first_taken_at IS NULL AND s.offered_at IS NULL
         AND (s.revision_id = d.id OR (s.kind = 'PROVISION' AND d.status = 'CREATING'))
-      WHERE d.id = ANY (${ids}::uuid[]) AND ${liveOwner(ctx)}
+      WHERE d.id = ANY (${ids}::uuid[]) AND ${liveDeploymentSql(ctx)}
     ), line AS (
       SELECT w.id, row_number() OVER (PARTITION BY x.listener_id ORDER BY w.created_at, w.id)::int AS position
       FROM steps w JOIN deployments x ON x.id = w.deployment_id

@@ -17,7 +17,7 @@ import { type Selection, type Written, writtenRow } from '../transaction/read-ba
 import { hasEnded, waitUntil } from '../transaction/wait.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { deploymentPath, offsetQuery, revisionFilter, revisionPath } from '../values/shapes.ts'
-import { liveOwner, WITH_OWNER } from './owner.ts'
+import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
 export const getRevisionInput = z.object({
   path: revisionPath,
@@ -64,7 +64,7 @@ const whole = new PlannedRead(rows)
 
 /** Revisions `d` of deployments `o`, whole, as one statement that is planned once. */
 const revisionRows = (ctx: RequestContext, tail: Prisma.Sql): Promise<Raw[]> =>
-  whole.read(ctx, { from: WITH_OWNER, tail, workspaceId: ctx.workspace.id, variables: {} })
+  whole.read(ctx, { from: REVISIONS_WITH_DEPLOYMENT, tail, workspaceId: ctx.workspace.id, variables: {} })
 
 /** Revisions of the workspace by their ids; others are not in the map. Role: viewer. */
 export function readRevisions(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, Revision>> {
@@ -75,7 +75,7 @@ export function readRevisions(ctx: RequestContext, ids: readonly string[]): Prom
 async function revisionsById(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, Revision>> {
   // cast again: in parentheses alone it would be asked for as rows
   const given = unseen(Prisma.sql`${ids}::uuid[]`)
-  const rows = await revisionRows(ctx, Prisma.sql`WHERE d.id = ANY (${given}::uuid[]) AND ${liveOwner(ctx)}`)
+  const rows = await revisionRows(ctx, Prisma.sql`WHERE d.id = ANY (${given}::uuid[]) AND ${liveDeploymentSql(ctx)}`)
   const version = versionOf(rows)
   return new Map(
     rows.map((row) => {
@@ -144,7 +144,7 @@ export async function listRevisions(ctx: RequestContext, raw: RawInput): Promise
   const { path, query } = parse(listRevisionsInput, raw)
   const where = Prisma.join(
     [
-      Prisma.sql`d.deployment_id = ${path.deployment_id}::uuid AND ${liveOwner(ctx)}`,
+      Prisma.sql`d.deployment_id = ${path.deployment_id}::uuid AND ${liveDeploymentSql(ctx)}`,
       ...(query.status ? [Prisma.sql`d.status = ANY (${query.status}::"RevisionStatus"[])`] : []),
       ...(query.remote_reconciled === undefined ? [] : [remoteSql(query.remote_reconciled)]),
     ],
@@ -174,7 +174,7 @@ export function revisionWindow(window: Window, filter: RevisionFilter) {
   return {
     where: {
       ...(filter.status ? { status: { in: filter.status } } : {}),
-      number: revisionSides(window),
+      number: revisionBounds(window),
     } satisfies Prisma.RevisionWhereInput,
     orderBy: { number: backward ? ('asc' as const) : ('desc' as const) },
     take: take + 1,
@@ -184,7 +184,7 @@ export function revisionWindow(window: Window, filter: RevisionFilter) {
 const CURSOR = z.tuple([count])
 
 /** Between which numbers, without them. Throws ValidationError for what is no cursor of revisions. */
-export function revisionSides(window: Window): { lt?: number; gt?: number } {
+export function revisionBounds(window: Window): { lt?: number; gt?: number } {
   const at = (cursor: string, name: string) => decodeCursor(cursor, CURSOR, ['query', name])[0]
   return {
     ...(window.after ? { lt: at(window.after, 'after') } : {}),

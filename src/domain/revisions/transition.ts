@@ -8,9 +8,9 @@ import type { Tx } from '../transaction/context.ts'
 import type { ActorRef } from '../values/event-actor.ts'
 import type { Explanation } from '../values/explanation.ts'
 import { canMove } from '../values/lifecycle.ts'
-import type { RunsWith } from './runs-with.ts'
+import type { RuntimeConfig } from './runtime-config.ts'
 
-const NOTHING_TO_SAY = { reason: null, message: null }
+const NO_EXPLANATION = { reason: null, message: null }
 
 /** What a transition needs to know of the revision. */
 export interface Movable {
@@ -29,7 +29,7 @@ export interface Move {
   /** of one that is skipped: the revision of the newer rollout */
   supersededById?: string | undefined
   /** a redeploy begins a new attempt under a new rollout number */
-  again?: RunsWith & { rollout: number }
+  again?: RuntimeConfig & { rollout: number }
 }
 
 /**
@@ -38,7 +38,7 @@ export interface Move {
  */
 export function transition<R extends Movable>(tx: Tx, workspaceId: string, revision: Readonly<R>, move: Move): R {
   const { to, actor } = move
-  const { reason, message } = move.explanation ?? NOTHING_TO_SAY
+  const { reason, message } = move.explanation ?? NO_EXPLANATION
   if (!canMove(revision.status, to))
     throw new ConflictError(`A revision that is ${revision.status} can't become ${to}.`)
   const attempt = revision.attempt + (move.again ? 1 : 0)
@@ -84,7 +84,7 @@ export function explainWait(
   },
   explanation: Explanation | null,
 ): void {
-  const { reason, message } = explanation ?? NOTHING_TO_SAY
+  const { reason, message } = explanation ?? NO_EXPLANATION
   if (revision.reason === reason && revision.statusMessage === message) return
   tx.hint(revision.deploymentId, revision.id)
   tx.unit.update('revision', revision.id, {

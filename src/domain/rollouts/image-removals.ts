@@ -10,10 +10,10 @@ import { toDeleteOrSkip } from '../repositories/locks.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 
 /** In one round. */
-const BATCH = 20
+const MAX_PER_ROUND = 20
 /** until it is tried again, or somebody else takes over what a server that died was at */
-const AGAIN = '10 minutes'
-const GIVE_UP = '30 days'
+const RETRY_AFTER = '10 minutes'
+const GIVE_UP_AFTER = '30 days'
 
 /**
  * $1: the deployment · $2: its workspace · $3: minutes that a build may take. Whoever built had a token when its step was
@@ -42,11 +42,11 @@ export async function removeImages(
   signal: AbortSignal,
 ): Promise<void> {
   const due = await core.db.$queryRaw<{ id: string; workspaceId: string; late: boolean }[]>`
-    UPDATE image_removals SET not_before = now() + ${AGAIN}::interval
+    UPDATE image_removals SET not_before = now() + ${RETRY_AFTER}::interval
     WHERE deployment_id IN (
       SELECT deployment_id FROM image_removals WHERE not_before <= now()
-      ORDER BY not_before LIMIT ${BATCH} ${toDeleteOrSkip('image_removals')})
-    RETURNING deployment_id AS id, workspace_id AS "workspaceId", created_at < now() - ${GIVE_UP}::interval AS late`
+      ORDER BY not_before LIMIT ${MAX_PER_ROUND} ${toDeleteOrSkip('image_removals')})
+    RETURNING deployment_id AS id, workspace_id AS "workspaceId", created_at < now() - ${GIVE_UP_AFTER}::interval AS late`
   for (const { id, workspaceId, late } of due) {
     if (signal.aborted) return
     try {

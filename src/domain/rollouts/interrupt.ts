@@ -12,7 +12,7 @@ import { isTerminal } from '../values/lifecycle.ts'
 import { revisionPath } from '../values/shapes.ts'
 import { STATUS_WORDS } from '../values/status-words.ts'
 import { interrupt } from './plan.ts'
-import { look, settle } from './reconcile.ts'
+import { readSituation, settle } from './reconcile.ts'
 
 export const interruptInput = z.object({ path: revisionPath })
 
@@ -33,7 +33,7 @@ export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
       throw new ConflictError(`Revision ID ${revision.id} has ended already: it ${STATUS_WORDS[revision.status]}.`)
     const { subject } = ctx.actor
     const actions = interrupt([revision], explain('INTERRUPTED_BY_PERSON', { subject }))
-    await settle(ctx, tx, await look(ctx, tx, deployment), actions, actorOf(ctx.actor))
+    await settle(ctx, tx, await readSituation(ctx, tx, deployment), actions, actorOf(ctx.actor))
     return read(tx, { deploymentId: deployment.id, revisionId: revision.id })
   }
   return lockDeployment(ctx, path.deployment_id, work, asked)

@@ -42,16 +42,16 @@ export interface State<R extends OpenRevision = OpenRevision> {
   readonly open: readonly R[]
   readonly step: OpenStep | null
   /** of one that is deleted: steps that somebody has taken, and teardowns that failed */
-  readonly begun: number
-  readonly failures: number
+  readonly stepsTaken: number
+  readonly teardownFailures: number
   /** the step was taken, and nobody has had a lease for it for a while */
-  readonly isLeft?: boolean
+  readonly isAbandoned?: boolean
   /** it says why one failed, which stays to be read */
-  readonly saysFailure: boolean
+  readonly showsTeardownFailure: boolean
 }
 
 /** A reason whose message needs facts of the database: the executor finds them. */
-export type Rule = {
+export type RuleFailure = {
   reason: 'NO_RUNTIME' | 'NOBODY_TOOK_IT' | 'DEADLINE'
   kind: StepKind
   /** it waited for a builder then */
@@ -59,7 +59,7 @@ export type Rule = {
   /** what its holder says of it */
   last?: string
 }
-export type Why = Explanation | Rule
+export type Cause = Explanation | RuleFailure
 
 /** What a holder brings when its step has succeeded. */
 export interface Report {
@@ -73,7 +73,7 @@ export type Action =
       readonly do: 'move'
       readonly revisionId: string
       readonly to: RevisionStatus
-      readonly why: Why | null
+      readonly why: Cause | null
       readonly by?: string
     }
   | { readonly do: 'open step'; readonly kind: StepKind; readonly revisionId: string | null }
@@ -82,10 +82,10 @@ export type Action =
   | { readonly do: 'provisioned' }
   /** the revision becomes the active one */
   | { readonly do: 'deployed'; readonly revisionId: string; readonly report: Report }
-  | { readonly do: 'teardown failed'; readonly why: Why }
+  | { readonly do: 'teardown failed'; readonly why: Cause }
   | { readonly do: 'torn down' }
 
-const move = ({ id }: { id: string }, to: RevisionStatus, why: Why | null = null): Action => ({
+const move = ({ id }: { id: string }, to: RevisionStatus, why: Cause | null = null): Action => ({
   do: 'move',
   revisionId: id,
   to,
@@ -100,7 +100,7 @@ export function plan(state: State): Action[] {
 
 function nextAction(state: State): Action | null {
   const { step, open } = state
-  const wanted = wantedStep(state)
+  const wanted = desiredStep(state)
   for (const revision of open) {
     const to = leavesCreating(state, revision)
     if (to) return to
@@ -109,7 +109,7 @@ function nextAction(state: State): Action | null {
     return { do: 'close step', outcome: 'cancelled' }
   if (state.tornDown) return null
   // what was never begun needs no teardown
-  if (state.deleted && state.begun === 0) return { do: 'torn down' }
+  if (state.deleted && state.stepsTaken === 0) return { do: 'torn down' }
   if (state.deleted) return wanted && !step ? { do: 'open step', ...wanted } : null
   const current = open.find(({ status }) => isInTurn(status))
   const first = open.find(({ status }) => status === 'QUEUED')
@@ -134,15 +134,15 @@ export const kindOf = ({ status }: OpenRevision) =>
   status === 'AWAITING_BUILD' || status === 'BUILDING' ? ('BUILD' as const) : ('DEPLOY' as const)
 
 /** The step that is open exactly as long as this is so; null: none. */
-function wantedStep({
+function desiredStep({
   deleted,
   tornDown,
-  begun,
+  stepsTaken,
   provisioned,
   open,
 }: State): Pick<OpenStep, 'kind' | 'revisionId'> | null {
   if (tornDown) return null
-  if (deleted) return begun > 0 ? { kind: 'TEARDOWN', revisionId: null } : null
+  if (deleted) return stepsTaken > 0 ? { kind: 'TEARDOWN', revisionId: null } : null
   if (!provisioned && open.some(({ status }) => status === 'CREATING')) return { kind: 'PROVISION', revisionId: null }
   const current = open.find(({ status }) => isInTurn(status))
   return current ? { kind: kindOf(current), revisionId: current.id } : null
@@ -164,14 +164,14 @@ export function after<R extends OpenRevision>(state: State<R>, action: Action): 
       return {
         ...state,
         step: null,
-        failures: state.failures + (step?.kind === 'TEARDOWN' && action.outcome === 'failed' ? 1 : 0),
+        teardownFailures: state.teardownFailures + (step?.kind === 'TEARDOWN' && action.outcome === 'failed' ? 1 : 0),
       }
     case 'provisioned':
       return { ...state, provisioned: true }
     case 'torn down':
       return { ...state, tornDown: true }
     case 'teardown failed':
-      return { ...state, saysFailure: true }
+      return { ...state, showsTeardownFailure: true }
   }
 }
 
@@ -193,7 +193,7 @@ export function interrupt(revisions: readonly OpenRevision[], why: Explanation):
 }
 
 /** What a revision becomes when its step is taken; null: it is being worked on already, this is another try. */
-export function whenTaken({ status }: Pick<OpenRevision, 'status'>): RevisionStatus | null {
+export function statusWhenTaken({ status }: Pick<OpenRevision, 'status'>): RevisionStatus | null {
   if (status === 'AWAITING_BUILD') return 'BUILDING'
   return status === 'AWAITING_DEPLOY' ? 'DEPLOYING' : null
 }
@@ -209,7 +209,7 @@ export function succeed({ step }: State, token: bigint, report: Report): Action[
 }
 
 /** The open step has failed, by the word of its holder (`token`) or by a rule: what it was of fails with it. */
-export function fail({ step, open }: State, why: Why, token?: bigint): Action[] {
+export function fail({ step, open }: State, why: Cause, token?: bigint): Action[] {
   if (!step) return []
   const closed: Action = {
     do: 'close step',
@@ -227,8 +227,8 @@ export function fail({ step, open }: State, why: Why, token?: bigint): Action[] 
  * Kinds of steps that run what the deployer made, and so may be what ended a worker. A worker that is lost with another one
  * costs that no try: its deadline alone bounds it.
  */
-export const COUNTED: readonly StepKind[] = ['BUILD', 'DEPLOY']
-export const countsLosses = (kind: StepKind): boolean => COUNTED.includes(kind)
+export const KINDS_COUNTING_LOSSES: readonly StepKind[] = ['BUILD', 'DEPLOY']
+export const countsLosses = (kind: StepKind): boolean => KINDS_COUNTING_LOSSES.includes(kind)
 
 /** Tries of one step. A worker that is lost for good costs one where that may be the step's doing, a release none. */
 export const MAX_TRIES = 3
@@ -240,7 +240,7 @@ export const isExhausted = ({ tries, triesGivenBack }: Pick<OpenStep, 'tries' | 
 export const WORKER_LOST = explain('WORKER_LOST', { tries: MAX_TRIES })
 
 /** The open step took longer than it may. `last`: what its holder says of it. */
-export const late = (step: OpenStep, last?: string): Rule => ({
+export const deadlinePassed = (step: OpenStep, last?: string): RuleFailure => ({
   reason: 'DEADLINE',
   kind: step.kind,
   offered: isOffered(step),
@@ -270,7 +270,7 @@ export function expire(state: State, clock: Clock): Action[] {
 function expireStep(state: State, { late: isLate, untaken, mayComeBack }: Clock): Action[] {
   const { step } = state
   if (!step) return []
-  if (isLate) return fail(state, late(step))
+  if (isLate) return fail(state, deadlinePassed(step))
   // a teardown is waited for as long as it takes
   if (untaken && step.kind !== 'TEARDOWN')
     return fail(state, { reason: 'NOBODY_TOOK_IT', kind: step.kind, offered: isOffered(step) })

@@ -14,11 +14,11 @@ import type { Core, Tx } from '../transaction/context.ts'
 import type { ActorRef } from '../values/event-actor.ts'
 import { type Explanation, explain, type ListenerFacts } from '../values/explanation.ts'
 import { isOpen } from '../values/lifecycle.ts'
-import { buildersFor } from './builders.ts'
+import { buildersFor } from './available-builders.ts'
 import { queueImageRemoval } from './image-removals.ts'
-import { type Action, after, plan, type Rule, type State } from './plan.ts'
+import { type Action, after, plan, type RuleFailure, type State } from './plan.ts'
 import { closeStep, openStep } from './steps.ts'
-import { waits } from './waits.ts'
+import { findWaits } from './wait-explanations.ts'
 
 /** A locked deployment and what the rules look at. Each action answers with the next one. */
 export interface Situation {
@@ -28,11 +28,11 @@ export interface Situation {
 
 /** Does what is to be done. Done twice in a row, the second changes nothing. */
 export async function reconcile(core: Core, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
-  return deployment.tornDownAt ? deployment : settle(core, tx, await look(core, tx, deployment))
+  return deployment.tornDownAt ? deployment : settle(core, tx, await readSituation(core, tx, deployment))
 }
 
 /** What is so. One statement, or none where the transaction knows it. */
-export async function look(core: Core, tx: Tx, deployment: LockedDeployment): Promise<Situation> {
+export async function readSituation(core: Core, tx: Tx, deployment: LockedDeployment): Promise<Situation> {
   const { deletedAt, provisionedAt, tornDownAt } = deployment
   // whether there is anything to tear down, and how often that failed, only matters once it is deleted
   const { steps, revisions } = await factsOf(tx, deployment, { begun: deletedAt !== null })
@@ -45,22 +45,22 @@ export async function look(core: Core, tx: Tx, deployment: LockedDeployment): Pr
     tornDown: tornDownAt !== null,
     open,
     step,
-    isLeft: step !== null && isLeft(core, deployment, step),
-    begun: steps.filter(({ firstTakenAt }) => firstTakenAt !== null).length,
-    failures: steps.filter(({ kind, outcome }) => kind === 'TEARDOWN' && outcome === 'failed').length,
-    saysFailure: deployment.reason === 'TEARDOWN_FAILED',
+    isAbandoned: step !== null && isAbandonedStep(core, deployment, step),
+    stepsTaken: steps.filter(({ firstTakenAt }) => firstTakenAt !== null).length,
+    teardownFailures: steps.filter(({ kind, outcome }) => kind === 'TEARDOWN' && outcome === 'failed').length,
+    showsTeardownFailure: deployment.reason === 'TEARDOWN_FAILED',
   }
   return { deployment, state }
 }
 
 /** ms in which a step is taken while a worker is there: until then nobody is missed */
-const TAKEN_MS = 10_000
+const PICKUP_GRACE_MS = 10_000
 
 /** Whether so long nobody has had a lease for a step that was taken. */
-function isLeft({ clock }: Core, { leaseExpiresAt }: LockedDeployment, step: Step): boolean {
+function isAbandonedStep({ clock }: Core, { leaseExpiresAt }: LockedDeployment, step: Step): boolean {
   if (!step.firstTakenAt || step.offeredAt || (leaseExpiresAt && leaseExpiresAt > clock())) return false
   const since = step.pausedAt ?? leaseExpiresAt
-  return since !== null && clock().getTime() - since.getTime() >= TAKEN_MS
+  return since !== null && clock().getTime() - since.getTime() >= PICKUP_GRACE_MS
 }
 
 /**
@@ -125,7 +125,7 @@ async function perform(
       }
     }
     case 'open step':
-      openStep(tx, deploymentId, action.kind, action.revisionId, state.failures)
+      openStep(tx, deploymentId, action.kind, action.revisionId, state.teardownFailures)
       return { deployment, state: next }
     case 'close step':
       if (state.step) closeStep(tx, workspaceId, state.step, action)
@@ -159,10 +159,12 @@ const revisionOf = ({ open }: State<Revision>, id: string): Revision => {
 
 async function explainWaits(core: Core, tx: Tx, { deployment, state }: Situation): Promise<LockedDeployment> {
   let explained = deployment
-  for (const { revisionId, explanation: why } of waits(state)) {
+  for (const { revisionId, explanation: why } of findWaits(state)) {
     const explanation =
       why &&
-      ('step' in why ? await waitsFor(core, tx, deployment, state, why.step) : await render(core, tx, deployment, why))
+      ('step' in why
+        ? await explainStepWait(core, tx, deployment, state, why.step)
+        : await render(core, tx, deployment, why))
     if (revisionId === null) explained = row.explainTeardown(tx, explained, explanation)
     else explainWait(tx, revisionOf(state, revisionId), explanation)
   }
@@ -174,7 +176,7 @@ async function render(
   core: Core,
   tx: Tx,
   deployment: LockedDeployment,
-  why: Explanation | Rule,
+  why: Explanation | RuleFailure,
   said: string | null = null,
 ): Promise<Explanation> {
   if (!('kind' in why)) return why
@@ -205,18 +207,19 @@ function overloadOf({ admission, overload }: Core, { listenerId }: LockedDeploym
 }
 
 /** Who has to take the step: the deployment's listener, or a built-in worker. Null: nobody is missed yet. */
-async function waitsFor(
+async function explainStepWait(
   core: Core,
   tx: Tx,
   deployment: LockedDeployment,
-  { step, isLeft }: State,
+  { step, isAbandoned }: State,
   kind: StepKind,
 ): Promise<Explanation | null> {
   const listener = await listenerOf(core, tx, deployment)
   if (!listener) {
     const refusal = core.admission?.refusal(kind)
     if (refusal) return refusal
-    const isMissed = isLeft || core.clock().getTime() - (step?.createdAt ?? core.clock()).getTime() >= TAKEN_MS
+    const isMissed =
+      isAbandoned || core.clock().getTime() - (step?.createdAt ?? core.clock()).getTime() >= PICKUP_GRACE_MS
     return isMissed ? explain('WAITING_FOR_WORKER', { kind }) : null
   }
   return explain(listener.silent ? 'LISTENER_SILENT' : 'WAITING_FOR_LISTENER', { kind, listener })

@@ -6,7 +6,7 @@ import { parse } from '../parsing/parse.ts'
 import { moved, nextRollout } from '../repositories/deployment.ts'
 import { factsOf } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment } from '../repositories/locks.ts'
-import { runsWith } from '../revisions/runs-with.ts'
+import { runtimeConfigOf } from '../revisions/runtime-config.ts'
 import { transition } from '../revisions/transition.ts'
 import { reuseTarball } from '../sources/uploads/tarball.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
@@ -14,8 +14,8 @@ import type { Tx } from '../transaction/context.ts'
 import { type Written, writeVerb } from '../transaction/read-back.ts'
 import { revisionPath } from '../values/shapes.ts'
 import { supersede } from './plan.ts'
-import { apply, look, settle } from './reconcile.ts'
-import { neededTarball, TARBALL_REMOVED, whyNotRedeployable } from './redeployable.ts'
+import { apply, readSituation, settle } from './reconcile.ts'
+import { requiredTarball, TARBALL_REMOVED, whyNotRedeployable } from './redeployable.ts'
 
 export const redeployInput = z.object({ path: revisionPath })
 
@@ -32,11 +32,11 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
     const refuse = (why: string) => new NotRedeployableError(`Revision ID ${revision.id} can't be redeployed: ${why}.`)
     const why = whyNotRedeployable(revision, deployment)
     if (why) throw refuse(why)
-    const tarball = neededTarball(revision)
+    const tarball = requiredTarball(revision)
     if (tarball && !(await reuseTarball(tx, tarball))) throw refuse(TARBALL_REMOVED)
 
     const actor = actorOf(ctx.actor)
-    const before = await look(ctx, tx, deployment)
+    const before = await readSituation(ctx, tx, deployment)
     const skipped = await apply(ctx, tx, before, supersede(before.state, revision), actor)
     const { id, number } = revision
     const change = { what: 'REDEPLOYED', actor, revision: { id, number } } as const
@@ -44,7 +44,7 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
     const again = transition(tx, deployment.workspaceId, revision, {
       to: deployment.provisionedAt ? 'QUEUED' : 'CREATING',
       actor,
-      again: { rollout: next.rollout, ...runsWith(deployment) },
+      again: { rollout: next.rollout, ...runtimeConfigOf(deployment) },
     })
     const open = [...skipped.state.open, again]
     await settle(ctx, tx, { deployment: moved(tx, next, again.id, again.status), state: { ...skipped.state, open } })

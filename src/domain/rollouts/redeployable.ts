@@ -17,7 +17,7 @@ export function whyNotRedeployable(revision: Asked, deployment: { deletedAt: Dat
 }
 
 /** The tarball that has to be there still; null: none has to. */
-export const neededTarball = (revision: Asked): string | null =>
+export const requiredTarball = (revision: Asked): string | null =>
   needsBuild(revision) ? revision.sourceTarballPath : null
 
 export const TARBALL_REMOVED = 'its source tarball was removed; upload it again and make a new revision'
@@ -41,11 +41,11 @@ export async function readWhyNotRedeployable(
   requireRole(ctx, 'viewer')
   const where = { id: { in: [...ids] }, deployment: liveDeployment(ctx) }
   const rows = await ctx.db.revision.findMany({ where, select: FIELDS })
-  const needed = rows.flatMap((row) => neededTarball(row) ?? [])
+  const needed = rows.flatMap((row) => requiredTarball(row) ?? [])
   const there = needed.length === 0 ? [] : await tarballsThere(ctx, needed)
   return new Map(
     rows.map((row) => {
-      const tarball = neededTarball(row)
+      const tarball = requiredTarball(row)
       const removed = tarball && !there.includes(tarball) ? TARBALL_REMOVED : null
       return [row.id, whyNotRedeployable(row, row.deployment) ?? removed]
     }),

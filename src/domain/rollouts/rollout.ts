@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import type { Revision } from '../../generated/prisma/client.ts'
 import { NOTHING_WAITS, nextRollout } from '../repositories/deployment.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
-import { runsWith } from '../revisions/runs-with.ts'
+import { runtimeConfigOf } from '../revisions/runtime-config.ts'
 import { actorOf } from '../transaction/access.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 import type { Change } from '../values/deployment-change.ts'
@@ -14,7 +14,7 @@ import type { ActorKind } from '../values/event-actor.ts'
 import type { RevisionSource } from '../values/revision-source.ts'
 import type { Trigger } from '../values/trigger.ts'
 import { supersede } from './plan.ts'
-import { apply, look, settle } from './reconcile.ts'
+import { apply, readSituation, settle } from './reconcile.ts'
 
 /** On whose behalf: a caller, or with a null subject nobody whom a row could name. */
 export interface Author extends Core {
@@ -22,7 +22,7 @@ export interface Author extends Core {
 }
 
 /** What makes a revision. `why`: in words, where there is more to say; goes into its first event. `change`: what the author does by it. */
-export interface Occasion {
+export interface RolloutCause {
   trigger: Trigger
   change: Omit<Change, 'actor'>
   why?: string
@@ -34,12 +34,12 @@ export async function rollOut(
   tx: Tx,
   deployment: LockedDeployment,
   source: RevisionSource,
-  { trigger, change, why }: Occasion,
+  { trigger, change, why }: RolloutCause,
 ): Promise<string> {
   const id = randomUUID()
   const actor = actorOf(ctx.actor)
   const number = deployment.revisionCount + 1
-  const before = await look(ctx, tx, deployment)
+  const before = await readSituation(ctx, tx, deployment)
   const skipped = await apply(ctx, tx, before, supersede(before.state, { id, number }), actor)
   const now = tx.now()
   const revision: Revision = {
@@ -62,7 +62,7 @@ export async function rollOut(
     rolloutAt: now,
     rolloutActor: { ...actor },
     supersededById: null,
-    ...runsWith(deployment),
+    ...runtimeConfigOf(deployment),
     updatedAt: now,
     deployedAt: null,
   }

@@ -10,7 +10,7 @@ import type { OpenStep } from './plan.ts'
 const backOff = (failures: number) => Math.min(600, 5 * 2 ** (failures - 1))
 
 /** No builder is asked for it. */
-const UNOFFERED = {
+const NOT_OFFERED = {
   offeredAt: null,
   offeredTo: null,
   builderClaimId: null,
@@ -45,7 +45,7 @@ export function openStep(
     outcome: null,
     reason: null,
     finishedBy: null,
-    ...UNOFFERED,
+    ...NOT_OFFERED,
   }
   tx.unit.insert('step', step)
   return step
@@ -90,7 +90,7 @@ export function takeStep(core: Core, tx: Tx, step: Step, claimId: string): Step 
 }
 
 /** A try that does not count: its holder lets go of it in good order. */
-export function untakeStep(tx: Tx, step: Step, claimId: string): void {
+export function returnStep(tx: Tx, step: Step, claimId: string): void {
   if (step.finishedAt !== null) return
   tx.unit.update('step', step.id, {
     tries: Math.max(step.tries - 1, step.triesGivenBack),
@@ -101,7 +101,7 @@ export function untakeStep(tx: Tx, step: Step, claimId: string): void {
 }
 
 /** The lease under which a step was taken ended at `since`. `counts`: the try does. */
-export function loseStep(tx: Tx, step: Step, claimId: string, since: Date | null, counts: boolean): void {
+export function recordLostLease(tx: Tx, step: Step, claimId: string, since: Date | null, counts: boolean): void {
   const isTaken = withoutClaim(step, claimId).length < takenBy(step).length
   tx.unit.update('step', step.id, {
     pausedAt: step.pausedAt ?? since,

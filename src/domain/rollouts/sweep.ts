@@ -11,15 +11,15 @@ import { factsOf } from '../repositories/locked-aggregate.ts'
 import { lockById } from '../repositories/locks.ts'
 import { type Core, type Tx, transaction } from '../transaction/context.ts'
 import type { Reason } from '../values/reasons.ts'
-import { builderIsThere } from './builders.ts'
-import { explainOffered, offer, sayWhose } from './offer.ts'
+import { builderAvailableSql } from './available-builders.ts'
+import { explainBuilderWait, offerAgain, recordOfferedTo } from './builder-offers.ts'
 import { type Clock, expire, MAX_TRIES } from './plan.ts'
 import { purge } from './purge.ts'
-import { look, settle } from './reconcile.ts'
+import { readSituation, settle } from './reconcile.ts'
 
 /** One round. Each deployment is a transaction of its own; one that fails is logged and does not stop the others. */
 export async function sweep(core: Core): Promise<void> {
-  for (const { id } of await overdue(core)) {
+  for (const { id } of await findOverdue(core)) {
     try {
       await transaction(core, (tx) => sweepOne(core, tx, id))
     } catch (error) {
@@ -30,7 +30,7 @@ export async function sweep(core: Core): Promise<void> {
 }
 
 /** Deployments with something that is over its time. Conditions are checked again under the lock. */
-function overdue(core: Core): Promise<{ id: string }[]> {
+function findOverdue(core: Core): Promise<{ id: string }[]> {
   return core.db.$queryRaw`
     SELECT DISTINCT d.id FROM deployments d JOIN steps s ON s.deployment_id = d.id AND s.finished_at IS NULL
     WHERE d.torn_down_at IS NULL AND (
@@ -38,11 +38,11 @@ function overdue(core: Core): Promise<{ id: string }[]> {
       OR (s.kind <> 'TEARDOWN' AND ${UNTAKEN})
       OR (s.tries - s.tries_given_back >= ${MAX_TRIES} AND NOT ${MAY_COME_BACK})
       OR ${BUILDER_GONE}
-      OR ${LEFT_BY_OLDER})
+      OR ${OFFERED_BY_OLDER_SERVER})
     UNION
     SELECT d.id FROM deployments d JOIN revisions r ON r.deployment_id = d.id
     WHERE d.torn_down_at IS NULL AND d.provisioned_at IS NOT NULL AND r.status = 'CREATING' AND r.status_since < now() - interval '24 hours'
-    UNION (${mistaken(core)} LIMIT ${MISTAKEN_AT_ONCE})`
+    UNION (${outdatedExplanations(core)} LIMIT ${MAX_OUTDATED_PER_ROUND})`
 }
 
 /** Since when nobody has a lease for step `s` of deployment `d`, which was taken; NULL: somebody has, or builders have to. */
@@ -69,21 +69,26 @@ const MAY_COME_BACK = Prisma.sql`coalesce(
 const BUILDER_GONE = Prisma.sql`(s.offered_at IS NOT NULL AND s.builder_lease_expires_at < now() - interval '1 minute')`
 
 /** A server of before this version has left step `s` to builders: it does not say whose. */
-const LEFT_BY_OLDER = Prisma.sql`(s.offered_at IS NOT NULL AND s.offered_to IS NULL)`
+const OFFERED_BY_OLDER_SERVER = Prisma.sql`(s.offered_at IS NOT NULL AND s.offered_to IS NULL)`
 
 /** In one round: many wait for a listener that has just gone silent, or come back. */
-const MISTAKEN_AT_ONCE = 500
+const MAX_OUTDATED_PER_ROUND = 500
 
 /** What a deployment says that waits for somebody. */
-const WAITS: readonly Reason[] = ['WAITING_FOR_WORKER', 'SERVER_OVERLOADED', 'WAITING_FOR_LISTENER', 'LISTENER_SILENT']
+const WAIT_REASONS: readonly Reason[] = [
+  'WAITING_FOR_WORKER',
+  'SERVER_OVERLOADED',
+  'WAITING_FOR_LISTENER',
+  'LISTENER_SILENT',
+]
 
 /**
  * Deployments that say no more rightly what they wait for: a listener or builder that fell silent or came back, an overload that
  * began or passed; or that do not say it yet, since nobody was missed until now (reconcile.ts).
  */
-function mistaken(core: Core): Prisma.Sql {
+function outdatedExplanations(core: Core): Prisma.Sql {
   const silent = Prisma.sql`coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())}`
-  const there = Prisma.raw(builderIsThere('d.workspace_id'))
+  const there = Prisma.raw(builderAvailableSql('d.workspace_id'))
   const refused = Object.values(StepKind).filter((kind) => core.admission?.refusal(kind))
   const isRefused = Prisma.sql`(s.kind::text = ANY (${refused}::text[]))`
   return Prisma.sql`
@@ -93,7 +98,7 @@ function mistaken(core: Core): Prisma.Sql {
     WHERE s.finished_at IS NULL AND s.builder_claim_id IS NULL AND d.torn_down_at IS NULL
       AND CASE WHEN s.first_taken_at IS NOT NULL AND s.offered_at IS NULL THEN
         s.kind <> 'TEARDOWN' AND ${PAUSED_SINCE} < now() - interval '10 seconds'
-        AND (r.reason IS NULL OR r.reason <> ALL (${[...WAITS]}::text[]))
+        AND (r.reason IS NULL OR r.reason <> ALL (${[...WAIT_REASONS]}::text[]))
       ELSE CASE coalesce(r.reason, d.reason)
         WHEN ${'WAITING_FOR_LISTENER' satisfies Reason} THEN ${silent}
         WHEN ${'LISTENER_SILENT' satisfies Reason} THEN NOT ${silent}
@@ -111,7 +116,7 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   const deployment = await lockById(tx, id)
   if (!deployment) return
   const clock = await readClock(tx, id)
-  const situation = await look(core, tx, deployment)
+  const situation = await readSituation(core, tx, deployment)
   const settled = await settle(core, tx, situation, expire(situation.state, clock))
   const { step } = situation.state
   if (!step) return
@@ -119,9 +124,9 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   // it may have failed just now, and the one that is open be the next one's, which its holder has to see first
   const found = steps.find(({ id, finishedAt }) => id === step.id && finishedAt === null)
   if (!found?.offeredAt) return
-  const still = found.offeredTo ? found : await sayWhose(tx, settled, found)
-  if (clock.builderGone) await offer(tx, settled, still)
-  else if (!still.builderClaimId) await explainOffered(tx, settled, still)
+  const still = found.offeredTo ? found : await recordOfferedTo(tx, settled, found)
+  if (clock.builderGone) await offerAgain(tx, settled, still)
+  else if (!still.builderClaimId) await explainBuilderWait(tx, settled, still)
 }
 
 /** One statement. */

@@ -12,7 +12,7 @@ export interface SecretsChange {
 }
 
 /** Of a set. */
-const MOST = 1000
+const MAX_SECRETS = 1000
 
 /** All violations together. `stored`: what there is before. */
 export function changeViolations(
@@ -33,18 +33,19 @@ export function changeViolations(
     if (unset.indexOf(name) !== i) found.push(violation(field, `The name ${name} occurs twice.`))
   })
   const left = stored.names.filter((name) => !unset.includes(name) && !setting.has(name)).length + setting.size
-  if (left > MOST) found.push(violation('set', `A deployment has at most ${MOST} secrets; these would make ${left}.`))
+  if (left > MAX_SECRETS)
+    found.push(violation('set', `A deployment has at most ${MAX_SECRETS} secrets; these would make ${left}.`))
   return found
 }
 
 /** Whether two sets have other names or values than each other; their order does not count. */
-export function differ(one: readonly Secret[], other: readonly Secret[]): boolean {
+export function secretsDiffer(one: readonly Secret[], other: readonly Secret[]): boolean {
   const values = new Map(one.map(({ name, value }) => [name, value]))
   return one.length !== other.length || other.some(({ name, value }) => values.get(name) !== value)
 }
 
 /** The set that comes of it, in the order of the one before, and the names that were given a value. A mask keeps the stored one. */
-export function merged(
+export function applyChange(
   stored: readonly Secret[],
   { set, unset }: SecretsChange,
 ): { secrets: Secret[]; given: Set<string> } {

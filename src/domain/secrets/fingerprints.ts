@@ -16,7 +16,7 @@ export interface SecretFingerprint {
   fingerprint: string
 }
 
-const BYTES = 8
+const FINGERPRINT_BYTES = 8
 
 /** Of all secrets of a set, in its order. Throws when the ring lacks the key of the set. */
 export function fingerprintsOf(keyring: KeyRing, set: SecretSet | null): SecretFingerprint[] {
@@ -25,7 +25,7 @@ export function fingerprintsOf(keyring: KeyRing, set: SecretSet | null): SecretF
   return openSecrets(keyring, set).map(({ name, value }) => ({
     name,
     fingerprint: sign(JSON.stringify([name, value]))
-      .subarray(0, BYTES)
+      .subarray(0, FINGERPRINT_BYTES)
       .toString('hex'),
   }))
 }

@@ -9,10 +9,10 @@ import type { Core, Db } from '../transaction/context.ts'
 import { allSealed, SEALED_COLUMNS, type SealedColumn, sealContext } from './sealed-columns.ts'
 
 /** rows of one statement */
-const BATCH = 500
+const BATCH_ROWS = 500
 /** passes over all rows, since running servers may still write with another key */
-const PASSES = 3
-const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
+const MAX_PASSES = 3
+const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
 export interface Rotation {
   /** values that were rewrapped */
@@ -28,7 +28,7 @@ export async function rotateSecrets(core: Core): Promise<Rotation> {
   const { db, keyring } = core
   let rewrapped = 0
   let needed = await neededKeys(db, keyring)
-  for (let pass = 0; pass < PASSES && needed.size > 0; pass++) {
+  for (let pass = 0; pass < MAX_PASSES && needed.size > 0; pass++) {
     rewrapped += await inBatches((after) => rewrapSets(db, keyring, after))
     for (const column of SEALED_COLUMNS)
       rewrapped += await inBatches((after) => rewrapColumn(db, keyring, column, after))
@@ -47,7 +47,7 @@ export async function rotateSecrets(core: Core): Promise<Rotation> {
 /** Goes through rows in the order of their ids. `work` returns how many it changed, and the last id; null: no more rows. */
 async function inBatches(work: (after: string) => Promise<{ done: number; last: string | null }>): Promise<number> {
   let all = 0
-  for (let after: string | null = BEFORE_ALL; after !== null; ) {
+  for (let after: string | null = NIL_UUID; after !== null; ) {
     const { done, last }: { done: number; last: string | null } = await work(after)
     all += done
     after = last
@@ -69,7 +69,7 @@ function skipFailures<Row extends { id: string }, T>(rows: readonly Row[], rewra
 async function rewrapSets(db: Db, keyring: KeyRing, after: string) {
   const rows = await db.$queryRaw<{ id: string; keyId: string; wrapped: Uint8Array }[]>`
     SELECT id, key_id AS "keyId", wrapped_key AS wrapped FROM secret_sets
-    WHERE key_id <> ${keyring.currentId} AND id > ${after}::uuid ORDER BY id LIMIT ${BATCH}`
+    WHERE key_id <> ${keyring.currentId} AND id > ${after}::uuid ORDER BY id LIMIT ${BATCH_ROWS}`
   const changes = skipFailures(rows, ({ id, keyId, wrapped }) => ({
     id,
     old: keyId,
@@ -83,14 +83,14 @@ async function rewrapSets(db: Db, keyring: KeyRing, after: string) {
 }
 
 async function rewrapColumn(db: Db, keyring: KeyRing, place: SealedColumn, after: string) {
-  const [table, column, of] = [place.table, place.column, place.of].map(Prisma.raw) as [
+  const [table, column, condition] = [place.table, place.column, place.condition].map(Prisma.raw) as [
     Prisma.Sql,
     Prisma.Sql,
     Prisma.Sql,
   ]
   const rows = await db.$queryRaw<{ id: string; text: string }[]>`
     SELECT id, ${column} AS text FROM ${table}
-    WHERE ${of} AND split_part(${column}, '.', 1) <> ${keyring.currentId} AND id > ${after}::uuid ORDER BY id LIMIT ${BATCH}`
+    WHERE ${condition} AND split_part(${column}, '.', 1) <> ${keyring.currentId} AND id > ${after}::uuid ORDER BY id LIMIT ${BATCH_ROWS}`
   const changes = skipFailures(rows, ({ id, text }) => ({
     id,
     old: text,

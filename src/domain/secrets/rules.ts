@@ -21,7 +21,7 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'PILOTHOUSE_REVISION_ID',
 ])
 
-const MAX_NAME = 256
+const MAX_NAME_LENGTH = 256
 const MAX_VALUE_BYTES = 64 * 1024
 
 /** `stored`: the names of the current set, for which the mask may be sent back. `field`: where in the body they are. */
@@ -33,11 +33,11 @@ export function secretViolations(
   const found: Violation[] = []
   const names = new Set<string>()
   secrets.forEach(({ name, value }, i) => {
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || name.length > MAX_NAME)
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || name.length > MAX_NAME_LENGTH)
       found.push(
         violation(
           `${field}.${i}.name`,
-          `Must be the name of an environment variable ([A-Za-z_][A-Za-z0-9_]*, at most ${MAX_NAME} characters).`,
+          `Must be the name of an environment variable ([A-Za-z_][A-Za-z0-9_]*, at most ${MAX_NAME_LENGTH} characters).`,
         ),
       )
     else if (RESERVED_NAMES.has(name))

@@ -4,12 +4,16 @@ import { unseal } from '../crypto/encrypted-value.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
 import type { Db } from '../transaction/context.ts'
 
-/** Each table has an `id`. `of`: the condition for rows with a value that is still needed. */
+/** Each table has an `id`. `condition`: selects for rows with a value that is still needed. */
 export const SEALED_COLUMNS = [
-  { table: 'oauth_providers', column: 'client_secret', of: 'client_secret IS NOT NULL' },
-  { table: 'oauth_tokens', column: 'sealed', of: 'true' },
-  { table: 'token_revocations', column: 'sealed', of: 'true' },
-  { table: 'oauth_authorizations', column: 'code_verifier', of: 'code_verifier IS NOT NULL AND expires_at > now()' },
+  { table: 'oauth_providers', column: 'client_secret', condition: 'client_secret IS NOT NULL' },
+  { table: 'oauth_tokens', column: 'sealed', condition: 'true' },
+  { table: 'token_revocations', column: 'sealed', condition: 'true' },
+  {
+    table: 'oauth_authorizations',
+    column: 'code_verifier',
+    condition: 'code_verifier IS NOT NULL AND expires_at > now()',
+  },
 ] as const
 
 export type SealedColumn = (typeof SEALED_COLUMNS)[number]
@@ -20,15 +24,15 @@ export const sealContext = ({ table, column }: SealedColumn, id: string) => `${t
 /** A query for all of them: `place` (the context), `text`, and the id of the wrapping key, `key_id`. */
 export const allSealed = Prisma.join(
   SEALED_COLUMNS.map(
-    ({ table, column, of }) => Prisma.sql`
+    ({ table, column, condition }) => Prisma.sql`
       SELECT ${Prisma.raw(`'${table}.${column}:' || id AS place, ${column} AS text, split_part(${column}, '.', 1) AS key_id
-      FROM ${table} WHERE ${of}`)}`,
+      FROM ${table} WHERE ${condition}`)}`,
   ),
   ' UNION ALL ',
 )
 
 /** One value for each key that something is encrypted with; `open` throws when the ring's key is another one. */
-export async function sampleOfEachKey(db: Db): Promise<{ keyId: string; open: (keyring: KeyRing) => unknown }[]> {
+export async function sampleEachKey(db: Db): Promise<{ keyId: string; open: (keyring: KeyRing) => unknown }[]> {
   const sets = await db.$queryRaw<{ id: string; keyId: string; wrapped: Uint8Array }[]>`
     SELECT DISTINCT ON (key_id) id, key_id AS "keyId", wrapped_key AS wrapped FROM secret_sets ORDER BY key_id, id`
   const sealed = await db.$queryRaw<{ keyId: string; place: string; text: string }[]>`

@@ -75,11 +75,11 @@ export const setWithoutValues = (id: string, names: string[], setBy: SecretSet['
   createdAt: new Date(0),
 })
 
-const hasValues = (set: SecretSet | null) => set === null || set.wrappedKey.length > 0
+const canOpen = (set: SecretSet | null) => set === null || set.wrappedKey.length > 0
 
 /** What this caller may see of a set: values only with `secrets:read`. */
 export function presentSecrets(ctx: Pick<RequestContext, 'actor' | 'keyring'>, set: SecretSet | null): Secret[] {
-  if (seesValues(ctx.actor) && hasValues(set)) return openSecrets(ctx.keyring, set)
+  if (seesValues(ctx.actor) && canOpen(set)) return openSecrets(ctx.keyring, set)
   return (set?.names ?? []).map((name) => ({ name, value: MASK }))
 }
 

@@ -2,11 +2,11 @@
  * The only list of fields that can be compiled, and how each is read. A document with any other field (events, secrets, …)
  * is executed by Pothos.
  */
-import { BY_THE_CLOCK, DERIVED } from '../../../domain/deployment-status/derived.ts'
-import { deploymentHolds, HOLDS_FIELDS, listenerHolds } from '../../../domain/deployment-status/expiry.ts'
+import { CLOCK_DERIVED_FIELDS, DERIVED_FIELDS } from '../../../domain/deployment-status/derived-fields.ts'
+import { deploymentValidUntil, EXPIRY_FIELDS, listenerValidUntil } from '../../../domain/deployment-status/expiry.ts'
 import { LISTENER_DERIVED } from '../../../domain/listeners/status.ts'
 import type { Select } from '../../../domain/query-engine/rows.ts'
-import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
+import { REVISION_DERIVED_FIELDS } from '../../../domain/revisions/derived-fields.ts'
 
 /** Computed from the row and its relations in Prisma's shape. */
 export interface Derived {
@@ -41,8 +41,8 @@ const columnFields = (...names: string[]) => Object.fromEntries(names.map((name)
 const derivedFields = (all: Record<string, Derived>, holds?: Derived['holds']) =>
   Object.fromEntries(Object.entries(all).map(([name, field]) => [name, { derived: { holds, ...field } }]))
 
-const DEPLOYMENT_HOLDS = { select: HOLDS_FIELDS, of: deploymentHolds }
-const LISTENER_HOLDS = { select: LISTENER_DERIVED.status.select, of: listenerHolds }
+const DEPLOYMENT_HOLDS = { select: EXPIRY_FIELDS, of: deploymentValidUntil }
+const LISTENER_HOLDS = { select: LISTENER_DERIVED.status.select, of: listenerValidUntil }
 
 export const COMPILED_TYPES: Readonly<Record<string, CompiledType>> = {
   Deployment: {
@@ -59,8 +59,8 @@ export const COMPILED_TYPES: Readonly<Record<string, CompiledType>> = {
       ),
       tenantId: columnField('workspaceId'),
       version: columnField('edit'),
-      ...derivedFields(DERIVED),
-      ...derivedFields(BY_THE_CLOCK, DEPLOYMENT_HOLDS),
+      ...derivedFields(DERIVED_FIELDS),
+      ...derivedFields(CLOCK_DERIVED_FIELDS, DEPLOYMENT_HOLDS),
       sourceConfig: { members: {} },
       sourceRevisionConfig: { members: { of: 'latestRevision' } },
       latestRevision: relationField('latestRevision'),
@@ -78,7 +78,7 @@ export const COMPILED_TYPES: Readonly<Record<string, CompiledType>> = {
       ...columnFields('id', 'number', 'status', 'statusSince', 'source', 'attempt'),
       ...columnFields('createdBy', 'createdAt', 'updatedAt', 'deployedAt'),
       ...columnFields('commitMessage', 'commitAuthor', 'installCommand', 'buildCommand'),
-      ...derivedFields(REVISION_DERIVED),
+      ...derivedFields(REVISION_DERIVED_FIELDS),
       sourceRevisionConfig: { members: {} },
       deployment: relationField('deployment'),
     },

@@ -1,6 +1,6 @@
 /** The type Deployment and the query for one deployment. deployment-list.ts and deployment-mutations.ts have the rest. */
 
-import { DERIVED } from '../../../domain/deployment-status/derived.ts'
+import { DERIVED_FIELDS } from '../../../domain/deployment-status/derived-fields.ts'
 import type { DeploymentHealth as Health } from '../../../domain/deployment-status/serving.ts'
 import { URL_DESCRIPTION } from '../../../domain/deployment-status/url.ts'
 import { effectiveResources } from '../../../domain/deployments/effective-resources.ts'
@@ -91,62 +91,62 @@ export const Deployment = builder.prismaObject('Deployment', {
     }),
     status: t.field({
       type: DeploymentStatus,
-      select: DERIVED.status.select,
-      resolve: (deployment, _args, { clock }) => DERIVED.status.of(deployment, clock()),
+      select: DERIVED_FIELDS.status.select,
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.status.of(deployment, clock()),
     }),
     statusMessage: t.string({
       nullable: true,
       description:
         'Why nothing serves, what the teardown waits for, why the teardown failed, or that the git integration was removed.',
-      select: DERIVED.statusMessage.select,
-      resolve: (deployment, _args, { clock }) => DERIVED.statusMessage.of(deployment, clock()),
+      select: DERIVED_FIELDS.statusMessage.select,
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.statusMessage.of(deployment, clock()),
     }),
     reason: t.field({
       type: Reason,
       nullable: true,
       description: 'The machine-readable form of `statusMessage`.',
-      select: DERIVED.reason.select,
-      resolve: (deployment, _args, { clock }) => DERIVED.reason.of(deployment, clock()),
+      select: DERIVED_FIELDS.reason.select,
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.reason.of(deployment, clock()),
     }),
     reasonSince: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'Since when `reason` applies. Null: unknown.',
-      select: DERIVED.reasonSince.select,
-      resolve: (deployment, _args, { clock }) => DERIVED.reasonSince.of(deployment, clock()),
+      select: DERIVED_FIELDS.reasonSince.select,
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.reasonSince.of(deployment, clock()),
     }),
     serving: t.boolean({
       description: 'Whether the deployment serves requests now, as its lease holder reports.',
-      select: DERIVED.serving.select,
-      resolve: (deployment, _args, { clock }) => DERIVED.serving.of(deployment, clock()),
+      select: DERIVED_FIELDS.serving.select,
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.serving.of(deployment, clock()),
     }),
     health: t.field({
       type: DeploymentHealth,
       nullable: true,
       description: 'Null only while the deployment is being deleted.',
-      select: DERIVED.health.select,
-      resolve: (deployment, _args, { clock }) => DERIVED.health.of(deployment, clock()),
+      select: DERIVED_FIELDS.health.select,
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.health.of(deployment, clock()),
     }),
     url: t.string({
       nullable: true,
       description: URL_DESCRIPTION,
-      select: DERIVED.url.select,
-      resolve: (deployment, _args, { clock }) => DERIVED.url.of(deployment, clock()),
+      select: DERIVED_FIELDS.url.select,
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.url.of(deployment, clock()),
     }),
     whyNotLive: t.string({
       nullable: true,
       description:
         'One sentence that explains why the latest change is not live: nothing serves, or an older revision does. Null: it is live.',
-      select: DERIVED.whyNotLive.select,
-      resolve: (deployment, _args, { clock }) => DERIVED.whyNotLive.of(deployment, clock()),
+      select: DERIVED_FIELDS.whyNotLive.select,
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.whyNotLive.of(deployment, clock()),
     }),
     lastChange: t.field({
       type: DeploymentChange,
       nullable: true,
       description:
         'The last change that a caller made, at `updatedAt`. Null: an older server, which did not record it, made the last change.',
-      select: DERIVED.lastChange.select,
-      resolve: (deployment, _args, { clock }) => DERIVED.lastChange.of(deployment, clock()),
+      select: DERIVED_FIELDS.lastChange.select,
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.lastChange.of(deployment, clock()),
     }),
     imageVersion: t.exposeString('imageVersion', { nullable: true }),
     createdBy: t.exposeString('createdBy', { nullable: true }),

@@ -2,8 +2,13 @@
 
 import { readQueuePositions } from '../../../domain/revisions/queue-position.ts'
 import { readRevisions } from '../../../domain/revisions/read.ts'
-import { knownRunsWith, RUNS_WITH_FIELDS } from '../../../domain/revisions/runs-with.ts'
-import { durationsOf, type RevisionDurations, type RevisionStep, readSteps } from '../../../domain/revisions/steps.ts'
+import { knownRuntimeConfig, RUNTIME_CONFIG_FIELDS } from '../../../domain/revisions/runtime-config.ts'
+import {
+  durationsOf,
+  type RevisionDurations,
+  type RevisionStep,
+  readSteps,
+} from '../../../domain/revisions/step-history.ts'
 import { readWhyNotRedeployable } from '../../../domain/rollouts/redeployable.ts'
 import { fingerprintsOf, type SecretFingerprint } from '../../../domain/secrets/fingerprints.ts'
 import { type BuildPlanReport, knownBuildPlan } from '../../../domain/values/build-plan.ts'
@@ -134,9 +139,9 @@ builder.prismaObjectFields(Revision, (t) => ({
     nullable: true,
     description:
       'The resources, with defaults, that the revision runs with or last ran with. They belong to the deployment and change without a new revision. Null: not recorded.',
-    select: RUNS_WITH_FIELDS,
+    select: RUNTIME_CONFIG_FIELDS,
     resolve: (revision) => {
-      const known = knownRunsWith(revision)
+      const known = knownRuntimeConfig(revision)
       return known && { ...known.resources }
     },
   }),
@@ -144,7 +149,7 @@ builder.prismaObjectFields(Revision, (t) => ({
     type: [SecretReference],
     nullable: true,
     description: 'The secret references that the revision runs with or last ran with. Null: not recorded.',
-    select: RUNS_WITH_FIELDS,
-    resolve: (revision) => knownRunsWith(revision)?.references,
+    select: RUNTIME_CONFIG_FIELDS,
+    resolve: (revision) => knownRuntimeConfig(revision)?.references,
   }),
 }))

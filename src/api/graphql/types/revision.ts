@@ -1,5 +1,5 @@
 /** Revisions: versions of a deployment, each made from one source. revision-mutations.ts has the mutations. */
-import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
+import { REVISION_DERIVED_FIELDS } from '../../../domain/revisions/derived-fields.ts'
 import { selectRevision } from '../../../domain/revisions/read.ts'
 import { builder } from '../builder/builder.ts'
 import { pageCost } from '../builder/cost.ts'
@@ -17,19 +17,19 @@ export const Revision = builder.prismaObject('Revision', {
     statusMessage: t.string({
       nullable: true,
       description: 'Why the revision failed or was skipped, or what it waits for.',
-      resolve: (revision) => REVISION_DERIVED.statusMessage.of(revision),
+      resolve: (revision) => REVISION_DERIVED_FIELDS.statusMessage.of(revision),
     }),
     reason: t.field({
       type: Reason,
       nullable: true,
       description: 'The machine-readable form of `statusMessage`.',
-      resolve: (revision) => REVISION_DERIVED.reason.of(revision),
+      resolve: (revision) => REVISION_DERIVED_FIELDS.reason.of(revision),
     }),
     reasonSince: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'Since when `reason` applies.',
-      resolve: (revision) => REVISION_DERIVED.reasonSince.of(revision),
+      resolve: (revision) => REVISION_DERIVED_FIELDS.reasonSince.of(revision),
     }),
     statusSince: t.expose('statusSince', { type: 'DateTime', description: 'Since when the revision has this status.' }),
     source: t.expose('source', { type: DeploymentSource }),
@@ -51,31 +51,31 @@ export const Revision = builder.prismaObject('Revision', {
       type: RevisionTrigger,
       nullable: true,
       description: 'What created the revision. Null: not recorded.',
-      resolve: (revision) => REVISION_DERIVED.trigger.of(revision),
+      resolve: (revision) => REVISION_DERIVED_FIELDS.trigger.of(revision),
     }),
     isActive: t.boolean({
       description: 'Whether this revision serves.',
-      select: REVISION_DERIVED.isActive.select,
-      resolve: (revision) => REVISION_DERIVED.isActive.of(revision),
+      select: REVISION_DERIVED_FIELDS.isActive.select,
+      resolve: (revision) => REVISION_DERIVED_FIELDS.isActive.of(revision),
     }),
     createdBy: t.exposeString('createdBy', { nullable: true }),
     createdByActor: t.field({
       type: Actor,
       nullable: true,
       description: 'Who created the revision. Null: not recorded.',
-      resolve: (revision) => REVISION_DERIVED.createdByActor.of(revision),
+      resolve: (revision) => REVISION_DERIVED_FIELDS.createdByActor.of(revision),
     }),
     rolloutAt: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'When the newest attempt was requested. Null: not recorded.',
-      resolve: (revision) => REVISION_DERIVED.rolloutAt.of(revision),
+      resolve: (revision) => REVISION_DERIVED_FIELDS.rolloutAt.of(revision),
     }),
     rolloutBy: t.field({
       type: Actor,
       nullable: true,
       description: 'Who requested the newest attempt. After a redeploy this can differ from `createdByActor`.',
-      resolve: (revision) => REVISION_DERIVED.rolloutBy.of(revision),
+      resolve: (revision) => REVISION_DERIVED_FIELDS.rolloutBy.of(revision),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),

@@ -3,7 +3,7 @@
  * (docs/api-rules.md#errors).
  */
 import type { GraphQLResolveInfo } from 'graphql'
-import { readSelected } from '../../../domain/deployments/written.ts'
+import { readSelected } from '../../../domain/deployments/read-after-write.ts'
 import type { ReadBack, Written } from '../../../domain/transaction/read-back.ts'
 import type { Deployment as DeploymentRow, Revision as RevisionRow } from '../../../domain/values/row-types.ts'
 import { builder } from '../builder/builder.ts'

@@ -67,7 +67,7 @@ export async function handleOnce<A extends Answered>(
     },
   }
   const text = `${request.method} ${request.url}\n${canonical(request.body)}`
-  const idempotency = await KeyedRequest.begin(caller, { header, request: text, keeping })
+  const idempotency = await KeyedRequest.begin(caller, { header, request: text, codec: keeping })
   try {
     const answer = await handle({ ...caller, idempotency })
     if (idempotency.isRepeat) reply.header(REPLAYED, 'true')

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { colouredLine, logLineId } from '../../../domain/logs/lines.ts'
 import type { LogPage } from '../../../domain/logs/read.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
-import { REVISION_DERIVED } from '../../../domain/revisions/derived.ts'
+import { REVISION_DERIVED_FIELDS } from '../../../domain/revisions/derived-fields.ts'
 import { REASON_WORDS } from '../../../domain/values/reasons.ts'
 import { LogLevel, type LogLine, type Revision, RevisionStatus, Source } from '../../../domain/values/row-types.ts'
 import { sourceRevisionConfig } from '../../../domain/values/shapes.ts'
@@ -49,10 +49,10 @@ export const revision = answer(
     updated_at: time,
   },
   (row: Revision, ctx) => ({
-    trigger: REVISION_DERIVED.trigger.of(row),
-    createdBy: REVISION_DERIVED.createdByActor.of(row),
-    rolloutAt: REVISION_DERIVED.rolloutAt.of(row),
-    rolloutBy: REVISION_DERIVED.rolloutBy.of(row),
+    trigger: REVISION_DERIVED_FIELDS.trigger.of(row),
+    createdBy: REVISION_DERIVED_FIELDS.createdByActor.of(row),
+    rolloutAt: REVISION_DERIVED_FIELDS.rolloutAt.of(row),
+    rolloutBy: REVISION_DERIVED_FIELDS.rolloutBy.of(row),
     ...saidOf(row),
     sourceRevisionConfig: revisionConfig(row, ctx),
   }),

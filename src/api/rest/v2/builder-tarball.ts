@@ -1,7 +1,7 @@
 /** The source tarball of a build, as bytes for its builder: an answer that no operation of the document gives. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { tarballForBuilder, tarballInput } from '../../../domain/builders/calls.ts'
+import { tarballForBuilder, tarballInput } from '../../../domain/builders/control-plane.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import type { ConnectionLimit } from '../../limits/connection-limit.ts'
 import { recognizing } from '../framework/operation.ts'

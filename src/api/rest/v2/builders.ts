@@ -7,7 +7,7 @@ import {
   heartbeatOfBuilder,
   logsOfBuilder,
   releaseForBuilder,
-} from '../../../domain/builders/calls.ts'
+} from '../../../domain/builders/control-plane.ts'
 import { toWire } from '../../../domain/parsing/codec.ts'
 import {
   builderAccessAnswer,

@@ -1,6 +1,6 @@
 /** Deployments over REST (docs/api-rules.md#paging, docs/deployments.md#deployments). */
 
-import { deploymentHolds, earliest } from '../../../domain/deployment-status/expiry.ts'
+import { deploymentValidUntil, earliest } from '../../../domain/deployment-status/expiry.ts'
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
 import {
   bulkDeleteInput,
@@ -15,8 +15,8 @@ import {
   listDeployments,
   listInput,
 } from '../../../domain/deployments/read.ts'
+import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
-import { readWritten } from '../../../domain/deployments/written.ts'
 import { seesValues } from '../../../domain/transaction/access.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { reusable } from '../framework/cached.ts'
@@ -31,7 +31,7 @@ type Page = Awaited<ReturnType<typeof listDeployments>>
 const hasSecrets = ({ secretSet }: DeploymentView, { actor }: RequestContext): boolean =>
   seesValues(actor) && (secretSet?.names.length ?? 0) > 0
 const pageHasSecrets = ({ resources }: Page, ctx: RequestContext) => resources.some((one) => hasSecrets(one, ctx))
-const pageHolds = ({ resources }: Page, now: Date) => earliest(resources.map((one) => deploymentHolds(one, now)))
+const pageHolds = ({ resources }: Page, now: Date) => earliest(resources.map((one) => deploymentValidUntil(one, now)))
 
 export const deployments: Operation[] = [
   operation({
@@ -95,7 +95,7 @@ export const deployments: Operation[] = [
     tag,
     input: getInput,
     ...answering(200, 'The deployment.', deployment, getDeployment),
-    ...reusable({ unless: ['wait'], holds: deploymentHolds, hasSecrets }),
+    ...reusable({ unless: ['wait'], holds: deploymentValidUntil, hasSecrets }),
     errors: [404],
   }),
   operation({

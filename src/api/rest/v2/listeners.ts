@@ -1,5 +1,5 @@
 /** Listeners over REST (docs/api-rules.md#paging, docs/protocol.md). What a listener itself calls is in claims.ts. */
-import { earliest, listenerHolds } from '../../../domain/deployment-status/expiry.ts'
+import { earliest, listenerValidUntil } from '../../../domain/deployment-status/expiry.ts'
 import { createInput, createListener } from '../../../domain/listeners/create.ts'
 import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
 import { getInput, getListener, listInput, listListeners } from '../../../domain/listeners/read.ts'
@@ -11,7 +11,7 @@ import { listener, listenerList } from '../responses/listener.ts'
 const tag = 'Listeners'
 
 const pageHolds = ({ resources }: Awaited<ReturnType<typeof listListeners>>, now: Date) =>
-  earliest(resources.map((one) => listenerHolds(one, now)))
+  earliest(resources.map((one) => listenerValidUntil(one, now)))
 
 export const listeners: Operation[] = [
   operation({
@@ -45,7 +45,7 @@ export const listeners: Operation[] = [
     tag,
     input: getInput,
     ...answering(200, 'The listener.', listener, getListener),
-    ...reusable({ holds: listenerHolds, showsHeard: true }),
+    ...reusable({ holds: listenerValidUntil, showsHeard: true }),
     errors: [404],
   }),
   operation({

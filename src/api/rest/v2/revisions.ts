@@ -1,8 +1,8 @@
 /** Revisions over REST (docs/api-rules.md#paging, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
 
+import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import { getRevisionDetails, revisionDetailsInput } from '../../../domain/deployments/revision-details.ts'
 import { createRevision, updateInput } from '../../../domain/deployments/update.ts'
-import { readWritten } from '../../../domain/deployments/written.ts'
 import { compareInput, compareRevisions } from '../../../domain/revision-diff/compare-revisions.ts'
 import {
   getRevision,

@@ -1,7 +1,7 @@
 /** Secrets of a deployment by their names, over REST (docs/deployments.md#secrets). */
 import { changeSecrets, changeSecretsInput } from '../../../domain/deployments/change-secrets.ts'
+import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import { revealSecret, revealSecretInput } from '../../../domain/deployments/reveal-secret.ts'
-import { readWritten } from '../../../domain/deployments/written.ts'
 import { listSecrets, listSecretsInput } from '../../../domain/secrets/list.ts'
 import { answering, handling, type Operation, operation } from '../framework/operation.ts'
 import { deployment } from '../responses/deployment.ts'

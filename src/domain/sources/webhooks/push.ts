@@ -2,7 +2,7 @@
 import type { Prisma } from '../../../generated/prisma/client.ts'
 import type { GitProvider } from '../../ports/git-provider.ts'
 import { lockThenRead } from '../../repositories/locks.ts'
-import { toBuild } from '../../rollouts/base.ts'
+import { toBuild } from '../../rollouts/base-revision.ts'
 import { rollOut } from '../../rollouts/rollout.ts'
 import { type Core, type Tx, transaction } from '../../transaction/context.ts'
 import { revisionColumns } from '../../values/revision-source.ts'

@@ -10,7 +10,7 @@ import { explainWait } from '../revisions/transition.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 import { type BuilderFacts, type Explanation, explain } from '../values/explanation.ts'
 import { isOpen } from '../values/lifecycle.ts'
-import { type Builders, buildersFor } from './builders.ts'
+import { type Builders, buildersFor } from './available-builders.ts'
 import { wakeBuilders } from './steps.ts'
 
 /** Nobody has it. */
@@ -20,7 +20,7 @@ const NO_BUILDER_LEASE = { builderClaimId: null, builderHolder: null, builderLea
  * The holder of a step leaves it to builders. How long it waits for the first of them has a bound of its own; the deadline of the
  * build begins when that takes it.
  */
-export function leave(
+export function offerToBuilders(
   core: Core,
   tx: Tx,
   deployment: LockedDeployment,
@@ -42,7 +42,7 @@ export function leave(
 }
 
 /** Says whose builders a step is left to, which a server of before this version did not, and wakes them. */
-export async function sayWhose(tx: Tx, deployment: LockedDeployment, step: Step): Promise<Step> {
+export async function recordOfferedTo(tx: Tx, deployment: LockedDeployment, step: Step): Promise<Step> {
   const { organizationId: offeredTo } = await buildersFor(tx, deployment)
   tx.unit.update('step', step.id, { offeredTo })
   wakeBuilders(tx, deployment.workspaceId, { offeredTo })
@@ -50,7 +50,7 @@ export async function sayWhose(tx: Tx, deployment: LockedDeployment, step: Step)
 }
 
 /** The builder that had it has it no more: it is there for any of them again, until its deadline. Its holder is told. */
-export async function offer(tx: Tx, deployment: LockedDeployment, step: Step): Promise<LockedDeployment> {
+export async function offerAgain(tx: Tx, deployment: LockedDeployment, step: Step): Promise<LockedDeployment> {
   tx.unit.update('step', step.id, { ...NO_BUILDER_LEASE, notBefore: step.deadlineAt })
   return announce(tx, deployment, step, await buildersFor(tx, deployment))
 }
@@ -67,7 +67,7 @@ async function announce(
 }
 
 /** Says again what a build that nobody has waits for: builders come, and go silent. */
-export const explainOffered = async (tx: Tx, deployment: LockedDeployment, step: Step): Promise<void> =>
+export const explainBuilderWait = async (tx: Tx, deployment: LockedDeployment, step: Step): Promise<void> =>
   explainBuild(tx, deployment, step, waitsFor(await buildersFor(tx, deployment)))
 
 const waitsFor = (builders: BuilderFacts): Explanation =>

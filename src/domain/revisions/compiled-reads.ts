@@ -10,8 +10,8 @@ import type { Call, Key, Part, Raw, Rows } from '../query-engine/rows.ts'
 import type { PlannedRead } from '../query-engine/statement.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { liveOwner, WITH_OWNER } from './owner.ts'
-import { type RevisionFilter, revisionSides } from './read.ts'
+import { type RevisionFilter, revisionBounds } from './read.ts'
+import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
 const input = z.object({ path: z.object({ revision_id: uuid }) })
 
@@ -24,8 +24,13 @@ export async function readOneRevision(
 ): Promise<Raw> {
   requireRole(ctx, 'viewer')
   const { revision_id: id } = parse(input, raw).path
-  const tail = Prisma.sql`WHERE d.id = ${id}::uuid AND ${liveOwner(ctx)}`
-  const [found] = await selection.read(ctx, { from: WITH_OWNER, tail, workspaceId: ctx.workspace.id, variables })
+  const tail = Prisma.sql`WHERE d.id = ${id}::uuid AND ${liveDeploymentSql(ctx)}`
+  const [found] = await selection.read(ctx, {
+    from: REVISIONS_WITH_DEPLOYMENT,
+    tail,
+    workspaceId: ctx.workspace.id,
+    variables,
+  })
   if (!found) throw new NotFoundError('Revision', id)
   return found
 }
@@ -54,7 +59,7 @@ export function revisionsOf(
       ({ variables }) => {
         const { window, filter } = of(variables)
         const { take, backward } = windowSize(window)
-        const { lt, gt } = revisionSides(window)
+        const { lt, gt } = revisionBounds(window)
         const number = Prisma.raw(`${own}.number`)
         return Prisma.sql`${lt === undefined ? NOTHING : Prisma.sql` AND ${number} < ${lt}`}${
           gt === undefined ? NOTHING : Prisma.sql` AND ${number} > ${gt}`

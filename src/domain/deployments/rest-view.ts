@@ -10,12 +10,12 @@ import { setWithoutValues } from '../secrets/secret-set.ts'
 import { seesValues } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import type { RevisionStatus } from '../values/row-types.ts'
-import { oneOf, pageOf } from './calls.ts'
 import type { DeploymentFilter } from './filter.ts'
-import { keepMark } from './offset-cursor-cache.ts'
+import { rememberCursor } from './offset-cursor-cache.ts'
+import { offsetPageRows, oneRow } from './row-source.ts'
 
 /** What REST shows of a deployment, or derives what it shows from. */
-export const SHOWN = {
+export const VIEW_FIELDS = {
   ...CONDITION_FIELDS,
   ...WHY_NOT_LIVE_FIELDS,
   id: true,
@@ -44,12 +44,12 @@ export const SHOWN = {
   latestRevision: true,
 } as const satisfies Prisma.DeploymentSelect
 
-export type DeploymentView = Prisma.DeploymentGetPayload<{ select: typeof SHOWN }>
+export type DeploymentView = Prisma.DeploymentGetPayload<{ select: typeof VIEW_FIELDS }>
 
 /** A view with what a wait looks at: the status of its newest rollout, that of a new revision or of a redeploy. */
 export type WaitingView = DeploymentView & { newestStatus: RevisionStatus | null }
 
-interface Reading {
+interface ViewReader {
   selection: PlannedRead
   view(row: Raw): DeploymentView
   /** where the newest rollout is; null: it was not selected */
@@ -57,10 +57,10 @@ interface Reading {
 }
 
 /** `values`: of secrets, still encrypted; otherwise their names alone. */
-function readingOf(values: boolean, waits: boolean): Reading {
-  const { secretSet: _, ...rest } = SHOWN
+function createReader(values: boolean, waits: boolean): ViewReader {
+  const { secretSet: _, ...rest } = VIEW_FIELDS
   const rows = new Rows('Deployment')
-  const read = rows.root.reader(values ? SHOWN : { ...rest, secretSet: { select: { id: true, names: true } } })
+  const read = rows.root.reader(values ? VIEW_FIELDS : { ...rest, secretSet: { select: { id: true, names: true } } })
   const newest = waits ? newestRollout(rows) : null
   const selection = new PlannedRead(rows)
   const view = (row: Raw) => {
@@ -82,34 +82,34 @@ function newestRollout(rows: Rows): Key {
 }
 
 /** Made when they are first needed. */
-const readings = new Map<string, Reading>()
-function readingFor({ actor }: RequestContext, waits = false): Reading {
+const readers = new Map<string, ViewReader>()
+function readerFor({ actor }: RequestContext, waits = false): ViewReader {
   const values = seesValues(actor)
   const key = `${values} ${waits}`
-  let reading = readings.get(key)
+  let reading = readers.get(key)
   if (!reading) {
-    reading = readingOf(values, waits)
-    readings.set(key, reading)
+    reading = createReader(values, waits)
+    readers.set(key, reading)
   }
   return reading
 }
 
 /** One deployment. Throws NotFoundError. */
 export async function readView(ctx: RequestContext, id: string): Promise<DeploymentView> {
-  const reading = readingFor(ctx)
+  const reading = readerFor(ctx)
   const row = await readRow(ctx, reading, id)
   return readAt([reading.view(row)], versionOf([row]))[0]!
 }
 
 export async function readWaitingView(ctx: RequestContext, id: string): Promise<WaitingView> {
-  const reading = readingFor(ctx, true)
+  const reading = readerFor(ctx, true)
   const row = await readRow(ctx, reading, id)
   const [newest] = (row[reading.newest!] ?? []) as [RevisionStatus][]
   return { ...reading.view(row), newestStatus: newest?.[0] ?? null }
 }
 
-async function readRow(ctx: RequestContext, { selection }: Reading, id: string): Promise<Raw> {
-  const [found] = await selection.read(ctx, oneOf(ctx, id))
+async function readRow(ctx: RequestContext, { selection }: ViewReader, id: string): Promise<Raw> {
+  const [found] = await selection.read(ctx, oneRow(ctx, id))
   if (!found) throw new NotFoundError('Deployment', id)
   return found
 }
@@ -120,12 +120,12 @@ export async function readViews(
   filter: DeploymentFilter,
   page: { limit: number; offset: number },
 ): Promise<DeploymentView[]> {
-  const { selection, view } = readingFor(ctx)
-  const rows = await selection.read(ctx, pageOf(ctx, filter, page))
+  const { selection, view } = readerFor(ctx)
+  const rows = await selection.read(ctx, offsetPageRows(ctx, filter, page))
   const views = rows.map(view)
   const version = versionOf(rows)
   const last = views.at(-1)
   if (last)
-    keepMark(ctx, filter, { id: last.id, createdAt: last.createdAt, offset: page.offset + views.length }, version)
+    rememberCursor(ctx, filter, { id: last.id, createdAt: last.createdAt, offset: page.offset + views.length }, version)
   return readAt(views, version)
 }

@@ -9,7 +9,7 @@ import type { RequestContext } from '../transaction/context.ts'
 import { readSets } from './secrets.ts'
 
 /** The member that marks what JSON lacks. An object that has a member of this name itself is written as its entries. */
-const MARK = '$'
+const TYPE_MEMBER = '$'
 
 type Json = null | string | number | boolean | Json[] | { [name: string]: Json }
 
@@ -22,14 +22,14 @@ export function encodeRows(keyring: KeyRing, value: unknown): string {
       return one
     }
     if (typeof one === 'number' || typeof one === 'boolean') return one
-    if (typeof one === 'bigint') return { [MARK]: 'bigint', value: String(one) }
-    if (one instanceof Date) return { [MARK]: 'date', value: one.toISOString() }
+    if (typeof one === 'bigint') return { [TYPE_MEMBER]: 'bigint', value: String(one) }
+    if (one instanceof Date) return { [TYPE_MEMBER]: 'date', value: one.toISOString() }
     if (Array.isArray(one)) return one.map(encode)
     if (typeof one !== 'object' || one instanceof Uint8Array) throw new Error(`a ${typeof one} can't be kept`)
-    if (isSecretSet(one)) return { [MARK]: 'secrets', id: one.id, names: one.names, setBy: one.setBy as Json }
+    if (isSecretSet(one)) return { [TYPE_MEMBER]: 'secrets', id: one.id, names: one.names, setBy: one.setBy as Json }
     const entries = Object.entries(one).filter(([, member]) => member !== undefined)
     const encoded = entries.map(([name, member]) => [name, encode(member)] as [string, Json])
-    return MARK in one ? { [MARK]: 'object', value: encoded } : Object.fromEntries(encoded)
+    return TYPE_MEMBER in one ? { [TYPE_MEMBER]: 'object', value: encoded } : Object.fromEntries(encoded)
   }
   return JSON.stringify(encode(value))
 }
@@ -45,7 +45,7 @@ export async function decodeRows(ctx: RequestContext, text: string): Promise<unk
 function decode(json: Json, sets: ReadonlyMap<string, SecretSet>): unknown {
   if (json === null || typeof json !== 'object') return json
   if (Array.isArray(json)) return json.map((item) => decode(item, sets))
-  const { [MARK]: mark, value, id, names, setBy = null } = json
+  const { [TYPE_MEMBER]: mark, value, id, names, setBy = null } = json
   if (mark === 'bigint') return BigInt(value as string)
   if (mark === 'date') return new Date(value as string)
   if (mark === 'secrets') return sets.get(id as string) ?? setWithoutValues(id as string, names as string[], setBy)

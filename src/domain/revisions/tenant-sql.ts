@@ -2,8 +2,8 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { unseen } from '../sql/hide-from-planner.ts'
 
-export const WITH_OWNER = Prisma.raw('revisions d JOIN deployments o ON o.id = d.deployment_id')
+export const REVISIONS_WITH_DEPLOYMENT = Prisma.raw('revisions d JOIN deployments o ON o.id = d.deployment_id')
 
 /** As `liveDeployment` says it (transaction/access.ts). */
-export const liveOwner = ({ workspace }: { workspace: { id: string } }) =>
+export const liveDeploymentSql = ({ workspace }: { workspace: { id: string } }) =>
   Prisma.sql`o.workspace_id = ${unseen(Prisma.sql`${workspace.id}::uuid`)} AND o.torn_down_at IS NULL`

@@ -8,9 +8,9 @@ import type { Key, Part, Raw, Rows } from '../query-engine/rows.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { deploymentPath } from '../values/shapes.ts'
-import { oneOf, windowOf } from './calls.ts'
 import type { DeploymentFilter } from './filter.ts'
 import type { DeploymentOrder } from './order.ts'
+import { oneRow, windowRows } from './row-source.ts'
 import { counting } from './total.ts'
 
 /**
@@ -27,7 +27,7 @@ export async function readWindow(
 ): Promise<CountedSlice> {
   requireRole(ctx, 'viewer')
   const count = counts ? counting(ctx, filter) : null
-  const call = windowOf(ctx, window, filter, order, variables)
+  const call = windowRows(ctx, window, filter, order, variables)
   const rows = await selection.read(ctx, { ...call, further: count?.value })
   const total = count && (await count.total(rows))
   return { ...cut(window, rows), total }
@@ -39,7 +39,7 @@ const oneInput = z.object({ path: deploymentPath })
 export async function readOne(ctx: RequestContext, { selection, variables }: Reading, raw: RawInput): Promise<Raw> {
   requireRole(ctx, 'viewer')
   const { deployment_id: id } = parse(oneInput, raw).path
-  const [found] = await selection.read(ctx, oneOf(ctx, id, variables))
+  const [found] = await selection.read(ctx, oneRow(ctx, id, variables))
   if (!found) throw new NotFoundError('Deployment', id)
   return found
 }

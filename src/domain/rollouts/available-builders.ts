@@ -3,7 +3,7 @@ import type { Tx } from '../transaction/context.ts'
 import type { BuilderFacts } from '../values/explanation.ts'
 
 /** A builder that was not heard from for so long is none that anything is left to, in seconds. */
-const SILENT_SECONDS = 90
+const BUILDER_SILENT_SECONDS = 90
 
 /** When a builder was last heard of that may build for a workspace; null: never. `workspace`: its id, in SQL. */
 const lastSeen = (workspace: string) => `(
@@ -12,13 +12,13 @@ const lastSeen = (workspace: string) => `(
     AND k.builder_seen_at IS NOT NULL AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()))`
 
 /** Whether one was heard of lately: a condition. `workspace`: as above. */
-export const builderIsThere = (workspace: string): string =>
-  `coalesce(${lastSeen(workspace)} > now() - interval '${SILENT_SECONDS} seconds', false)`
+export const builderAvailableSql = (workspace: string): string =>
+  `coalesce(${lastSeen(workspace)} > now() - interval '${BUILDER_SILENT_SECONDS} seconds', false)`
 
 const BUILDERS = {
   name: 'builders of a workspace',
   text: `
-    SELECT w.organization_id AS "organizationId", ${lastSeen('w.id')} AS "lastSeenAt", ${builderIsThere('w.id')} AS there
+    SELECT w.organization_id AS "organizationId", ${lastSeen('w.id')} AS "lastSeenAt", ${builderAvailableSql('w.id')} AS there
     FROM workspaces w WHERE w.id = $1::uuid`,
 }
 

@@ -24,17 +24,17 @@ interface Artifact {
   endedIds: readonly string[]
 }
 
-export interface Held {
+export interface ClaimState {
   deployment: LockedDeployment
   /** the step that was asked for, as it is before the call; null: it has none of this id */
-  asked: Rows['step'] | null
+  requestedStep: Rows['step'] | null
   /**
    * If that is a build: the revisions that have no commit yet and are pinned to that of the build. If it is none and
    * `artifactLost` was said: those that have the same artifact.
    */
   siblings: readonly string[]
   /** If it is a build: the revisions pinned to its commit of which nobody has told what that says: it was known before */
-  speechless: readonly string[]
+  withoutMessage: readonly string[]
   /** in clear, by the id of their set: of the open revisions and the active one; none where they were not asked for */
   secrets: ReadonlyMap<string, Secret[]>
   artifacts: readonly Artifact[]
@@ -43,7 +43,7 @@ export interface Held {
 }
 
 /** What is asked about a deployment that is locked. */
-export interface Asked {
+export interface StateRequest {
   deployment: LockedDeployment
   stepId?: string | undefined
   artifactLost?: boolean | undefined
@@ -67,7 +67,7 @@ interface Row {
 
 const IS_OPEN = `r.status IN (${inSql(OPEN)})`
 /** So many artifacts stay beside the one that is deployed next (complete.ts). */
-export const KEPT_BESIDE = 4
+export const KEPT_OLD_ARTIFACTS = 4
 
 /**
  * $1: deployments · $2: for each the step that is asked for, or null · $3: whether its artifact is lost. Open steps are
@@ -93,7 +93,7 @@ const READ = {
         WHERE b.id = t.revision_id AND r.commit_message IS NULL
       ) END AS speechless,
       (SELECT json_agg(json_build_object('artifact', a.artifact, 'at', a.at, 'ended', a.ended,
-                'ids', CASE WHEN a.nth > ${KEPT_BESIDE} OR a.at IS NULL THEN (
+                'ids', CASE WHEN a.nth > ${KEPT_OLD_ARTIFACTS} OR a.at IS NULL THEN (
                   SELECT json_agg(r.id) FROM revisions r WHERE r.deployment_id = d.id AND r.artifact = a.artifact AND NOT ${IS_OPEN}) END))
        FROM (SELECT r.artifact, max(r.deployed_at) AS at, bool_or(NOT ${IS_OPEN}) AS ended,
                     row_number() OVER (ORDER BY max(r.deployed_at) DESC NULLS LAST) AS nth
@@ -121,17 +121,17 @@ const READ = {
 }
 
 /** Of one deployment: what there is to know, or why it can't be. */
-export type Reading = { held: Held } | { error: unknown }
+export type ReadResult = { held: ClaimState } | { error: unknown }
 
 /**
  * Of these deployments, in one statement. Whose secrets can't be opened is told apart: it keeps the others from nothing.
  * `keyring`: null where secrets are not needed. Answers by the deployment's id.
  */
-export async function readHeld(
+export async function readClaimStates(
   tx: Tx,
   keyring: KeyRing | null,
-  asked: readonly Asked[],
-): Promise<Map<string, Reading>> {
+  asked: readonly StateRequest[],
+): Promise<Map<string, ReadResult>> {
   const rows = await tx.query<Row>(READ, [
     asked.map(({ deployment }) => deployment.id),
     asked.map(({ stepId }) => stepId ?? null),
@@ -139,11 +139,11 @@ export async function readHeld(
   ])
   const byId = new Map(rows.map((row) => [row.id, row]))
   return new Map(
-    asked.map(({ deployment }) => [deployment.id, reading(tx, keyring, deployment, byId.get(deployment.id)!)]),
+    asked.map(({ deployment }) => [deployment.id, toClaimState(tx, keyring, deployment, byId.get(deployment.id)!)]),
   )
 }
 
-function reading(tx: Tx, keyring: KeyRing | null, deployment: LockedDeployment, row: Row): Reading {
+function toClaimState(tx: Tx, keyring: KeyRing | null, deployment: LockedDeployment, row: Row): ReadResult {
   tx.unit.known.set(deployment.id, {
     revisions: (row.revisions ?? []).map((json) => fromJson('revision', json)),
     steps: (row.steps ?? []).map((json) => fromJson('step', json)),
@@ -158,10 +158,10 @@ function reading(tx: Tx, keyring: KeyRing | null, deployment: LockedDeployment, 
     return {
       held: {
         deployment,
-        asked: row.asked && fromJson('step', row.asked),
+        requestedStep: row.asked && fromJson('step', row.asked),
         siblings: row.siblings ?? [],
-        speechless: row.speechless ?? [],
-        secrets: keyring ? opened(keyring, row.sets ?? []) : new Map(),
+        withoutMessage: row.speechless ?? [],
+        secrets: keyring ? openSets(keyring, row.sets ?? []) : new Map(),
         artifacts: (row.artifacts ?? []).map(({ artifact: name, at, ended, ids }) => ({
           name,
           deployedAt: timeOf(at),
@@ -176,7 +176,7 @@ function reading(tx: Tx, keyring: KeyRing | null, deployment: LockedDeployment, 
   }
 }
 
-const opened = (keyring: KeyRing, sets: readonly Json[]) =>
+const openSets = (keyring: KeyRing, sets: readonly Json[]) =>
   new Map(sets.map((json) => fromJson('secretSet', json)).map((set) => [set.id, openSecrets(keyring, set)]))
 
 /** What the transaction knows of a deployment that was read here, as it is after what is recorded. */

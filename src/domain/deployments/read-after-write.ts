@@ -6,7 +6,7 @@ import type { Tx } from '../transaction/context.ts'
 import type { Selection, Written } from '../transaction/read-back.ts'
 import type { Stored } from '../transaction/unit-of-work.ts'
 import { selectWritten } from './read.ts'
-import { type DeploymentView, SHOWN } from './view.ts'
+import { type DeploymentView, VIEW_FIELDS } from './rest-view.ts'
 
 /**
  * For REST: the deployment as the call left it, with the revision that the call made or changed. Mostly no statement of its own: the
@@ -19,7 +19,7 @@ export async function readWritten(
   const known = knownDeployment(tx, await tx.unit.stored(), deploymentId)
   if (known?.latestRevision && known.activeRevision !== undefined && known.secretSet !== undefined)
     return { deployment: known as unknown as DeploymentView, revisionId }
-  const read = selectWritten(tx, deploymentId, { select: SHOWN })
+  const read = selectWritten(tx, deploymentId, { select: VIEW_FIELDS })
   return { deployment: (await read) as unknown as DeploymentView, revisionId }
 }
 

@@ -10,24 +10,24 @@ import { type EffectiveSpec, effectiveSpec, type ResourceSpec } from '../values/
 import type { SecretReference } from '../values/shapes.ts'
 
 /** As it is noted: null is for those of whom nobody has noted it. */
-export type RunsWith = Pick<Revision, 'resourceSpec' | 'secretReferences'>
+export type RuntimeConfig = Pick<Revision, 'resourceSpec' | 'secretReferences'>
 
 /** What a revision of this deployment that runs now runs with. */
-export const runsWith = ({ resourceSpec, secretReferences }: RunsWith): RunsWith => ({
+export const runtimeConfigOf = ({ resourceSpec, secretReferences }: RuntimeConfig): RuntimeConfig => ({
   resourceSpec: resourceSpec ?? {},
   secretReferences: secretReferences ?? [],
 })
 
 /** The deployment has other resources or references from now on: so have those that run, or are about to. `revisions`: of the facts. */
-export function noteRunsWith(tx: Tx, deployment: Deployment, revisions: readonly Revision[]): void {
+export function recordRuntimeConfig(tx: Tx, deployment: Deployment, revisions: readonly Revision[]): void {
   const { activeRevisionId } = deployment
   for (const revision of revisions)
     if (revision.id === activeRevisionId || isOpen(revision))
-      tx.unit.update('revision', revision.id, runsWith(deployment))
+      tx.unit.update('revision', revision.id, runtimeConfigOf(deployment))
 }
 
 /** What is read of a revision and its deployment to know. */
-export const RUNS_WITH_FIELDS = {
+export const RUNTIME_CONFIG_FIELDS = {
   id: true,
   status: true,
   resourceSpec: true,
@@ -35,13 +35,14 @@ export const RUNS_WITH_FIELDS = {
   deployment: { select: { activeRevisionId: true, resourceSpec: true, secretReferences: true } },
 } as const
 
-type Row = Pick<Revision, 'id' | 'status'> & RunsWith & { deployment: RunsWith & Pick<Deployment, 'activeRevisionId'> }
+type Row = Pick<Revision, 'id' | 'status'> &
+  RuntimeConfig & { deployment: RuntimeConfig & Pick<Deployment, 'activeRevisionId'> }
 
 /** What it runs with now, if it runs or is about to; else what it ran with last; null: nobody has noted that. */
-export function knownRunsWith(revision: Row): { resources: EffectiveSpec; references: SecretReference[] } | null {
+export function knownRuntimeConfig(revision: Row): { resources: EffectiveSpec; references: SecretReference[] } | null {
   const { deployment, ...own } = revision
   const now = own.id === deployment.activeRevisionId || isOpen(own)
-  const { resourceSpec, secretReferences } = now ? runsWith(deployment) : own
+  const { resourceSpec, secretReferences } = now ? runtimeConfigOf(deployment) : own
   if (resourceSpec === null || secretReferences === null) return null
   return {
     resources: effectiveSpec(resourceSpec as ResourceSpec),

@@ -2,7 +2,7 @@
 import type { Core } from '../transaction/context.ts'
 
 /** Of these deployments those that are torn down or not there (any more). */
-export async function withoutDeployment(core: Core, ids: readonly string[]): Promise<string[]> {
+export async function goneDeployments(core: Core, ids: readonly string[]): Promise<string[]> {
   const there = await core.db.deployment.findMany({
     where: { id: { in: [...ids] }, tornDownAt: null },
     select: { id: true },

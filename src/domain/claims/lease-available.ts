@@ -12,11 +12,11 @@ import { type LockedDeployment, lockedFrom, WAIT_OF_MANY } from '../repositories
 import { type Core, type Tx, transaction } from '../transaction/context.ts'
 import { DEPLOYMENT_COLUMNS } from '../transaction/tables.ts'
 import { assign, refusedKinds } from './assignment.ts'
-import { answered, type Outcome } from './for-held.ts'
-import { readHeld } from './held.ts'
-import { listenerSeen, stepOfLost } from './liveness.ts'
+import { readClaimStates } from './claim-state.ts'
+import { type Outcome, withoutHolderWakeups } from './claim-work.ts'
+import { listenerSeen, recordLapsedLease } from './liveness.ts'
 
-export interface TakenClaim extends HeldClaim {
+export interface NewClaim extends HeldClaim {
   deployment: LockedDeployment
   /** as it was before it was leased */
   before: LockedDeployment
@@ -25,24 +25,24 @@ export interface TakenClaim extends HeldClaim {
 }
 
 /** In one answer: so many are handed out long before the first of their leases ends, and fit into memory. */
-const MOST_AT_ONCE = 100
+const MAX_PER_CALL = 100
 
 /** None where nothing is free. `assigns`: with what there is to do, which is taken; else that is left for later. */
-export function takeFree(core: Core, scope: Scope, request: ClaimRequest, assigns: boolean): Promise<TakenClaim[]> {
+export function leaseAvailable(core: Core, scope: Scope, request: ClaimRequest, assigns: boolean): Promise<NewClaim[]> {
   return transaction(core, async (tx) => {
-    const free = await lockFree(tx, scope, request, refusedKinds(core, scope))
+    const free = await lockAvailable(tx, scope, request, refusedKinds(core, scope))
     if (free.length === 0) return []
     const asked = free.map(({ deployment }) => ({ deployment }))
     // what is only leased is not read: something of it may be in the way
-    const readings = assigns ? await readHeld(tx, core.keyring, asked) : null
-    const own = answered(tx)
-    const taken: TakenClaim[] = []
+    const readings = assigns ? await readClaimStates(tx, core.keyring, asked) : null
+    const own = withoutHolderWakeups(tx)
+    const taken: NewClaim[] = []
     for (const { deployment: before, begunAt } of free) {
-      stepOfLost(tx, before, request.holder)
+      recordLapsedLease(tx, before, request.holder)
       const until = new Date(begunAt.getTime() + request.leaseSeconds * 1000)
       const deployment = leased(tx, before, { claimId: randomUUID(), holder: request.holder, until })
       const reading = readings?.get(before.id)
-      let outcome: TakenClaim['outcome'] = null
+      let outcome: NewClaim['outcome'] = null
       if (reading && 'error' in reading) outcome = reading
       else if (reading) outcome = { answer: await assign(core, own, { ...reading.held, deployment }, deployment) }
       const { claimId, leaseToken } = deployment
@@ -52,16 +52,21 @@ export function takeFree(core: Core, scope: Scope, request: ClaimRequest, assign
   })
 }
 
-interface Free {
+interface Available {
   deployment: LockedDeployment
   /** when the transaction began, by the database's clock */
   begunAt: Date
 }
 
 /** Locks them. From then on the transaction waits for no lock for long. */
-async function lockFree(tx: Tx, scope: Scope, request: ClaimRequest, refused: readonly StepKind[]): Promise<Free[]> {
+async function lockAvailable(
+  tx: Tx,
+  scope: Scope,
+  request: ClaimRequest,
+  refused: readonly StepKind[],
+): Promise<Available[]> {
   const { text, values } = Prisma.sql`
-    WITH ${listenerSeen(scope, request)} ${freeToLease(scope, Math.min(request.max, MOST_AT_ONCE), refused)}
+    WITH ${listenerSeen(scope, request)} ${freeToLease(scope, Math.min(request.max, MAX_PER_CALL), refused)}
     SELECT ${Prisma.raw(DEPLOYMENT_COLUMNS)}, now() AS "begunAt"
     FROM free d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
   const name = `lock free deployments of ${scope.listenerId === null ? 'no' : 'a'} listener${refused.length > 0 ? ', some refused' : ''}`

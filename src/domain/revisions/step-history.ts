@@ -5,7 +5,7 @@ import type { RequestContext } from '../transaction/context.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import { knownReason, type Reason } from '../values/reasons.ts'
 import type { RevisionStatus } from '../values/row-types.ts'
-import { liveOwner, WITH_OWNER } from './owner.ts'
+import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
 /** A piece of work of a revision, oldest first. A PROVISION is that of its deployment, for which it waited. */
 export interface RevisionStep {
@@ -36,7 +36,7 @@ export interface RevisionDurations {
 }
 
 /** Of a revision what its durations follow from. */
-export interface Timed {
+export interface RolloutTimes {
   createdAt: Date
   attempt: number
   rolloutAt: Date | null
@@ -45,23 +45,24 @@ export interface Timed {
 }
 
 /** When its newest rollout began; null: a server of before did not say. */
-export const rolloutAtOf = ({
+export const rolloutStartedAt = ({
   rolloutAt,
   attempt,
   createdAt,
-}: Pick<Timed, 'rolloutAt' | 'attempt' | 'createdAt'>): Date | null => rolloutAt ?? (attempt === 1 ? createdAt : null)
+}: Pick<RolloutTimes, 'rolloutAt' | 'attempt' | 'createdAt'>): Date | null =>
+  rolloutAt ?? (attempt === 1 ? createdAt : null)
 
 const between = (from: Date | null | undefined, to: Date | null | undefined) =>
   from && to ? Math.max(0, to.getTime() - from.getTime()) / 1000 : null
 
 /** Pure. */
-export function durationsOf(revision: Timed, steps: readonly RevisionStep[]): RevisionDurations {
-  const of = (kind: RevisionStep['kind']) => {
+export function durationsOf(revision: RolloutTimes, steps: readonly RevisionStep[]): RevisionDurations {
+  const durationOf = (kind: RevisionStep['kind']) => {
     const step = steps.findLast((one) => one.kind === kind && one.isCurrent)
     return between(step?.startedAt, step?.endedAt)
   }
-  const [provision, build, deploy] = [of('PROVISION'), of('BUILD'), of('DEPLOY')]
-  const total = isTerminal(revision.status) ? between(rolloutAtOf(revision), revision.statusSince) : null
+  const [provision, build, deploy] = [durationOf('PROVISION'), durationOf('BUILD'), durationOf('DEPLOY')]
+  const total = isTerminal(revision.status) ? between(rolloutStartedAt(revision), revision.statusSince) : null
   const worked = (provision ?? 0) + (build ?? 0) + (deploy ?? 0)
   return { waited: total === null ? null : rounded(Math.max(0, total - worked)), provision, build, deploy, total }
 }
@@ -75,12 +76,12 @@ export async function readSteps(ctx: RequestContext, ids: readonly string[]): Pr
     SELECT d.id, s.kind::text, s.created_at AS "createdAt", s.first_taken_at AS "startedAt", s.finished_at AS "endedAt",
            s.tries - s.tries_given_back AS tries, s.outcome::text, s.reason,
            coalesce(coalesce(s.finished_at, 'infinity') >= coalesce(d.rollout_at, CASE WHEN d.attempt = 1 THEN d.created_at END), true) AS "isCurrent"
-    FROM ${WITH_OWNER} CROSS JOIN LATERAL (
+    FROM ${REVISIONS_WITH_DEPLOYMENT} CROSS JOIN LATERAL (
       SELECT * FROM steps x WHERE x.revision_id = d.id
       UNION ALL
-      SELECT * FROM steps x WHERE x.deployment_id = d.deployment_id AND x.kind = 'PROVISION' AND ${waitedFor}
+      SELECT * FROM steps x WHERE x.deployment_id = d.deployment_id AND x.kind = 'PROVISION' AND ${provisionOverlapsSql}
     ) s
-    WHERE d.id = ANY (${ids}::uuid[]) AND ${liveOwner(ctx)}
+    WHERE d.id = ANY (${ids}::uuid[]) AND ${liveDeploymentSql(ctx)}
     ORDER BY s.created_at, s.id`
   const steps = new Map<string, RevisionStep[]>(ids.map((id) => [id, []]))
   for (const { id, reason, ...step } of rows) steps.get(id)?.push({ ...step, reason: knownReason(reason, null) })
@@ -88,6 +89,6 @@ export async function readSteps(ctx: RequestContext, ids: readonly string[]): Pr
 }
 
 /** A provisioning `x` that was under way while revision `d` waited for it. */
-const waitedFor = Prisma.sql`
+const provisionOverlapsSql = Prisma.sql`
   coalesce(x.finished_at, 'infinity') >= d.created_at AND x.created_at <= CASE
     WHEN d.status = 'CREATING' OR EXISTS (SELECT 1 FROM steps w WHERE w.revision_id = d.id) THEN now() ELSE d.status_since END`

@@ -31,7 +31,7 @@ import { appendBuildLogs } from './logs.ts'
 import { releaseBuild } from './release.ts'
 import { type BuilderScope, scopeOf } from './scope.ts'
 
-const ofClaim = z.object({ claim_id: uuid })
+const claimPath = z.object({ claim_id: uuid })
 
 /** What each call takes: the message in its body, and `input`, which is all of it as JSON. */
 export const BUILDER_CALLS = {
@@ -44,12 +44,12 @@ export const BUILDER_CALLS = {
 }
 
 function call<S extends z.ZodRawShape>(message: WireObject<S>) {
-  return { input: z.object({ path: ofClaim, body: message.in }), message }
+  return { input: z.object({ path: claimPath, body: message.in }), message }
 }
 
 /** Key: a builder's. Returns at most `max` builds; an empty list when there was nothing, after `wait_seconds`. Throws RATE_LIMITED. */
 export async function claimForBuilder(ctx: RequestContext, raw: RawInput): Promise<BuilderClaim[]> {
-  const { scope, body } = received(ctx, BUILDER_CALLS.claim, raw)
+  const { scope, body } = parseCall(ctx, BUILDER_CALLS.claim, raw)
   const request = { ...body, holder: body.holder ?? ctx.actor.name }
   const take = () => takeSlot(ctx, 'listenerWaits')
   const claims = await whileValid(ctx, take, (signal, enter) => claimBuilds(ctx, scope, request, signal, enter))
@@ -66,25 +66,29 @@ export async function claimForBuilder(ctx: RequestContext, raw: RawInput): Promi
 
 /** Key: a builder's. Answers for each claim, in the order asked; waits up to `wait_seconds` while none is lost. */
 export async function heartbeatOfBuilder(ctx: RequestContext, raw: RawInput): Promise<BuilderHeartbeatAnswer[]> {
-  const { scope, body } = received(ctx, BUILDER_CALLS.heartbeat, raw)
+  const { scope, body } = parseCall(ctx, BUILDER_CALLS.heartbeat, raw)
   const take = () => tryTakeSlot(ctx, 'listenerWaits')
   return whileValid(ctx, take, (signal, enter) => heartbeatOfBuilds(ctx, scope, body, signal, enter))
 }
 
 /** Key: a builder's. Throws ClaimLostError. */
 export async function accessForBuilder(ctx: RequestContext, raw: RawInput): Promise<BuilderAccess> {
-  const { scope, claimId, body } = received(ctx, BUILDER_CALLS.access, raw)
-  return accessOfBuild(ctx, scope, { claimId, ...body }, gone(ctx))
+  const { scope, claimId, body } = parseCall(ctx, BUILDER_CALLS.access, raw)
+  return accessOfBuild(ctx, scope, { claimId, ...body }, clientGone(ctx))
 }
 
 /** ms in which a source has to be fetched: who reads slowly makes room for others of its organization */
-const DOWNLOAD_MS = 10 * 60_000
+const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 
 /**
  * Key: a builder's. Throws ClaimLostError, NotFoundError for a tarball that can't be had, and RATE_LIMITED when its organization
  * fetches as many as it may. The bytes end with an error when they are not read in time.
  */
-export async function tarballForBuilder(ctx: RequestContext, raw: RawInput, ms = DOWNLOAD_MS): Promise<Readable> {
+export async function tarballForBuilder(
+  ctx: RequestContext,
+  raw: RawInput,
+  ms = DOWNLOAD_TIMEOUT_MS,
+): Promise<Readable> {
   const builder = scopeOf(ctx)
   const { path, query } = parse(tarballInput, raw)
   const leave = takeSlot(ctx, 'downloads')
@@ -99,29 +103,29 @@ export async function tarballForBuilder(ctx: RequestContext, raw: RawInput, ms =
   }
 }
 
-export const tarballInput = z.object({ path: ofClaim, query: z.object({ token }) })
+export const tarballInput = z.object({ path: claimPath, query: z.object({ token }) })
 
 /** Key: a builder's. Throws ClaimLostError. */
 export async function logsOfBuilder(ctx: RequestContext, raw: RawInput): Promise<void> {
-  const { scope, claimId, body } = received(ctx, BUILDER_CALLS.logs, raw)
+  const { scope, claimId, body } = parseCall(ctx, BUILDER_CALLS.logs, raw)
   await appendBuildLogs(ctx, scope, { claimId, ...body })
 }
 
 /** Key: a builder's. Throws ClaimLostError. */
 export async function completeForBuilder(ctx: RequestContext, raw: RawInput): Promise<{ recorded: boolean }> {
-  const { scope, claimId, body } = received(ctx, BUILDER_CALLS.complete, raw)
+  const { scope, claimId, body } = parseCall(ctx, BUILDER_CALLS.complete, raw)
   return { recorded: await completeBuild(ctx, scope, { claimId, ...body }) }
 }
 
 /** Key: a builder's. Throws ClaimLostError. */
 export async function releaseForBuilder(ctx: RequestContext, raw: RawInput): Promise<void> {
-  const { scope, claimId, body } = received(ctx, BUILDER_CALLS.release, raw)
+  const { scope, claimId, body } = parseCall(ctx, BUILDER_CALLS.release, raw)
   await releaseBuild(ctx, scope, { claimId, ...body })
 }
 
-const gone = ({ client }: RequestContext): AbortSignal => client?.gone ?? new AbortController().signal
+const clientGone = ({ client }: RequestContext): AbortSignal => client?.gone ?? new AbortController().signal
 
-function received<S extends z.ZodRawShape>(
+function parseCall<S extends z.ZodRawShape>(
   ctx: RequestContext,
   { input, message }: { input: z.ZodObject<{ path?: z.ZodObject; body: z.ZodObject }>; message: WireObject<S> },
   raw: RawInput,

@@ -19,7 +19,7 @@ const derived = <S, R, V>(select: S, of: (row: R, now: Date) => V): Derived<S, R
 type Deployment = Parameters<typeof conditionOf>[0]
 
 /** These change with the clock: an answer with one of them holds as `deploymentHolds` says of what HOLDS_FIELDS select. */
-export const BY_THE_CLOCK = {
+export const CLOCK_DERIVED_FIELDS = {
   status: derived(STATUS_FIELDS, deploymentStatus),
   statusMessage: derived(CONDITION_FIELDS, (row: Deployment, now) => conditionOf(row, now)?.message ?? null),
   reason: derived(CONDITION_FIELDS, (row: Deployment, now) => conditionOf(row, now)?.reason ?? null),
@@ -29,8 +29,8 @@ export const BY_THE_CLOCK = {
   whyNotLive: derived(WHY_NOT_LIVE_FIELDS, whyNotLive),
 }
 
-export const DERIVED = {
-  ...BY_THE_CLOCK,
+export const DERIVED_FIELDS = {
+  ...CLOCK_DERIVED_FIELDS,
   url: derived(URL_FIELDS, deploymentUrl),
   lastChange: derived(CHANGE_FIELDS, lastChangeOf),
 }

@@ -8,54 +8,54 @@ import { databaseFailure } from '../errors/database-error.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { type LockedDeployment, lockClaimed, lockFreeOfClaims } from '../repositories/locks.ts'
 import { type Core, isBuilders, type Tx, transaction } from '../transaction/context.ts'
-import { type Asked, type Held, readHeld } from './held.ts'
+import { type ClaimState, readClaimStates, type StateRequest } from './claim-state.ts'
 
 /** What is done with each. */
-export interface HeldWork<Item extends HeldClaim, Answer> {
+export interface ClaimWork<Item extends HeldClaim, Answer> {
   /** the holder is answered with its assignment: so it needs secrets, and nobody has to wake it for its news */
   assigns: boolean
   /** what of it has to be read, beside what always is */
-  ask?(item: Item): Omit<Asked, 'deployment'>
+  request?(item: Item): Omit<StateRequest, 'deployment'>
   /** Throws what forbids it: nothing is recorded yet. */
-  check?(held: Held, item: Item): void
+  check?(held: ClaimState, item: Item): void
   /** Records. Sends no statement. */
-  record(tx: Tx, held: Held, item: Item): Promise<Answer>
+  record(tx: Tx, held: ClaimState, item: Item): Promise<Answer>
 }
 
 export type Outcome<Answer> = { answer: Answer } | { error: unknown }
 
 /** In one transaction; more are done in several. */
-const MOST = 100
+const MAX_PER_TRANSACTION = 100
 
 /** Outcomes in the order of the items. `over`: asked before each transaction; what is left then is not done, and undefined. */
-export async function forHeld<Item extends HeldClaim, Answer>(
+export async function forEachClaim<Item extends HeldClaim, Answer>(
   core: Core,
   scope: Scope,
   items: readonly Item[],
-  work: HeldWork<Item, Answer>,
+  work: ClaimWork<Item, Answer>,
   over: () => boolean = () => false,
 ): Promise<(Outcome<Answer> | undefined)[]> {
-  const outcomes = items.length > 1 ? [...(await together(core, scope, items, work, over))] : [undefined]
+  const outcomes = items.length > 1 ? [...(await inSharedTransaction(core, scope, items, work, over))] : [undefined]
   for (const [i, item] of items.entries()) {
     if (over()) break
-    outcomes[i] ??= await alone(core, scope, item, work)
+    outcomes[i] ??= await inOwnTransaction(core, scope, item, work)
   }
   return outcomes
 }
 
 /** Those that share a transaction: it waits for no row of a deployment. Undefined: it has to be done by itself. */
-export async function together<Item extends HeldClaim, Answer>(
+export async function inSharedTransaction<Item extends HeldClaim, Answer>(
   core: Core,
   scope: Scope,
   items: readonly Item[],
-  work: HeldWork<Item, Answer>,
+  work: ClaimWork<Item, Answer>,
   over: () => boolean = () => false,
 ): Promise<(Outcome<Answer> | undefined)[]> {
   const outcomes = new Map<Item, Outcome<Answer>>()
   const share = async (part: readonly Item[]): Promise<void> => {
     if (over()) return
     try {
-      for (const [item, outcome] of await transaction(core, (tx) => recordFree(core, tx, scope, part, work)))
+      for (const [item, outcome] of await transaction(core, (tx) => recordUnlocked(core, tx, scope, part, work)))
         outcomes.set(item, outcome)
     } catch (error) {
       if (databaseFailure(error) === 'lost') {
@@ -76,7 +76,7 @@ export async function together<Item extends HeldClaim, Answer>(
 function partsOf<Item extends HeldClaim>(items: readonly Item[]): Item[][] {
   const parts: { claimIds: Set<string>; items: Item[] }[] = []
   for (const item of items) {
-    const part = parts.find(({ claimIds }) => claimIds.size < MOST && !claimIds.has(item.claimId))
+    const part = parts.find(({ claimIds }) => claimIds.size < MAX_PER_TRANSACTION && !claimIds.has(item.claimId))
     if (part) part.items.push(item)
     else parts.push({ claimIds: new Set(), items: [item] })
     ;(part ?? parts.at(-1)!).claimIds.add(item.claimId)
@@ -84,12 +84,12 @@ function partsOf<Item extends HeldClaim>(items: readonly Item[]): Item[][] {
   return parts.map((part) => part.items)
 }
 
-async function recordFree<Item extends HeldClaim, Answer>(
+async function recordUnlocked<Item extends HeldClaim, Answer>(
   core: Core,
   tx: Tx,
   scope: Scope,
   items: readonly Item[],
-  work: HeldWork<Item, Answer>,
+  work: ClaimWork<Item, Answer>,
 ): Promise<Map<Item, Outcome<Answer>>> {
   const locked = await lockFreeOfClaims(tx, scope, items)
   const free = items.flatMap((item) => {
@@ -100,11 +100,11 @@ async function recordFree<Item extends HeldClaim, Answer>(
 }
 
 /** Waits until whoever has locked it is done. */
-export async function alone<Item extends HeldClaim, Answer>(
+export async function inOwnTransaction<Item extends HeldClaim, Answer>(
   core: Core,
   scope: Scope,
   item: Item,
-  work: HeldWork<Item, Answer>,
+  work: ClaimWork<Item, Answer>,
 ): Promise<Outcome<Answer>> {
   try {
     const done = await transaction(core, async (tx) =>
@@ -120,27 +120,27 @@ async function recordAll<Item extends HeldClaim, Answer>(
   core: Core,
   tx: Tx,
   locked: readonly { item: Item; deployment: LockedDeployment }[],
-  work: HeldWork<Item, Answer>,
+  work: ClaimWork<Item, Answer>,
 ): Promise<Map<Item, Outcome<Answer>>> {
   const outcomes = new Map<Item, Outcome<Answer>>()
   if (locked.length === 0) return outcomes
-  const readings = await readHeld(
+  const readings = await readClaimStates(
     tx,
     work.assigns ? core.keyring : null,
-    locked.map(({ item, deployment }) => ({ deployment, ...work.ask?.(item) })),
+    locked.map(({ item, deployment }) => ({ deployment, ...work.request?.(item) })),
   )
-  const own: Tx = work.assigns ? answered(tx) : tx
+  const own: Tx = work.assigns ? withoutHolderWakeups(tx) : tx
   for (const { item, deployment } of locked) {
     const reading = readings.get(deployment.id)!
     const refused = 'error' in reading ? reading : refusal(work, reading.held, item)
-    outcomes.set(item, refused ?? { answer: await work.record(own, (reading as { held: Held }).held, item) })
+    outcomes.set(item, refused ?? { answer: await work.record(own, (reading as { held: ClaimState }).held, item) })
   }
   return outcomes
 }
 
 function refusal<Item extends HeldClaim, Answer>(
-  { check }: HeldWork<Item, Answer>,
-  held: Held,
+  { check }: ClaimWork<Item, Answer>,
+  held: ClaimState,
   item: Item,
 ): { error: unknown } | null {
   try {
@@ -152,10 +152,13 @@ function refusal<Item extends HeldClaim, Answer>(
 }
 
 /** For a call whose answer has the holder's news: nobody has to wake it. */
-export const answered = (tx: Tx): Tx => ({ ...tx, wakeWorkers: (whom) => isBuilders(whom) && tx.wakeWorkers(whom) })
+export const withoutHolderWakeups = (tx: Tx): Tx => ({
+  ...tx,
+  wakeWorkers: (whom) => isBuilders(whom) && tx.wakeWorkers(whom),
+})
 
 /** What it came to; throws the error. */
-export function answerOf<Answer>(outcome: Outcome<Answer>): Answer {
+export function unwrap<Answer>(outcome: Outcome<Answer>): Answer {
   if ('error' in outcome) throw outcome.error
   return outcome.answer
 }

@@ -2,21 +2,21 @@
 import type { StepKind } from '../../generated/prisma/enums.ts'
 import { type Explanation, explain } from '../values/explanation.ts'
 import { isInTurn, isWaiting, missingContent } from '../values/lifecycle.ts'
-import { kindOf, type Rule, type State } from './plan.ts'
+import { kindOf, type RuleFailure, type State } from './plan.ts'
 
 /** What waits for whom. `step`: for whoever should take a step of this kind. */
 export interface Wait {
   /** null: the teardown of the deployment */
   revisionId: string | null
   /** null: nobody has to wait for it */
-  explanation: Explanation | Rule | { step: StepKind } | null
+  explanation: Explanation | RuleFailure | { step: StepKind } | null
 }
 
 /** Of everything that waits, what it waits for. Of a revision that is worked on, its holder says it. */
-export function waits(state: State): Wait[] {
-  const { step, open, isLeft } = state
+export function findWaits(state: State): Wait[] {
+  const { step, open, isAbandoned } = state
   if (state.deleted) {
-    if (step?.kind !== 'TEARDOWN' || (step.firstTakenAt && !isLeft) || state.saysFailure) return []
+    if (step?.kind !== 'TEARDOWN' || (step.firstTakenAt && !isAbandoned) || state.showsTeardownFailure) return []
     return [
       {
         revisionId: null,
@@ -30,11 +30,11 @@ export function waits(state: State): Wait[] {
     if (status === 'CREATING') {
       const missing = missingContent(revision)
       if (!state.provisioned)
-        return [{ revisionId, explanation: step?.firstTakenAt && !isLeft ? null : { step: 'PROVISION' } }]
+        return [{ revisionId, explanation: step?.firstTakenAt && !isAbandoned ? null : { step: 'PROVISION' } }]
       return missing ? [{ revisionId, explanation: explain(missing, {}) }] : []
     }
     if (status === 'QUEUED')
       return current ? [{ revisionId, explanation: explain('QUEUED_BEHIND', { number: current.number }) }] : []
-    return isWaiting(status) || isLeft ? [{ revisionId, explanation: { step: kindOf(revision) } }] : []
+    return isWaiting(status) || isAbandoned ? [{ revisionId, explanation: { step: kindOf(revision) } }] : []
   })
 }

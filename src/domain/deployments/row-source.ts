@@ -6,22 +6,22 @@ import type { Call } from '../query-engine/rows.ts'
 import { unseen } from '../sql/hide-from-planner.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
-import { markBefore } from './offset-cursor-cache.ts'
+import { cursorBefore } from './offset-cursor-cache.ts'
 import { type DeploymentOrder, orderSql } from './order.ts'
-import { isLookedFor, pageSql } from './page.ts'
+import { needsSearch, pageSql } from './page.ts'
 
 type Variables = Call['variables']
 const NONE: Variables = {}
 
 const DEPLOYMENTS = Prisma.raw('deployments d')
-export function oneOf(ctx: RequestContext, id: string, variables = NONE): Call {
+export function oneRow(ctx: RequestContext, id: string, variables = NONE): Call {
   const workspaceId = ctx.workspace.id
   const tail = Prisma.sql`WHERE d.id = ${id}::uuid AND d.workspace_id = ${workspaceId}::uuid AND d.torn_down_at IS NULL`
   return { from: DEPLOYMENTS, tail, workspaceId, variables }
 }
 
 /** With one row more than the window has. Throws ValidationError for a wrong window or cursor. */
-export function windowOf(
+export function windowRows(
   ctx: RequestContext,
   window: Window,
   filter: DeploymentFilter,
@@ -37,13 +37,17 @@ export function windowOf(
 const NEWEST_FIRST: DeploymentOrder = { by: 'CREATED_AT', direction: 'desc' }
 
 /** What is looked for near the list's beginning (page.ts) is found like this up to here; a page of it further on is walked to. */
-const NEAR_OFFSETS = 1_000
+const SEARCH_OFFSET_LIMIT = 1_000
 /** Behind every row. */
-const END = Prisma.sql`'infinity'::timestamptz`
-const LAST_ID = Prisma.sql`'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`
+const MAX_TIME = Prisma.sql`'infinity'::timestamptz`
+const MAX_ID = Prisma.sql`'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`
 
 /** Newest first. */
-export function pageOf(ctx: RequestContext, filter: DeploymentFilter, page: { limit: number; offset: number }): Call {
+export function offsetPageRows(
+  ctx: RequestContext,
+  filter: DeploymentFilter,
+  page: { limit: number; offset: number },
+): Call {
   const tail = Prisma.sql`ORDER BY ${orderSql(NEWEST_FIRST)}`
   return { from: pageFrom(ctx, filter, page, tail), tail, workspaceId: ctx.workspace.id, variables: NONE }
 }
@@ -56,20 +60,20 @@ function pageFrom(
 ): Prisma.Sql {
   if (offset === 0) return pageSql(ctx, filter, NEWEST_FIRST, {}, limit)
   const size = Prisma.sql`LIMIT ${Prisma.raw(String(limit))}`
-  if (isLookedFor(filter) && offset + limit <= NEAR_OFFSETS) {
+  if (needsSearch(filter) && offset + limit <= SEARCH_OFFSET_LIMIT) {
     // few texts
     const take = 2 ** Math.ceil(Math.log2(offset + limit))
     const found = pageSql(ctx, filter, NEWEST_FIRST, {}, take)
     return Prisma.sql`(SELECT d.* FROM ${found} ${sorted} ${size} OFFSET ${unseen(Prisma.sql`${offset}::int`)}) d`
   }
   // an index is walked, of which no row is looked at until the page begins
-  const known = markBefore(ctx, filter, offset)
+  const known = cursorBefore(ctx, filter, offset)
   const either = (now: Prisma.Sql, atMark: Prisma.Sql) =>
     Prisma.sql`(SELECT CASE WHEN has.changed THEN ${now} ELSE ${atMark} END FROM has)`
   return Prisma.sql`(
     WITH has AS MATERIALIZED (SELECT ${changedSince(ctx.workspace.id, known?.version ?? null)} AS changed)
     SELECT d.id FROM ${filterTables(filter)} WHERE ${filterSql(ctx, filter)} AND (d.created_at, d.id) < (
-      ${either(END, Prisma.sql`${known?.mark.createdAt ?? null}::timestamptz`)}, ${either(LAST_ID, Prisma.sql`${known?.mark.id ?? null}::uuid`)})
+      ${either(MAX_TIME, Prisma.sql`${known?.mark.createdAt ?? null}::timestamptz`)}, ${either(MAX_ID, Prisma.sql`${known?.mark.id ?? null}::uuid`)})
     ${sorted} ${size} OFFSET ${either(Prisma.sql`${offset}::int`, Prisma.sql`${offset - (known?.mark.offset ?? 0)}::int`)}
   ) page JOIN deployments d ON d.id = page.id`
 }

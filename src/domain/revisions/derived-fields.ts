@@ -2,7 +2,7 @@
 import type { EventActor } from '../values/event-actor.ts'
 import { saidOf } from '../values/status-words.ts'
 import { triggerOf } from '../values/trigger.ts'
-import { rolloutAtOf, type Timed } from './steps.ts'
+import { type RolloutTimes, rolloutStartedAt } from './step-history.ts'
 
 /** Whoever did something, as it is stored with a revision. */
 const actorOf = (actor: unknown) => actor as EventActor | null
@@ -10,7 +10,7 @@ const actorOf = (actor: unknown) => actor as EventActor | null
 const SAID = { status: true, statusSince: true, reason: true, reasonSince: true, statusMessage: true } as const
 type Said = Parameters<typeof saidOf>[0]
 
-export const REVISION_DERIVED = {
+export const REVISION_DERIVED_FIELDS = {
   trigger: {
     select: { trigger: true, number: true },
     of: (row: { trigger: string | null; number: number }) => triggerOf(row),
@@ -21,7 +21,7 @@ export const REVISION_DERIVED = {
   },
   rolloutAt: {
     select: { rolloutAt: true, attempt: true, createdAt: true },
-    of: (row: Pick<Timed, 'rolloutAt' | 'attempt' | 'createdAt'>) => rolloutAtOf(row),
+    of: (row: Pick<RolloutTimes, 'rolloutAt' | 'attempt' | 'createdAt'>) => rolloutStartedAt(row),
   },
   rolloutBy: {
     select: { rolloutActor: true },

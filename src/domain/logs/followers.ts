@@ -9,17 +9,17 @@ import type { Db } from '../transaction/context.ts'
 export const LOG_CHANNEL = 'pilothouse_logs'
 
 /** seconds; of a server that says it no more it is forgotten then */
-const SECONDS = 60
+const FOLLOW_SECONDS = 60
 
 /** Says that the logs of these deployments are followed, for a minute from now. One statement. */
-export async function sayFollowed(db: Db, deploymentIds: readonly string[]): Promise<void> {
+export async function markFollowed(db: Db, deploymentIds: readonly string[]): Promise<void> {
   // in one order: other servers say the same
   await db.$executeRaw`
     WITH forgotten AS (
       DELETE FROM followed_logs WHERE until < now() - interval '1 day' AND deployment_id <> ALL (${deploymentIds}::uuid[])
     )
     INSERT INTO followed_logs (deployment_id, until)
-    SELECT id, now() + make_interval(secs => ${SECONDS}::int) FROM unnest(${deploymentIds}::uuid[]) AS id ORDER BY id
+    SELECT id, now() + make_interval(secs => ${FOLLOW_SECONDS}::int) FROM unnest(${deploymentIds}::uuid[]) AS id ORDER BY id
     ON CONFLICT (deployment_id) DO UPDATE SET until = EXCLUDED.until`
 }
 
