@@ -1,6 +1,6 @@
 /**
- * What a build on this machine gets from the control plane that it is for (see dataplane/build/source-access.ts): where to
- * push, credentials for the repository, the bytes of a tarball. It is asked when the build begins, once for each claim.
+ * Fetches from the control plane what a build on this machine needs (dataplane/build/source-access.ts): the push
+ * target, repository credentials, tarballs. Requested once for each claim, when the build starts.
  */
 import type { SourceAccess } from '../dataplane/build/source-access.ts'
 import type { ImageStore } from '../dataplane/builder/image-store.ts'
@@ -13,7 +13,7 @@ import { ControlPlaneUnreachable } from '../listener/errors.ts'
 import { read } from '../listener/messages.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
 
-/** ms that it may take beyond other calls: a git provider may be slow */
+/** extra time compared with other calls: a git provider can be slow */
 const PROVIDER_TIMEOUT_MS = 30_000
 
 interface Build {
@@ -25,19 +25,19 @@ interface Build {
 export interface BuildAccess {
   sources: SourceAccess
   store: ImageStore
-  /** Does `work`, during which the others can be asked for this deployment and revision. */
+  /** Runs `work`. The other members only work for this deployment and revision during `work`. */
   withClaim<T>(claim: LeasedClaim, revisionId: string, work: () => Promise<T>): Promise<T>
 }
 
-/** A control plane that is away is asked again for as long as the build may go on. */
+/** Retries while the control plane is unreachable, until the build is cancelled. */
 export function createBuildAccess({ call, download }: Pick<Caller, 'call' | 'download'>): BuildAccess {
-  /** by deployment: there is one build of each at a time */
+  /** by deployment id: each deployment has at most one build at a time */
   const builds = new Map<string, Build>()
 
-  /** Throws StepFailure when the build can't be. */
+  /** Throws StepFailure when the control plane refuses. */
   async function accessOf(deploymentId: string, signal: AbortSignal): Promise<BuilderAccess> {
     const build = builds.get(deploymentId)
-    if (!build) throw new Error('Nothing of this deployment is being built')
+    if (!build) throw new Error('This deployment has no build here')
     build.access ??= retryWhileUnreachable(signal, () => {
       const { claimId, token } = build.claim
       return call(`claims/${claimId}/access`, { token }, { waitMs: PROVIDER_TIMEOUT_MS, signal })
@@ -63,7 +63,7 @@ export function createBuildAccess({ call, download }: Pick<Caller, 'call' | 'dow
       gitCredentials: async (deploymentId, signal) => (await accessOf(deploymentId, signal)).git,
       async tarball(revisionId, signal) {
         const build = [...builds.values()].find((one) => one.revisionId === revisionId)
-        if (!build) throw new Error('Nothing of this revision is being built')
+        if (!build) throw new Error('This revision has no build here')
         const { claimId, token } = build.claim
         return retryWhileUnreachable(signal, () =>
           download(
@@ -73,7 +73,7 @@ export function createBuildAccess({ call, download }: Pick<Caller, 'call' | 'dow
           ),
         )
       },
-      // nothing is run here
+      // a builder runs no images
       imageCredentials: async () => null,
     },
 
@@ -84,7 +84,7 @@ export function createBuildAccess({ call, download }: Pick<Caller, 'call' | 'dow
         const { name, insecure, ...credentials } = repository
         return { name, insecure, credentials }
       },
-      // what is kept in the registry, servers know
+      // servers prune the registry
       prune: async () => undefined,
     },
   }

@@ -1,4 +1,4 @@
-/** What the worker of a builder has for a runtime: it builds, and that is all. */
+/** The runtime of a builder's worker: it only builds. */
 import type { ImageBuilds } from '../dataplane/runtimes/image-builds.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
 import type { BuildAccess } from './build-access.ts'
@@ -14,7 +14,7 @@ export function createBuildRuntime(images: ImageBuilds, access: BuildAccess): Ru
     provision: unsupportedStep,
     deploy: unsupportedStep,
     teardown: unsupportedStep,
-    // nothing serves here, and nobody else is on this machine
+    // no agent serves here, and the machine is not shared with other workers
     ensure() {},
     async prune() {},
     async drop() {},

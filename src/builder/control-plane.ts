@@ -1,6 +1,6 @@
 /**
- * The control plane of a builder over HTTP (docs/protocol.md#builders), as the worker knows it: a claim with one BUILD step,
- * which is over with the report of it. What a builder is not told (what runs, and how) is empty.
+ * Calls the control plane over HTTP (docs/protocol.md#builders) for a builder's worker. A claim has one BUILD step
+ * and ends with its report. Fields that a builder does not get are empty.
  */
 import type { Logger } from 'pino'
 import { storable } from '../dataplane/output/terminal-text.ts'
@@ -31,9 +31,8 @@ import {
   wholeSeconds,
 } from '../listener/messages.ts'
 
-/** claims in one heartbeat */
 const MAX_HEARTBEAT_CLAIMS = 100
-/** s; a heartbeat in several requests has to come back for what is new in each */
+/** a heartbeat split into several requests must return soon, so that each can bring new data */
 const SHORT_WAIT_S = 1
 
 const BUILDER: Worker = {
@@ -41,16 +40,15 @@ const BUILDER: Worker = {
   name: 'builder',
   refusals: {
     planRequired: 'The organization’s plan has no builders.',
-    forbidden:
-      'The control plane refuses the key for this work: it must be one of role `builder`. See CONTROL_PLANE_API_KEY.',
-    notFound: 'The control plane knows no builders: it is of an older version, which has to be updated.',
+    forbidden: 'The control plane rejects the API key: set CONTROL_PLANE_API_KEY to a key of role `builder`.',
+    notFound: 'The control plane knows no builders: update it to a newer version.',
   },
 }
 
 export interface BuilderControlPlane extends ControlPlane {
-  /** what else a builder asks for */
+  /** for calls that only a builder makes */
   caller: Caller
-  /** Ends all connections. */
+  /** Closes all connections. */
   close(): void
 }
 
@@ -100,7 +98,7 @@ export function builderControlPlane({ log, ...address }: Address & { log: Logger
 
     release: (claim) => sendRelease(call, claim),
 
-    // builders share no machine, so none can know that another one is dead
+    // builders don't share a machine, so none can detect that another is dead
     async releaseHolder() {},
     caller,
     close,
@@ -119,7 +117,7 @@ function toClaim({
   secondsLeft,
   revision,
 }: BuilderClaim): Claim {
-  // nothing of a build depends on what its deployment runs with
+  // a build does not depend on the deployment's runtime settings
   const placed = { spec: {} as Step['spec'], secretReferences: [], customUrl: null }
   return {
     ...EMPTY_ASSIGNMENT,

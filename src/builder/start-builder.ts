@@ -1,7 +1,6 @@
 /**
- * The builder program, without its process: the worker with the control plane over HTTP, which takes BUILD steps alone, and the
- * container engine of this machine. Neither the control plane nor the engine has to be there when it starts: it goes on
- * trying, and `/readyz` and the log say what is wrong.
+ * Starts a builder: a worker that takes only BUILD steps, with the control plane over HTTP and this machine's
+ * container engine. If either is unavailable it keeps trying; `/readyz` and the log name the problem.
  */
 import os from 'node:os'
 import path from 'node:path'
@@ -23,19 +22,19 @@ import { createBuildRuntime } from './build-runtime.ts'
 import { builderControlPlane } from './control-plane.ts'
 import { watchReadiness } from './readiness.ts'
 
-/** ms until it is asked again whether something can be built here */
+/** delay before the next check while images can't be built */
 const UNREADY_WAIT_MS = 500
 
 export interface Builder {
-  /** of its health */
+  /** port of its health endpoints */
   port: number
-  /** Resolves, with why, when this process has to end and be started again. */
+  /** Resolves with the cause when this process must be restarted. */
   lost: Promise<Error>
-  /** Ends every build and gives it back, so that another builder can take it. At most some 8 s. */
+  /** Ends every build and releases its claim, so another builder can take it. Takes at most about 8 s. */
   close(): Promise<void>
 }
 
-/** `environment`: what the engine is run with of it. Throws what listening throws. */
+/** `environment`: variables for the engine. Throws when the health port can't be opened. */
 export async function startBuilder(
   settings: BuilderSettings,
   environment: Record<string, string | undefined>,
@@ -76,7 +75,7 @@ export async function startBuilder(
   const health = await startHealthServer({
     host: settings.BUILDER_HOST,
     port: settings.BUILDER_PORT,
-    problem: () => (ending ? 'The builder ends' : (readiness.problem() ?? status.problem())),
+    problem: () => (ending ? 'The builder is shutting down' : (readiness.problem() ?? status.problem())),
     registry: metrics.registry,
   }).catch(async (error) => {
     await readiness.stop()
@@ -104,7 +103,7 @@ export async function startBuilder(
     log,
     onStuck,
   })
-  log.info({ name: worker.holder, version: VERSION, healthPort: health.port }, 'The builder runs')
+  log.info({ name: worker.holder, version: VERSION, healthPort: health.port }, 'The builder is running')
   return { port: health.port, lost, close }
 
   async function close(): Promise<void> {

@@ -122,7 +122,7 @@ test('lines of the log have no type: all of them are of the build', async () => 
 describe('a refusal says what to do', () => {
   test.each([
     [401, error('UNAUTHENTICATED'), /See CONTROL_PLANE_API_KEY/],
-    [403, error('FORBIDDEN'), /must be one of role `builder`/],
+    [403, error('FORBIDDEN'), /to a key of role `builder`/],
     [404, error('NOT_FOUND'), /knows no builders/],
     [404, 'canary', /is no control plane with builders: see CONTROL_PLANE_URL/],
   ])('%i', async (status, body, message) => {

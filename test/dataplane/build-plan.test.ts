@@ -76,7 +76,7 @@ describe('an application without graphs', () => {
   })
 
   test.each<[graphConfigPath: string, files: Files, said: RegExp]>([
-    ['package.json', { 'package.json': {} }, /what starts the application of "package.json": add a "start" script/],
+    ['package.json', { 'package.json': {} }, /start command for the application of "package.json": add a "start" script/],
     ['pyproject.toml', { 'pyproject.toml': '' }, /add a Procfile with a line "web: …"/],
     ['Procfile', { Procfile: 'worker: x' }, /"Procfile" has no line "web: …"/],
     ['Dockerfile', {}, /The source has no file "Dockerfile"/],
@@ -302,7 +302,7 @@ describe('a sentence says what to add', () => {
     [
       'nothing that is known',
       { 'graph.json': { graphs: { a: 'a.rb:g' } } },
-      /neither Python nor JavaScript .* or a Dockerfile/,
+      /neither Python nor JavaScript.* or a Dockerfile/,
     ],
     [
       'a Dockerfile that is not there',

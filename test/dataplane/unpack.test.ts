@@ -150,9 +150,9 @@ test.each<[string, TarEntry[], RegExp]>([
   [
     'a hard link through a link',
     [link('l', '../canary'), hardLink('h', 'l/file')],
-    /"h" is a hard link to what is no file/,
+    /"h" is a hard link to a file that does not come before it/,
   ],
-  ['a hard link to a link', [link('l', '../canary/file'), hardLink('h', 'l')], /no file before it/],
+  ['a hard link to a link', [link('l', '../canary/file'), hardLink('h', 'l')], /does not come before it/],
   ['a character device', [{ name: 'null', type: '3' }], /"null" is a device/],
   ['a block device', [{ name: 'sda', type: '4' }], /is a device/],
   ['a pipe', [{ name: 'fifo', type: '6' }], /a pipe/],

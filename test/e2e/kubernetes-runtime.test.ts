@@ -87,5 +87,5 @@ test('an image of the workspace is deployed with an address below INGRESS_DOMAIN
 test('a git source fails its build immediately without an engine or a registry, and names the setting', async () => {
   const { to, message } = await ended(gitBody(app.tenant))
   expect(to).toBe('BUILD_FAILED')
-  expect(message).toMatch(/^(An image has to be built, and there is nothing to build it with|REGISTRY_URL is not set)/)
+  expect(message).toMatch(/^(No container engine can build the image|REGISTRY_URL is not set)/)
 })

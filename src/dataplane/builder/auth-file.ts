@@ -1,6 +1,6 @@
 /**
- * Log-ins of an engine for one build: those that the operator has made, for base images, and ours for the repository of
- * the deployment. In a file that only the server can read, there for as long as the build is.
+ * Writes an engine's registry logins for one build: the operator's, for base images, and ours for the deployment's
+ * repository. The file exists only during the build; only the server can read it.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -8,7 +8,7 @@ import { dockerConfigFolder, linkDockerConfig, readDockerConfig } from '../runti
 import type { Engine } from '../runtimes/process/engine/engine.ts'
 import type { ImageRepository } from './image-store.ts'
 
-/** Makes `config.json` in `folder`, which is what docker takes the folder for; returns its path. */
+/** Writes `config.json` in `folder`, which docker uses as its configuration folder; returns its path. */
 export function writeAuthFile(folder: string, engine: Engine, repository: ImageRepository): string {
   const { credentials, name } = repository
   const known = operatorsFile(engine)
@@ -21,7 +21,7 @@ export function writeAuthFile(folder: string, engine: Engine, repository: ImageR
   return file
 }
 
-/** What engines read, the first that is there. */
+/** The operator's first existing login file, in the engine's order. */
 function operatorsFile({ name, env }: Engine): Record<string, unknown> {
   const { XDG_RUNTIME_DIR, REGISTRY_AUTH_FILE } = env
   const docker = dockerConfigFolder(env)

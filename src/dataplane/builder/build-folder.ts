@@ -1,6 +1,6 @@
 /**
- * The folder of one build of an image: secrets, log-ins and temporary files, for the server's account alone. Its name says
- * which process it is of, so that the next server finds what one that was killed has left.
+ * Folder of one image build: secrets, logins and temporary files, for the server's account only. Its name identifies
+ * the process, so the next server finds folders of a killed one.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import fs from 'node:fs'
@@ -10,12 +10,12 @@ import { type Account, canReach, reachableFolderFor } from '../../platform/postg
 import { processIdentity } from '../runtimes/process/processes/process-identity.ts'
 
 const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12)
-/** process numbers mean something only within one container */
+/** process ids are only comparable within one container */
 const machineId = () =>
   shortHash(`${os.hostname()} ${fs.existsSync('/proc/self/ns/pid') ? fs.readlinkSync('/proc/self/ns/pid') : ''}`)
 const ownerId = (pid: number, started: string) => `${machineId()}.${pid}.${shortHash(started)}`
 
-/** Where sources are brought to. `passes`: an account that gets to what it has in there; null: only ours does. */
+/** Creates the folder for sources. `passes`: an account that must reach files in it; null: only the server's does. */
 export function createSourcesFolder(dataDir: string, passes: Account | null): string {
   if (passes) fs.mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const root = passes && !canReach(passes, dataDir) ? reachableFolderFor(dataDir) : dataDir
@@ -28,14 +28,14 @@ export function createSourcesFolder(dataDir: string, passes: Account | null): st
   return builds
 }
 
-/** `builds`: absolute. */
+/** `builds`: absolute path. */
 export function makeBuildFolder(builds: string): string {
   const folder = path.join(builds, `${ownerId(process.pid, processIdentity(process.pid) ?? '')}.${randomUUID()}`)
   fs.mkdirSync(path.join(folder, 'tmp'), { recursive: true, mode: 0o700 })
   return folder
 }
 
-/** Those whose process is gone; not those of other machines that share the folder. */
+/** Folders whose process is gone; not those of other machines that share the folder. */
 export function abandonedFolders(builds: string): string[] {
   return (fs.existsSync(builds) ? fs.readdirSync(builds) : [])
     .filter((name) => {
@@ -47,7 +47,7 @@ export function abandonedFolders(builds: string): string[] {
     .map((name) => path.join(builds, name))
 }
 
-/** Notes by which name the engine will know what the build makes, for whoever removes what it left. */
+/** Records the engine's name for the image, for the removal of leftovers. */
 export function recordImageName(folder: string, name: string): void {
   fs.writeFileSync(path.join(folder, 'image'), name, { mode: 0o600 })
 }

@@ -1,6 +1,6 @@
 /**
- * One build of an image by the command line of podman or docker: builds, pushes, and says what the image is known by.
- * Secrets and log-ins go by files, never by arguments, which everybody on the machine can read.
+ * Runs one image build with podman's or docker's command line: build, push, return the image's reference. Secrets and
+ * logins go in files, because arguments are visible to every account.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -18,36 +18,36 @@ import { deploymentLabel, forgetCacheNames } from './local-images.ts'
 export interface EngineBuild {
   engine: Engine
   deploymentId: string
-  /** tells this try of this revision from all others: word characters, dots and dashes */
+  /** unique name of this try of this revision: word characters, dots and dashes */
   name: string
-  /** of the build, for the server's account alone */
+  /** folder of the build, for the server's account only */
   folder: string
-  /** absolute paths: the Dockerfile, and the folder that it copies from */
+  /** absolute paths of the Dockerfile and its context folder */
   dockerfile: string
   context: string
-  /** the context is copied from as it is, whatever a .dockerignore in it says */
+  /** ignore a .dockerignore in the context */
   ignoresDockerignore: boolean
   secrets: readonly { name: string; value: string }[]
   /** null: the image stays in the engine */
   repository: ImageRepository | null
-  /** Runs the engine; rejects when the build is cancelled, when nothing of it runs any more. */
+  /** Runs the engine. Rejects when the build is cancelled, after all its processes have ended. */
   run: (args: string[], onLine: OnLine, env?: Record<string, string>) => Promise<{ code: number | null }>
-  /** a line of our own */
+  /** logs one of our own lines */
   log: (line: string) => void
   signal: AbortSignal
 }
 
-/** By which name the engine knows what was built. */
+/** The engine's name for the image. */
 export const localImageName = ({ deploymentId, name }: Pick<EngineBuild, 'deploymentId' | 'name'>): string =>
   `localhost/pilothouse/${deploymentId}:${name}`
 
-/** Why an engine that works builds nothing, in words; null: it does. */
+/** Why a working engine can't build, in words; null: it can. */
 export async function buildProblem(engine: Engine, signal: AbortSignal): Promise<string | null> {
   if (engine.name === 'podman' || (await runEngine(engine, ['buildx', 'version'], signal)).ok) return null
   return 'docker has no buildx: install its plugin, which is the package docker-buildx-plugin of Docker, or docker-buildx where the system has that'
 }
 
-/** Returns the reference of the image, with its digest. Throws StepFailure. */
+/** Returns the image's reference with its digest. Throws StepFailure. */
 export async function buildWithEngine(build: EngineBuild): Promise<string> {
   const { engine, repository, folder } = build
   const auth = repository && writeAuthFile(path.join(folder, 'auth'), engine, repository)
@@ -60,7 +60,7 @@ export async function buildWithEngine(build: EngineBuild): Promise<string> {
     ...commonArguments(build),
     ...['--tag', localImageName(build)],
     ...['--iidfile', iid],
-    // others leave out what Dockerfiles may say (SHELL, HEALTHCHECK)
+    // other formats drop SHELL and HEALTHCHECK
     ...['--format', 'docker'],
     ...(build.ignoresDockerignore ? ['--ignorefile', writeIgnoreFile(path.join(folder, 'ignore'))] : []),
     ...registry,
@@ -86,18 +86,18 @@ export async function buildWithEngine(build: EngineBuild): Promise<string> {
   return `${repository.name}@${checkedDigest(fs.readFileSync(digest, 'utf8'))}`
 }
 
-/** BuildKit pushes while it builds; its drivers other than docker's own also keep their cache in a registry. */
+/** BuildKit pushes as part of the build. All drivers except docker's own can also keep their cache in a registry. */
 async function buildWithDocker(build: EngineBuild, auth: string | null): Promise<string> {
   const { engine, repository, folder, signal } = build
   const metadata = path.join(folder, 'metadata.json')
-  // with a folder of ours for log-ins it would not find its builders
+  // with our folder for logins, docker would not find the operator's builders
   const config = dockerConfigFolder(engine.env)
   const buildx = engine.env.BUILDX_CONFIG ?? (config && path.join(config, 'buildx'))
   const before = auth ? ['--config', path.dirname(auth)] : []
   const driver = (await runEngine(engine, ['buildx', 'inspect'], signal)).lines.find((line) => /^Driver:/.test(line))
   const cached =
     repository && driver && !/^Driver:\s+docker\s*$/.test(driver) ? `${repository.name}/${CACHE}:layers` : null
-  // for a context that is whole its Dockerfile is in a folder of ours, with a list of what to leave out beside it
+  // our Dockerfile is then in our own folder, and the ignore file has to be next to it
   if (build.ignoresDockerignore) writeIgnoreFile(`${build.dockerfile}.dockerignore`)
   const name = repository ? `${repository.name}:${TAG_PREFIX}${build.name}` : localImageName(build)
   await runOrFail(
@@ -110,7 +110,7 @@ async function buildWithDocker(build: EngineBuild, auth: string | null): Promise
       ...['--tag', name],
       ...['--progress', 'plain'],
       '--provenance=false',
-      // what `--mount=type=cache` keeps is the deployment's own; podman keeps it in the folder of the build
+      // cache mounts are separate for each deployment; podman keeps them in the build's folder
       `--build-arg=BUILDKIT_CACHE_MOUNT_NS=${build.deploymentId}`,
       ...['--metadata-file', metadata],
       ...(cached
@@ -129,7 +129,7 @@ async function buildWithDocker(build: EngineBuild, auth: string | null): Promise
   return localReference(build.deploymentId, id)
 }
 
-/** The last of the secrets is the build's mark, see leftovers.ts. */
+/** Arguments for both engines. The last secret marks the build's processes, see leftovers.ts. */
 function commonArguments({ dockerfile, deploymentId, secrets, folder }: EngineBuild): string[] {
   const kept = path.join(folder, 'secrets')
   fs.mkdirSync(kept, { recursive: true, mode: 0o700 })
@@ -141,7 +141,7 @@ function commonArguments({ dockerfile, deploymentId, secrets, folder }: EngineBu
   return ['--file', dockerfile, '--label', deploymentLabel(deploymentId), ...files.flat()]
 }
 
-/** An empty one counts as none, and the tree's own would be read. */
+/** Writes an ignore file that matches nothing. An empty file would not count, and the tree's own would be read. */
 function writeIgnoreFile(file: string): string {
   fs.writeFileSync(file, '.pilothouse/nothing-is-called-like-this\n', { mode: 0o600 })
   return file
@@ -165,18 +165,22 @@ async function runOrFail(
   }
   const { code } = await build.run(args, onLine, env)
   if (code === 0) return
-  if (full) throw new StepFailure('NO_SPACE', tail.appendTo(`${NO_SPACE_MESSAGE}: the engine's images need some.`))
+  if (full)
+    throw new StepFailure(
+      'NO_SPACE',
+      tail.appendTo(`${NO_SPACE_MESSAGE}, or where the engine keeps its images: free some.`),
+    )
   throw new StepFailure(
     'BUILD_COMMAND_FAILED',
     cause.prependTo(
       tail.appendTo(
-        `${what}: ${why ? shorten(why, build.context) : `the build log has what ${build.engine.name} said`}.`,
+        `${what}: ${why ? shorten(why, build.context) : `the build log has the output of ${build.engine.name}`}.`,
       ),
     ),
   )
 }
 
-/** An engine repeats the whole instruction, which may be any length, before it says what was wrong with it. */
+/** Shortens an engine's error message: it repeats the whole instruction before the cause. */
 const shorten = (said: string, context: string): string =>
   said
     .replaceAll(context, '.')

@@ -1,14 +1,13 @@
-/** Ends a build before it fills a disk: the engine has no bound of its own for what a build writes. */
+/** Ends an image build before it fills a disk: the engine itself does not limit what a build writes. */
 import fs from 'node:fs'
 import { Scope } from '../../platform/async/time-limit.ts'
 import { StepFailure } from '../output/step-failure.ts'
 
-/** ms between two looks */
 const CHECK_INTERVAL_MS = 1000
 
 /**
- * Runs `work` with a signal that also aborts when one of the folders' disks has less than `leastMb` left: then a
- * StepFailure is thrown once it has ended. 0: no bound.
+ * Runs `work`. When one of the folders' disks has less than `leastMb` MB left, aborts its signal and throws
+ * StepFailure after it has ended. 0: no limit.
  */
 export async function withFreeDisk<T>(
   folders: string[],
@@ -32,7 +31,7 @@ export async function withFreeDisk<T>(
   }
 }
 
-/** What a build would fail with now; null: there is room. 0: no bound. */
+/** The failure that a build would end with now; null: enough space. 0: no limit. */
 export function diskShortage(folders: string[], leastMb: number): StepFailure | null {
   const full = folders.find((folder) => freeMb(folder) < leastMb)
   if (full === undefined) return null
@@ -42,7 +41,7 @@ export function diskShortage(folders: string[], leastMb: number): StepFailure | 
   )
 }
 
-/** Of a folder that is not there: as if it were empty. */
+/** A missing folder counts as an empty disk. */
 function freeMb(folder: string): number {
   try {
     const { bavail, bsize } = fs.statfsSync(folder)

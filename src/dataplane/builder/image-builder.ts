@@ -1,6 +1,6 @@
 /**
- * Builds images on this machine, with podman or docker: where its runtime has no use for a folder, or the source brings a
- * Dockerfile. What is built is pushed to the registry, or stays in the engine where there is none.
+ * Builds images on this machine with podman or docker and pushes them to the registry; without a registry they stay
+ * in the engine.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -24,41 +24,45 @@ import { pidNamespaceCommand } from './pid-namespace.ts'
 
 export interface ImageBuilderOptions {
   engine: 'auto' | EngineName | 'none'
-  /** of the server's environment, what an engine is run with; PATH among it */
+  /** the server's environment variables that an engine gets, including PATH */
   env: Record<string, string>
-  /** absolute */
+  /** absolute path */
   dataDir: string
   reaper: Reaper
   store: ImageStore
-  /** MB that stay free on the disks of DATA_DIR and the engine; 0: no bound */
+  /** free space in MB to keep on the disks of DATA_DIR and the engine; 0: no limit */
   freeDiskMb: number
-  /** false: once it is pushed, nothing of an image stays here; what comes next begins with what the registry has. Default: true */
+  /**
+   * false: remove an image from this machine once it is pushed; later builds use the registry's cache. Default: true
+   */
   keepsImages?: boolean
-  /** absolute: has folders of builds, too, of which nothing is to be left; default: none */
+  /** absolute path of another folder with build folders to clean up; default: none */
   sourcesFolder?: string
-  /** that removing images of a deployment may take at a time; default: PRUNE_MS */
+  /** longest time for one removal of a deployment's images; default: PRUNE_TIMEOUT_MS */
   pruneTimeoutMs?: number
-  /** gets a line for the operator */
+  /** gets warnings for the operator */
   warn: (about: object, message: string) => void
 }
 
-/** What an image is made of. */
+/** Input of an image build. */
 export interface ImageSource {
-  /** absolute paths: the Dockerfile, and the folder that it copies from, which nobody changes meanwhile */
+  /** absolute paths of the Dockerfile and its context folder, which must not change during the build */
   dockerfile: string
   context: string
-  /** the context is copied from as it is, whatever a .dockerignore in it says */
+  /** ignore a .dockerignore in the context */
   ignoresDockerignore: boolean
-  /** for RUN steps that ask for them by name */
+  /** secrets that RUN steps mount by name */
   secrets: readonly { name: string; value: string }[]
 }
 
 export interface ImageBuilder {
-  /** Throws StepFailure when there is no engine: before anything is fetched for a build. */
+  /** Throws StepFailure when no engine works. Called before a build fetches anything. */
   ready(signal: AbortSignal): Promise<void>
-  /** Why nothing can be built now, in words; null: it can. */
+  /** Why nothing can be built now, in words; null: builds are possible. */
   problem(signal: AbortSignal): Promise<string | null>
-  /** Returns the artifact. `hidden`: what is never shown. Rejects when the signal aborts, after all of the build has ended. */
+  /**
+   * Returns the artifact. `hidden`: values to mask. When the signal aborts, rejects after the whole build has ended.
+   */
   build(
     deploymentId: string,
     step: RevisionStep,
@@ -67,17 +71,16 @@ export interface ImageBuilder {
     hidden: readonly string[],
     signal: AbortSignal,
   ): Promise<string>
-  /** Removes what builds of the deployment have made, but these artifacts. Cheap while nothing has changed. */
+  /** Removes the deployment's images except these artifacts. Cheap when nothing has changed. */
   prune(deploymentId: string, keep: readonly string[]): Promise<void>
-  /** The deployment is gone, and so are its images. Never throws: an image that stays disturbs nobody. */
+  /** Removes all images of a deleted deployment. Never throws: a remaining image does no harm. */
   remove(deploymentId: string): Promise<void>
 }
 
-/** ms */
 const PRUNE_TIMEOUT_MS = 20_000
 
 const NO_ENGINE_HELP =
-  'BUILDER has to name a container engine that works where images are built: install podman or docker there, or build the image elsewhere and create a deployment from it.'
+  'install podman or docker where images are built, check BUILDER there, or build the image elsewhere and create a deployment from it.'
 
 export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
   const {
@@ -93,7 +96,7 @@ export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
   } = options
   const builds = path.join(dataDir, 'images', 'builds')
   const noted = (deploymentId: string) => path.join(dataDir, 'images', 'of', deploymentId)
-  /** by deployment: what was to be kept when it was last looked at */
+  /** deployment id → hash of the artifacts to keep at the last prune */
   const pruned = new Map<string, string>()
   const findEngine = createEngineFinder({
     reaper,
@@ -103,25 +106,28 @@ export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
     noEngine: (problems) =>
       new StepFailure(
         'NO_BUILDER',
-        `An image has to be built, and there is nothing to build it with (${problems || 'BUILDER is none'}): ${NO_ENGINE_HELP}`,
+        `No container engine can build the image (${problems || 'BUILDER is none'}): ${NO_ENGINE_HELP}`,
       ),
   })
   const sweeping = sweep().catch((error) =>
-    warn({ err: error }, 'What an ended server’s builds have left could not be removed'),
+    warn({ err: error }, 'Files, containers or images of an ended server’s builds could not be removed'),
   )
 
   async function sweep(): Promise<void> {
     const left = [...new Set([builds, options.sourcesFolder ?? builds])].flatMap(abandonedFolders)
     for (const folder of left) endProcesses(folder)
     if (left.length === 0) return
-    // also where no engine works any more; the folders themselves say what it still has to remove
+    // secrets first, even if no engine works; the folders still tell what the engine has to remove
     await removeTrees(...left.flatMap((folder) => ['secrets', 'auth', 'tree'].map((name) => path.join(folder, name))))
     const engine = await findEngine(new AbortController().signal)
     for (const folder of left) await removeLeftovers(engine, folder, recordedImageName(folder))
     await removeTrees(...left)
   }
 
-  /** The next step of the deployment waits for it, whatever becomes of registry and engine: what is left is for the next time. */
+  /**
+   * Removes a deployment's images. The deployment's next step waits for this, so it ends at the timeout; the rest is
+   * removed next time.
+   */
   function removeAllBut(deploymentId: string, keep: { ids: string[]; digests: string[] }): Promise<void> {
     return limited(pruneTimeoutMs, undefined, async (inTime) => {
       await store.prune(deploymentId, keep.digests, inTime)
@@ -155,10 +161,10 @@ export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
         fs.mkdirSync(noted(deploymentId), { recursive: true, mode: 0o700 })
         pruned.set(deploymentId, '')
       }
-      /** An engine that does not answer takes the place neither of what was made nor of what went wrong. */
+      /** Failures here must hide neither the result nor the error of the build. */
       const removeWhatIsLeft = () =>
         removeLeftovers(engine, folder, image).catch((problem) =>
-          warn({ err: problem, deploymentId }, 'What a build of an image has left could not be removed'),
+          warn({ err: problem, deploymentId }, 'Containers or the image of an ended image build could not be removed'),
         )
       const mask = createMask([...hidden, ...(repository ? [repository.credentials.password] : [])])
       const confined = pidNamespaceCommand()
@@ -200,7 +206,7 @@ export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
       const key = createHash('sha256').update(references.sort().join('\n')).digest('hex')
       const before = pruned.get(deploymentId)
       pruned.set(deploymentId, key)
-      // what is so when a server begins was looked at by the one before
+      // the server before this one has already pruned this state
       if (before === undefined || before === key) return
       const ids = references.flatMap((reference) => localImageId(reference) ?? [])
       const digests = references.flatMap((reference) =>
@@ -209,7 +215,7 @@ export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
       try {
         await removeAllBut(deploymentId, { ids, digests })
       } catch (error) {
-        // it is tried again when something is built or deployed
+        // try again at the next build or deploy
         pruned.set(deploymentId, before)
         throw error
       }
@@ -221,7 +227,7 @@ export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
         await removeAllBut(deploymentId, { ids: [], digests: [] })
         await removeTrees(noted(deploymentId))
       } catch (error) {
-        warn({ err: error, deploymentId }, 'The images of a deployment that is gone could not be removed')
+        warn({ err: error, deploymentId }, 'The images of a deleted deployment could not be removed')
       }
     },
   }

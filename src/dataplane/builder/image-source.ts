@@ -1,6 +1,6 @@
 /**
- * From a tree and its plan to what an engine builds: the Dockerfile that the tree brings, or one of ours, and the secrets
- * that its commands get. Nothing of the tree may have run before.
+ * Turns a tree and its plan into the input of an image build: the tree's Dockerfile or a generated one, and the
+ * secrets of its commands. No code of the tree may have run before.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
@@ -12,7 +12,7 @@ import { ENVIRONMENT_SECRET, RESERVED_PREFIX, SETTINGS_SECRET } from './dockerfi
 import { type BaseImages, renderDockerfile } from './dockerfile/dockerfile.ts'
 import type { ImageSource } from './image-builder.ts'
 
-/** `tree`: absolute. `folder`: for the Dockerfile, the server's alone. */
+/** `tree`: absolute path. `folder`: for the Dockerfile, only for the server. */
 export async function imageSource(
   plan: BuildPlan,
   tree: string,
@@ -30,7 +30,7 @@ export async function imageSource(
   return { dockerfile, context: tree, ignoresDockerignore: true, secrets }
 }
 
-/** Each secret of the deployment by its name, and all of them in one file for a shell. */
+/** Passes each secret by its name, and all together as one shell file. */
 export async function dockerfileSource(
   { dockerfile, context }: DockerfilePlan,
   tree: string,
@@ -49,14 +49,14 @@ export async function dockerfileSource(
   }
 }
 
-/** Lets every account read the files, whatever the server's umask is: an image may run as any user. Skips symlinks. */
+/** Lets every account read the files under any umask, because an image may run as any user. Skips symlinks. */
 async function makeReadable(tree: string): Promise<void> {
   await promisify(execFile)('chmod', ['-R', 'u+rwX,go=rX', '--', tree])
 }
 
 type Variable = RevisionWork['secrets'][number]
 
-/** As on the process runtime: a secret of the deployment wins over a setting of the server. */
+/** As on the process runtime, a deployment's secret wins over a setting of the server. */
 const environmentSecret = (
   { secrets }: Pick<RevisionWork, 'secrets'>,
   packageIndexes: Record<string, string>,

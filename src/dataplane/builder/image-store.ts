@@ -1,27 +1,30 @@
-/** Where built images go: what the builder asks of the server that it is part of. */
+/** Where built images are pushed: the interface between the image builder and its server. */
 import type { Credentials } from '../build/source-access.ts'
 
-/** The repository of one deployment in a registry, which nobody else pushes to. */
+/** A deployment's repository in the registry; only its builds push to it. */
 export interface ImageRepository {
-  /** with the registry's host: a tag or a digest behind it makes a reference */
+  /** name with the registry's host, without tag and digest */
   name: string
-  /** the registry is reached without TLS */
+  /** the registry has no TLS */
   insecure: boolean
-  /** good for this repository and those below it, for as long as a build may take */
+  /** valid for this repository and those below it, for the longest build */
   credentials: Credentials
 }
 
 export interface ImageStore {
-  /** Null: there is no registry, and images stay in the engine of this machine. */
+  /** Null without a registry: images stay in this machine's engine. */
   repository(deploymentId: string, signal: AbortSignal): Promise<ImageRepository | null>
-  /** Removes the images that builds have pushed for the deployment, but those with these digests, as far as the registry lets us. What the signal ends is gone on with next time. */
+  /**
+   * Removes the deployment's pushed images except these digests, as far as the registry allows. If the signal ends
+   * it, the next call continues.
+   */
   prune(deploymentId: string, keepDigests: string[], signal: AbortSignal): Promise<void>
 }
 
-/** Images stay where they are built. */
+/** No registry: images stay in the engine that built them. */
 export const NO_REGISTRY: ImageStore = { repository: async () => null, prune: async () => undefined }
 
-/** Tags of what builds push begin with it: whatever else is in a repository is not ours to remove. */
+/** Prefix of tags that builds push; other images in a repository are never removed. */
 export const TAG_PREFIX = 'build-'
-/** Below the repository of a deployment: layers of its builds. */
+/** Repository below a deployment's for cached layers of its builds. */
 export const CACHE = 'cache'

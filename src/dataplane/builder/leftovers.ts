@@ -1,7 +1,6 @@
 /**
- * What a build of podman leaves when it is killed: processes of its RUN step, which are no children of anybody we know,
- * and working containers with the layers so far and a copy of its secrets. Both name the folder of the build, each in its
- * way: processes among their mounts, containers in what podman notes of its build options.
+ * Removes what a killed podman build leaves: processes of its RUN step, and working containers with layers and a copy
+ * of its secrets. Processes name the build's folder in their mounts, containers in buildah's record of the build.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -12,11 +11,11 @@ import { signalProcesses } from '../runtimes/process/processes/process-tags.mjs'
 const ENGINE_TIMEOUT_MS = 30_000
 const never = new AbortController().signal
 
-/** `folder`: absolute, of one build. Can be repeated. */
+/** `folder`: absolute path of one build's folder. Idempotent. */
 export function endProcesses(folder: string): void {
   if (process.platform !== 'linux') return
   const found = fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && mounts(pid).includes(folder))
-  // first of them is the one whose end is the end of all in its container
+  // the first one is the init process of its container: all others end with it
   signalProcesses(found.map(Number), 'SIGKILL')
 }
 
@@ -24,11 +23,11 @@ function mounts(pid: string): string {
   try {
     return fs.readFileSync(`/proc/${pid}/mountinfo`, 'utf8')
   } catch {
-    return '' // it is gone, or another user's
+    return '' // the process is gone or belongs to another account
   }
 }
 
-/** Removes the working containers of a build, and its image if it has come that far. */
+/** Removes a build's working containers, and its image if it exists. */
 export async function removeLeftovers(engine: Engine, folder: string, image: string | null): Promise<void> {
   const run = (args: string[]) => limited(ENGINE_TIMEOUT_MS, never, (inTime) => runEngine(engine, args, inTime))
   if (engine.name === 'podman') {
@@ -38,7 +37,7 @@ export async function removeLeftovers(engine: Engine, folder: string, image: str
   if (image) await run(['rmi', '--force', image])
 }
 
-/** podman's own list of them does not say whose they are; what buildah keeps of each does. */
+/** podman's list does not name the owner of a working container; buildah's record does. */
 function workingContainers(storage: string, folder: string): string[] {
   return listFolder(storage)
     .filter((name) => name.endsWith('-containers'))

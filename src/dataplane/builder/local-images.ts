@@ -1,17 +1,17 @@
-/** Images of a deployment in the engine of this machine: those that were built here, and those that were pulled to run here. */
+/** Lists and removes a deployment's images in this machine's engine, built here or pulled to run here. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { limited } from '../../platform/async/time-limit.ts'
 import { type Engine, runEngine } from '../runtimes/process/engine/engine.ts'
 
-/** The label by which all images of a deployment are found. */
+/** Label of all images of a deployment. */
 export const deploymentLabel = (deploymentId: string): string => `pilothouse.deployment=${deploymentId}`
 
 const ENGINE_TIMEOUT_MS = 30_000
-/** Longer than an engine takes to write down an image that is there. */
+/** Longer than an engine needs to write the record of an existing image. */
 const MAX_WRITE_MS = 2_000
 const HALF_WRITTEN = /^Error: locating item .* for image with ID "([0-9a-f]{64})"/
 
-/** Removes all but those with these ids, or pushed or pulled under these digests. What a container uses stays. */
+/** Removes all images except these ids and digests. Images in use by a container stay. */
 export async function removeImages(
   engine: Engine,
   deploymentId: string,
@@ -26,10 +26,10 @@ export async function removeImages(
     const said = (await ask(['image', 'inspect', '--format', names, id])).lines.find((line) =>
       line.startsWith('names '),
     )
-    if (said === undefined) continue // it went with another one
+    if (said === undefined) continue // it was removed with another image
     const found = said.match(/"[^"]+"/g)?.map((name) => name.slice(1, -1)) ?? []
     if (found.some((name) => keep.digests.includes(name.split('@')[1] ?? ''))) continue
-    // by its names and not by force, which would end containers with it
+    // by name, without --force, which would end containers that use it
     const tags = found.filter((name) => !name.includes('@'))
     if (tags.length > 0) await ask(['rmi', ...tags])
     await ask(['rmi', id])
@@ -37,8 +37,8 @@ export async function removeImages(
 }
 
 /**
- * Ids of the images of a deployment. podman lists none of them while there is one that a killed build has left half written:
- * that one is removed.
+ * Ids of a deployment's images. podman lists none of them while a killed build's half-written image exists: that
+ * image is removed first.
  */
 async function imagesOf(
   { name }: Engine,
@@ -53,9 +53,9 @@ async function imagesOf(
     if (ok) return new Set(lines.flatMap((line) => /^image (?:sha256:)?([0-9a-f]{64})$/.exec(line)?.[1] ?? []))
     const half = lines.map((line) => HALF_WRITTEN.exec(line)?.[1]).find(Boolean)
     if (!half || removed.has(half))
-      throw new Error(`${name} does not list its images: ${lines.at(-1) ?? 'it says nothing'}`)
+      throw new Error(`${name} can't list its images: ${lines.at(-1) ?? 'it printed nothing'}`)
     if (!seen.has(half)) {
-      // of whichever deployment: a build that is under way has one for a moment
+      // a running build of any deployment has a half-written image for a moment
       seen.add(half)
       await sleep(MAX_WRITE_MS, undefined, { signal })
       continue
@@ -65,7 +65,7 @@ async function imagesOf(
   }
 }
 
-/** Lets go of the names by which layers came from, or went to, the cache in the registry: they stay for as long as their image. */
+/** Removes the names under which layers were exchanged with the registry's cache: a name keeps its image. */
 export async function forgetCacheNames(engine: Engine, repository: string, signal: AbortSignal): Promise<void> {
   const format = ['--format', 'image {{.Repository}}:{{.Tag}}']
   const { lines } = await runEngine(engine, ['images', '--filter', `reference=${repository}`, ...format], signal)

@@ -1,6 +1,6 @@
 /**
- * What a RUN step starts is no child of the engine that anybody could end with it: so on Linux, as root, the engine of a
- * build has process numbers and mounts of its own, which the kernel ends with their first process.
+ * Runs an engine in its own process and mount namespace (Linux, root). A RUN step's processes are not the engine's
+ * children; the kernel ends them with the namespace's first process.
  */
 import { execFileSync } from 'node:child_process'
 
@@ -8,7 +8,7 @@ const UNSHARE = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc']
 
 let found: string[] | null = null
 
-/** Words in front of the engine's own; none where this machine can't. */
+/** Words before the engine's command; empty where this machine can't create the namespaces. */
 export function pidNamespaceCommand(): string[] {
   found ??= works() ? UNSHARE : []
   return found

@@ -1,6 +1,6 @@
 /**
- * Builds for a runtime that can only run images: brings the source onto this machine, and makes an image of it in the
- * registry. None of the source's own code runs here but within the engine.
+ * Builds images from sources for a runtime that can only run images: loads the source onto this machine and pushes an
+ * image to the registry. The source's code runs only inside the engine.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -28,20 +28,20 @@ import { createImageBuilder, type ImageBuilder, type ImageBuilderOptions } from 
 import { imageSource } from './image-source.ts'
 
 export interface SourceBuilderOptions extends Omit<ImageBuilderOptions, 'reaper' | 'sourcesFolder'> {
-  /** the only folder that file URLs may point into */
+  /** the only folder that file URLs can point into */
   gitDirectory: string
   /** private addresses that git may connect to; default: none */
   outboundAllow?: readonly string[]
-  /** of git for repositories elsewhere, when this process is root; default: `nobody` */
+  /** git's account for repositories elsewhere, when this process is root; default: `nobody` */
   appUser?: string | undefined
   sources: SourceAccess
-  /** for graphs that bring no server */
+  /** agent servers for graphs that bring none */
   servers: SuppliedServers
-  /** where packages come from, for the environment of commands */
+  /** package indexes, for the environment of commands */
   packageIndexes: Record<string, string>
-  /** of the images that are made of trees without a Dockerfile */
+  /** base images for trees without a Dockerfile */
   base: BaseImages
-  /** builds at a time */
+  /** most concurrent builds */
   maxBuilds: number
 }
 
@@ -68,7 +68,7 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
   ): Promise<Built> {
     const { revision } = step
     await images.ready(signal).catch(async (error) => {
-      // an image that a builder pushes runs here as well
+      // only with a registry: this machine can't use an image that another one builds without pushing it
       const leave = error instanceof StepFailure && error.reason === 'NO_BUILDER'
       if (!leave || !(await store.repository(deploymentId, signal))) throw error
       throw new StepFailure('NO_BUILDER', `${error.message} ${BUILDER_HELP}`, { elsewhere: true })
@@ -76,7 +76,7 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
     if (!(await store.repository(deploymentId, signal)))
       throw new StepFailure(
         'NO_BUILDER',
-        'REGISTRY_URL is not set on the server, so an image that is built has no place that a cluster can pull it from: set it, or build the image elsewhere and create a deployment from it.',
+        'REGISTRY_URL is not set on the server, so a cluster could not pull a built image: set it, or build the image elsewhere and create a deployment from it.',
       )
     const credentials = revision.source === 'gitprovider' ? await sources.gitCredentials(deploymentId, signal) : null
     const passwords = Object.values(packageIndexes).flatMap(passwordsOf)

@@ -1,6 +1,6 @@
 /**
- * Turns what a process prints into lines of text that are safe to store: whole characters, no control characters (Postgres has
- * no NUL in text), and none longer than LONGEST. Their colours are beside them.
+ * Splits process output into lines that are safe to store: whole characters, no control characters (Postgres text has
+ * no NUL), at most MAX_LINE_CHARACTERS. Colours are kept separately.
  */
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
@@ -9,12 +9,11 @@ import type { Span } from './mask-scan.ts'
 import { encodeStyles, moveToMaskedText } from './styles.ts'
 import { lastOverprint, renderLine } from './terminal-text.ts'
 
-/** characters */
 export const MAX_LINE_CHARACTERS = 8192
 
 /**
- * `shown`: with all values hidden, for people. `line`: as it was printed, but for control characters, for programs. `styles`: the
- * colours of `shown` (domain/protocol/line-styles.ts); null: it has none.
+ * `shown`: masked, for people. `line`: as printed, without control characters, for programs. `styles`: colours of
+ * `shown` (domain/protocol/line-styles.ts); null: none.
  */
 export type OnLine = (shown: Masked, line: string, styles: string | null) => void
 
@@ -24,7 +23,10 @@ export interface RenderedLine {
   styles: string | null
 }
 
-/** Of a stream, line after line. `isCut`: what comes before it was dropped, a hidden value may have begun there. */
+/**
+ * Returns a function that renders a stream's lines in order. `isCut`: text before this line was dropped, so it may
+ * start in the middle of a hidden value.
+ */
 export function createLineRenderer(mask: Mask): (raw: string, isCut?: boolean) => RenderedLine {
   const hide = mask.lines()
   let style = ''
@@ -46,9 +48,8 @@ export function createLineRenderer(mask: Mask): (raw: string, isCut?: boolean) =
 }
 
 /**
- * Calls `onLine` for each line until the stream has ended, also for a last one without newline. Memory is bounded: the
- * rest of a longer line is dropped, after `mask` has hidden what it hides, so that no value is cut in two. `rewrite` changes
- * a line before it is masked.
+ * Calls `onLine` for each line, also for a last one without newline. The rest of a very long line is dropped after
+ * masking, so memory is limited and no value is cut in two. `rewrite` changes a line before it is masked.
  */
 export async function readLines(
   stream: Readable,
@@ -60,7 +61,7 @@ export async function readLines(
   let pending = ''
   let skipping = false
   const show = createLineRenderer(mask)
-  // with the codes of its colours
+  // leaves room for colour codes
   const most = 4 * (MAX_LINE_CHARACTERS + mask.maxFormLength)
   const emit = (raw: string) => {
     const { text, line, styles } = show(rewrite(raw))
@@ -85,24 +86,23 @@ export async function readLines(
   try {
     for await (const chunk of stream) take(decoder.write(chunk as Buffer))
   } catch {
-    // the pipe broke because the process was killed: what came until then counts
+    // the pipe broke because the process was killed: keep the output so far
   }
   take(decoder.end())
   if (pending) emit(pending)
 }
 
-/** How Node, Python and most programs print the error that ends them; its stack is indented. */
+/** How Node, Python and most programs print the error that ends them; the stack is indented. */
 const ERROR_LINE = /^(?:Uncaught )?(?:[A-Za-z_][\w.]*(?:Error|Exception)\b(?: \[\w+\])?(?::|$)|(?:error|fatal|panic): )/
 
-/** Lines of a stack and what is printed with it: an error further up is no cause of the end. */
+/** An error followed by more lines than a stack has did not end the program. */
 const MAX_STACK_LINES = 20
 
-/** So many of the lines that are kept beside the last ones. */
 const MAX_HEAD_LINES = 6
 
 /**
- * The last lines of an output, for the message of a failure. `first`: of lines like these the first ones are kept, too,
- * for programs that say what is wrong before they say much else.
+ * Keeps the last lines of an output for a failure's message. `first`: also keep the first lines that match, for
+ * programs that print the cause before other text.
  */
 export class OutputTail {
   readonly #head: string[] = []
@@ -110,7 +110,7 @@ export class OutputTail {
   readonly #keep: number
   readonly #first: RegExp | null
   #dropped = false
-  /** the last error, and how many lines came after it */
+  /** the last error line, and the number of lines after it */
   #cause: { text: string; before: number } | null = null
 
   constructor(keep = 10, first: RegExp | null = null) {
@@ -129,13 +129,13 @@ export class OutputTail {
     else this.#dropped = true
   }
 
-  /** As `under`, with the last error that was printed before the headline: a list may show no more than the beginning. */
+  /** Like `appendTo`, with the last error before the headline, because a list may show only the beginning. */
   appendToWithCause(headline: string): string {
     const { text, before } = this.#cause ?? { text: '', before: Number.POSITIVE_INFINITY }
     return this.appendTo(before <= MAX_STACK_LINES ? `${text.replace(/\.$/, '')}. ${headline}` : headline)
   }
 
-  /** `headline`, and below it what was printed last. */
+  /** `headline`, followed by the kept lines. */
   appendTo(headline: string): string {
     const gap = this.#head.length > 0 && this.#dropped ? ['…'] : []
     return [headline, ...this.#head, ...gap, ...this.#lines].join('\n')

@@ -1,6 +1,6 @@
 /**
- * The level of a line that a program has printed, where the line says it. On which stream it was printed says nothing: Python's
- * logging, npm and git print all of theirs to stderr. What is told without a level is `info`.
+ * Reads the log level from a printed line. The stream does not matter: Python's logging, npm and git print everything
+ * to stderr. The default is `info`.
  */
 import type { LogLevel } from '../../domain/protocol/protocol.ts'
 
@@ -19,9 +19,9 @@ const LEVELS = new Map<string, LogLevel>([
   ['alert', 'critical'],
   ['emergency', 'critical'],
 ])
-/** Members of JSON that programs log: pino and zap; Google's; Python's; Elastic's. */
+/** JSON members with the level: pino and zap; Google; Python; Elastic. */
 const JSON_MEMBERS = ['level', 'severity', 'levelname', 'log.level']
-/** pino's numbers: from so much on. Less is somebody else's scale, or no level at all. */
+/** pino's levels by least number. A smaller number is another scale, or no level. */
 const PINO_LEVELS: [least: number, level: LogLevel][] = [
   [60, 'critical'],
   [50, 'error'],
@@ -31,7 +31,7 @@ const PINO_LEVELS: [least: number, level: LogLevel][] = [
 ]
 
 const WORD = [...LEVELS.keys()].join('|')
-/** A time, or a name in brackets, may stand before a level. */
+/** A time or a bracketed name before the level. */
 const PREFIX = /^(?:\[[^\]]{1,100}\]|[\dTZ:.,+/-]{5,40}) +/
 /** `ERROR: …`, `ERROR:app:…`, `[error    ] …` */
 const LEADING_LEVEL = new RegExp(`^(?:(${WORD}):(?=\\s|[\\w.]+:)|\\[(${WORD}) *\\](?=\\s|$))`, 'i')
@@ -41,7 +41,7 @@ const LOGFMT_LEVEL = new RegExp(`^(?:[\\w.]+=(?:"[^"]*"|\\S*) +){0,5}(?:level|lv
 export function levelOf(line: string): LogLevel {
   if (line.startsWith('{')) return levelOfJson(line) ?? 'info'
   let rest = line
-  // a day, an hour, and a name
+  // skip at most a date, a time and a name
   for (let before = 0; before <= 3; before++) {
     const [, word, bracketed] = LEADING_LEVEL.exec(rest) ?? []
     const said = LEVELS.get((word ?? bracketed ?? '').toLowerCase())
@@ -54,14 +54,14 @@ export function levelOf(line: string): LogLevel {
   return LEVELS.get(LOGFMT_LEVEL.exec(line)?.[1]?.toLowerCase() ?? '') ?? 'info'
 }
 
-/** Null: it is none, or says none. */
+/** Null: not JSON, or without a level. */
 function levelOfJson(text: string): LogLevel | null {
   let said: unknown
   try {
     const object = JSON.parse(text) as Record<string, unknown>
     said = JSON_MEMBERS.map((name) => object[name]).find((one) => one !== undefined)
   } catch {
-    // a brace that something else begins with
+    // text that only starts with a brace
     return null
   }
   if (typeof said === 'number') return PINO_LEVELS.find(([least]) => said >= least)?.[1] ?? null

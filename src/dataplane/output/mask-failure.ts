@@ -1,16 +1,13 @@
-/**
- * Failures carry output and commands to people: hides secrets in their messages, and ends the log with the reason.
- */
+/** Masks secrets in failures' messages, which contain output and commands, and logs the reason as the last line. */
 
 import type { LogType } from '../../domain/protocol/protocol.ts'
 import type { RevisionLog } from '../runtimes/runtime.ts'
 import { type Mask, shortSecretsWarning } from './mask.ts'
 import { StepFailure } from './step-failure.ts'
 
-/** longest message of a failure, in characters */
 const MAX_MESSAGE_CHARACTERS = 2000
 
-/** Does the work; a StepFailure it throws is thrown on with its message masked, after its first line was logged. */
+/** Runs `work`. Masks the message of a StepFailure, logs its first line and throws it again. */
 export async function maskFailures<T>(
   mask: Mask,
   logReason: (reason: string) => void,
@@ -26,7 +23,7 @@ export async function maskFailures<T>(
   }
 }
 
-/** The first line of a log, if need be: which secrets are not hidden in it. */
+/** Warns at the start of a log about secrets that can't be hidden. */
 export function warnOfShortSecrets(
   secrets: readonly { name: string; value: string }[],
   log: RevisionLog,

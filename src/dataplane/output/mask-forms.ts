@@ -1,19 +1,20 @@
-/**
- * The forms in which programs print a value: as it is, line by line, JSON-escaped, URL-encoded, in base64. Pure.
- */
+/** Computes the forms in which programs print a value: raw, line by line, JSON-escaped, URL-encoded, base64. Pure. */
 import { plainText } from './terminal-text.ts'
 
-/** Shorter values are words that output is full of (`1`, `on`, `dev`): hiding them would hide nothing and garble all. */
+/** Shorter values are common words (`1`, `on`, `dev`): hiding them would only garble output. */
 export const MIN_HIDDEN_CHARACTERS = 4
 
 export interface Form {
   text: string
-  /** characters before and after it that some bits of the value are in (base64 has 6 in each, a byte has 8) */
+  /**
+   * characters before and after the text that contain bits of the value (base64 has 6 bits per character, a byte has
+   * 8)
+   */
   before: 0 | 1
   after: 0 | 1
 }
 
-/** All forms of a value with at least SHORTEST characters, none twice. */
+/** All distinct forms of a value with at least MIN_HIDDEN_CHARACTERS characters. */
 export function formsOf(value: string): Form[] {
   const forms = new Map<string, Form>()
   const add = (text: string, before: 0 | 1 = 0, after: 0 | 1 = 0) => {
@@ -23,13 +24,13 @@ export function formsOf(value: string): Form[] {
     for (const text of [part, plainText(part), ...escaped(part), ...percentEncoded(part)]) add(text)
     for (const { text, before, after } of base64(part)) add(text, before, after)
   }
-  // as it looks to who reads line by line, and puts what is in several lines together
+  // as a reader would join the printed lines
   const joined = plainText(value.replace(/[\r\n]/g, ''))
   for (const text of [joined, joined.trim()]) add(text)
   return [...forms.values()]
 }
 
-/** The value, and of one with several lines each of them: output comes line by line, and is often trimmed. */
+/** The value and its lines: output comes line by line and is often trimmed. */
 function partsOf(value: string): Set<string> {
   const lines = value.split(/\r\n|\r|\n/)
   return new Set(
@@ -39,22 +40,22 @@ function partsOf(value: string): Set<string> {
   )
 }
 
-/** As in strings of JSON and of programming languages. */
+/** Escaped as in JSON and programming languages. */
 function escaped(part: string): string[] {
   const json = JSON.stringify(part).slice(1, -1)
   const ascii = json.replace(/[\u007f-\uffff]/g, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`)
-  // a log of JSON lines often has JSON in it
+  // JSON logs often contain JSON
   const twice = JSON.stringify(json).slice(1, -1)
   return [json, ascii, json.replaceAll('/', '\\/'), json.replaceAll('\\"', '"'), twice]
 }
 
-/** As in paths and queries of URLs, and in forms. Encoders differ in what they leave as it is, and in the case of digits. */
+/** Encoded as in URLs and forms. Encoders differ in what they escape and in the case of hex digits. */
 function percentEncoded(part: string): string[] {
   const whole = part.replace(/\p{Surrogate}/gu, '\ufffd')
   const component = encodeURIComponent(whole)
   const strict = component.replace(/[!'()*~]/g, (it) => `%${it.charCodeAt(0).toString(16).toUpperCase()}`)
   const form = new URLSearchParams({ '': whole }).toString().slice(1)
-  // one segment of a path may have these (RFC 3986): so do Go's url.PathEscape and others
+  // a path segment may contain these (RFC 3986); Go's url.PathEscape and others leave them
   const segment = component.replace(/%(24|26|2B|3A|3D|40)/g, decodeURIComponent)
   const ready = [
     component,
@@ -71,7 +72,7 @@ function percentEncoded(part: string): string[] {
   })
 }
 
-/** As the password in an address that was parsed and printed again. */
+/** As the password of a URL that was parsed and printed again. */
 function encodeUserinfo(text: string): string {
   const url = new URL('http://host')
   url.password = text
@@ -81,8 +82,8 @@ function encodeUserinfo(text: string): string {
 const lowerCase = (text: string) => text.replace(/%[0-9A-F]{2}/g, (it) => it.toLowerCase())
 
 /**
- * What of a base64 text shows a value that begins at any of the three places in a group of three bytes, within
- * a longer text or alone. Padding, and characters that it shares with its neighbours, are not part of it.
+ * The base64 text of a value at each of the three offsets in a group of three bytes, inside a longer text or alone.
+ * Without padding and characters shared with neighbours.
  */
 function base64(part: string): Form[] {
   const bytes = Buffer.from(part)

@@ -1,13 +1,13 @@
 /**
- * Finds forms of hidden values in text. One pass, whatever the number of values: only where four characters are the
- * first ones of a form is more than those four looked at.
+ * Finds forms of hidden values in text in one pass, for any number of values. A hash of four characters selects the
+ * positions that are compared.
  */
 import { type Form, MIN_HIDDEN_CHARACTERS } from './mask-forms.ts'
 
-/** From the first to behind the last character. */
+/** First index, and index after the last character. */
 export type Span = [from: number, to: number]
 
-/** A form of which the text's end is the beginning: `length` characters of it. */
+/** A form whose first `length` characters are the end of the text. */
 export interface PartialMatch {
   form: Form
   length: number
@@ -18,14 +18,16 @@ export interface ScanResult {
   partial: PartialMatch[]
 }
 
-/** characters compared for each one of a text, on average: a text that costs more was made to be slow, and is hidden as a whole */
+/**
+ * Limits comparisons per character of text. A text that costs more was made to be slow, and is hidden from there on.
+ */
 const MAX_COMPARISONS_PER_CHARACTER = 64
 const EXTRA_COMPARISONS = 100_000
 
 export class Scanner {
-  /** whether a form begins with four characters of that hash */
+  /** whether a form starts with four characters of this hash */
   readonly #begins = new Uint8Array(1 << 16)
-  /** by their first 1, 2, 3 and 4 characters, the longest first */
+  /** forms by their first 1, 2, 3 and 4 characters, longest first */
   readonly #byStart = new Map<string, Form[]>()
 
   constructor(forms: readonly Form[]) {
@@ -67,7 +69,7 @@ export class Scanner {
 
 export const spanOf = ({ before, after }: Form, from: number, to: number): Span => [from - before, to + after]
 
-/** How many characters of `a` from `i` on are those of `b` from `j` on. */
+/** Number of equal characters of `a` from `i` and `b` from `j`. */
 export function commonLength(a: string, i: number, b: string, j: number): number {
   const most = Math.min(a.length - i, b.length - j)
   let same = 0
@@ -75,7 +77,7 @@ export function commonLength(a: string, i: number, b: string, j: number): number
   return same
 }
 
-/** Of the four characters from `at` on, 16 bits. */
+/** 16-bit hash of four characters. */
 function hash(text: string, at: number): number {
   const [a, b, c, d] = [text.charCodeAt(at), text.charCodeAt(at + 1), text.charCodeAt(at + 2), text.charCodeAt(at + 3)]
   return (a * 0x1f35 + b * 0x2d51 + c * 0x4e67 + d * 0x6a4b) & 0xffff

@@ -1,35 +1,37 @@
 /**
- * Hides the values of secrets in whatever a build or an agent prints, before it is cut, stored or shown. What is to
- * hold only hidden text takes `Masked`, so that nothing can be cut first by mistake.
+ * Hides secret values in output of builds and agents before it is cut, stored or shown. Code that may only hold
+ * masked text requires the type `Masked`, so the compiler prevents earlier cuts.
  */
 import { HEALTH_PATH_SECRET } from '../../domain/values/health-path.ts'
 import { type Form, formsOf, MIN_HIDDEN_CHARACTERS } from './mask-forms.ts'
 import { commonLength, type PartialMatch, Scanner, type Span, spanOf } from './mask-scan.ts'
 
-/** What stands in the place of a hidden value; the API shows the same for a value that may not be read. */
+/** Replaces a hidden value. The API shows the same for values that the caller can't read. */
 export const MASK = '••••••••'
 
 declare const masked: unique symbol
-/** Text in which a mask has hidden what it hides. */
+/** Text after masking. */
 export type Masked = string & { readonly [masked]: true }
 
 export interface Mask {
-  /** Of text that is whole. */
+  /** Masks complete text. */
   (text: string): Masked
-  /** Of text that others may have cut: what is left of a value at its beginning or end is hidden, too, but for a few characters. */
+  /** Masks text that may be cut: also hides parts of a value at its start and end, except very short ones. */
   cut(text: string, hidden?: Span[]): Masked
   /**
-   * Of a stream, line after line: a value that goes on in the next lines is hidden in them, too. What of the line each mask
-   * stands for is added to `hidden`.
+   * Masks a stream's lines in order: also hides a value that continues in the next lines. Adds the hidden ranges to
+   * `hidden`.
    */
   lines(): (line: string, hidden?: Span[]) => Masked
-  /** characters of the longest text that is hidden as one */
+  /** length in characters of the longest hidden form */
   maxFormLength: number
-  /** Codes for colours are a part of a value: whatever is printed, they are not to be shown. */
+  /** a value contains colour codes, so no colour codes may be shown */
   hidesCodes: boolean
 }
 
-/** A function that hides these values. Those with fewer than four characters are not hidden, see `unhidden`. */
+/**
+ * Creates a mask for these values. Values of fewer than four characters are not hidden, see `shortSecretsWarning`.
+ */
 export function createMask(values: Iterable<string>): Mask {
   const forms = new Map<string, Form>()
   let hidesCodes = false
@@ -62,33 +64,33 @@ export function createMask(values: Iterable<string>): Mask {
   })
 }
 
-/** Hides nothing: for output that no user's code and no secret has a part in. */
+/** Hides nothing: for output without user code and secrets. */
 export const EMPTY_MASK = createMask([])
 
-/** The values to hide: all but the health path, which messages name. */
+/** The values to hide: all except the health path, which messages name. */
 export const hiddenValues = (secrets: readonly { name: string; value: string }[]): string[] =>
   secrets.flatMap(({ name, value }) => (name === HEALTH_PATH_SECRET ? [] : value))
 
-/** Names of secrets that can't be hidden, in a line for the log; null: there are none. */
+/** A log line with the names of secrets that can't be hidden; null: none. */
 export function shortSecretsWarning(secrets: readonly { name: string; value: string }[]): string | null {
-  // of several lines, what is left when they are put together
+  // joins the lines of a multi-line value
   const short = (value: string) => value !== '' && value.replace(/[\r\n]/g, '').trim().length < MIN_HIDDEN_CHARACTERS
   const names = secrets.filter(({ name, value }) => name !== HEALTH_PATH_SECRET && short(value)).map(({ name }) => name)
   if (names.length === 0) return null
   return `Values with fewer than ${MIN_HIDDEN_CHARACTERS} characters can't be hidden in logs: ${names.join(', ')}`
 }
 
-/** So much of a form tells that it is one: less, at a cut, may be any word. */
+/** Least length of a partial form at a cut: a shorter one could be any word. */
 const minPartialLength = ({ text }: Form) => Math.max(MIN_HIDDEN_CHARACTERS, Math.min(8, Math.ceil(text.length / 2)))
 
-/** Beginnings of forms at the end of the text. */
+/** Starts of forms at the end of the text. */
 function formStarts(text: string, open: readonly PartialMatch[]): Span[] {
   return open
     .filter(({ form, length }) => length >= minPartialLength(form))
     .map(({ form, length }) => [text.length - Math.min(length, text.length) - form.before, text.length])
 }
 
-/** Ends of forms at the beginning of the text, and a text that is a part of a form. */
+/** Ends of forms at the start of the text, and text that is the middle of a form. */
 function formEnds(text: string, forms: Iterable<Form>): Span[] {
   const spans: Span[] = []
   for (const form of forms) {
@@ -102,7 +104,7 @@ function formEnds(text: string, forms: Iterable<Form>): Span[] {
   return spans
 }
 
-/** What the line before has left open goes on in this one, to its end or through all of it. */
+/** Forms that started in earlier lines and continue in this one, to their end or through the whole line. */
 function continuedForms(line: string, before: readonly PartialMatch[]): { spans: Span[]; still: PartialMatch[] } {
   const spans: Span[] = []
   const still: PartialMatch[] = []
@@ -123,7 +125,7 @@ function hide(text: string, spans: readonly Span[], hidden?: Span[]): Masked {
   let end = 0
   for (const [from, to] of [...spans].sort(([a], [b]) => a - b)) {
     const start = Math.max(0, from)
-    // one that begins in what is hidden already makes that longer
+    // an overlapping range extends the hidden one
     if (to > start && start >= end) {
       shown += text.slice(end, start) + MASK
       hidden?.push([start, to])

@@ -1,7 +1,7 @@
-/** A full disk, by whatever it shows: a code of the system, or what programs print, which have no code for it. */
+/** Detects a full disk by error codes and by programs' output. */
 import { StepFailure } from './step-failure.ts'
 
-/** The one place for what git, npm, container engines and others print when they can't write any more. */
+/** What git, npm, container engines and others print when the disk is full; they have no code for it. */
 export const NO_SPACE_OUTPUT = /\bENOSPC\b|\bEDQUOT\b|no space left on device|disk quota exceeded/i
 
 export const NO_SPACE_MESSAGE = 'There is no space left in DATA_DIR'
@@ -10,7 +10,7 @@ export function noSpaceFailure(): StepFailure {
   return new StepFailure('NO_SPACE', `${NO_SPACE_MESSAGE}: free some, then redeploy.`)
 }
 
-/** Whether it failed because the disk is full; also of a command, which says so in what it printed. */
+/** Whether an error means a full disk; also checks a command's stderr. */
 export function isNoSpaceError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: unknown }

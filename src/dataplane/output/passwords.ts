@@ -1,4 +1,4 @@
-/** What must not be shown of URLs, with spaces between: those of package indexes may have a password. */
+/** Passwords in URLs separated by spaces, such as those of package indexes. */
 export function passwordsOf(urls: string): string[] {
   const found = urls.split(/\s+/).filter((url) => URL.canParse(url))
   return found.flatMap((url) => {

@@ -1,11 +1,8 @@
-/**
- * What colour codes of terminals mean, one after the other: the style that they come to. anser reads them; it is written down
- * again as parameters of one code, always in the same way, and bounded.
- */
+/** Combines terminal colour codes (SGR) into one style in a canonical, limited form. anser parses the codes. */
 import Anser from 'anser'
 
 const COLOURS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white']
-/** Without `blink`, which nobody wants, and `hidden`: what was printed is there to be read. */
+/** Excludes `blink`, and `hidden`, because printed text must stay readable. */
 const DECORATIONS: Partial<Record<Anser.DecorationName, number>> = {
   bold: 1,
   dim: 2,
@@ -15,23 +12,23 @@ const DECORATIONS: Partial<Record<Anser.DecorationName, number>> = {
   strikethrough: 9,
 }
 
-/** Programs use few: what they come to is remembered, until there are so many. */
+/** Programs use few combinations, so results are cached; the cache is cleared when it has this many. */
 const MAX_CACHED_STYLES = 1000
 const styleCache = new Map<string, string>()
 
-/** The style ('': none) after one code with these parameters, in text that has the style `before`. */
+/** The style ('' for none) after a code with these parameters, in text that has the style `before`. */
 export function styleAfter(before: string, parameters: string): string {
   const key = `${before}|${parameters}`
   const found = styleCache.get(key)
   if (found !== undefined) return found
   const style = read(`${before};${parameters}`)
   if (styleCache.size === MAX_CACHED_STYLES) styleCache.clear()
-  // what is that long is not printed again
+  // long codes are not repeated
   if (key.length < 100) styleCache.set(key, style)
   return style
 }
 
-/** An empty parameter is a 0: it ends all styles. */
+/** An empty parameter counts as 0, which ends all styles. */
 function read(parameters: string): string {
   const { fg, fg_truecolor, bg, bg_truecolor, decorations } = new Anser().processChunkJson(
     `${parameters}m`,

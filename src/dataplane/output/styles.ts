@@ -1,12 +1,12 @@
 /**
- * Where in a line a style begins, while the line is cut and masked. A mask has no style of its own, and all that changes within
- * what it hides changes behind it: so nothing tells how long that was.
+ * Moves the positions of styles when a line is masked or cut. A mask has no style, and style changes inside a hidden
+ * range take effect after it, so they don't reveal the range's length.
  */
 import { MOST_STYLES } from '../../domain/protocol/line-styles.ts'
 import type { Span } from './mask-scan.ts'
 import type { Styles } from './terminal-text.ts'
 
-/** Of the text in which each of the ranges (in order, apart from each other) has become a mask of so many characters. */
+/** Positions after each hidden range (ordered, not overlapping) was replaced by a mask of `mask` characters. */
 export function moveToMaskedText(styles: Styles, hidden: readonly Span[], mask: number): Styles {
   const moved: [number, string][] = []
   let next = 0
@@ -26,16 +26,16 @@ export function moveToMaskedText(styles: Styles, hidden: readonly Span[], mask: 
   return moved
 }
 
-/** As they are sent and stored, of a text with so many characters; null: it has none. */
+/** Encoded as sent and stored, for a text of `length` characters; null: no styles. */
 export function encodeStyles(styles: Styles, length: number): string | null {
   let all = ''
   let last = ''
   for (const [i, [at, style]] of styles.entries()) {
     if (at >= length) break
-    // of two at one place the later one counts
+    // at equal positions the later style counts
     if (style === last || styles[i + 1]?.[0] === at) continue
     const item = `${all && ','}${at}:${style}`
-    // there is always room to end one
+    // leave room to end a style
     if (all.length + item.length > MOST_STYLES - 10) return last === '' ? all : `${all},${at}:`
     all += item
     last = style
@@ -43,7 +43,7 @@ export function encodeStyles(styles: Styles, length: number): string | null {
   return all || null
 }
 
-/** Of the text behind so many more characters. */
+/** Moves encoded styles by a number of characters. */
 export const shiftStyles = (styles: string | null, characters: number): string | null =>
   styles === null
     ? null

@@ -1,24 +1,24 @@
-/** Text that programs print, as people see it and as Postgres can store it: that has no NUL and no half of a surrogate pair. */
+/** Renders printed text as a terminal shows it, and as Postgres can store it: no NUL, no half of a surrogate pair. */
 import { stripVTControlCharacters } from 'node:util'
 import { styleAfter } from './sgr.ts'
 
-/** Characters that aren't seen; a line has no newline. */
+/** Control characters; a line contains no newline. */
 const CONTROL = /[^\P{Cc}\t\n]/u
 const CONTROLS = new RegExp(CONTROL, 'gu')
 const [ESC, BEL] = ['\u001b', '\u0007']
-/** Titles, links and the like: their text is for the terminal. */
+/** Terminal titles, links and similar sequences. */
 const STRING = new RegExp(`${ESC}[\\]PX^_][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)`, 'g')
-/** To the beginning of the line, or empties it: what programs do instead of a \r. */
+/** Moves the cursor to the start of the line or clears it; programs use it like \r. */
 const RETURN = new RegExp(`${ESC}\\[(?:[01]?G|2K)`, 'g')
-/** Sets colours and the like. */
+/** Sets colours and decorations. */
 const SGR = new RegExp(`${ESC}\\[([\\d;]*)m`)
 
-/** Where in a text which style begins, in order; '' ends a style. */
+/** Start position of each style, in order; '' ends a style. */
 export type Styles = readonly (readonly [at: number, style: string])[]
 
 /**
- * `after`: the style that goes on in the next line. `styles`: null where the text has none. `isRest`: something that was printed over
- * stood in front of it, where a hidden value may have begun.
+ * `endStyle`: the style that continues in the next line. `styles`: null without styles. `isOverprinted`: the text
+ * replaced earlier text of the line, in which a hidden value may have started.
  */
 export interface VisibleLine {
   text: string
@@ -28,8 +28,8 @@ export interface VisibleLine {
 }
 
 /**
- * One line as a terminal shows it, without control characters: of one that was printed over, as progress bars do it, what stood
- * there last. `before`: the style that the line before has left on.
+ * Renders one line as a terminal shows it, without control characters. For a line that was overprinted, such as a
+ * progress bar, this is its last state. `before`: the style that continues from the line before.
  */
 export function renderLine(raw: string, before = ''): VisibleLine {
   if (before === '' && !CONTROL.test(raw)) return { text: raw, styles: null, endStyle: '', isOverprinted: false }
@@ -49,7 +49,7 @@ export function renderLine(raw: string, before = ''): VisibleLine {
     if (index % 2 === 1) style = styleAfter(style, part)
     else
       for (const [nth, printed] of part.split('\r').entries()) {
-        // what stands there goes when something comes in its place: behind the last \r of a line there is nothing
+        // earlier text is only replaced when new text is printed: after a line's last \r there may be none
         isOver ||= nth > 0
         add(printable(printed))
       }
@@ -64,8 +64,8 @@ const printable = (printed: string) =>
   CONTROL.test(printed) ? stripVTControlCharacters(printed).replaceAll('\0', '\ufffd').replace(CONTROLS, '') : printed
 
 /**
- * The last state of a line that was printed over and has not ended yet, with the codes that may count for it; the whole of any
- * other one. For lines that would be too long to keep.
+ * The last state of an overprinted line that has not ended yet, with the codes that still apply; any other line
+ * unchanged. Used for lines that would be too long to keep.
  */
 export function lastOverprint(raw: string): string {
   const line = raw.replace(RETURN, '\r')
@@ -76,8 +76,8 @@ export function lastOverprint(raw: string): string {
 }
 
 /**
- * At most `most` characters; what can't be stored becomes U+FFFD. Not only lines: one message of a cluster that can't be
- * stored would have the heartbeat of all claims refused.
+ * At most `most` characters, with U+FFFD for what can't be stored. Also for cluster messages: one that can't be
+ * stored would make the server reject the heartbeat of all claims.
  */
 export function storable(text: string, most?: number): string {
   return text.slice(0, most).replace(/\0|\p{Surrogate}/gu, '\ufffd')

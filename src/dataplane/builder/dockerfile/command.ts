@@ -1,20 +1,22 @@
-/** Where things are in a generated image, and its instructions that run something. */
+/** Paths in a generated image, and instructions that run commands with secrets. */
 import { runInstruction } from './instructions.ts'
 
-/** Of build secrets: the one with a line `export NAME='…'` for each secret of the deployment. */
+/** Build secret with a line `export NAME='…'` for each secret of the deployment. */
 export const ENVIRONMENT_SECRET = 'pilothouse_environment'
-/** And the one with the server's own settings alone. */
+/** Build secret with only the server's settings. */
 export const SETTINGS_SECRET = 'pilothouse_settings'
-/** What such names begin with: no secret of a deployment comes by one. */
+/** Prefix of these names; a deployment's secret with this prefix is not passed. */
 export const RESERVED_PREFIX = 'pilothouse_'
-/** Its number, since clusters that want to know that it is not root can't look it up. */
+/** Numeric: clusters that require a non-root user can't look up a name. */
 export const USER = '10001:10001'
 export const ROOT = '/app'
-/** of a Python tree's own packages, and of the server's beside it */
+/** packages of a Python tree, and of the agent server */
 export const VENV = '/venv'
 export const SERVER = '/server'
 
-/** Settings that keep package managers from asking, advertising and phoning home; caches and HOME go when the command has ended. */
+/**
+ * Keeps package managers from prompts, advertisements and telemetry. Caches and HOME are removed after the command.
+ */
 const PACKAGE_MANAGER_ENV = {
   CI: 'true',
   npm_config_update_notifier: 'false',
@@ -28,13 +30,13 @@ const PACKAGE_MANAGER_ENV = {
   HOME: '/tmp/build',
 }
 
-/** A line for a shell, with the deployment's secrets in its environment and nothing of them left behind. */
+/** Runs a shell line with the deployment's secrets in its environment; the layer contains none of them. */
 export const deploymentCommand = (text: string, folder: string): string =>
   runWithSecret(ENVIRONMENT_SECRET, text, folder)
 
 /**
- * The same in a layer that deployments share: an engine finds layers again by what their commands say, whatever was in
- * their secrets. So there are none of a deployment, with which it could decide what all others get.
+ * Runs a shell line in a layer that deployments share. Engines find a layer by the text of its commands, not by the
+ * secrets. A deployment's secrets could change the layer for all others, so only server settings are passed.
  */
 export const sharedCommand = (text: string): string => runWithSecret(SETTINGS_SECRET, text, '.')
 
@@ -46,8 +48,8 @@ function runWithSecret(secret: string, text: string, folder: string): string {
   )
 }
 
-/** Where a folder of the tree is. */
+/** Path of a tree's folder in the image. */
 export const imagePath = (folder: string): string => (folder === '.' ? ROOT : `${ROOT}/${folder}`)
-/** For a shell. */
+/** Quotes a word for a shell. */
 export const shellQuoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`

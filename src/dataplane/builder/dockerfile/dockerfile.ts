@@ -1,16 +1,13 @@
 /**
- * The Dockerfile of a Node or Python plan. Pure: the same plan and settings give the same text, so that layers are found
- * again. What decides an installation is copied first, the rest of the tree after it. It is run by a user without rights.
- *
- * No secret is in it, nor in a layer: commands read the deployment's secrets from a file that is there while they run. What
- * they make is the deployment's own: only layers that no secret of one has any part in are shared.
+ * Renders the Dockerfile of a Node or Python plan. Pure: the same plan and settings give the same text, so layers are
+ * reused. No secret is in the text or in a layer. README.md explains the order of layers.
  */
 import type { InstallStep, NodePlan, PythonPlan, Start } from '../../build/plan/build-plan.ts'
 import { StepFailure } from '../../output/step-failure.ts'
 import { deploymentCommand, imagePath, ROOT, SERVER, sharedCommand, shellQuoted, USER, VENV } from './command.ts'
 import { copyInstruction, instruction, runInstruction } from './instructions.ts'
 
-/** Image references; `{version}` in them is the version that the source asks for, or ours. */
+/** Image references; `{version}` stands for the requested or default version. */
 export interface BaseImages {
   node: string
   python: string
@@ -27,7 +24,7 @@ export function renderDockerfile(plan: NodePlan | PythonPlan, images: BaseImages
     instruction('WORKDIR', ROOT),
     ...(plan.kind === 'python' ? pythonEnvironment(plan) : []),
     ...serverPackages(plan),
-    // from here on no layer is found again by another deployment
+    // layers from here on are not shared with other deployments
     instruction('ENV', `PILOTHOUSE_DEPLOYMENT_ID=${deploymentId}`),
     ...installLayers(plan),
     ...(plan.kind === 'node' && plan.build ? [deploymentCommand(plan.build.command, plan.build.folder)] : []),
@@ -38,12 +35,12 @@ export function renderDockerfile(plan: NodePlan | PythonPlan, images: BaseImages
   return `${lines.join('\n')}\n`
 }
 
-/** Throws StepFailure for a version that no tag of an image has. */
+/** Throws StepFailure for a version that can't be part of a tag. */
 function baseImage({ kind, version, graphConfig }: NodePlan | PythonPlan, images: BaseImages): string {
   if (version !== null && images[kind].includes('{version}') && !/^\w[\w.-]*$/.test(version))
     throw new StepFailure(
       'CONFIG_INVALID',
-      `"${graphConfig}": "${kind}_version" must be a version like "${DEFAULT_VERSIONS[kind]}", which is part of the name of an image.`,
+      `"${graphConfig}": "${kind}_version" must be a version like "${DEFAULT_VERSIONS[kind]}", because it becomes part of an image tag.`,
     )
   return images[kind].replaceAll('{version}', version ?? DEFAULT_VERSIONS[kind])
 }
@@ -65,7 +62,10 @@ function serverPackages(plan: NodePlan | PythonPlan): string[] {
   ]
 }
 
-/** Copies what each step needs, then runs it; the whole tree by the end, at the latest. */
+/**
+ * Copies the files that each step needs, then runs it. The whole tree is copied before a step without such a list, or
+ * last.
+ */
 function installLayers({ install, manager }: NodePlan | PythonPlan): string[] {
   const lines: string[] = []
   const there = new Set<string>()
@@ -78,14 +78,14 @@ function installLayers({ install, manager }: NodePlan | PythonPlan): string[] {
     if (step.needs === null) all()
     else if (!whole) lines.push(...copyLines(step.needs.filter((file) => !there.has(file))))
     for (const file of step.needs ?? []) there.add(file)
-    // a folder of which nothing is needed may not be there yet
+    // a folder without copied files may not exist yet
     lines.push(deploymentCommand(shellLine(step, manager), whole || there.size > 0 ? step.folder : '.'))
   }
   all()
   return lines
 }
 
-/** One line for each folder. */
+/** One COPY line for each folder. */
 function copyLines(files: string[]): string[] {
   const folders = new Map<string, string[]>()
   for (const file of files) {
@@ -95,7 +95,7 @@ function copyLines(files: string[]): string[] {
   return [...folders].map(([folder, those]) => copyInstruction(those, folder, USER))
 }
 
-/** As a line for a shell. A package manager that the base image lacks may come by corepack. */
+/** A step as a shell line. corepack provides a package manager that the base image lacks. */
 function shellLine({ command: words }: InstallStep, manager: string): string {
   const [program, ...args] = words
   if (program === 'sh' && args[0] === '-c' && args.length === 2) return `(\n${args[1]}\n)`
@@ -105,7 +105,7 @@ function shellLine({ command: words }: InstallStep, manager: string): string {
   return [first, ...args.map(shellQuoted)].join(' ')
 }
 
-/** uv comes into an environment of its own: its `sync` removes from the tree's whatever its lock file does not name. */
+/** Installs uv into its own environment: `uv sync` removes packages that the lock file does not name. */
 function pythonEnvironment({ manager }: PythonPlan): string[] {
   return [
     instruction('ENV', `VIRTUAL_ENV=${VENV}`, `UV_PROJECT_ENVIRONMENT=${VENV}`, `PATH=${VENV}/bin:$PATH`),
@@ -140,7 +140,7 @@ function environmentLines(plan: NodePlan | PythonPlan): string[] {
   ]
 }
 
-/** Scripts find the programs of their packages, of their own folder and those above. */
+/** `node_modules/.bin` of a script's folder and all folders above it. */
 function binFolders(folder: string): string[] {
   const parts = folder === '.' ? [] : folder.split('/')
   return parts
@@ -152,5 +152,5 @@ function binFolders(folder: string): string[] {
 const startLine = ({ prestart, command: start }: Start): string =>
   prestart ? `sh -c ${shellQuoted(prestart)} && exec sh -c ${shellQuoted(start)}` : start
 
-/** For instructions in which the engine replaces variables. */
+/** Escapes text for instructions in which the engine expands variables. */
 const escapeVariables = (text: string): string => text.replaceAll(/[\\"$]/g, '\\$&')
