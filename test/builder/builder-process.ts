@@ -2,15 +2,15 @@
 import { expect } from 'vitest'
 import { type Running, run } from '../support/process.ts'
 
-/** ms: builders that start, leases that end, and builds, on a machine that is busy */
+/** Time for builders to start, leases to expire and builds to run on a busy machine. */
 export const WITHIN = { timeout: 90_000 }
 
 export interface Builder extends Running {
-  /** what `/readyz` says is wrong; null: nothing */
+  /** problem that `/readyz` reports; null: none */
   problem(): Promise<string | null>
 }
 
-/** Waits until it has said that it runs. */
+/** Waits until it has logged that it runs. */
 export async function startBuilder(env: Record<string, string>): Promise<Builder> {
   const quick = { BUILDER_HOST: '127.0.0.1', BUILDER_PORT: '0', BUILD_FREE_DISK_MB: '0', LEASE_SECONDS: '15' }
   const started = run('cli', ['builder'], { ...quick, ...env })
@@ -25,5 +25,5 @@ export async function startBuilder(env: Record<string, string>): Promise<Builder
   }
 }
 
-/** The builder was heard of, so that builds are left to it. */
+/** Waits until the control plane knows the builder, so that builds are left to it. */
 export const isKnown = (one: Builder) => expect.poll(one.problem, WITHIN).toBe(null)

@@ -1,4 +1,4 @@
-// The control plane of a builder over HTTP, against a server that answers what the test says.
+// A builder's calls to the control plane over HTTP, against a server with answers that the test chooses.
 import { randomUUID } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -59,7 +59,7 @@ const offered = () => ({
 })
 const error = (code: string, detail = 'canary') => ({ detail, code, request_id: 'x' })
 
-test('a build that is claimed is a claim with one step, and one that is not understood keeps no other back', async () => {
+test('a claimed build becomes a claim with one step, and an unreadable one does not block the others', async () => {
   const one = offered()
   server.answer = () => ({ body: { claims: [{ ...one, revision: 'canary' }, one] } })
   const claims = await plane.claim({ holder: 'build-1', max: 2, leaseSeconds: 30, waitSeconds: 5.9 })
@@ -79,7 +79,7 @@ test('a build that is claimed is a claim with one step, and one that is not unde
   expect(log.text()).not.toContain('canary')
 })
 
-test('a heartbeat says which builds are not wanted any more', async () => {
+test('a heartbeat reports which builds were taken away', async () => {
   server.answer = () => ({ body: { claims: [{ claim_id: held.claimId, lost: true }] } })
   const claims = [{ claimId: held.claimId, token: '3', generation: 1 }]
   expect(await plane.heartbeat({ leaseSeconds: 30, waitSeconds: 0, claims })).toEqual([
@@ -94,20 +94,20 @@ test('a heartbeat says which builds are not wanted any more', async () => {
 
 const succeeded = { claimId: held.claimId, token: '3', stepId: randomUUID(), outcome: 'succeeded' as const }
 
-test('a claim is over with its report, whatever became of it meanwhile', async () => {
+test('a claim ends with its report, even if the build was taken away before', async () => {
   server.answer = () => ({ body: { recorded: false } })
   expect(await plane.complete({ ...succeeded, artifact: 'image:a' })).toMatchObject({ recorded: false, over: true })
   expect(server.asked[0]!.body).toEqual({ token: '3', outcome: 'succeeded', artifact: 'image:a' })
 })
 
-test('a report that is not taken fails the build, and does not keep it open', async () => {
+test('a report that the control plane rejects is replaced by a failure, so the build ends', async () => {
   server.answer = ({ body }) =>
     body.outcome === 'succeeded' ? { status: 422, body: error('VALIDATION_FAILED') } : { body: { recorded: true } }
   expect(await plane.complete({ ...succeeded, artifact: 'image:a' })).toMatchObject({ recorded: false, over: true })
   expect(server.asked[1]!.body).toMatchObject({ token: '3', outcome: 'failed', reason: 'INTERNAL' })
 })
 
-test('lines of the log have no type: all of them are of the build', async () => {
+test('log lines are sent without a type, because all belong to the build', async () => {
   server.answer = () => ({ status: 204 })
   const time = new Date()
   const entries = [{ type: 'build' as const, level: 'info' as const, message: 'one', time }]
@@ -119,7 +119,7 @@ test('lines of the log have no type: all of them are of the build', async () => 
   })
 })
 
-describe('a refusal says what to do', () => {
+describe('the message of a refused call says what to do', () => {
   test.each([
     [401, error('UNAUTHENTICATED'), /See CONTROL_PLANE_API_KEY/],
     [403, error('FORBIDDEN'), /to a key of role `builder`/],
@@ -134,8 +134,8 @@ describe('a refusal says what to do', () => {
   })
 })
 
-describe('what a build needs', () => {
-  test('is asked for once, and again when the control plane was away', async () => {
+describe('the access data of a build', () => {
+  test('is requested once, and again after the control plane was unreachable', async () => {
     let away = true
     server.answer = () => {
       if (!away) return { body: granted }
@@ -157,28 +157,28 @@ describe('what a build needs', () => {
     })
   })
 
-  test('names the present address of a repository that was renamed', async () => {
+  test('contains the present URL of a renamed repository', async () => {
     const git = { username: 'x-access-token', password: 'canary', repo_url: 'https://git.test/acme/new-name.git' }
     server.answer = () => ({ body: { ...granted, git } })
     const credentials = await during(() => access.sources.gitCredentials(held.deployment.id, never))
     expect(credentials).toMatchObject({ username: 'x-access-token', repoUrl: git.repo_url })
   })
 
-  test('may not be had: then the build fails with the reason that is given', async () => {
+  test('can be refused: the build fails with the given reason', async () => {
     const failure = { reason: 'INTEGRATION_UNAVAILABLE', message: 'Connect it again.' }
     server.answer = () => ({ body: { repository: null, git: null, tarball: false, failure } })
     const asked = during(() => access.store.repository(held.deployment.id, never))
     await expect(asked).rejects.toMatchObject({ name: 'StepFailure', ...failure })
   })
 
-  test('is a tarball, byte for byte', async () => {
+  test('includes the tarball, byte for byte', async () => {
     server.answer = () => ({ body: 'the bytes' })
     const bytes = await during(async () => buffer(await access.sources.tarball(revisionId, never)))
     expect(bytes.toString()).toBe('the bytes')
     expect(server.asked[0]!.path).toBe(`/v2/builders/claims/${held.claimId}/tarball?token=${held.token}`)
   })
 
-  test('is a tarball that is gone: the build fails with what people can do', async () => {
+  test('includes no deleted tarball: the build fails with a message that says what to do', async () => {
     server.answer = () => ({ status: 404, body: error('NOT_FOUND', 'It was removed: upload it again.') })
     const asked = during(() => access.sources.tarball(revisionId, never))
     await expect(asked).rejects.toMatchObject({
@@ -188,7 +188,7 @@ describe('what a build needs', () => {
     })
   })
 
-  test('is a tarball that breaks off: its reader hears of it', async () => {
+  test('includes a tarball that breaks off: its reader gets an error', async () => {
     server.answer = (_asked, response) => {
       response.writeHead(200, { 'content-length': 1000 })
       response.write('a part', () => response.destroy())
@@ -198,7 +198,7 @@ describe('what a build needs', () => {
     await expect(reading).rejects.toThrow()
   })
 
-  test('is not for a build that was taken away', async () => {
+  test('is not available for a build that was taken away', async () => {
     server.answer = () => ({ status: 409, body: error('CLAIM_LOST') })
     await expect(during(() => access.store.repository(held.deployment.id, never))).rejects.toThrow(ClaimLostError)
     await expect(during(() => access.sources.tarball(revisionId, never))).rejects.toThrow(ClaimLostError)

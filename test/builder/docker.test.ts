@@ -1,4 +1,5 @@
-// What docker is called with, and what is said where it lacks its plugin: with a shell script in its place, since no daemon is here.
+// docker's arguments, and the error without its plugin, tested with a shell script in place of docker: no daemon runs
+// here.
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -7,7 +8,10 @@ import { standInEngine } from '../support/engine/engine.ts'
 import { type ImageBuilderFixture, openImageBuilder } from './image-builder.ts'
 
 const DIGEST = `sha256:${'5'.repeat(64)}`
-/** Has buildx where its plugin is found, which is in the folder of its settings, and works where these name its daemon. */
+/**
+ * Writes a docker script that has buildx if the plugin is in its configuration folder, and works if the context names
+ * the daemon.
+ */
 const DOCKER = `#!/bin/sh
 folder=$HOME/.docker
 if [ "$1" = --config ]; then folder=$2; shift 2; fi
@@ -25,20 +29,20 @@ case $2 in
 esac
 `
 
-let place: ImageBuilderFixture
+let fixture: ImageBuilderFixture
 let home: string
 beforeAll(async () => {
-  place = await openImageBuilder(async (folder) => standInEngine(folder))
-  home = path.join(place.root, 'home')
+  fixture = await openImageBuilder(async (folder) => standInEngine(folder))
+  home = path.join(fixture.root, 'home')
   fs.mkdirSync(path.join(home, 'bin'), { recursive: true })
   fs.writeFileSync(path.join(home, 'bin/docker'), DOCKER, { mode: 0o755 })
 })
-afterAll(() => place?.close())
+afterAll(() => fixture?.close())
 
-const builds = () => place.open({ engine: 'docker', env: { PATH: `${home}/bin:/usr/bin:/bin`, HOME: home } })
-const step = () => place.step({ Dockerfile: 'FROM scratch\n' })
+const builds = () => fixture.open({ engine: 'docker', env: { PATH: `${home}/bin:/usr/bin:/bin`, HOME: home } })
+const step = () => fixture.step({ Dockerfile: 'FROM scratch\n' })
 
-test('where docker lacks buildx, a build fails at once and names what to install', async () => {
+test('a build with a docker that lacks buildx fails immediately and names what to install', async () => {
   await expect(builds().build(claimOf(), step(), memoryLog(), never)).rejects.toMatchObject({
     reason: 'NO_BUILDER',
     message: expect.stringMatching(/docker has no buildx: install .*docker-buildx-plugin/),
@@ -53,6 +57,6 @@ test('docker builds with the plugins and the context of the operator, and pushes
   fs.writeFileSync(path.join(settings, 'config.json'), '{"currentContext":"rootless"}')
   const { artifact } = await builds().build(claimOf(), step(), memoryLog(), never)
   expect(artifact).toMatch(/^image:127\.0\.0\.1:\d+\/.+@sha256:5{64}$/)
-  // ours were links
+  // only our links were removed
   expect(fs.existsSync(path.join(settings, 'contexts/meta/rootless'))).toBe(true)
 })

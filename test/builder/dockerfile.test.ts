@@ -31,7 +31,7 @@ function dockerfileOf(files: Record<string, string>, options: { path?: string; b
 const graphs = (file: string, more: object = {}) => JSON.stringify({ graphs: { agent: `./${file}:graph` }, ...more })
 const NODE = JSON.stringify({ scripts: { prestart: "echo it's up", start: 'node server.js' } })
 
-test('a Node tree: its lock file decides the layer of packages, and the rest comes after it', () => {
+test('a Node tree copies its lock file before the installation and the other files after it', () => {
   const files = {
     'graph.json': graphs('agent.js', { node_version: '24' }),
     'package.json': NODE,
@@ -40,7 +40,7 @@ test('a Node tree: its lock file decides the layer of packages, and the rest com
   expect(dockerfileOf(files, { buildCommand: 'npm run build' })).toMatchSnapshot()
 })
 
-test('a Node tree of pnpm, whose agent is in a folder', () => {
+test('a pnpm tree with the agent in a folder installs at the root and starts in the folder', () => {
   const files = {
     'agents/my $agent/graph.json': graphs('agent.js'),
     'agents/my $agent/package.json': NODE,
@@ -49,7 +49,7 @@ test('a Node tree of pnpm, whose agent is in a folder', () => {
   expect(dockerfileOf(files, { path: 'agents/my $agent/graph.json' })).toMatchSnapshot()
 })
 
-test('a Python tree of pip', () => {
+test('a pip tree installs its requirements into a virtual environment', () => {
   const files = {
     'graph.json': graphs('agent.py', { start: 'python server.py' }),
     'requirements.txt': 'httpx==0.28.1\n',
@@ -57,7 +57,7 @@ test('a Python tree of pip', () => {
   expect(dockerfileOf(files)).toMatchSnapshot()
 })
 
-test('a Python tree of uv', () => {
+test('a uv tree is synced by a uv that has its own environment', () => {
   const project = '[project]\nname = "agent"\nversion = "1"\n[project.scripts]\nstart = "agent:main"\n'
   const files = {
     'graph.json': graphs('agent.py', { start: 'python server.py' }),
@@ -67,7 +67,7 @@ test('a Python tree of uv', () => {
   expect(dockerfileOf(files)).toMatchSnapshot()
 })
 
-test('graphs without a server get ours, in layers before anything of their own', () => {
+test('graphs without a server get the supplied server, in layers before their own files', () => {
   const node = {
     'graph.json': graphs('agent.js', { dependencies: ['.'] }),
     'package.json': '{}',
@@ -78,7 +78,7 @@ test('graphs without a server get ours, in layers before anything of their own',
   expect(dockerfileOf(python)).toMatchSnapshot()
 })
 
-test('what a deployment’s secrets decide is in no layer that another deployment finds again', () => {
+test('a layer that can depend on a deployment’s secrets is not shared with other deployments', () => {
   const project = '[project]\nname = "agent"\nversion = "1"\n'
   const text = dockerfileOf({ 'graph.json': graphs('agent.py'), 'pyproject.toml': project, 'uv.lock': '' })
   const [shared, own] = text.split('ENV PILOTHOUSE_DEPLOYMENT_ID=d1\n')
@@ -88,7 +88,7 @@ test('what a deployment’s secrets decide is in no layer that another deploymen
   expect(own).not.toContain('pilothouse_settings')
 })
 
-test('what would be an instruction of its own is refused: a version, or a folder, with a line break', () => {
+test('a version or a folder with a line break is refused, because it would start a new instruction', () => {
   const files = (more: object) => ({ 'graph.json': graphs('agent.js', more), 'package.json': NODE })
   expect(() => dockerfileOf(files({ node_version: '22\nRUN id' }))).toThrow(
     '"node_version" must be a version like "22"',
@@ -98,7 +98,7 @@ test('what would be an instruction of its own is refused: a version, or a folder
   expect(() => dockerfileOf(folder, { path: 'a\nRUN id/graph.json' })).toThrow('a line break in its name')
 })
 
-test('a secret of a deployment can’t come by a name that is ours', async () => {
+test('a secret with a reserved name is not passed to the build', async () => {
   const tree = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-tree-'))
   const plan = { kind: 'dockerfile' as const, server: 'own' as const, graphConfig: 'graph.json', notes: [] }
   const secrets = ['TOKEN', 'pilothouse_environment', 'pilothouse_settings'].map((name) => ({ name, value: name }))

@@ -1,4 +1,4 @@
-/** Where images are built from git repositories and pushed, with an engine and a registry: both real, or both ours. */
+/** A fixture for image builds from git repositories, with an engine and a registry: both real, or both stand-ins. */
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
@@ -16,14 +16,14 @@ export interface ImageBuilderFixture {
   root: string
   engine: TestEngine
   registry: PushRegistry
-  /** what a builder is opened with, but for its functions */
+  /** the builder's options, except its functions */
   settings: BuilderSettings
   open(changes?: Partial<SourceBuilderOptions>): ImageBuilds
-  /** for RUN steps that are to last; no other place has the same */
+  /** a command for RUN steps that do not end; unique for this fixture */
   sleep: string
   /** A BUILD step of a new repository with these files. */
   step(files: Record<string, string>, revision?: object): RevisionStep
-  /** What builds have left; `dataDir`: of another server. */
+  /** What builds left behind; `dataDir`: of another server. */
   leftovers(dataDir?: string): typeof NO_LEFTOVERS
   close(): void
 }
@@ -54,7 +54,7 @@ export async function openImageBuilder(
     packageIndexes: {},
     base: { node: BASE, python: BASE },
     maxBuilds: 5,
-    // here an engine that is slow because the machine is busy is not to be given up
+    // an engine that is slow on a busy machine must not hit the timeout
     pruneTimeoutMs: 240_000,
   }
   return {
@@ -101,13 +101,13 @@ function stepOfRepository(root: string, files: Record<string, string>, revision:
   return stepOf('BUILD', gitRevision(`file://${bare}`, revision))
 }
 
-/** Command lines of processes of this machine that have this in theirs, in their environment or among their mounts. */
+/** Command lines of processes that have this text in their command line, environment or mounts. */
 function processesOf(text: string): string[] {
   const read = (pid: string, what: string) => {
     try {
       return fs.readFileSync(`/proc/${pid}/${what}`, 'utf8')
     } catch {
-      return '' // it is gone
+      return '' // the process is gone
     }
   }
   const pids = fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && Number(pid) !== process.pid)

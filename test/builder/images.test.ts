@@ -1,4 +1,4 @@
-// Images that are built from sources and pushed, with a stand-in for podman; TEST_CONTAINER_ENGINE=podman takes the real one.
+// Images built from sources and pushed, with a stand-in for podman; TEST_CONTAINER_ENGINE=podman uses the real one.
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
@@ -16,18 +16,18 @@ import { whenCancelled, whenKilled } from './interrupted-builds.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
 
-let place: ImageBuilderFixture
+let fixture: ImageBuilderFixture
 beforeAll(async () => {
-  place = await openImageBuilder(testEngine)
+  fixture = await openImageBuilder(testEngine)
 })
-afterAll(() => place?.close())
+afterAll(() => fixture?.close())
 
-const open = (changes?: Partial<SourceBuilderOptions>) => place.open(changes)
-const build = (files: Record<string, string>, revision?: object) => place.step(files, revision)
+const open = (changes?: Partial<SourceBuilderOptions>) => fixture.open(changes)
+const build = (files: Record<string, string>, revision?: object) => fixture.step(files, revision)
 
 const digestOf = (artifact: string) => artifact.split('@')[1]!
 
-test('a repository with a Dockerfile becomes an image in the registry, known by its digest, and no layer has the secret that its build needed', async () => {
+test('a repository with a Dockerfile becomes an image in the registry with a digest, and no layer contains the build’s secret', async () => {
   const claim = claimOf()
   const canary = `canary-${randomUUID()}`
   const step = build(
@@ -39,15 +39,15 @@ test('a repository with a Dockerfile becomes an image in the registry, known by 
   const log = memoryLog()
   const { artifact } = await open().build(claim, step, log, never)
   expect(artifact).toMatch(/^image:127\.0\.0\.1:\d+\/.+@sha256:[0-9a-f]{64}$/)
-  expect(Object.values(await place.registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
-  expect(place.registry.holds(canary)).toBe(false)
+  expect(Object.values(await fixture.registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
+  expect(fixture.registry.holds(canary)).toBe(false)
   expect(log.lines[0]).toContain('Build plan: an image from "Dockerfile"')
   expect(log.lines[1]).toMatch(/Fetching/)
   expect(log.lines.join('\n')).not.toContain(canary)
-  expect(place.leftovers()).toEqual(NO_LEFTOVERS)
+  expect(fixture.leftovers()).toEqual(NO_LEFTOVERS)
 })
 
-test('a Node repository becomes one by a Dockerfile of ours', async () => {
+test('a Node repository becomes an image by a generated Dockerfile', async () => {
   const claim = claimOf()
   const manifest = JSON.stringify({ name: 'agent', version: '1.0.0', scripts: { start: 'node server.js' } })
   const step = build(
@@ -55,16 +55,15 @@ test('a Node repository becomes one by a Dockerfile of ours', async () => {
     { installCommand: 'test -f server.js' },
   )
   const { artifact } = await open().build(claim, step, memoryLog(), never)
-  expect(Object.values(await place.registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
+  expect(Object.values(await fixture.registry.tags(claim.deployment.id))).toEqual([digestOf(artifact)])
 })
 
-test('a build that is cancelled leaves no process, no working container and no tag, whatever it was at', () =>
-  whenCancelled(place))
+test('a build that is cancelled in any phase leaves no process, no working container and no tag', () =>
+  whenCancelled(fixture))
 
-test('of a server that is killed while it builds nothing is left by the next start, whatever its builds were at', () =>
-  whenKilled(place))
+test('the next start removes everything that builds of a killed server left, from any phase', () => whenKilled(fixture))
 
-test('what is kept no more goes from the registry and from the engine, and what is kept stays', async () => {
+test('images that are no longer needed are removed from registry and engine, the others stay', async () => {
   const claim = claimOf()
   const { id } = claim.deployment
   const builds = open()
@@ -75,38 +74,38 @@ test('what is kept no more goes from the registry and from the engine, and what 
         .artifact,
     )
   await builds.prune(id, made.slice(1))
-  expect(new Set(Object.values(await place.registry.tags(id)))).toEqual(new Set(made.slice(1).map(digestOf)))
-  const before = place.registry.requests()
+  expect(new Set(Object.values(await fixture.registry.tags(id)))).toEqual(new Set(made.slice(1).map(digestOf)))
+  const before = fixture.registry.requests()
   await builds.prune(id, made.slice(1))
-  expect(place.registry.requests()).toBe(before)
+  expect(fixture.registry.requests()).toBe(before)
   await builds.remove(id)
-  expect(await place.registry.tags(id)).toEqual({})
-  expect(place.engine.imagesOf(id)).toEqual([])
+  expect(await fixture.registry.tags(id)).toEqual({})
+  expect(fixture.engine.imagesOf(id)).toEqual([])
 })
 
-test('an image that a killed build has left half written keeps no others of its deployment from being removed', async () => {
+test('a half-written image of a killed build does not prevent the removal of other images', async () => {
   const claim = claimOf()
   const { id } = claim.deployment
   const builds = open()
   const source = (name: string) => build({ Dockerfile: `FROM ${BASE}\nRUN echo ${name} > told\n` })
   await builds.build(claim, source('half'), memoryLog(), never)
-  place.engine.halfWrite(/[0-9a-f]{64}/.exec(place.engine.imagesOf(id)[0]!)![0])
+  fixture.engine.halfWrite(/[0-9a-f]{64}/.exec(fixture.engine.imagesOf(id)[0]!)![0])
   await builds.build(claim, source('whole'), memoryLog(), never)
   await builds.remove(id)
-  expect(place.engine.imagesOf(id)).toEqual([])
+  expect(fixture.engine.imagesOf(id)).toEqual([])
 })
 
-test('an image that a build is still writing is not taken for one that a killed build has left', async () => {
+test('an image that a build is still writing is not removed as a leftover', async () => {
   const claim = claimOf()
   const { id } = claim.deployment
   await open().build(claim, build({ Dockerfile: `FROM ${BASE}\nRUN echo slow > told\n` }), memoryLog(), never)
-  const { name, env, imagesOf, halfWrite } = place.engine
+  const { name, env, imagesOf, halfWrite } = fixture.engine
   const [image] = /[0-9a-f]{64}/.exec(imagesOf(id)[0]!)!
   let write: (() => void) | null = halfWrite(image)
   const run: Engine['run'] = async (args, onLine) => {
     const { status, stdout, stderr } = spawnSync(name, args, { env, encoding: 'utf8' })
     for (const line of `${stdout}${stderr}`.split('\n')) onLine(EMPTY_MASK(line), line, null)
-    // when it was seen for the first time
+    // time when it was first seen
     write?.()
     write = null
     return { code: status, signal: null }
@@ -116,7 +115,7 @@ test('an image that a build is still writing is not taken for one that a killed 
   expect(imagesOf(id)[0]).toContain(image)
 })
 
-test('a build that fails begins its message with what was wrong, then has what the engine said, and leaves nothing', async () => {
+test('the message of a failed build starts with the cause, followed by the engine’s output, and the build leaves nothing', async () => {
   const claim = claimOf()
   const step = build({ Dockerfile: `FROM ${BASE}\nRUN echo broken on purpose; exit 3\n` })
   await expect(open().build(claim, step, memoryLog(), never)).rejects.toMatchObject({
@@ -125,16 +124,16 @@ test('a build that fails begins its message with what was wrong, then has what t
       /^The image could not be built: building at STEP "RUN .* exit 3": .*exit status 3\.\n(.|\n)*broken on purpose/,
     ),
   })
-  expect(place.leftovers()).toEqual(NO_LEFTOVERS)
+  expect(fixture.leftovers()).toEqual(NO_LEFTOVERS)
 })
 
-test('without an engine, or without a registry, a build fails at once and names the setting', async () => {
+test('a build without an engine or a registry fails immediately and names the setting', async () => {
   const step = build({ Dockerfile: `FROM ${BASE}\n` })
   const fails = (changes: Partial<SourceBuilderOptions>) => open(changes).build(claimOf(), step, memoryLog(), never)
   await expect(fails({ engine: 'none' })).rejects.toMatchObject({
     reason: 'NO_BUILDER',
     message: expect.stringMatching(/BUILDER.*run a builder/),
-    // what a builder elsewhere pushes to the registry can be run
+    // this machine can run an image that a builder elsewhere pushes
     elsewhere: true,
   })
   const none = { wanted: 'auto' as const, env: { PATH: '/nowhere' } }
@@ -148,10 +147,10 @@ test('without an engine, or without a registry, a build fails at once and names 
   await expect(fails({ store, engine: 'none' })).rejects.toMatchObject({ reason: 'NO_BUILDER', elsewhere: false })
 })
 
-test('secrets that a killed server has left are gone with the next start, also where no engine works any more', async () => {
-  const dataDir = path.join(place.root, 'killed')
+test('the next start removes secrets that a killed server left, even if no engine works any more', async () => {
+  const dataDir = path.join(fixture.root, 'killed')
   const own = makeBuildFolder(path.join(dataDir, 'images/builds'))
-  // as one of a process that there is no more
+  // the name of a process that no longer exists
   const [machine] = path.basename(own).split('.')
   const abandoned = path.join(path.dirname(own), `${machine}.4999999.0.${randomUUID()}`)
   fs.renameSync(own, abandoned)
@@ -160,11 +159,11 @@ test('secrets that a killed server has left are gone with the next start, also w
   await expect.poll(() => fs.readdirSync(abandoned), { timeout: 60_000 }).toEqual(['tmp'])
 })
 
-test('a registry that is slow to remove images keeps no step waiting: the rest is for the next time', async () => {
+test('a registry that removes images slowly does not delay a step: the next prune continues', async () => {
   const claim = claimOf()
   const ends: unknown[] = []
   const store = {
-    ...place.registry.store,
+    ...fixture.registry.store,
     prune: (_id: string, _keep: string[], signal: AbortSignal) =>
       new Promise<void>((_, reject) => signal.addEventListener('abort', () => reject(ends.push(signal.reason)))),
   }

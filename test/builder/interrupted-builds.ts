@@ -1,4 +1,4 @@
-/** Builds that end early, one at each thing that a build does: what they leave. */
+/** Builds that are interrupted in each phase, and a check of what they leave behind. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -19,50 +19,50 @@ interface Stage {
   name: string
   claim: LeasedClaim
   step: RevisionStep
-  /** Resolves when the build is there; it stays there, or for a while at least. */
+  /** Resolves when the build has reached this phase, in which it stays for at least a while. */
   reached(printed: (line: RegExp) => Promise<unknown>): Promise<unknown>
 }
 
-/** One build for each stage, and where they push to. */
-async function openStages(place: ImageBuilderFixture) {
+/** One build for each phase, and a registry that stalls. */
+async function openStages(fixture: ImageBuilderFixture) {
   const fetch = /^GET \/nowhere\.git\//
   const pull = /^\w+ \/v2\/nowhere\//
-  // of whichever build: none is to get that far
+  // no build may get this far
   const push = /^PUT \/v2\/workspace\/[^/]+\/manifests\/build-/
-  const held = await startStallingProxy(place.registry.host, [fetch, pull, push])
-  const dockerfile = (text: string) => place.step({ Dockerfile: text })
+  const held = await startStallingProxy(fixture.registry.host, [fetch, pull, push])
+  const dockerfile = (text: string) => fixture.step({ Dockerfile: text })
   const printed = (line: RegExp) => (seen: (line: RegExp) => Promise<unknown>) => seen(line)
   const stage = (name: string, step: RevisionStep, reached: Stage['reached']): Stage => {
     const claim = claimOf()
     return { name, claim, step, reached }
   }
-  const elsewhere = place.step({}, { repoUrl: `http://${held.host}/nowhere.git` })
+  const elsewhere = fixture.step({}, { repoUrl: `http://${held.host}/nowhere.git` })
   const stages = [
     stage('fetch', elsewhere, () => held.stalled(fetch)),
     stage('pull of the base image', dockerfile(`FROM ${held.host}/nowhere/base:1\n`), () => held.stalled(pull)),
-    stage('RUN', dockerfile(`FROM ${BASE}\nRUN echo under way; ${place.sleep}\n`), printed(/^under way/)),
-    // what takes a moment to read
+    stage('RUN', dockerfile(`FROM ${BASE}\nRUN echo under way; ${fixture.sleep}\n`), printed(/^under way/)),
+    // large enough to take a moment to read
     stage('commit', dockerfile(`FROM ${BASE}\nRUN truncate -s 30M large\n`), printed(/^COMMIT /)),
     stage('push', dockerfile(`FROM ${BASE}\nRUN echo pushed > told\n`), () => held.stalled(push)),
   ]
-  const { store } = place.registry
+  const { store } = fixture.registry
   const behind: ImageStore = {
     ...store,
     async repository(id, signal) {
       const repository = await store.repository(id, signal)
-      return repository && { ...repository, name: repository.name.replace(place.registry.host, held.host) }
+      return repository && { ...repository, name: repository.name.replace(fixture.registry.host, held.host) }
     },
   }
   return { stages, store: behind, host: held.host, close: held.close }
 }
 
-async function expectNoTags(place: ImageBuilderFixture, stages: Stage[]): Promise<void> {
-  for (const { name, claim } of stages) expect(await place.registry.tags(claim.deployment.id), name).toEqual({})
+async function expectNoTags(fixture: ImageBuilderFixture, stages: Stage[]): Promise<void> {
+  for (const { name, claim } of stages) expect(await fixture.registry.tags(claim.deployment.id), name).toEqual({})
 }
 
-export async function whenCancelled(place: ImageBuilderFixture): Promise<void> {
-  const { stages, store, close } = await openStages(place)
-  const builds = place.open({ store })
+export async function whenCancelled(fixture: ImageBuilderFixture): Promise<void> {
+  const { stages, store, close } = await openStages(fixture)
+  const builds = fixture.open({ store })
   await Promise.all(
     stages.map(async ({ name, claim, step, reached }) => {
       const log = memoryLog()
@@ -74,18 +74,18 @@ export async function whenCancelled(place: ImageBuilderFixture): Promise<void> {
       await ended
     }),
   )
-  expect(place.leftovers()).toEqual(NO_LEFTOVERS)
-  await expectNoTags(place, stages)
-  // layers that were done stay for the next build, as long as the deployment is there
+  expect(fixture.leftovers()).toEqual(NO_LEFTOVERS)
+  await expectNoTags(fixture, stages)
+  // finished layers stay for the next build while the deployment exists
   for (const { claim } of stages) await builds.remove(claim.deployment.id)
-  expect(stages.flatMap(({ claim }) => place.engine.imagesOf(claim.deployment.id))).toEqual([])
+  expect(stages.flatMap(({ claim }) => fixture.engine.imagesOf(claim.deployment.id))).toEqual([])
   close()
 }
 
-/** All of one server, whose builds are as far as they get; the commit begins last, as it does not wait. */
-export async function whenKilled(place: ImageBuilderFixture): Promise<void> {
-  const { stages, host, close } = await openStages(place)
-  const dataDir = fs.mkdtempSync(path.join(place.root, 'killed-'))
+/** Builds of one server, each in its phase; the commit starts last, because it does not stall. */
+export async function whenKilled(fixture: ImageBuilderFixture): Promise<void> {
+  const { stages, host, close } = await openStages(fixture)
+  const dataDir = fs.mkdtempSync(path.join(fixture.root, 'killed-'))
   const child = spawn(process.execPath, ['--import', 'tsx', PROGRAM], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME },
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -93,7 +93,7 @@ export async function whenKilled(place: ImageBuilderFixture): Promise<void> {
   const log = memoryLog()
   createInterface(child.stdout).on('line', (line) => log.print('build', line, 'info'))
   const send = (message: object) => child.stdin.write(`${JSON.stringify(message)}\n`)
-  send({ settings: { ...place.settings, dataDir }, host })
+  send({ settings: { ...fixture.settings, dataDir }, host })
   const exited = once(child, 'exit')
   try {
     const last = stages.filter(({ name }) => name === 'commit')
@@ -106,18 +106,18 @@ export async function whenKilled(place: ImageBuilderFixture): Promise<void> {
           return Promise.race([reached(printed), failed])
         }),
       )
-    expect(place.leftovers(dataDir).processes.length).toBeGreaterThan(3)
+    expect(fixture.leftovers(dataDir).processes.length).toBeGreaterThan(3)
   } finally {
     child.kill('SIGKILL')
     await exited
   }
-  await expect.poll(() => place.leftovers(dataDir).processes, { timeout: 60_000 }).toEqual([])
-  const next = place.open({ dataDir })
-  await expect.poll(() => place.leftovers(dataDir), { timeout: 60_000 }).toEqual(NO_LEFTOVERS)
-  await expectNoTags(place, stages)
-  // what was to be built is built, and is all that is there
+  await expect.poll(() => fixture.leftovers(dataDir).processes, { timeout: 60_000 }).toEqual([])
+  const next = fixture.open({ dataDir })
+  await expect.poll(() => fixture.leftovers(dataDir), { timeout: 60_000 }).toEqual(NO_LEFTOVERS)
+  await expectNoTags(fixture, stages)
+  // the expected images exist, and nothing else
   const { claim, step } = stages.at(-1)!
   const { artifact } = await next.build(claim, step, memoryLog(), never)
-  expect(Object.values(await place.registry.tags(claim.deployment.id))).toEqual([artifact.split('@')[1]])
+  expect(Object.values(await fixture.registry.tags(claim.deployment.id))).toEqual([artifact.split('@')[1]])
   close()
 }

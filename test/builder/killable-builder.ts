@@ -1,4 +1,6 @@
-/** A server's builds in a process that a test can kill: lines of JSON tell it what to build, and it prints their logs. */
+/**
+ * A server with builds, in a process that a test can kill. Lines of JSON on stdin start builds; it prints their logs.
+ */
 import { createInterface } from 'node:readline'
 import { createSourceBuilder } from '../../src/dataplane/builder/source-builder.ts'
 import type { ImageBuilds } from '../../src/dataplane/runtimes/image-builds.ts'
@@ -7,11 +9,11 @@ import { NO_SOURCES, never } from '../dataplane/support.ts'
 import type { BuilderSettings } from './image-builder.ts'
 
 interface Message {
-  /** first: once */
+  /** only in the first message */
   settings?: BuilderSettings
-  /** of the registry */
+  /** host of the registry */
   host: string
-  /** then: builds */
+  /** the build */
   name: string
   claim: LeasedClaim
   step: RevisionStep

@@ -1,4 +1,4 @@
-/** A registry to push to: Debian's docker-registry beside a real engine, otherwise one of the tests'. */
+/** A registry to push to: Debian's docker-registry for a real engine, otherwise a stand-in. */
 import { createImages } from '../../src/adapters/registry/images.ts'
 import type { ImageStore } from '../../src/dataplane/builder/image-store.ts'
 import { dockerRegistry } from '../support/engine/docker-registry.ts'
@@ -7,18 +7,18 @@ import { type TestRegistry, testRegistry } from '../support/engine/registry.ts'
 export interface PushRegistry {
   /** `127.0.0.1:port` */
   host: string
-  /** where builds push to: anybody may */
+  /** for builds; no login needed */
   store: ImageStore
-  /** tags of a deployment's repository, with the digest of each */
+  /** tags of a deployment's repository → digest */
   tags(deploymentId: string): Promise<Record<string, string>>
-  /** whether any of what was pushed has this text in it, unpacked */
+  /** whether any pushed layer contains this text, unpacked */
   holds(text: string): boolean
-  /** how many it was sent; a real one does not say */
+  /** number of requests; 0 for a real one */
   requests(): number
   close(): void
 }
 
-/** `folder`: for what is pushed to it. */
+/** `folder`: storage of a real registry. */
 export async function openRegistry(folder: string, real: boolean): Promise<PushRegistry> {
   const { host, requests, holds, close } = real ? await started(folder) : standIn(await testRegistry())
   const images = createImages(`http://${host}`, async () => 'anybody')

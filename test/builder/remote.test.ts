@@ -1,6 +1,6 @@
 /**
- * Builders as processes of their own: a server that builds nothing leaves builds to them, and rolls out what they have pushed. With
- * a stand-in for podman and a registry that checks its tokens.
+ * Builders as separate processes: a server without an engine leaves builds to them and rolls out the images they
+ * push. With a stand-in for podman and a registry that checks tokens.
  */
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
@@ -18,15 +18,15 @@ import { type Builder, isKnown, startBuilder, WITHIN } from './builder-process.t
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 })
 
-let place: ImagePlace
+let fixture: ImagePlace
 let app: TestApp
 let key: string
 const running: Builder[] = []
 const followers: Follower[] = []
 beforeAll(async () => {
-  place = await openImagePlace()
-  // a server that is not killed here keeps what it holds, however busy the machine is
-  app = await testApp({ settings: { ...place.settings, WORKER: 'on', BUILDER: 'none', LEASE_SECONDS: '60' } })
+  fixture = await openImagePlace()
+  // a server that is not killed keeps its leases, however busy the machine is
+  app = await testApp({ settings: { ...fixture.settings, WORKER: 'on', BUILDER: 'none', LEASE_SECONDS: '60' } })
   key = await newKey(app.app.core, { ...app.tenant, role: 'builder' })
 })
 afterEach(async () => {
@@ -39,20 +39,20 @@ afterEach(async () => {
 })
 afterAll(async () => {
   await app?.close()
-  await place?.close()
+  await fixture?.close()
 })
 
-/** `name`: that people see. */
+/** `name`: the builder's display name. */
 async function builder(name: string, env: Record<string, string> = {}): Promise<Builder & { dataDir: string }> {
-  const dataDir = path.join(place.root, `builder-${randomUUID()}`)
+  const dataDir = path.join(fixture.root, `builder-${randomUUID()}`)
   const started = await startBuilder({
-    ...place.engine.env,
+    ...fixture.engine.env,
     CONTROL_PLANE_URL: app.url,
     CONTROL_PLANE_API_KEY: key,
-    BUILDER: place.engine.name,
+    BUILDER: fixture.engine.name,
     BUILDER_NAME: name,
     MAX_BUILDS: '1',
-    GIT_DIRECTORY: path.join(place.root, 'git'),
+    GIT_DIRECTORY: path.join(fixture.root, 'git'),
     DATA_DIR: dataDir,
     ...env,
   })
@@ -60,7 +60,7 @@ async function builder(name: string, env: Record<string, string> = {}): Promise<
   return { ...started, dataDir }
 }
 
-/** A deployment of what was pushed to `url`. */
+/** A deployment of the repository at `url`. */
 async function deploy(url: string, secrets: object[] = []) {
   const body = gitBody(app.tenant, {
     source_config: { repo_url: url, resource_spec: { queue_min_scale: 0, queue_max_scale: 0 } },
@@ -71,14 +71,14 @@ async function deploy(url: string, secrets: object[] = []) {
   return watch(answer.body)
 }
 
-/** The first revision of a deployment that has a source. */
+/** The first revision of a deployment with a source. */
 function watch({ id, latest_revision_id: revisionId }: { id: string; latest_revision_id: string }) {
   const follower = new Follower(() => [app.url], app.keys.admin, id)
   followers.push(follower)
   const base = `/v2/deployments/${id}/revisions/${revisionId}`
   return {
     id,
-    /** how it ended */
+    /** how the process ended */
     async ended() {
       const { to, message } = await follower.until(
         (event) => event.revision.id === revisionId && /FAILED|DEPLOYED|INTERRUPTED/.test(event.to),
@@ -91,17 +91,17 @@ function watch({ id, latest_revision_id: revisionId }: { id: string; latest_revi
       const { body } = await app.rest('GET', `${base}/logs?type=build&limit=1000`)
       return (body.logs as { message: string }[]).map(({ message }) => message)
     },
-    digests: () => new Set(Object.values(place.registry.tags(`${app.tenant.workspaceId}/${id}`))),
-    image: () => place.imageInPods(id),
+    digests: () => new Set(Object.values(fixture.registry.tags(`${app.tenant.workspaceId}/${id}`))),
+    image: () => fixture.imageInPods(id),
   }
 }
 
-/** A command of a build that says it has begun, and then takes for ever unless `free` is there. */
+/** A build command that prints that it has started, and then runs until the file `free` exists. */
 function endless() {
   const name = randomUUID()
-  // a number that no other process of this machine has
+  // unique among this machine's processes
   const seconds = 1_000_000 + Math.floor(Math.random() * 1_000_000_000)
-  const [begun, free] = [path.join(place.root, `begun-${name}`), path.join(place.root, `free-${name}`)]
+  const [begun, free] = [path.join(fixture.root, `begun-${name}`), path.join(fixture.root, `free-${name}`)]
   return {
     name,
     command: `test -e ${free} || { touch ${begun}; exec sleep ${seconds}; }`,
@@ -113,24 +113,24 @@ function endless() {
 
 const foldersOf = ({ dataDir }: { dataDir: string }) => readdirSync(path.join(dataDir, 'images/builds'))
 
-test('a push becomes pods with exactly the image that a builder made, its log is there without the secret, and nothing of it stays at the builder', async () => {
+test('a push is deployed with exactly the image that a builder made, its log hides the secret, and the builder keeps nothing', async () => {
   const one = await builder('build-1')
   await isKnown(one)
   const canary = `canary-${randomUUID()}`
-  const url = place.push(
+  const url = fixture.push(
     `echo the value is "$(cat /run/secrets/pilothouse_environment)" && echo built > told`,
     randomUUID(),
   )
   const made = await deploy(url, [{ name: 'TOKEN', value: canary }])
   expect(await made.ended()).toEqual(['DEPLOYED', null])
   expect(made.digests().size).toBe(1)
-  const repository = `${place.registry.host}/${app.tenant.workspaceId}/${made.id}`
+  const repository = `${fixture.registry.host}/${app.tenant.workspaceId}/${made.id}`
   expect(await made.image()).toBe(`${repository}@${[...made.digests()][0]}`)
   const log = await made.log()
   expect(log.join('\n')).toContain('Build plan: an image from "Dockerfile"')
   expect(log.some((line) => line.startsWith('the value is'))).toBe(true)
   expect(log.join('\n')).not.toContain(canary)
-  expect(place.engine.imagesOf(made.id)).toEqual([])
+  expect(fixture.engine.imagesOf(made.id)).toEqual([])
   expect(foldersOf(one)).toEqual([])
 
   one.child.kill('SIGTERM')
@@ -138,7 +138,7 @@ test('a push becomes pods with exactly the image that a builder made, its log is
   for (const secret of [canary, key]) expect(one.output.stdout + one.output.stderr).not.toContain(secret)
 })
 
-test('an uploaded tarball is built by a builder, too', async () => {
+test('a builder also builds an uploaded tarball', async () => {
   await isKnown(await builder('build-1'))
   const body = {
     name: `tarball-${randomUUID()}`,
@@ -162,11 +162,11 @@ test('an uploaded tarball is built by a builder, too', async () => {
   expect(made.digests().size).toBe(1)
 })
 
-test('what a builder had begun when it was killed another one builds: one image, one revision, and nothing of the first goes on', async () => {
+test('another builder takes over the build of a killed one: one image, one revision, and no process of the first', async () => {
   const work = endless()
   const first = await builder('build-1')
   await isKnown(first)
-  const made = await deploy(place.push(work.command, work.name))
+  const made = await deploy(fixture.push(work.command, work.name))
   await work.begins()
   first.child.kill('SIGKILL')
   await first.ended
@@ -179,11 +179,11 @@ test('what a builder had begun when it was killed another one builds: one image,
   await expect.poll(work.processes, WITHIN).toEqual([])
 })
 
-test('an interrupt ends the build where it runs, and the builder takes the next one', async () => {
+test('an interrupt ends the build on its builder, which then takes the next one', async () => {
   const work = endless()
   const one = await builder('build-1')
   await isKnown(one)
-  const made = await deploy(place.push(work.command, work.name))
+  const made = await deploy(fixture.push(work.command, work.name))
   await work.begins()
   await expect.poll(async () => (await made.status()).status_message, WITHIN).toContain('build-1')
   expect((await made.interrupt()).status).toBeLessThan(300)
@@ -191,15 +191,15 @@ test('an interrupt ends the build where it runs, and the builder takes the next 
   await expect.poll(work.processes, WITHIN).toEqual([])
   await expect.poll(() => foldersOf(one), WITHIN).toEqual([])
   expect(made.digests().size).toBe(0)
-  const next = await deploy(place.push('echo next > told', randomUUID()))
+  const next = await deploy(fixture.push('echo next > told', randomUUID()))
   expect(await next.ended()).toEqual(['DEPLOYED', null])
 })
 
-test('SIGTERM ends the build and gives it back, and the builder ends well', async () => {
+test('SIGTERM makes a builder end and release its build and exit with code 0', async () => {
   const work = endless()
   const first = await builder('build-1', { LEASE_SECONDS: '60' })
   await isKnown(first)
-  const made = await deploy(place.push(work.command, work.name))
+  const made = await deploy(fixture.push(work.command, work.name))
   await work.begins()
   work.release()
   const second = await builder('build-2')
@@ -211,13 +211,13 @@ test('SIGTERM ends the build and gives it back, and the builder ends well', asyn
   expect(made.digests().size).toBe(1)
 })
 
-test('a builder that does not hear of the control plane any more ends its build before the lease does, and goes on when it hears again', async () => {
+test('a builder that loses the control plane ends its build before the lease expires, and continues when it is back', async () => {
   const work = endless()
   const proxy = await tcpProxy(app.url)
   try {
     const one = await builder('build-1', { CONTROL_PLANE_URL: proxy.url })
     await isKnown(one)
-    const made = await deploy(place.push(work.command, work.name))
+    const made = await deploy(fixture.push(work.command, work.name))
     await work.begins()
     work.release()
     proxy.goSilent()
@@ -231,8 +231,8 @@ test('a builder that does not hear of the control plane any more ends its build 
   }
 })
 
-test('a builder without an engine takes nothing, and says why', async () => {
-  const one = await builder('build-1', { PATH: path.join(place.root, 'nothing') })
+test('a builder without an engine takes no builds and reports why', async () => {
+  const one = await builder('build-1', { PATH: path.join(fixture.root, 'nothing') })
   await expect.poll(one.problem, WITHIN).toEqual(expect.stringMatching(/podman is not installed/))
   one.child.kill('SIGTERM')
   expect((await one.ended).code).toBe(0)

@@ -1,4 +1,4 @@
-// The settings of the builder program: what is required, what is refused, and that a wrong start names all of it.
+// Settings of the builder program: required ones, defaults and error messages.
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readBuilderSettings } from '../../src/platform/config/builder-settings.ts'
@@ -10,7 +10,7 @@ const right = {
   CONTROL_PLANE_API_KEY: `cpk_${'k'.repeat(43)}`,
 }
 
-test('two are required, the others have defaults', () => {
+test('two settings are required, the others have defaults', () => {
   expect(readBuilderSettings(right)).toMatchObject({
     ...right,
     BUILDER_NAME: undefined,
@@ -26,7 +26,7 @@ test('two are required, the others have defaults', () => {
   })
 })
 
-describe('a wrong value stops the start with its name', () => {
+describe('a wrong value stops the start with an error that names the setting:', () => {
   test.each([
     ['BUILDER', 'none', 'must be auto, podman or docker'],
     ['BUILDER_PORT', '80800', 'must be a whole number from 0 to 65535'],
@@ -37,12 +37,12 @@ describe('a wrong value stops the start with its name', () => {
     expect(read).toThrow(new ConfigError(`Wrong settings: ${name} ${why}`))
   })
 
-  test('an agent server without the command that starts it', () => {
+  test('an agent server without its start command', () => {
     const read = () => readBuilderSettings({ ...right, AGENT_SERVER_NODE: 'a-server' })
     expect(read).toThrow('AGENT_SERVER_NODE and AGENT_SERVER_NODE_COMMAND need each other')
   })
 
-  test('all of them in one line, before anything is begun', async () => {
+  test('all problems are printed in one line before the builder starts', async () => {
     const { code, stdout, stderr } = await cli(['builder'], { MAX_BUILDS: 'many' })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toBe(

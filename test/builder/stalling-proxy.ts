@@ -1,4 +1,4 @@
-/** What stands in front of a registry and holds some requests, so that a build stays at what it is at. */
+/** A proxy in front of a registry that never answers some requests, so that a build stays in its phase. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream'
@@ -6,12 +6,12 @@ import { pipeline } from 'node:stream'
 export interface StallingProxy {
   /** `127.0.0.1:port` */
   host: string
-  /** Resolves when a request like this is held: `GET /path`. */
+  /** Resolves when a request like `GET /path` is stalled. */
   stalled(request: RegExp): Promise<void>
   close(): void
 }
 
-/** `target`: host and port of the registry. What matches one of `hold` is never answered. */
+/** `target`: host and port of the registry. Requests that match `hold` are never answered. */
 export async function startStallingProxy(target: string, hold: RegExp[]): Promise<StallingProxy> {
   const requests: string[] = []
   const looks = new Set<() => void>()

@@ -1,4 +1,4 @@
-/** Accounts of deployments: who gets which user id, and what is left of one when its deployment is gone. */
+/** Accounts of deployments: who gets which user id, and what is removed when a deployment is deleted. */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
@@ -12,7 +12,7 @@ import { isInside, missingCapabilities } from '../../src/dataplane/runtimes/proc
 import { createLayout, ensureFolders } from '../../src/dataplane/runtimes/process/processes/layout.ts'
 import { needsRoot } from '../support/root.ts'
 
-/** Nobody else's: tests of several checkouts run on one machine. */
+/** Unique: tests of several checkouts run on one machine. */
 const someRange = (count: number): [number, number] => {
   const low = 2_110_000_000 + Math.floor(Math.random() * 1e6) * 20
   return [low, low + count - 1]
@@ -33,11 +33,11 @@ afterAll(() => {
 interface Installation {
   accounts: Accounts
   dataDir: string
-  /** The deployment's folder is there. */
+  /** The deployment's folder exists. */
   open(deploymentId: string): ReturnType<Accounts['forDeployment']>
 }
 
-/** `isPrivate`: its deployments have public folders of their own. */
+/** `isPrivate`: its deployments have private public folders. */
 function installation(range: [number, number], isPrivate = false): Installation {
   const dataDir = fs.mkdtempSync(path.join(root, 'data-'))
   fs.chmodSync(dataDir, 0o711)
@@ -57,7 +57,7 @@ function installation(range: [number, number], isPrivate = false): Installation 
   }
 }
 
-test('ids have to be among those that the machine or the container has', () => {
+test('a uid range must be inside the ids of the machine or container', () => {
   const rootless = '         0       1000          1\n         1     100000      65535\n'
   expect(isInside({ low: 60_578, high: 61_183 }, rootless)).toBe(true)
   expect(isInside({ low: 0, high: 65_535 }, rootless)).toBe(true)
@@ -65,14 +65,14 @@ test('ids have to be among those that the machine or the container has', () => {
   expect(isInside({ low: 2_100_000_000, high: 2_100_009_999 }, '0 0 4294967295\n')).toBe(true)
 })
 
-test('a root that may not change accounts is known by what it lacks', () => {
+test('missing capabilities of root are named', () => {
   expect(missingCapabilities('Name:\tnode\nCapEff:\t000001ffffffffff\n')).toEqual([])
   expect(missingCapabilities('CapEff:\t00000000a80425fb\n')).toEqual([])
   expect(missingCapabilities('CapEff:\t0000000000000400\n')).toContain('SETUID')
 })
 
 describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
-  test('a range that is not there stops the start', () => {
+  test('a uid range that does not exist stops the start', () => {
     const options = { dataDir: root, uidRange: [2_100_000_000, 4_294_967_295] as const }
     expect(() => chooseAccounts(options)).toThrow(/^APP_UID_RANGE 2100000000-4294967295 is not within the ids/)
   })
@@ -84,7 +84,7 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     expect(lines).toEqual([expect.stringMatching(/^All deployments share one account .*: APP_UID_RANGE is off$/)])
   })
 
-  test('repositories in DATA_DIR are closed for agents; of others that all can read a line says so', () => {
+  test('repositories in DATA_DIR are closed for agents, and a warning names others that all accounts can read', () => {
     const gitDirectory = path.join(root, 'git')
     fs.mkdirSync(gitDirectory, { mode: 0o755 })
     const lines: string[] = []
@@ -98,7 +98,7 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     expect(lines.length).toBe(1)
   })
 
-  test('two installations at once never get the same id, and a deployment keeps its own', async () => {
+  test('two installations never get the same id, and a deployment keeps its ids', async () => {
     const range = someRange(8)
     const installations = [installation(range), installation(range)]
     const deployments = installations.flatMap((of) => Array.from({ length: 2 }, () => ({ of, id: randomUUID() })))
@@ -112,7 +112,7 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     expect((await installations[0]!.open(randomUUID())).code).not.toBeNull()
   })
 
-  test('an id of a DATA_DIR that is gone is another’s when what it left is removed', async () => {
+  test('an id of a deleted DATA_DIR is reused only after its files are removed', async () => {
     const range = someRange(2)
     const gone = installation(range)
     const { code } = await gone.open(randomUUID())
@@ -123,7 +123,7 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     expect(fs.existsSync(left)).toBe(false)
   })
 
-  test('who waits for an id stops waiting when its step is over', async () => {
+  test('a step that waits for an id stops waiting when it is cancelled', async () => {
     const range = someRange(2)
     const gone = installation(range)
     await gone.open(randomUUID())
@@ -137,12 +137,12 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     await expect(waiting).rejects.toThrow('the step is over')
   })
 
-  test('ids that nobody has used, and those of deployments with public folders of their own, need no look', async () => {
+  test('unused ids and ids of deployments with private folders need no cleanup', async () => {
     const range = someRange(2)
     const { accounts, open } = installation(range, true)
     const id = randomUUID()
     const { code } = await open(id)
-    // nobody looks for it: such a deployment can't have left it
+    // no cleanup searches for it: such a deployment can't have left it
     const left = leave(code!)
     onTestFinished(() => fs.rmSync(left))
     await accounts.remove(id)
@@ -150,13 +150,13 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
     expect(fs.existsSync(left)).toBe(true)
   })
 
-  test('a deployment that is gone leaves no process and no file, wherever it put them', async () => {
+  test('a deleted deployment leaves no process and no file anywhere', async () => {
     const range = someRange(2)
     const { accounts, open } = installation(range)
     const id = randomUUID()
     const { code } = await open(id)
     const left = ['/tmp', '/var/tmp', '/dev/shm'].map((folder) => path.join(folder, randomUUID()))
-    // leaves its group and its session, empties its environment, and forks as fast as it is killed
+    // leaves its group and session, empties its environment, and forks as fast as it is killed
     const script = `mkdir ${left.join(' ')}; for f in ${left.join(' ')}; do : > $f/file; done
       f() { while :; do (sleep 0.01; f) & sleep 0.02; done; }; ulimit -u 200; f`
     const child = spawn('setsid', ['env', '-i', 'sh', '-c', script], { ...code!, cwd: '/', stdio: 'ignore' })
@@ -167,7 +167,7 @@ describe.skipIf(needsRoot('accounts of their own'))('as root', () => {
   })
 })
 
-/** A file of this account in a public folder. */
+/** Creates a file of this account in a public folder. */
 function leave({ uid, gid }: { uid: number; gid: number }): string {
   const file = path.join('/dev/shm', randomUUID())
   fs.writeFileSync(file, 'a secret', { mode: 0o600 })

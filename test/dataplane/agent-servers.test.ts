@@ -1,4 +1,4 @@
-// Agent servers that several servers of a machine share: programs of their own install one, and are killed.
+// Agent servers that several servers of a machine share: separate processes install one and are killed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -23,7 +23,7 @@ beforeEach(() => {
 })
 afterEach(() => fs.rmSync(root, { recursive: true }))
 
-/** What a server that installs one has printed, and how it ended. */
+/** Output and exit of a server that installs one. */
 function server(
   how: 'killed' | 'whole',
   PATH = process.env.PATH,
@@ -45,7 +45,7 @@ function server(
 const filesOf = (name: string) => fs.readdirSync(agentServerFolder({ agentServers }, name)!)
 const installations = () => fs.readFileSync(path.join(root, 'installations'), 'utf8').split('\n').length - 1
 
-test('a server that is killed while it installs an agent server leaves none that a later one would use', async () => {
+test('a server that is killed during the installation of an agent server leaves none that a later server uses', async () => {
   expect(await server('killed')).toEqual({ name: '', end: 'SIGKILL' })
   const { name, end } = await server('whole')
   expect(end).toBe(0)
@@ -53,7 +53,7 @@ test('a server that is killed while it installs an agent server leaves none that
   expect(installations()).toBe(1)
 }, 120_000)
 
-test('a server whose file system knows no locks installs an agent server all the same', async () => {
+test('a server on a file system without locks installs an agent server too', async () => {
   const flock = path.join(root, 'flock')
   fs.writeFileSync(flock, '#!/bin/sh\necho "flock: No locks available" >&2\nexit 71\n', { mode: 0o755 })
   const { name, end } = await server('whole', `${root}:${process.env.PATH}`)
@@ -62,7 +62,7 @@ test('a server whose file system knows no locks installs an agent server all the
 }, 120_000)
 
 test.runIf(hasFlock)(
-  'two servers that need the same agent server at once install it once, and both use that',
+  'two servers that need the same agent server at the same time install it once and both use it',
   async () => {
     const [one, two] = await Promise.all([server('whole'), server('whole')])
     expect([one.end, two.end]).toEqual([0, 0])
@@ -74,7 +74,7 @@ test.runIf(hasFlock)(
 )
 
 test.runIf(hasFlock)(
-  'a build that waits while another server installs the same agent server says so',
+  'a build that waits for another server’s installation of the same agent server says so in its log',
   async () => {
     const installed = await server('whole')
     const what = installed.name.split('/')[0]!
@@ -92,7 +92,7 @@ test.runIf(hasFlock)(
   120_000,
 )
 
-test('what is left of an agent server that nothing is started with any more goes, with its lock', async () => {
+test('an agent server that no artifact uses is removed with its lock', async () => {
   const { name } = await server('whole')
   const what = name.split('/')[0]!
   const layout = createLayout(root, null)
@@ -103,7 +103,7 @@ test('what is left of an agent server that nothing is started with any more goes
   age(name)
   await pruneAgentServers(layout)
   expect(agentServerFolder({ agentServers }, name)).toBe(null)
-  // a build may just be about to install it anew
+  // a build may be about to install it again
   expect(names()).toContain(what)
   for (const left of names()) age(left)
   await pruneAgentServers(layout)

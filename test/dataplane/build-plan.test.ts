@@ -1,4 +1,4 @@
-// The build plan: one pure function from the files of a source to what will be done with it.
+// The build plan: a pure function from a source's files to what is installed, built and started.
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -19,7 +19,7 @@ const SERVERS = {
   python: { packages: ['acme-server==1.2.3'], command: 'acme serve' },
 }
 
-/** A tree of these files; an object is written as JSON. */
+/** A tree with these files; an object is written as JSON. */
 function treeOf(files: Files): SourceTree {
   const norm = (name: string) => path.posix.normalize(name)
   const text = (name: string) => {
@@ -42,7 +42,7 @@ const plan = (files: Files, options: Partial<PlanOptions> = {}): BuildPlan =>
     ...options,
   })
 
-/** What matters of a plan, in a line. */
+/** The essence of a plan in one line. */
 function brief(made: BuildPlan): string {
   if (made.kind === 'dockerfile') return `dockerfile ${made.dockerfile} in ${made.context}`
   const steps = made.install.map(({ folder, command }) => `${folder}: ${command.join(' ')}`)
@@ -76,7 +76,11 @@ describe('an application without graphs', () => {
   })
 
   test.each<[graphConfigPath: string, files: Files, said: RegExp]>([
-    ['package.json', { 'package.json': {} }, /start command for the application of "package.json": add a "start" script/],
+    [
+      'package.json',
+      { 'package.json': {} },
+      /start command for the application of "package.json": add a "start" script/,
+    ],
     ['pyproject.toml', { 'pyproject.toml': '' }, /add a Procfile with a line "web: …"/],
     ['Procfile', { Procfile: 'worker: x' }, /"Procfile" has no line "web: …"/],
     ['Dockerfile', {}, /The source has no file "Dockerfile"/],
@@ -218,7 +222,7 @@ describe('a tree becomes', () => {
   })
 })
 
-test('what stands in a folder is looked for there first, and then at the root', () => {
+test('project files are looked up in the folder of the graph configuration file, then at the root', () => {
   const options = { graphConfigPath: 'agents/one/graph.json' }
   const at = (files: Files) => brief(plan({ 'agents/one/graph.json': JS, ...files }, options))
   expect(at({ 'package.json': {}, 'package-lock.json': '{}', 'agents/one/package.json': START })).toBe(
@@ -230,8 +234,8 @@ test('what stands in a folder is looked for there first, and then at the root', 
   expect(at(python)).toBe('python own | agents/one: python -m pip install -r requirements.txt | .: x')
 })
 
-describe('graphs and no server', () => {
-  test('are served by the one of the settings, with the dependencies that their file names', () => {
+describe('graphs without a server', () => {
+  test('are served by the configured server, with the dependencies of their file', () => {
     const files = {
       'graph.json': { ...PY, dependencies: ['.', 'httpx', './lib', './plain', 'a>=1'] },
       'requirements.txt': 'x',
@@ -256,7 +260,7 @@ describe('graphs and no server', () => {
     )
   })
 
-  test('are told by their names, else by the version that is asked for, else by the files beside', () => {
+  test('get their language from file names, else from the requested version, else from project files', () => {
     const kind = (config: object, files: Files = {}) =>
       plan({ 'graph.json': config, ...files }, { settings: SERVERS }).kind
     expect(kind({ graphs: { a: './a.ts:g' } })).toBe('node')
@@ -266,13 +270,13 @@ describe('graphs and no server', () => {
     expect(kind({ graphs: { a: 'a.graphs:g' } }, { 'package.json': {} })).toBe('node')
   })
 
-  test('that bring a server of their own keep it', () => {
+  test('keep a server that the tree brings', () => {
     expect(plan({ 'graph.json': JS, 'package.json': START }, { settings: SERVERS }).kind).toBe('node')
     expect(brief(plan({ 'graph.json': { ...PY, start: 'x' } }, { settings: SERVERS }))).toBe('python own | .: x')
   })
 })
 
-describe('a sentence says what to add', () => {
+describe('the message names what is wrong or missing:', () => {
   test.each<[what: string, files: Files, sentence: RegExp]>([
     ['no file', {}, /no file "graph.json": check graph_config_path/],
     ['not JSON', { 'graph.json': '{' }, /"graph.json" is not valid JSON/],
@@ -348,7 +352,7 @@ describe('a sentence says what to add', () => {
   })
 })
 
-test('install_command and build_command are for Node; elsewhere the log says that they have no effect', () => {
+test('install_command and build_command work for Node; for other trees the log says that they have no effect', () => {
   const commands = { installCommand: 'make deps', buildCommand: 'make' }
   const node = plan({ 'graph.json': JS, 'package.json': START }, commands)
   expect(node).toMatchObject({
@@ -366,7 +370,7 @@ test('install_command and build_command are for Node; elsewhere the log says tha
   ])
 })
 
-test('a project that its own requirements install editable is not installed once more', () => {
+test('a project that its own requirements install as editable is not installed again', () => {
   const steps = (requirements: string) => {
     const made = plan({
       'graph.json': { ...PY, start: 'x' },
@@ -381,7 +385,7 @@ test('a project that its own requirements install editable is not installed once
   for (const line of ['-e ./lib', '-e ..', '# -e .', '-e .x']) expect(steps(`a\n${line}\n`), line).toHaveLength(2)
 })
 
-test('files as long as they may be are read in no time, whatever stands in them', () => {
+test('files of the largest size are parsed fast, even with hostile content', () => {
   const long = (text: string) => text.repeat(1_000_000 / text.length)
   const pyproject = '[build-system]\nrequires = []\n'
   for (const text of ['\n', ' ', '-e .[\n', '-e ', '-e . ']) {
@@ -393,7 +397,7 @@ test('files as long as they may be are read in no time, whatever stands in them'
   }
 })
 
-test('a step names the files that alone decide what it does', () => {
+test('a step names all files that it reads', () => {
   const needs = (files: Files) => {
     const made = plan({ 'graph.json': { ...JS }, 'package.json': START, 'package-lock.json': '{}', ...files })
     return made.kind === 'dockerfile' ? undefined : made.install[0]?.needs
@@ -410,14 +414,14 @@ test('a step names the files that alone decide what it does', () => {
   for (const line of ['-r other.txt', '-e .', './lib', 'x @ file:lib']) expect(pip(`a\n${line}\n`)).toBe(null)
 })
 
-test('a plan in words shows no password of a URL', () => {
+test('the description of a plan contains no password of a URL', () => {
   const settings = { ...SERVERS, python: { packages: ['x@https://me:pass@host/x.whl'], command: 'serve' } }
   expect(describePlan(plan({ 'graph.json': PY }, { settings }))).toBe(
     'Python graphs and no server of their own, with nothing to install, served by x@https://***@host/x.whl, started by "serve" (AGENT_SERVER_PYTHON_COMMAND).',
   )
 })
 
-test('of any tree there is a plan that can be read back and stays within it, or a sentence', () => {
+test('every tree gives a plan that can be read back and stays inside the tree, or an error message', () => {
   const random = seeded(20261123)
   const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)]!
   const texts = [
@@ -478,7 +482,7 @@ function pathsOf(made: BuildPlan): string[] {
   return [made.start.folder, ...importable, ...made.install.flatMap(({ folder, needs }) => [folder, ...(needs ?? [])])]
 }
 
-/** Numbers of [0, 1), the same ones each time (mulberry32). */
+/** Pseudo-random numbers in [0, 1), the same every time (mulberry32). */
 function seeded(seed: number): () => number {
   let state = seed
   return () => {
@@ -489,7 +493,7 @@ function seeded(seed: number): () => number {
   }
 }
 
-test('on disk, a symlink out of the tree and a huge file are refused; a huge lock file is not read', () => {
+test('a symlink out of the tree and a huge file are refused, and a huge lock file is not read', () => {
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-tree-'))
   try {
     const write = (name: string, text: string) => fs.writeFileSync(path.join(root, name), text)

@@ -28,20 +28,20 @@ import {
   type TestMachine,
 } from './support.ts'
 
-let place: TestMachine
+let machine: TestMachine
 beforeAll(async () => {
-  place = await openTestMachine()
+  machine = await openTestMachine()
 })
-afterAll(() => place.close())
+afterAll(() => machine.close())
 
 async function build(revision: RevisionWork, signal = never) {
   const claim = claimOf()
   const log = memoryLog()
   let repoCommitSha: string | null = null
-  const built = await place.runtime.build(claim, stepOf('BUILD', revision), log, signal, (commit) => {
+  const built = await machine.runtime.build(claim, stepOf('BUILD', revision), log, signal, (commit) => {
     repoCommitSha = commit
   })
-  const app = path.join(place.options.dataDir, 'apps', claim.deployment.id)
+  const app = path.join(machine.options.dataDir, 'apps', claim.deployment.id)
   return {
     ...built,
     repoCommitSha,
@@ -52,7 +52,7 @@ async function build(revision: RevisionWork, signal = never) {
 }
 
 test('a branch is built at its exact commit', async () => {
-  const repository = place.repository()
+  const repository = machine.repository()
   const { repoCommitSha, tree, app, log } = await build(revisionOf(repository))
   expect(repoCommitSha).toBe(repository.head())
   expect(fs.readFileSync(path.join(tree, 'greeting.txt'), 'utf8')).toBe('Hello from version 1\n')
@@ -61,11 +61,11 @@ test('a branch is built at its exact commit', async () => {
   expect(log.lines).toContain('$ npm ci')
 })
 
-test('the log of a build begins with its plan; while the source is being fetched, that is what the build says it does', async () => {
+test('a build log starts with the plan, and the progress names the fetch while the source is fetched', async () => {
   const log = memoryLog()
   const seen: { message: string | null; lines: number }[] = []
-  const revision = revisionOf(place.repository(), { secrets: [{ name: 'MODE', value: 'dev' }] })
-  await place.runtime.build(claimOf(), stepOf('BUILD', revision), log, never, undefined, (progress) =>
+  const revision = revisionOf(machine.repository(), { secrets: [{ name: 'MODE', value: 'dev' }] })
+  await machine.runtime.build(claimOf(), stepOf('BUILD', revision), log, never, undefined, (progress) =>
     seen.push({ message: progress?.message ?? null, lines: log.lines.length }),
   )
   expect(seen).toContainEqual({ message: 'Fetching refs/heads/main.', lines: 0 })
@@ -79,18 +79,20 @@ test('the log of a build begins with its plan; while the source is being fetched
   ])
 })
 
-test('the log of a build without a plan has what was tried, and ends with the reason', async () => {
+test('the log of a build without a plan contains the attempt and ends with the reason', async () => {
   const log = memoryLog()
-  const step = stepOf('BUILD', revisionOf(place.repository(), { repoRef: 'nowhere' }))
+  const step = stepOf('BUILD', revisionOf(machine.repository(), { repoRef: 'nowhere' }))
   const told: (string | undefined)[] = []
-  const built = place.runtime.build(claimOf(), step, log, never, undefined, (progress) => told.push(progress?.message))
+  const built = machine.runtime.build(claimOf(), step, log, never, undefined, (progress) =>
+    told.push(progress?.message),
+  )
   await expect(built).rejects.toThrow(/no such branch or tag/)
   expect(told).toContain('Fetching refs/heads/nowhere.')
   expect(log.lines[0]).toBe('Fetching refs/heads/nowhere')
   expect(log.lines.at(-1)).toMatch(/no such branch or tag/)
 })
 
-test('what a build says that it does is one sentence each, also where a program ended it with a full stop', async () => {
+test('each progress message of a build is one sentence with one full stop', async () => {
   const told: (string | undefined)[] = []
   const work = async (head: RevisionLog) => {
     for (const line of ['Commit abc', 'fatal: Could not read from remote repository.', 'Why?'])
@@ -102,7 +104,7 @@ test('what a build says that it does is one sentence each, also where a program 
 })
 
 test('a tag is built even where a branch has the same name', async () => {
-  const repository = place.repository()
+  const repository = machine.repository()
   const tagged = repository.push({ 'greeting.txt': 'tagged\n' }, { tag: 'v1' })
   repository.push({ 'greeting.txt': 'branch\n' }, { branch: 'v1' })
   const built = await build(revisionOf(repository, { repoRef: 'refs/tags/v1' }))
@@ -111,8 +113,8 @@ test('a tag is built even where a branch has the same name', async () => {
   expect(fs.readFileSync(path.join(branch.tree, 'greeting.txt'), 'utf8')).toBe('branch\n')
 })
 
-test('a rebuild takes the recorded commit, not what the branch points to now', async () => {
-  const repository = place.repository()
+test('a rebuild uses the recorded commit, not the branch’s present one', async () => {
+  const repository = machine.repository()
   const first = repository.head()
   repository.push({ 'greeting.txt': 'newer\n' })
   const built = await build(revisionOf(repository, { repoCommitSha: first }))
@@ -122,12 +124,12 @@ test('a rebuild takes the recorded commit, not what the branch points to now', a
 })
 
 test('a missing start script fails the build and says so', async () => {
-  const repository = place.repository({ 'package.json': '{"name":"x"}', 'package-lock.json': null })
+  const repository = machine.repository({ 'package.json': '{"name":"x"}', 'package-lock.json': null })
   await expect(build(revisionOf(repository))).rejects.toThrow(/"package.json" has no "start" script/)
 })
 
-test('a missing branch or configuration file is named', async () => {
-  const repository = place.repository()
+test('the message names a missing branch or configuration file', async () => {
+  const repository = machine.repository()
   await expect(build(revisionOf(repository, { repoRef: 'nowhere' }))).rejects.toThrow(/no such branch or tag/)
   await expect(build(revisionOf(repository, { graphConfigPath: 'other.json' }))).rejects.toThrow(/no file "other.json"/)
 })
@@ -135,7 +137,7 @@ test('a missing branch or configuration file is named', async () => {
 test.each(['--upload-pack=touch x', '-x', 'a..b', 'a b', 'refs/tags/', 'a/-b', 'x.lock', '@{-1}', 'a:b', ''])(
   'the ref %j is refused',
   async (repoRef) => {
-    await expect(build(revisionOf(place.repository(), { repoRef }))).rejects.toThrow(/repo_ref/)
+    await expect(build(revisionOf(machine.repository(), { repoRef }))).rejects.toThrow(/repo_ref/)
   },
 )
 
@@ -149,22 +151,27 @@ test.each([
   'file://host/x',
   'nonsense',
 ])('the URL %j is refused', async (repoUrl) => {
-  await expect(build(revisionOf(place.repository(), { repoUrl }))).rejects.toThrow(/not allowed/)
+  await expect(build(revisionOf(machine.repository(), { repoUrl }))).rejects.toThrow(/not allowed/)
 })
 
-test('a repository outside of GIT_DIRECTORY is refused, also by way of a symlink or of dots', async () => {
-  const repository = place.repository()
+test('a repository outside GIT_DIRECTORY is refused, also through a symlink or ".."', async () => {
+  const repository = machine.repository()
   const outside = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-outside-'))
   fs.cpSync(repository.folder, path.join(outside, 'repo.git'), { recursive: true })
-  const link = path.join(place.options.gitDirectory, 'link.git')
+  const link = path.join(machine.options.gitDirectory, 'link.git')
   fs.symlinkSync(path.join(outside, 'repo.git'), link)
-  const dots = `${place.options.gitDirectory}/../../${path.basename(outside)}/repo.git`
-  for (const repoUrl of [`file://${outside}/repo.git`, `file://${link}`, dots, `file://${place.options.gitDirectory}`])
+  const dots = `${machine.options.gitDirectory}/../../${path.basename(outside)}/repo.git`
+  for (const repoUrl of [
+    `file://${outside}/repo.git`,
+    `file://${link}`,
+    dots,
+    `file://${machine.options.gitDirectory}`,
+  ])
     await expect(build(revisionOf(repository, { repoUrl }))).rejects.toThrow(/below GIT_DIRECTORY/)
   fs.rmSync(outside, { recursive: true })
 })
 
-/** What connects to it gets 404, or the end of the connection where it speaks no HTTP. */
+/** A server that answers HTTP with 404 and closes any other connection. */
 async function strangeHost(onConnection: (first: string) => void) {
   const server = net.createServer((socket) => {
     socket.on('error', () => undefined)
@@ -184,14 +191,14 @@ test('git connects to private addresses that OUTBOUND_ALLOW names, and to no oth
   const host = await strangeHost(() => connections++)
   const allowing = await openTestMachine({ outboundAllow: ['127.0.0.0/8'] })
   const fetchedBy = ({ runtime }: TestMachine, repoUrl: string) =>
-    runtime.build(claimOf(), stepOf('BUILD', revisionOf(place.repository(), { repoUrl })), memoryLog(), never)
+    runtime.build(claimOf(), stepOf('BUILD', revisionOf(machine.repository(), { repoUrl })), memoryLog(), never)
   try {
     for (const name of ['127.0.0.1', 'localhost'])
-      await expect(fetchedBy(place, `http://${name}:${host.port}/x.git`)).rejects.toThrow(
+      await expect(fetchedBy(machine, `http://${name}:${host.port}/x.git`)).rejects.toThrow(
         `The repository host ${name} is at a private address: add ${name} to OUTBOUND_ALLOW where the build runs`,
       )
-    await expect(fetchedBy(place, `git@localhost:x.git`)).rejects.toThrow('add localhost to OUTBOUND_ALLOW')
-    await expect(fetchedBy(place, 'https://[::ffff:10.0.0.1]/x.git')).rejects.toThrow('is at a private address')
+    await expect(fetchedBy(machine, `git@localhost:x.git`)).rejects.toThrow('add localhost to OUTBOUND_ALLOW')
+    await expect(fetchedBy(machine, 'https://[::ffff:10.0.0.1]/x.git')).rejects.toThrow('is at a private address')
     expect(connections).toBe(0)
     await expect(fetchedBy(allowing, `http://127.0.0.1:${host.port}/x.git`)).rejects.toThrow('was not found')
     expect(connections).toBeGreaterThan(0)
@@ -201,15 +208,15 @@ test('git connects to private addresses that OUTBOUND_ALLOW names, and to no oth
   }
 })
 
-test('git and ssh connect to the address that was checked, whatever the name leads to next', async () => {
+test('git and ssh connect to the checked address, even if the name resolves to another one later', async () => {
   const heard: string[] = []
   const host = await strangeHost((first) => heard.push(first))
   const allowing = await openTestMachine({ outboundAllow: ['127.0.0.1'] })
-  // nobody else can look this name up
+  // only this test can resolve the name
   const lookUp = vi.spyOn(dns.promises, 'lookup').mockResolvedValue([{ address: '127.0.0.1', family: 4 }] as never)
   try {
     for (const repoUrl of [`https://git.invalid.:${host.port}/x.git`, `ssh://git@git.invalid:${host.port}/x.git`]) {
-      const step = stepOf('BUILD', revisionOf(place.repository(), { repoUrl }))
+      const step = stepOf('BUILD', revisionOf(machine.repository(), { repoUrl }))
       await expect(allowing.runtime.build(claimOf(), step, memoryLog(), never)).rejects.toThrow(StepFailure)
     }
     expect(
@@ -240,7 +247,7 @@ test.skipIf(needsRoot('git with an account'))(
     const claim = claimOf()
     try {
       const repoUrl = `http://127.0.0.1:${host.port}/x.git`
-      const step = stepOf('BUILD', revisionOf(place.repository(), { repoUrl }))
+      const step = stepOf('BUILD', revisionOf(machine.repository(), { repoUrl }))
       await expect(allowing.runtime.build(claim, step, memoryLog(), never)).rejects.toThrow('was not found')
       const home = path.join(allowing.options.dataDir, 'apps', claim.deployment.id, 'home')
       expect(uids.length).toBeGreaterThan(0)
@@ -253,18 +260,18 @@ test.skipIf(needsRoot('git with an account'))(
   },
 )
 
-test('a symlink in the repository leads nowhere', async () => {
-  const secret = path.join(place.options.dataDir, 'secret.json')
+test('a symlink out of the repository is not followed', async () => {
+  const secret = path.join(machine.options.dataDir, 'secret.json')
   fs.writeFileSync(secret, '{"graphs":{"a":"x:y"}}', { mode: 0o600 })
-  await expect(build(revisionOf(place.repository({ 'graph.json': `-> ${secret}` })))).rejects.toThrow(/is outside/)
-  await expect(build(revisionOf(place.repository({ 'package.json': `-> ${secret}` })))).rejects.toThrow(/is outside/)
-  const up = revisionOf(place.repository(), { graphConfigPath: '../../database.json' })
+  await expect(build(revisionOf(machine.repository({ 'graph.json': `-> ${secret}` })))).rejects.toThrow(/is outside/)
+  await expect(build(revisionOf(machine.repository({ 'package.json': `-> ${secret}` })))).rejects.toThrow(/is outside/)
+  const up = revisionOf(machine.repository(), { graphConfigPath: '../../database.json' })
   await expect(build(up)).rejects.toThrow(/must be a path within the source/)
 })
 
 test('hooks and filters of a repository are not run', async () => {
-  const repository = place.repository({ '.gitattributes': '*.txt filter=evil export-ignore\n' })
-  const marker = path.join(place.options.dataDir, 'ran')
+  const repository = machine.repository({ '.gitattributes': '*.txt filter=evil export-ignore\n' })
+  const marker = path.join(machine.options.dataDir, 'ran')
   fs.mkdirSync(path.join(repository.folder, 'hooks'), { recursive: true })
   for (const hook of ['post-checkout', 'pre-upload'])
     fs.writeFileSync(path.join(repository.folder, 'hooks', hook), `#!/bin/sh\ntouch ${marker}\n`, { mode: 0o755 })
@@ -274,8 +281,8 @@ test('hooks and filters of a repository are not run', async () => {
   expect(fs.existsSync(path.join(tree, 'greeting.txt'))).toBe(true)
 })
 
-test('install and build commands run where they belong, and their output is logged line by line', async () => {
-  const repository = place.repository({
+test('install and build commands run in their folders, and their output is logged line by line', async () => {
+  const repository = machine.repository({
     'agents/one/graph.json': '{"graphs":{"a":"./a.js:g"}}',
     'agents/one/package.json': '{"scripts":{"start":"node x"}}',
   })
@@ -291,8 +298,8 @@ test('install and build commands run where they belong, and their output is logg
   expect(fs.existsSync(path.join(tree, 'agents/one/built'))).toBe(true)
 })
 
-test('a command that fails is named with its exit code and its last lines', async () => {
-  const revision = revisionOf(place.repository(), { buildCommand: 'echo almost; echo broken >&2; exit 3' })
+test('the message of a failed command has its exit code and last lines', async () => {
+  const revision = revisionOf(machine.repository(), { buildCommand: 'echo almost; echo broken >&2; exit 3' })
   await expect(build(revision)).rejects.toThrow(/Build command "[^"]*" failed with exit code 3: .*\nalmost\nbroken$/s)
 })
 
@@ -311,62 +318,62 @@ test.each([
 ])('the message of a failed command begins with the line that names its cause: %j', async (output, cause) => {
   const secrets = [{ name: 'TOKEN', value: 'hunter2-hunter2' }]
   const buildCommand = `printf '${output.replaceAll("'", "'\\''").replaceAll('\n', '\\n')}\n' >&2; exit 1`
-  const failure = await build(revisionOf(place.repository(), { secrets, buildCommand })).catch((error) => error)
+  const failure = await build(revisionOf(machine.repository(), { secrets, buildCommand })).catch((error) => error)
   expect(failure.message.split('\n')[0]).toMatch(cause)
   expect(failure.message).toMatch(/\nBuild command .* failed with exit code 1/s)
 })
 
-test('a path in a build log has the id of its deployment, which npm takes for a secret', async () => {
+test('a path in a build log contains the deployment’s id, although npm treats the id as a secret', async () => {
   const claim = claimOf()
   const log = memoryLog()
   const scripts = { start: 'node agent.js', postinstall: 'exit 7' }
-  const repository = place.repository({
+  const repository = machine.repository({
     'package.json': JSON.stringify({ name: 'agent', version: '1.0.0', scripts }),
     'package-lock.json': null,
   })
   const step = stepOf('BUILD', revisionOf(repository))
-  await expect(place.runtime.build(claim, step, log, never)).rejects.toThrow('exit code 7')
+  await expect(machine.runtime.build(claim, step, log, never)).rejects.toThrow('exit code 7')
   const text = log.lines.join('\n')
   expect(text).toContain(`apps/${claim.deployment.id}/home`)
   expect(text).not.toContain('***')
 })
 
-test('the values of secrets appear in no log and no message', async () => {
+test('secret values appear in no log and no message', async () => {
   const secrets = [
     { name: 'TOKEN', value: 'hunter2-hunter2' },
     { name: 'KEY', value: 'first-line\nsecond-line' },
   ]
   const log = memoryLog()
-  const revision = revisionOf(place.repository(), {
+  const revision = revisionOf(machine.repository(), {
     secrets,
     buildCommand: 'echo "a $TOKEN b"; echo "$KEY"; echo "$DATABASE_URI"; printf "%8190s" x; echo "$TOKEN"; exit 1',
   })
   const claim = claimOf()
-  const failure = await place.runtime.build(claim, stepOf('BUILD', revision), log, never).catch((error) => error)
-  const file = path.join(place.options.dataDir, 'apps', claim.deployment.id, 'database.json')
+  const failure = await machine.runtime.build(claim, stepOf('BUILD', revision), log, never).catch((error) => error)
+  const file = path.join(machine.options.dataDir, 'apps', claim.deployment.id, 'database.json')
   const { password } = JSON.parse(fs.readFileSync(file, 'utf8'))
   const everything = [...log.lines, failure.message].join('\n')
   expect(everything).toContain('a •••••••• b')
   for (const value of ['hunter2', 'first-line', 'second-line', password]) expect(everything).not.toContain(value)
 })
 
-test('a cancelled build ends with everything it has started', async () => {
+test('a cancelled build ends all processes that it started', async () => {
   const cancel = new AbortController()
   const log = memoryLog()
-  const revision = revisionOf(place.repository(), {
+  const revision = revisionOf(machine.repository(), {
     // a grandchild that ignores the first signal
     installCommand: "sh -c 'trap : TERM; echo child $$; while :; do sleep 1; done' & wait",
   })
-  const building = place.runtime.build(claimOf(), stepOf('BUILD', revision), log, cancel.signal)
+  const building = machine.runtime.build(claimOf(), stepOf('BUILD', revision), log, cancel.signal)
   const pid = Number((await log.seen(/^child \d+/)).split(' ')[1])
   cancel.abort(new Error('withdrawn'))
   await expect(building).rejects.toThrow('withdrawn')
   expect(await eventually(() => !alive(pid), 1000)).toBe(true)
 })
 
-test('what this server runs with is not in the environment of a build', async () => {
+test('the server’s environment variables are not in a build’s environment', async () => {
   vi.stubEnv('SERVER_ONLY', 'server-only')
-  const revision = revisionOf(place.repository(), {
+  const revision = revisionOf(machine.repository(), {
     secrets: [{ name: 'MINE', value: 'mine' }],
     buildCommand: 'env > env',
   })
@@ -407,11 +414,11 @@ test('what this server runs with is not in the environment of a build', async ()
   expect(names).toEqual(expect.arrayContaining(ours))
 })
 
-test('a build log names the files that Git LFS has elsewhere, and the submodules, which are deployed without their content', async () => {
+test('a build log names Git LFS files and submodules that are deployed without content', async () => {
   const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 3\n`
   const models = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`models/${10 + i}.bin`, pointer]))
   const files = { '.gitattributes': '*.bin filter=lfs\n', 'whole.bin': 'content', ...models }
-  const repository = place.repository(files)
+  const repository = machine.repository(files)
   const git = (...args: string[]) =>
     execFileSync('git', ['-c', 'user.name=me', '-c', 'user.email=me@localhost', ...args], {
       cwd: repository.folder,
@@ -430,20 +437,20 @@ test('a build log names the files that Git LFS has elsewhere, and the submodules
 
 test('a build whose git folder can’t be removed fails, and does not end the server', async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-build-'))
-  const revision = revisionOf(place.repository())
+  const revision = revisionOf(machine.repository())
   const bring = loadSource(
     {
       revision,
       folder,
-      gitDirectory: place.options.gitDirectory,
-      sources: place.options.sources,
+      gitDirectory: machine.options.gitDirectory,
+      sources: machine.options.sources,
       credentials: null,
       searchPath: process.env.PATH!,
       outboundAllow: [],
       gitAccount: () => null,
       reclaim: async () => undefined,
       async run({ command, args, env }, onLine) {
-        // the first thing that git does here makes its own folder one that nobody can remove
+        // git's first command here makes its own folder undeletable
         if (fs.statSync(folder).isDirectory()) {
           fs.rmSync(folder, { recursive: true })
           fs.writeFileSync(folder, '')
@@ -464,16 +471,16 @@ test('a build whose git folder can’t be removed fails, and does not end the se
   fs.rmSync(folder, { force: true })
 })
 
-test('a build that hears nothing can be destroyed, and makes room for the next one', async () => {
+test('a build that ignores its cancellation can be destroyed, so the next one can start', async () => {
   const most = Math.max(2, os.availableParallelism())
   const deaf = await openTestMachine({ sources: { ...NO_SOURCES, gitCredentials: () => new Promise(() => undefined) } })
-  const steps = Array.from({ length: most }, () => stepOf('BUILD', revisionOf(place.repository())))
+  const steps = Array.from({ length: most }, () => stepOf('BUILD', revisionOf(machine.repository())))
   const abort = new AbortController()
   const builds = steps.map((step) => deaf.runtime.build(claimOf(), step, memoryLog(), abort.signal))
   const tarball = { source: 'internal_source' } as const
   const next = deaf.runtime.build(
     claimOf(),
-    stepOf('BUILD', revisionOf(place.repository(), tarball)),
+    stepOf('BUILD', revisionOf(machine.repository(), tarball)),
     memoryLog(),
     never,
   )
@@ -486,24 +493,24 @@ test('a build that hears nothing can be destroyed, and makes room for the next o
   await deaf.close()
 })
 
-test('the processes of a build that is destroyed are killed', async () => {
+test('the processes of a destroyed build are killed', async () => {
   const log = memoryLog()
   const step = stepOf(
     'BUILD',
-    revisionOf(place.repository(), { buildCommand: "trap '' TERM; echo pid $$; while :; do sleep 1; done" }),
+    revisionOf(machine.repository(), { buildCommand: "trap '' TERM; echo pid $$; while :; do sleep 1; done" }),
   )
-  const building = place.runtime.build(claimOf(), step, log, never)
+  const building = machine.runtime.build(claimOf(), step, log, never)
   const pid = Number((await log.seen(/^pid /)).split(' ')[1])
-  await Promise.all([expect(building).rejects.toThrow(), place.runtime.destroy(step.id)])
+  await Promise.all([expect(building).rejects.toThrow(), machine.runtime.destroy(step.id)])
   expect(alive(pid)).toBe(false)
 })
 
-test('a build that has to wait for others on this machine says so', async () => {
+test('a build that waits for other builds on this machine says so', async () => {
   const most = Math.max(2, os.availableParallelism())
   const abort = new AbortController()
-  const revision = revisionOf(place.repository(), { buildCommand: 'echo begun; sleep 60' })
+  const revision = revisionOf(machine.repository(), { buildCommand: 'echo begun; sleep 60' })
   const logs = Array.from({ length: most + 1 }, () => memoryLog())
-  const builds = logs.map((log) => place.runtime.build(claimOf(), stepOf('BUILD', revision), log, abort.signal))
+  const builds = logs.map((log) => machine.runtime.build(claimOf(), stepOf('BUILD', revision), log, abort.signal))
   expect(await logs.at(-1)!.seen(/./)).toBe(`Waiting for its turn: this machine builds ${most} at a time`)
   await logs[0]!.seen(/^begun$/)
   expect(logs.map((log) => log.lines.some((line) => line.startsWith('Waiting'))).filter(Boolean)).toHaveLength(1)
@@ -512,8 +519,8 @@ test('a build that has to wait for others on this machine says so', async () => 
   expect(ends.map(({ status }) => status)).toEqual(builds.map(() => 'rejected'))
 })
 
-test('a lock file that does not fit is named by what npm says first, not lost behind how npm is used', async () => {
-  const repository = place.repository({
+test('the message for a lock file that does not match starts with npm’s first error, not with its usage text', async () => {
+  const repository = machine.repository({
     'package.json': JSON.stringify({
       name: 'agent',
       version: '1.0.0',
@@ -534,32 +541,32 @@ test('a lock file that does not fit is named by what npm says first, not lost be
     expect.stringContaining('can only install packages when'),
     'npm error Missing: left@1.0.0 from lock file',
   ])
-  // and then what was printed last
+  // followed by the last lines of output
   expect(lines.at(-1)).toMatch(/^npm error A complete log of this run/)
   expect(lines.length).toBeLessThanOrEqual(19)
 })
 
-test('artifacts that need not be kept are removed', async () => {
+test('artifacts that are no longer needed are removed', async () => {
   const claim = claimOf()
   const names: string[] = []
   for (let i = 0; i < 2; i++) {
-    const revision = revisionOf(place.repository())
+    const revision = revisionOf(machine.repository())
     names.push(
-      parseArtifact((await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)).artifact).name,
+      parseArtifact((await machine.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)).artifact).name,
     )
   }
-  place.runtime.ensure(claim, null, null)
-  // named without its kind, as earlier versions did
-  await place.runtime.prune(claim.deployment.id, [names[1]!])
-  const folder = path.join(place.options.dataDir, 'apps', claim.deployment.id, 'artifacts')
+  machine.runtime.ensure(claim, null, null)
+  // without its kind, as written by earlier versions
+  await machine.runtime.prune(claim.deployment.id, [names[1]!])
+  const folder = path.join(machine.options.dataDir, 'apps', claim.deployment.id, 'artifacts')
   expect(fs.readdirSync(folder)).toEqual([names[1]])
 })
 
-test('a secret is hidden in the log and the message of a failed build, wherever its output was cut', async () => {
+test('a secret is hidden in the log and the message of a failed build, even where output is cut', async () => {
   const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
   const output = [`${'.'.repeat(261)}%s`, `${'.'.repeat(8190)}%s`, '%s', 'a=%s'].map((it) => `printf '${it}\\n' "$KEY"`)
   const encoded = `printf 'me:%s' "$KEY" | base64; printf '%s' "$KEY" | fold -w 13`
-  const revision = revisionOf(place.repository(), {
+  const revision = revisionOf(machine.repository(), {
     secrets: [
       { name: 'KEY', value },
       { name: 'MODE', value: 'dev' },
@@ -567,7 +574,7 @@ test('a secret is hidden in the log and the message of a failed build, wherever 
     buildCommand: [...output, encoded, 'exit 1'].join('; '),
   })
   const log = memoryLog()
-  const failure = await place.runtime.build(claimOf(), stepOf('BUILD', revision), log, never).catch((error) => error)
+  const failure = await machine.runtime.build(claimOf(), stepOf('BUILD', revision), log, never).catch((error) => error)
   expect(failure).toBeInstanceOf(StepFailure)
   const shown = `${failure.message}\n${log.lines.join('')}`
   for (let at = 0; at + 8 <= value.length; at++) expect(shown).not.toContain(value.slice(at, at + 8))

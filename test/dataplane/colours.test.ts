@@ -1,4 +1,4 @@
-/** What of the colours that a program prints is kept, and that nothing else of its codes is, nor anything that a mask hides. */
+/** Colours of output are kept; other control codes are removed, and nothing that a mask hides is revealed. */
 import { Readable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import fc from 'fast-check'
@@ -21,7 +21,7 @@ async function printed(text: string, values: string[] = [], size = text.length):
   return lines
 }
 
-test('colours stand beside the text, and go on in the next lines until they end', async () => {
+test('colours are stored next to the text and continue in the next lines until they end', async () => {
   const text = `plain\n${code(32)}✓${code(39)} one ${code('1;38;5;208')}two\nthree${code(0)} four\nfive`
   const lines = await printed(text)
   expect(lines).toEqual([
@@ -40,15 +40,15 @@ test.each([
   ['', ['48;2;1;2;3'], '48;2;1;2;3'],
   ['', ['7', '27'], ''],
   ['1;31', ['1', '3;9'], '1;3;9;31'],
-  // what nobody is to be shown: text that is hidden, or blinks
+  // codes that are dropped: hidden and blinking text
   ['', ['5;8;32'], '32'],
   ['31', ['999;77'], '31'],
   ['31', [''], ''],
-])('from %j the codes %j come to the style %j', (before, codes, style) => {
+])('the style %j followed by the codes %j gives the style %j', (before, codes, style) => {
   expect(codes.reduce(styleAfter, before)).toBe(style)
 })
 
-test('of titles, links, moves of the cursor and cleared screens nothing is left', async () => {
+test('titles, links, cursor moves and cleared screens are removed', async () => {
   const raw = [
     `${ESC}]0;a title; of words\u0007one ${ESC}]8;;https://example.com/a(b)\u0007link${ESC}]8;;${ESC}\\`,
     `${ESC}[2J${ESC}[10;3Htwo${ESC}[?25l${ESC}[3A`,
@@ -58,7 +58,7 @@ test('of titles, links, moves of the cursor and cleared screens nothing is left'
   expect((await printed(raw.join('\n'))).map(([shown]) => shown)).toEqual(['one link', 'two', '[2Jthree', 'four'])
 })
 
-test('whatever is printed, a line has no control characters, and in its colours only codes of colours', () => {
+test('a line never contains control characters, and its styles contain only colour codes', () => {
   const piece = fc.constantFrom(
     ESC,
     '[',
@@ -96,13 +96,13 @@ test('whatever is printed, a line has no control characters, and in its colours 
   )
 })
 
-test('of a value that a program has broken by going back to the beginning of the line, the rest is hidden', async () => {
+test('the rest of a secret that a program overprinted is hidden', async () => {
   const value = 'a-value-that-nobody-sees'
   for (const at of [3, 8, 12])
     expect(await printed(`x ${value.slice(0, at)} \r${value.slice(at)} y`, [value])).toEqual([[`${MASK} y`, null]])
 })
 
-test('of a progress bar there is its last state, however often it was printed over', async () => {
+test('only the last state of a progress bar is kept', async () => {
   const states = Array.from({ length: 5000 }, (_, n) => `\r${code(32)}${n / 50}%${code(39)} of it`)
   expect(await printed(`${states.join('')}\r\ndone\n`, [], 1000)).toEqual([
     ['99.98% of it', '0:32,6:'],
@@ -112,7 +112,7 @@ test('of a progress bar there is its last state, however often it was printed ov
   expect(await printed(`${erased.join('')}${ESC}[2K\n`, [], 1000)).toEqual([['99.98% of it', '0:32,6:']])
 })
 
-test('a line has so many styles, and is as it is behind them', async () => {
+test('the number of styles of a line is limited, and the text after them is kept', async () => {
   const [line] = await printed(Array.from({ length: 2000 }, (_, n) => `${code(31 + (n % 6))}x`).join(''))
   const [text, styles] = line!
   expect(text.length).toBe(2000)
@@ -122,14 +122,14 @@ test('a line has so many styles, and is as it is behind them', async () => {
   expect(long).toEqual(['y'.repeat(MAX_LINE_CHARACTERS), null])
 })
 
-/** no character of these is in the secrets below, nor the other way round */
+/** No character of these occurs in the secrets below. */
 const around = fc.array(fc.constantFrom(...'éßø ·¶§'), { maxLength: 12 }).map((characters) => characters.join(''))
 const secret = fc
   .array(fc.constantFrom(...'abcdefghijkABCXYZ0189'), { minLength: 6, maxLength: 40 })
   .map((characters) => characters.join(''))
 const codes = fc.array(fc.constantFrom('0', '31', '1', '39', '48;5;17', '7', ''), { maxLength: 5 })
 
-test('a secret is hidden whatever colours stand within it, and they do not tell how long it is', async () => {
+test('a secret with colours inside is hidden, and the colours do not reveal its length', async () => {
   const within = (value: string, all: string[], places: number[]) => {
     const at = all.map((_, i) => (places[i] ?? 0) % (value.length + 1)).sort((a, b) => a - b)
     return all.reduceRight((text, one, i) => text.slice(0, at[i]) + code(one) + text.slice(at[i]), value)
@@ -159,7 +159,7 @@ test('a secret is hidden whatever colours stand within it, and they do not tell 
   )
 })
 
-test('where codes of colours are a part of a secret, none are shown', async () => {
+test('no colours are shown when a secret contains colour codes', async () => {
   const value = `abc${code('38;2;10;20;30')}def`
   expect(await printed(`${code(31)}it is ${value}!\nnext`, [value])).toEqual([
     [`it is ${MASK}!`, null],

@@ -1,4 +1,5 @@
-// A server that serves one revision from an image, to be killed. Arguments, as JSON: the process runtime's options, the claim, the step.
+// A server that deploys one revision from an image, to be killed. JSON arguments: the process runtime's options, the
+// claim, the step.
 import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
 import { claimOf, memoryLog, NO_SOURCES, never } from './support.ts'
 

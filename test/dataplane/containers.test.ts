@@ -1,4 +1,5 @@
-// Images on the process runtime, with a stand-in for podman; TEST_CONTAINER_ENGINE=podman (or docker) takes the real one.
+// Images on the process runtime, with a stand-in for podman; TEST_CONTAINER_ENGINE=podman (or docker) uses the real
+// one.
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -30,19 +31,19 @@ import {
   type TestMachine,
 } from './support.ts'
 
-// an engine that is busy takes its time for each command
+// a busy engine is slow
 vi.setConfig({ testTimeout: 240_000 })
 
 const SERVER = fileURLToPath(new URL('./container-server.ts', import.meta.url))
 let folder: string
 let engine: TestEngine
-let place: TestMachine
+let machine: TestMachine
 const places: TestMachine[] = []
 
 beforeAll(async () => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-engine-'))
   engine = await testEngine(folder)
-  place = await open()
+  machine = await open()
 }, 120_000)
 afterAll(async () => {
   await Promise.all(places.map((each) => each.close()))
@@ -59,12 +60,12 @@ async function open(changes: Partial<ProcessRuntimeOptions> = {}): Promise<TestM
 const ONE = 'localhost/pilothouse-test:one'
 const TWO = 'localhost/pilothouse-test:two'
 
-async function deploy(claim: LeasedClaim, revision: RevisionWork, log = memoryLog(), { runtime } = place) {
+async function deploy(claim: LeasedClaim, revision: RevisionWork, log = memoryLog(), { runtime } = machine) {
   const candidate = await runtime.deploy(claim, stepOf('DEPLOY', revision), log, never)
   await candidate.commit(async () => true)
   return candidate
 }
-const teardown = (claim: LeasedClaim, { runtime } = place) => runtime.teardown(claim, stepOf('TEARDOWN', null), never)
+const teardown = (claim: LeasedClaim, { runtime } = machine) => runtime.teardown(claim, stepOf('TEARDOWN', null), never)
 const text = async (url: string) => (await fetch(url)).text()
 const mine = (claim: LeasedClaim) => engine.containers(`pilothouse.deployment=${claim.deployment.id}`)
 const notes = ({ options }: TestMachine, claim: LeasedClaim) => {
@@ -72,19 +73,19 @@ const notes = ({ options }: TestMachine, claim: LeasedClaim) => {
   return fs.existsSync(folder) ? fs.readdirSync(folder) : []
 }
 
-test('an image answers at the address of its deployment, and its tag is its version', async () => {
+test('an image answers at its deployment’s URL, and its tag is the version', async () => {
   const claim = claimOf()
   const { url, imageVersion } = await deploy(claim, imageRevision(ONE))
   expect(await text(url)).toBe('one')
   expect(imageVersion).toBe('one')
   expect(mine(claim)).toHaveLength(1)
-  expect(place.runtime.health(claim.deployment.id)).toMatchObject({ ready: 1, desired: 1, message: null })
+  expect(machine.runtime.health(claim.deployment.id)).toMatchObject({ ready: 1, desired: 1, message: null })
   await teardown(claim)
   expect(mine(claim)).toEqual([])
-  expect(notes(place, claim)).toEqual([])
+  expect(notes(machine, claim)).toEqual([])
 })
 
-test('secrets reach the container, of several lines too, and stand in no argument, no log and no file', async () => {
+test('secrets reach the container, even with several lines, and are in no argument, log or file', async () => {
   const claim = claimOf()
   const log = memoryLog()
   const secrets = [
@@ -102,18 +103,18 @@ test('secrets reach the container, of several lines too, and stand in no argumen
   const parts = secrets.flatMap(({ value }) => value.split('\n')).filter(Boolean)
   const said = `${commandLines().join('\n')}\n${log.lines.join('\n')}`
   expect(parts.filter((part) => said.includes(part))).toEqual([])
-  expect(notes(place, claim).filter((name) => name.endsWith('.env'))).toEqual([])
+  expect(notes(machine, claim).filter((name) => name.endsWith('.env'))).toEqual([])
   await teardown(claim)
 })
 
-test('a secret that would steer the engine itself is refused under that name', async () => {
+test('a multi-line secret whose name the engine itself reads is refused', async () => {
   const secrets = [{ name: 'LD_PRELOAD', value: '/tmp/x\n' }]
   await expect(deploy(claimOf(), imageRevision(ONE, { secrets }))).rejects.toThrow(
     'The secret LD_PRELOAD has line breaks',
   )
 })
 
-test('a new image takes over from the old one, which is gone then', async () => {
+test('a new image replaces the old one, which is removed', async () => {
   const claim = claimOf()
   const first = await deploy(claim, imageRevision(ONE))
   const second = await deploy(claim, imageRevision(TWO))
@@ -134,7 +135,7 @@ test('a container that crashes is started again', async () => {
   await teardown(claim)
 })
 
-test('an image that is not there fails the deploy with a message that says so', async () => {
+test('a deploy of an image that does not exist fails with a message that says so', async () => {
   await expect(deploy(claimOf(), imageRevision('localhost/pilothouse-none:1'))).rejects.toThrow(
     'There is no image localhost/pilothouse-none:1 on this machine',
   )
@@ -143,7 +144,7 @@ test('an image that is not there fails the deploy with a message that says so', 
   )
 }, 30_000)
 
-test('an image that was built for one deployment can not be named by another', async () => {
+test('a deployment can’t use an image that was built for another one', async () => {
   for (const name of [`${randomUUID()}:built`, `${randomUUID()}@sha256:${'0'.repeat(64)}`])
     await expect(deploy(claimOf(), imageRevision(`localhost/pilothouse/${name}`))).rejects.toMatchObject({
       reason: 'CONFIG_INVALID',
@@ -151,7 +152,7 @@ test('an image that was built for one deployment can not be named by another', a
     })
 })
 
-test.skipIf(REAL)('a registry is given the credentials of the deployment, and what it refuses is told', async () => {
+test.skipIf(REAL)('a pull uses the deployment’s credentials, and its error is reported', async () => {
   const password = randomUUID()
   const registry = http.createServer((request, response) => {
     const basic = `Basic ${Buffer.from(`robot:${password}`).toString('base64')}`
@@ -178,7 +179,7 @@ test.skipIf(REAL)('a registry is given the credentials of the deployment, and wh
   registry.close()
 })
 
-test('a container goes on when its server is killed, and the next server takes it over', async () => {
+test('a container keeps running when its server is killed, and the next server takes it over', async () => {
   const own = await open()
   const claim = claimOf()
   const revision = imageRevision(ONE, { secrets: [{ name: 'STUBBORN', value: 'yes' }] })
@@ -205,9 +206,9 @@ test('a container whose supervisor is killed is removed before the next one is s
   const claim = claimOf()
   const revision = imageRevision(ONE, { secrets: [{ name: 'STUBBORN', value: 'yes' }] })
   const { url } = await deploy(claim, revision)
-  await killSupervisor(place, claim)
-  expect(await eventually(() => place.runtime.health(claim.deployment.id)?.ready === 0)).toBe(true)
-  expect(await eventually(() => place.runtime.health(claim.deployment.id)?.ready === 1, 20_000)).toBe(true)
+  await killSupervisor(machine, claim)
+  expect(await eventually(() => machine.runtime.health(claim.deployment.id)?.ready === 0)).toBe(true)
+  expect(await eventually(() => machine.runtime.health(claim.deployment.id)?.ready === 1, 20_000)).toBe(true)
   expect(mine(claim)).toHaveLength(1)
   expect(await text(url)).toBe('one')
   await teardown(claim)
@@ -224,11 +225,11 @@ const fromSource = (repoUrl: string): RevisionWork => ({
   repoRef: 'main',
   graphConfigPath: 'graph.json',
 })
-const build = (claim: LeasedClaim, revision: RevisionWork, { runtime } = place) =>
+const build = (claim: LeasedClaim, revision: RevisionWork, { runtime } = machine) =>
   runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
 
-test('a repository with a Dockerfile is built and run by the engine; its image is the artifact, and goes when it is kept no more', async () => {
-  const repository = place.repository({ 'graph.json': GRAPHS, Dockerfile: dockerfile('one'), 'told.txt': 'one' })
+test('a repository with a Dockerfile is built and run by the engine, and its image is removed when it is no longer needed', async () => {
+  const repository = machine.repository({ 'graph.json': GRAPHS, Dockerfile: dockerfile('one'), 'told.txt': 'one' })
   const claim = claimOf()
   const { id } = claim.deployment
   const first = fromSource(repository.url)
@@ -242,12 +243,12 @@ test('a repository with a Dockerfile is built and run by the engine; its image i
   const built = await build(claim, second)
   await deploy(claim, { ...second, artifact: built.artifact })
   expect(await text(url)).toBe('two')
-  // the way back needs no build
+  // a rollback needs no build
   await deploy(claim, { ...first, attempt: 2, artifact })
   expect(await text(url)).toBe('one')
-  // one that is replaced may still answer what it has
+  // the replaced container may still answer pending requests
   const left = async () => {
-    await place.runtime.prune(id, [artifact])
+    await machine.runtime.prune(id, [artifact])
     return engine.imagesOf(id).length
   }
   await expect.poll(left, { timeout: 60_000 }).toBe(1)
@@ -259,7 +260,7 @@ test('a repository with a Dockerfile is built and run by the engine; its image i
   expect(engine.imagesOf(id)).toEqual([])
 }, 120_000)
 
-test('an image that is not in the registry any more is built again by the next redeploy', async () => {
+test('a redeploy rebuilds an image that is gone from the registry', async () => {
   const registry = await testRegistry()
   const host = registry.host
   const sources = {
@@ -277,7 +278,7 @@ test('an image that is not in the registry any more is built again by the next r
   registry.close()
 })
 
-test('a Dockerfile without anything to build it with fails at once and names the setting', async () => {
+test('a Dockerfile build without an engine fails immediately and names the setting', async () => {
   const none = await open({ images: { engine: 'none', store: NO_REGISTRY, freeDiskMb: 0 } })
   const repository = none.repository({ 'graph.json': GRAPHS, Dockerfile: dockerfile('one'), 'told.txt': 'one' })
   await expect(build(claimOf(), fromSource(repository.url), none)).rejects.toMatchObject({
@@ -294,7 +295,7 @@ test('teardown removes every container of the deployment', async () => {
 })
 
 test.each(['external_container', 'internal_container'] as const)(
-  'where no engine works, the message says what would run an %s',
+  'the message of a deploy without a working engine says how to run an %s',
   async (source) => {
     const none = await open({ containerEngine: 'auto', engineEnvironment: { PATH: '/nowhere' } })
     await expect(deploy(claimOf(), imageRevision(ONE, { source }), memoryLog(), none)).rejects.toThrow(

@@ -1,4 +1,4 @@
-// A deployment's database is held to its bounds: connections, temporary files, size.
+// Limits of a deployment's database: connections, temporary files, size.
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -14,7 +14,7 @@ import {
 import { type TestDatabase, testDatabase } from '../support/database.ts'
 import { never } from './support.ts'
 
-/** looks are ours alone */
+/** checks run only when the test calls them */
 const NEVER_MS = 1e9
 
 let database: TestDatabase
@@ -33,7 +33,7 @@ afterAll(async () => {
   fs.rmSync(folder, { recursive: true })
 })
 
-/** A deployment with a database of its own; returns its id, and how its agent connects. */
+/** Creates a deployment with a database; returns its id and its agent's connection. */
 async function deployment() {
   const id = randomUUID()
   made.push(id)
@@ -56,7 +56,7 @@ function bounds(settings: Partial<DatabaseLimitSettings>): DatabaseLimits {
   return made
 }
 
-/** Some MB that Postgres can't make smaller. */
+/** Inserts MB of data that Postgres can't compress. */
 const fill = (client: pg.Client, mb: number) =>
   client.query(
     `INSERT INTO data SELECT gen_random_uuid()::text || repeat(md5(random()::text), 28) FROM generate_series(1, ${mb * 1000})`,
@@ -82,13 +82,13 @@ test('an agent has as many connections as its spec says, and no more than the se
     // too_many_connections
     expect(await refused(connect())).toBe('53300')
   }
-  // a spec that was changed counts from the next look on
+  // a changed spec counts from the next check
   its.watch(small.id, { db_max_connections: 3 })
   await its.check()
   await small.connect()
 })
 
-test('a database that is too large can only be read, its health says why, and it can be written again when it is smaller', async () => {
+test('a database over its limit is read-only, its health says why, and it is writable again when it is smaller', async () => {
   const { id, connect } = await deployment()
   const its = bounds({ maxMb: 20 })
   its.watch(id, { db_max_connections: 100 })
@@ -109,7 +109,7 @@ test('a database that is too large can only be read, its health says why, and it
   await fill(await connect(), 1)
 })
 
-test('an agent that goes on writing to a database that can only be read can’t connect to it any more', async () => {
+test('an agent that keeps writing to a read-only database can no longer connect to it', async () => {
   const { id, connect } = await deployment()
   const its = bounds({ maxMb: 20 })
   its.watch(id, { db_max_connections: 100 })
@@ -120,7 +120,7 @@ test('an agent that goes on writing to a database that can only be read can’t 
   const client = await connect()
   const own = (await client.query('SELECT current_user AS name')).rows[0].name
   await client.query('SET default_transaction_read_only = off')
-  // it may set that for good, too: the next look sets it again
+  // the agent can also make this setting permanent; the next check resets it
   await client.query(`ALTER ROLE ${own} IN DATABASE ${own} SET default_transaction_read_only = off`)
   await fill(client, 1)
   await its.check()
@@ -131,7 +131,7 @@ test('an agent that goes on writing to a database that can only be read can’t 
   await its.check()
   expect(its.problem(id)?.message).toContain('connections are refused')
   expect(await refused(connect())).toBe('28000') // invalid_authorization_specification
-  // the operator raises the bound
+  // the operator raises the limit
   const raised = bounds({ maxMb: 1000 })
   raised.watch(id, { db_max_connections: 100 })
   await raised.check()
@@ -139,7 +139,7 @@ test('an agent that goes on writing to a database that can only be read can’t 
   await fill(await connect(), 1)
 })
 
-test('a session has no more temporary files than its bound', async () => {
+test('a session’s temporary files are limited', async () => {
   const { id, connect } = await deployment()
   const its = bounds({ maxMb: 30 })
   its.watch(id, { db_max_connections: 100 })
@@ -152,7 +152,7 @@ test('a session has no more temporary files than its bound', async () => {
   expect(await refused(client.query('SET temp_file_limit = -1'))).toBe('42501') // insufficient_privilege
 })
 
-test('what is as it should be is not set again', async () => {
+test('a check writes nothing when all limits are set', async () => {
   const { id } = await deployment()
   const said: string[] = []
   const own = admin()

@@ -1,6 +1,5 @@
-// A server that installs an agent server below the folder in its first argument, and says where it is. What installs is the second:
-// `killed` kills the server in the middle, `whole` notes each installation in a file beside. What it
-// logs is in another one.
+// Installs an agent server below the folder in argument 1 and prints its name. Argument 2: `killed` kills the process
+// midway, `whole` records each installation in the file `installations`. Its log is in the file `said`.
 import fs from 'node:fs'
 import path from 'node:path'
 import { ensureAgentServer } from '../../src/dataplane/runtimes/process/environments/agent-servers.ts'

@@ -1,4 +1,4 @@
-/** What one deployment's code can reach of another, and of the server, when the server is root: each is tried. */
+/** Tries what a deployment's code can reach of other deployments and of a root server. */
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { needsRoot } from '../support/root.ts'
 import { alive, claimOf, memoryLog, never, openTestMachine, revisionOf, stepOf, type TestMachine } from './support.ts'
 
-/** Runs what it is asked to, and answers with what came of it. */
+/** An agent that runs requested code and answers with the result. */
 const OBEDIENT = `
 import http from 'node:http'
 import { execFile } from 'node:child_process'
@@ -20,10 +20,10 @@ http.createServer((req, res) => {
 }).listen(process.env.PORT, '127.0.0.1')
 `
 
-/** A file that is loaded by every program that finds it in LD_PRELOAD; it is empty, which they say. */
+/** Programs report this empty file when they find it in LD_PRELOAD. */
 const HARMLESS = '/dev/null'
 
-/** Nobody listens there: the server is down. */
+/** No server listens on this port. */
 const SERVER_PORT = 21_960
 
 interface Deployed {
@@ -35,24 +35,24 @@ interface Deployed {
   env: Record<string, string>
 }
 
-let place: TestMachine
+let machine: TestMachine
 
 async function deployed(): Promise<Deployed> {
   const claim = claimOf()
-  const revision = revisionOf(place.repository({ 'server.mjs': OBEDIENT }), {
+  const revision = revisionOf(machine.repository({ 'server.mjs': OBEDIENT }), {
     secrets: [
       { name: 'SECRET', value: 'only-mine' },
       { name: 'LD_PRELOAD', value: HARMLESS },
       { name: 'ODD', value: `it's "$HOME"\n go` },
     ],
   })
-  await place.runtime.provision(claim, stepOf('PROVISION', null), never)
-  const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
+  await machine.runtime.provision(claim, stepOf('PROVISION', null), never)
+  const { artifact } = await machine.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
   const step = stepOf('DEPLOY', { ...revision, artifact })
-  const candidate = await place.runtime.deploy(claim, step, memoryLog(), never)
+  const candidate = await machine.runtime.deploy(claim, step, memoryLog(), never)
   await candidate.commit(async () => true)
   const me = (await (await fetch(`${candidate.url}/me`)).json()) as Omit<Deployed, 'url' | 'folder'>
-  return { url: candidate.url, folder: path.join(place.options.dataDir, 'apps', claim.deployment.id), ...me }
+  return { url: candidate.url, folder: path.join(machine.options.dataDir, 'apps', claim.deployment.id), ...me }
 }
 
 describe.skipIf(needsRoot('deployments with accounts of their own'))('from one deployment’s account', () => {
@@ -70,13 +70,13 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
   }
 
   beforeAll(async () => {
-    place = await openTestMachine({ port: SERVER_PORT })
+    machine = await openTestMachine({ port: SERVER_PORT })
     one = await deployed()
     other = await deployed()
   })
-  afterAll(() => place.close())
+  afterAll(() => machine.close())
 
-  test('it has an account that is neither root’s nor anybody else’s', () => {
+  test('the account is neither root’s nor another deployment’s', () => {
     expect(one.uid).not.toBe(other.uid)
     for (const uid of [one.uid, other.uid]) expect(spawnSync('id', ['--', String(uid)]).status).not.toBe(0)
     const { USER, LOGNAME, HOME, TMPDIR } = one.env
@@ -85,7 +85,7 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
     expect(fs.statSync(TMPDIR!).uid).toBe(one.uid)
   })
 
-  test('the environment and the memory of another are out of reach', async () => {
+  test('another deployment’s environment and memory can’t be read', async () => {
     expect((await run(`cat /proc/${other.pid}/environ`, other)).stdout).toContain('only-mine')
     await denied(`cat /proc/${other.pid}/environ`)
     await denied(`head -c 1 /proc/${other.pid}/maps`)
@@ -94,7 +94,7 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
     await denied(`ls /proc/${other.pid}/cwd/`)
   })
 
-  test('files, code and artifacts of another can neither be read nor changed', async () => {
+  test('another deployment’s files, code and artifacts can’t be read or changed', async () => {
     expect((await run('echo mine > $HOME/note; chmod 666 $HOME/note; cat $HOME/note', other)).stdout).toBe('mine\n')
     await denied(`cat ${other.env.HOME}/note`)
     await denied(`echo >> ${other.cwd}/server.mjs`)
@@ -105,12 +105,12 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
     const [artifact] = fs.readdirSync(path.join(other.folder, 'artifacts'))
     for (const file of ['artifact.json', 'tree/server.mjs'])
       await denied(`cat ${other.folder}/artifacts/${artifact}/${file}`)
-    // not even its own is anybody's to change
+    // not even its own artifact can be changed
     const [own] = fs.readdirSync(path.join(one.folder, 'artifacts'))
     await denied(`echo >> ${one.folder}/artifacts/${own}/tree/server.mjs`)
   })
 
-  test('the database of another is out of reach, and its password, too', async () => {
+  test('another deployment’s database and password can’t be reached', async () => {
     await denied(`cat ${other.folder}/database.json`)
     await denied(`cat ${one.folder}/database.json`)
     const url = new URL(one.env.DATABASE_URI!)
@@ -119,7 +119,7 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
     await expect(client.connect()).rejects.toThrow(/permission denied for database|no pg_hba.conf entry/)
   })
 
-  test('processes of another can’t be ended, nor those that serve it', async () => {
+  test('another deployment’s processes can’t be ended, and neither can its own supervisor', async () => {
     const { stdout } = spawnSync('ps', ['-eo', 'pid=,uid=,args='], { encoding: 'utf8' })
     const supervisors = stdout
       .split('\n')
@@ -134,8 +134,8 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
     expect(alive(other.pid)).toBe(true)
   })
 
-  test('the server’s memory, its folder and the sockets of supervisors are out of reach', async () => {
-    const { dataDir, gitDirectory } = place.options
+  test('the server’s memory and folder, and supervisors’ sockets, can’t be reached', async () => {
+    const { dataDir, gitDirectory } = machine.options
     fs.writeFileSync(path.join(dataDir, 'secrets.key'), 'the key', { mode: 0o600 })
     await denied(`head -c 1 /proc/${process.pid}/mem`)
     await denied(`cat /proc/${process.pid}/environ`)
@@ -148,12 +148,12 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
       const script = `require("net").connect("${socket}").on("connect", () => console.log("in")).on("error", () => process.exit(1))`
       await denied(`node -e '${script}'`)
     }
-    // where it is DATA_DIR's, the server closes it
+    // the server closes the folder if it is in DATA_DIR
     fs.chmodSync(gitDirectory, 0o700)
     await denied(`ls ${gitDirectory}`)
   })
 
-  test('what it writes to public folders is its own alone, and gone with it', async () => {
+  test('files that it writes to public folders are private and removed with it', async () => {
     const name = randomUUID()
     const places = ['/tmp', '/var/tmp', '/dev/shm'].map((folder) => path.join(folder, name))
     for (const file of places) {
@@ -167,24 +167,24 @@ describe.skipIf(needsRoot('deployments with accounts of their own'))('from one d
     )
   })
 
-  test('a variable of its secrets is nothing that root runs with', async () => {
+  test('its secrets never become environment variables of a root process', async () => {
     const { env } = one
     expect(env.LD_PRELOAD).toBe(HARMLESS)
     expect(env.ODD).toBe(`it's "$HOME"\n go`)
   })
 
-  test('ports of the server, of its Postgres and of other deployments can’t be bound, and any other can', async () => {
+  test('ports of the server, its Postgres and other deployments can’t be bound, other ports can', async () => {
     const bind = (port: number, host: string) =>
       run(
         `node -e 'require("net").createServer().listen(${port}, "${host}", () => process.exit()).on("error", (e) => { console.log(e.code); process.exit(1) })'`,
       )
-    const closed = [SERVER_PORT, Number(new URL(place.options.adminUrl).port), place.options.appPorts[1]]
+    const closed = [SERVER_PORT, Number(new URL(machine.options.adminUrl).port), machine.options.appPorts[1]]
     for (const port of closed)
       for (const host of ['127.0.0.1', '::1', '0.0.0.0', '::']) expect((await bind(port, host)).stdout).toBe('EACCES\n')
     for (const port of [0, SERVER_PORT + 1]) expect((await bind(port, '127.0.0.1')).stdout).toBe('')
   })
 
-  test('it can’t become anybody else, also not by a program that could', async () => {
+  test('it can’t switch to another account, not even by a setuid program', async () => {
     expect((await run(`grep NoNewPrivs /proc/self/status`)).stdout).toMatch(/1/)
     await denied(`setpriv --reuid ${other.uid} --clear-groups true && echo done`)
   })

@@ -1,4 +1,4 @@
-/** What of a secret can be seen in what a program printed, wherever that is cut, broken or encoded: next to nothing. */
+/** Checks that output reveals next to nothing of a secret, however it is cut, broken or encoded. */
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { MAX_LINE_CHARACTERS, OutputTail, readLines } from '../../src/dataplane/
 import { createMask, MASK, shortSecretsWarning } from '../../src/dataplane/output/mask.ts'
 import { formsOf } from '../../src/dataplane/output/mask-forms.ts'
 
-/** no character of these is in any form of the secrets below */
+/** No character of these occurs in any form of the secrets below. */
 const AROUND = [...'éßø ·¶§']
 const around = (maxLength: number) =>
   fc.array(fc.constantFrom(...AROUND), { maxLength }).map((characters) => characters.join(''))
@@ -17,9 +17,9 @@ const secret = fc
 
 const telling = (form: string) => Math.max(4, Math.min(8, Math.ceil(form.length / 2)))
 
-/** Pieces of the value, in any form, that are long enough to tell something. */
+/** Parts of the value, in any form, that are long enough to reveal something. */
 function leaks(value: string, shown: readonly string[]): string[] {
-  // put together, since output comes line by line
+  // joined, because output comes line by line
   const all = shown.join('')
   return formsOf(value).flatMap(({ text: form }) => {
     const text = form.replaceAll('\n', '')
@@ -29,7 +29,7 @@ function leaks(value: string, shown: readonly string[]): string[] {
   })
 }
 
-/** What is shown of a text that arrives in pieces of `size` bytes. */
+/** The masked output of a text that arrives in pieces of `size` bytes. */
 async function printed(text: string, values: string[], size: number): Promise<string[]> {
   const bytes = Buffer.from(text)
   const pieces: Buffer[] = []
@@ -39,7 +39,7 @@ async function printed(text: string, values: string[], size: number): Promise<st
   return shown
 }
 
-test('a secret that stands where the last lines of a failure are cut is not told in part', async () => {
+test('a secret at the point where a failure’s last lines are cut is not revealed in part', async () => {
   const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
   for (const at of [0, 250, 261, 280, 296, 299, 300]) {
     const tail = new OutputTail()
@@ -50,7 +50,7 @@ test('a secret that stands where the last lines of a failure are cut is not told
   }
 })
 
-test('wherever a secret stands, however it arrives, and whatever is cut, nothing of it is told', async () => {
+test('a secret at any position, in any chunks and with any cut is not revealed', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(secret, { minLength: 1, maxLength: 3 }),
@@ -65,7 +65,7 @@ test('wherever a secret stands, however it arrives, and whatever is cut, nothing
         const line = `${'·'.repeat(far)}${before}${form}${after}${form}`
         const shown = await printed(`first\n${line}\nlast`, values, size)
         expect(shown[0]).toBe('first')
-        // a value in base64 that the line before ends with has a part in one more character
+        // a base64 value at the end of the line before shares bits with one more character
         expect(shown.at(-1)).toMatch(/ast$/)
         expect(leaks(values[0]!, shown)).toEqual([])
         const tail = new OutputTail()
@@ -79,7 +79,7 @@ test('wherever a secret stands, however it arrives, and whatever is cut, nothing
   )
 })
 
-test('a secret that goes on in the next line, or is wrapped like base64, is hidden in all of them', async () => {
+test('a secret over several lines, or wrapped like base64, is hidden in all lines', async () => {
   await fc.assert(
     fc.asyncProperty(
       secret,
@@ -138,7 +138,7 @@ test.each([
   }
 })
 
-test('what is not secret stays as it is', async () => {
+test('text without secrets is unchanged', async () => {
   const text = 'GET /ok 200\n{"level":"info"}\nposting to https://example.com/v1 as postgres user\n\n-----\nsk-li'
   const values = [
     'sk-live-0123456789',
@@ -149,13 +149,13 @@ test('what is not secret stays as it is', async () => {
   expect((await printed(text, values, 3)).join('\n')).toBe(text)
 })
 
-test('of values that overlap, contain each other, or follow each other nothing is left', () => {
+test('overlapping, nested and adjacent secrets are hidden completely', () => {
   const mask = createMask(['abcdefgh', 'efghijkl', 'cdef', 'xyzxyz'])
   expect(mask('-abcdefghijkl-abcdefgh-xyzxyzxyz-')).toBe(`-${MASK}-${MASK}-${MASK}-`)
   expect(mask('cdefxyzxyz')).toBe(MASK + MASK)
 })
 
-test('what was cut by others hides the end of a secret that it begins with, and the beginning it ends with', () => {
+test('text that was cut elsewhere shows no end of a secret at its start and no start at its end', () => {
   const mask = createMask(['sk-live-0123456789'])
   expect(mask.cut('23456789 was refused: sk-live-0123')).toBe(`${MASK} was refused: ${MASK}`)
   expect(mask.cut('live-0123456')).toBe(MASK)
@@ -167,7 +167,7 @@ test('values too short to be hidden are named, never shown', () => {
   expect(shortSecretsWarning(secrets.slice(3))).toBeNull()
 })
 
-test('a line made to be costly is hidden rather than looked at for ever', () => {
+test('a line that is made to be slow to mask is hidden instead', () => {
   const values = Array.from({ length: 200 }, (_, n) => `${'a'.repeat(5000)}${n}`)
   const mask = createMask(values)
   expect(mask(`ok ${'a'.repeat(8000)}`).startsWith('ok ')).toBe(true)

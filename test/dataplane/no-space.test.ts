@@ -1,4 +1,4 @@
-// A full disk says so, wherever it shows: in git, in a command of the build, in the server's own files, in an upload.
+// A full disk is reported as such: by git, by a build command, by the server's own files, by an upload.
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
@@ -15,7 +15,7 @@ import { claimOf, memoryLog, never, openTestMachine, revisionOf, stepOf, type Te
 const SIZE = 3 * 1024 * 1024
 const disk = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-small-disk-'))
 
-/** Only root may have a disk of its own. */
+/** Only root can mount a separate disk. */
 const mounted = (() => {
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${SIZE},mode=755`, 'tmpfs', disk], { stdio: 'ignore' })
@@ -25,20 +25,20 @@ const mounted = (() => {
   }
 })()
 
-let place: TestMachine
+let machine: TestMachine
 beforeAll(async () => {
-  place = await openTestMachine(mounted ? { dataDir: path.join(disk, 'data') } : {})
+  machine = await openTestMachine(mounted ? { dataDir: path.join(disk, 'data') } : {})
 })
 afterAll(async () => {
-  await place.close()
+  await machine.close()
   if (mounted) execFileSync('umount', [disk])
   fs.rmSync(disk, { recursive: true })
 })
 
 const MESSAGE = 'There is no space left in DATA_DIR: free some, then redeploy.'
 const build = (files: Record<string, string>, buildCommand: string | null = null) => {
-  const revision = revisionOf(place.repository(files), { installCommand: 'true', buildCommand })
-  return place.runtime.build(claimOf(), stepOf('BUILD', revision), memoryLog(), never)
+  const revision = revisionOf(machine.repository(files), { installCommand: 'true', buildCommand })
+  return machine.runtime.build(claimOf(), stepOf('BUILD', revision), memoryLog(), never)
 }
 
 test.runIf(process.platform === 'linux')(
@@ -58,13 +58,13 @@ test.runIf(mounted)('a repository that does not fit on the disk fails the build 
   await expect(large).rejects.toMatchObject({ reason: 'NO_SPACE', message: MESSAGE })
 })
 
-test.runIf(mounted)('a step on a machine whose disk is full fails at once, and says why', async () => {
+test.runIf(mounted)('a step on a machine with a full disk fails immediately and says why', async () => {
   const ballast = path.join(disk, 'ballast')
   expect(() => fs.writeFileSync(ballast, Buffer.alloc(2 * SIZE))).toThrow('ENOSPC')
-  const step = stepOf('BUILD', revisionOf(place.repository()))
+  const step = stepOf('BUILD', revisionOf(machine.repository()))
   const controlPlane = scriptedControlPlane({ step })
-  // a worker that is there already: what can't be written is the step's
-  const runtime = { ...place.runtime, registerHolder: async () => async () => undefined }
+  // the worker runs already: the failed write belongs to the step
+  const runtime = { ...machine.runtime, registerHolder: async () => async () => undefined }
   const worker = await startWorker({ controlPlane, runtime, leaseSeconds: 15, log: pino({ level: 'silent' }) })
   try {
     expect(await controlPlane.done(step.id)).toMatchObject({ outcome: 'failed', reason: 'NO_SPACE', message: MESSAGE })
@@ -74,7 +74,7 @@ test.runIf(mounted)('a step on a machine whose disk is full fails at once, and s
   }
 })
 
-test.runIf(mounted)('an upload that does not fit is refused with that, and leaves nothing', async () => {
+test.runIf(mounted)('an upload that does not fit is refused with that reason and leaves nothing', async () => {
   const keyring = new KeyRing([['test', Buffer.alloc(32, 1)]])
   const storage = createFolderStorage({ folder: path.join(disk, 'uploads'), keyring, publicUrl: () => '' })
   const chunks = async function* () {

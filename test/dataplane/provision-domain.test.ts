@@ -1,4 +1,4 @@
-// The worker, the process runtime and the real control plane together: from a created deployment to nothing left.
+// Worker, process runtime and real control plane together, from creating a deployment to deleting it.
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startWorker, type Worker } from '../../src/dataplane/worker/worker.ts'
@@ -12,7 +12,7 @@ import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { gitBody, type TestDomain, testDomain } from '../support/domain.ts'
 import { eventually, NO_SOURCES, openTestMachine, type TestMachine } from './support.ts'
 
-let place: TestMachine
+let machine: TestMachine
 let domain: TestDomain
 let worker: Worker
 let ctx: RequestContext
@@ -25,14 +25,19 @@ beforeAll(async () => {
     if (error) throw error
     return null
   }
-  place = await openTestMachine({ adminUrl: domain.url, sources: { ...NO_SOURCES, gitCredentials } })
+  machine = await openTestMachine({ adminUrl: domain.url, sources: { ...NO_SOURCES, gitCredentials } })
   const controlPlane = localControlPlane(domain.core)
-  worker = await startWorker({ controlPlane, runtime: place.runtime, leaseSeconds: 15, log: pino({ level: 'silent' }) })
+  worker = await startWorker({
+    controlPlane,
+    runtime: machine.runtime,
+    leaseSeconds: 15,
+    log: pino({ level: 'silent' }),
+  })
   ctx = await domain.tenant()
 })
 afterAll(async () => {
   await worker.stop()
-  await place.close()
+  await machine.close()
   await domain.close()
 })
 
@@ -41,8 +46,8 @@ const read = (id: string) => ctx.db.deployment.findUniqueOrThrow({ where: { id }
 const status = async (id: string) => (await read(id)).latestRevision!.status
 const reaches = (id: string, wanted: string) => eventually(async () => (await status(id)) === wanted, 40_000)
 
-test('a deployment is created, changed, rolled back, gets other secrets and is deleted', async () => {
-  const repository = place.repository()
+test('a deployment can be created, changed, rolled back, given other secrets and deleted', async () => {
+  const repository = machine.repository()
   const body = await gitBody(ctx)
   body.source_config.repo_url = repository.url
   const { deploymentId: id } = await createDeployment(ctx, { body })
@@ -62,7 +67,7 @@ test('a deployment is created, changed, rolled back, gets other secrets and is d
   expect(await eventually(async () => (await read(id)).activeRevisionId === first.latestRevisionId)).toBe(true)
   expect(await text()).toBe('Hello from version 1\n')
 
-  // a change of secrets keeps what was rolled back to, and builds nothing
+  // changing secrets keeps the rolled-back build and builds nothing
   const secrets = [{ name: 'GREETING_TOKEN', value: 'rotated' }]
   const rotated = await updateDeployment(ctx, { path: { deployment_id: id }, body: { secrets } })
   expect(await eventually(async () => (await read(id)).activeRevisionId === rotated.revisionId)).toBe(true)
@@ -77,8 +82,8 @@ test('a deployment is created, changed, rolled back, gets other secrets and is d
 test('a worker whose clock is 11 minutes ahead of the database’s deploys like any other', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 11 * 60_000 })
   try {
-    const repository = place.repository()
-    // longer than a limit that is over already would give it
+    const repository = machine.repository()
+    // longer than an already expired limit would allow
     repository.push({ 'package.json': SLOW })
     const body = await gitBody(ctx)
     body.source_config.repo_url = repository.url
@@ -90,8 +95,8 @@ test('a worker whose clock is 11 minutes ahead of the database’s deploys like 
   }
 })
 
-test('an interrupted build gives way to the next one', async () => {
-  const repository = place.repository()
+test('an interrupted build is followed by the next one', async () => {
+  const repository = machine.repository()
   const body = await gitBody(ctx)
   Object.assign(body.source_config, { repo_url: repository.url, install_command: 'sleep 100' })
   const { deploymentId: id } = await createDeployment(ctx, { body })
@@ -104,8 +109,8 @@ test('an interrupted build gives way to the next one', async () => {
   expect(await reaches(id, 'DEPLOYED')).toBe(true)
 })
 
-test('a database that is away for a moment as a build begins fails no revision', async () => {
-  const repository = place.repository()
+test('a short database outage at the start of a build fails no revision', async () => {
+  const repository = machine.repository()
   const body = await gitBody(ctx)
   body.source_config.repo_url = repository.url
   broken = Object.assign(new Error('terminating connection'), { code: 'P2039' })

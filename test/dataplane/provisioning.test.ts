@@ -1,4 +1,4 @@
-// Provisioning when a connection to Postgres goes silent: it costs who has it a moment, and the others nothing more.
+// Provisioning when a connection to Postgres goes silent: its server loses the lock, and the others continue.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -52,7 +52,7 @@ afterAll(async () => {
 
 const limits: DatabaseAdminTimeouts = { connectMs: 5000, lockMs: 10_000, statementMs: 10_000, idleMs: 300 }
 
-/** Has the turn until `work` is done. */
+/** Holds the lock until `work` is done. */
 async function withTurn(work: () => Promise<void>): Promise<void> {
   await watcher.query('SELECT pg_advisory_lock($1)', [PROVISIONING_LOCK_ID])
   try {
@@ -70,7 +70,7 @@ async function somebodyWaits(): Promise<boolean> {
   return rowCount === 1
 }
 
-test('a server whose connection went silent while it had the turn stops nobody else from provisioning', async () => {
+test('a server whose connection goes silent while it holds the lock does not block other servers', async () => {
   const abort = new AbortController()
   let silent: Promise<unknown> = Promise.resolve()
   await withTurn(async () => {
@@ -78,13 +78,13 @@ test('a server whose connection went silent while it had the turn stops nobody e
     expect(await eventually(somebodyWaits)).toBe(true)
     proxy.freeze()
   })
-  // Postgres has given the turn to the one that does not hear it
+  // Postgres has given the lock to a connection that does not receive the answer
   await createDatabase(createDatabaseAdmin(database.url, limits), newId(), file(), never)
   abort.abort(new Error('enough'))
   expect(await silent).toEqual(new Error('enough'))
 })
 
-test('who waits for a turn that never comes is told so', async () => {
+test('a server that waits too long for the lock gets an error', async () => {
   await withTurn(async () => {
     const created = createDatabase(
       createDatabaseAdmin(database.url, { ...limits, lockMs: 200 }),
@@ -96,7 +96,7 @@ test('who waits for a turn that never comes is told so', async () => {
   })
 })
 
-test('a step that is stopped while it connects does not wait for Postgres', async () => {
+test('a step that is cancelled while it connects does not wait for Postgres', async () => {
   const mute = net.createServer((socket) => socket.on('error', () => undefined))
   await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))
   const url = new URL(database.url)
@@ -110,7 +110,7 @@ test('a step that is stopped while it connects does not wait for Postgres', asyn
   mute.close()
 })
 
-test('a step that is stopped while it waits for its turn does not wait for Postgres', async () => {
+test('a step that is cancelled while it waits for the lock does not wait for Postgres', async () => {
   const abort = new AbortController()
   await withTurn(async () => {
     const created = createDatabase(createDatabaseAdmin(through), newId(), file(), abort.signal)

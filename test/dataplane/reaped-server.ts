@@ -1,5 +1,5 @@
-// A server that starts a process, says who it and its reaper are, and waits to be killed. Arguments: the command;
-// default: a shell with a child.
+// Starts a process, prints the ids of it and of its reaper, and waits to be killed. Arguments: the command; default:
+// a shell with a child.
 
 import { readLines } from '../../src/dataplane/output/lines.ts'
 import { EMPTY_MASK } from '../../src/dataplane/output/mask.ts'

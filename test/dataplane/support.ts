@@ -1,6 +1,6 @@
 /**
- * A place to test the process runtime in: folders, a database server, git repositories made from the demo's
- * agent, and claims as a control plane would hand them out.
+ * A machine to test the process runtime on: folders, a database server, git repositories made from the demo's agent,
+ * and claims like those of a control plane.
  */
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -21,7 +21,7 @@ import type { StepKind } from '../../src/generated/prisma/enums.ts'
 import { testDatabase } from '../support/database.ts'
 import { gitRevision } from '../support/revision-work.ts'
 
-/** Git repositories that need no credentials, and nothing else. */
+/** Sources for git repositories without credentials only. */
 export const NO_SOURCES: SourceAccess = {
   gitCredentials: async () => null,
   tarball: () => Promise.reject(new Error('no tarballs here')),
@@ -33,9 +33,12 @@ const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
 export interface TestMachine {
   options: ProcessRuntimeOptions
   runtime: ProcessRuntime
-  /** As if the machine was started anew: no agent runs, and nobody holds anything. */
+  /** Like a reboot: no agent runs, and no server holds a deployment. */
   restart(): Promise<void>
-  /** A bare repository below GIT_DIRECTORY, on branch `main`: the demo's agent with these files changed (null: removed). */
+  /**
+   * A bare repository below GIT_DIRECTORY with branch `main`: the demo's agent with these files changed (null:
+   * removed).
+   */
   repository(files?: Files): Repository
   close(): Promise<void>
 }
@@ -57,7 +60,7 @@ export async function openTestMachine(changes: Partial<ProcessRuntimeOptions> = 
   const database = await testDatabase()
   const gitDirectory = path.join(root, 'git')
   fs.mkdirSync(gitDirectory)
-  // each of the run's workers has ports of its own, apart from those that tests name (21700-21969)
+  // each test worker has its own ports, apart from those that tests name (21700-21969)
   const low = 22_000 + (Number(process.env.VITEST_POOL_ID ?? 0) % 3) * 2600 + Math.floor(Math.random() * 2500)
   const options: ProcessRuntimeOptions = {
     dataDir: path.join(root, 'data'),
@@ -68,7 +71,7 @@ export async function openTestMachine(changes: Partial<ProcessRuntimeOptions> = 
     sources: NO_SOURCES,
     supervisors: {
       installation: randomUUID(),
-      // when a test's process is killed
+      // for agents of a killed test process
       orphanHours: 1 / 60,
       drainSeconds: 600,
       output: { fileBytes: 1_000_000, files: 5, linesPerSecond: 200 },
@@ -98,7 +101,7 @@ export async function openTestMachine(changes: Partial<ProcessRuntimeOptions> = 
   return opened
 }
 
-/** What agents print goes to the log that their revision was last deployed or wanted with. */
+/** Sends agents' output to the log that their revision was last deployed or run with. */
 function outputToLogs() {
   const logs = new Map<string, RevisionLog>()
   const folders = new Map<string, string>()
@@ -174,11 +177,11 @@ function git(cwd: string, ...args: string[]): string {
   }).trim()
 }
 
-/** A revision of a repository, as a step carries it. */
+/** A revision of a repository, as in a step. */
 export const revisionOf = ({ url }: Repository, changes: Partial<RevisionWork> = {}): RevisionWork =>
   gitRevision(url, changes)
 
-// the process runtime gives no resources out, so the spec's values don't matter here
+// the process runtime enforces no resources from these values
 const spec = {} as Step['spec']
 
 export function stepOf(kind: StepKind, revision: RevisionWork | null, deadlineMs = 60_000): RevisionStep {
@@ -218,7 +221,7 @@ export function claimOf(changes: Partial<LeasedClaim> = {}): LeasedClaim {
   }
 }
 
-/** A log that can be read, and waited on. */
+/** A log that can be read and waited on. */
 export function memoryLog(): RevisionLog & { lines: string[]; seen(pattern: RegExp): Promise<string> } {
   const lines: string[] = []
   const waiting = new Set<() => void>()
@@ -244,7 +247,7 @@ export function memoryLog(): RevisionLog & { lines: string[]; seen(pattern: RegE
   }
 }
 
-/** Kills the supervisor of a deployment, which leaves what it has started. */
+/** Kills a deployment's supervisor; its processes keep running. */
 export async function killSupervisor({ options }: TestMachine, { deployment }: LeasedClaim): Promise<void> {
   const { lock } = supervisorFiles(options.dataDir, deployment.id)
   const pid = Number.parseInt(fs.readFileSync(lock, 'utf8'), 10)
@@ -254,7 +257,7 @@ export async function killSupervisor({ options }: TestMachine, { deployment }: L
 
 export const never = new AbortController().signal
 
-/** Waits until `check` gives something that is true. */
+/** Waits until `check` returns a truthy value. */
 export async function eventually<T>(check: () => T | Promise<T>, ms = 10_000): Promise<T> {
   const until = performance.now() + ms
   for (;;) {
@@ -271,7 +274,7 @@ export function alive(pid: number): boolean {
     return false
   }
   try {
-    // what is only waiting for its parent to take notice is dead
+    // a zombie is dead
     return !/^\d+ \(.*\) Z/.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8'))
   } catch {
     return process.platform !== 'linux'

@@ -14,9 +14,9 @@ import { claimOf, memoryLog, NO_SOURCES, never, openTestMachine, stepOf, type Te
 const AGENT = fileURLToPath(new URL('../fixtures/agent', import.meta.url))
 const uploads = new Map<string, Buffer>()
 
-let place: TestMachine
+let machine: TestMachine
 beforeAll(async () => {
-  place = await openTestMachine({
+  machine = await openTestMachine({
     sources: {
       ...NO_SOURCES,
       async tarball(revisionId) {
@@ -28,7 +28,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(() => place.close())
+afterAll(() => machine.close())
 
 function revisionOf(bytes: Buffer | null, changes: Partial<RevisionWork> = {}): RevisionWork {
   const id = randomUUID()
@@ -54,9 +54,9 @@ function revisionOf(bytes: Buffer | null, changes: Partial<RevisionWork> = {}): 
 
 async function build(revision: RevisionWork, claim = claimOf()) {
   const log = memoryLog()
-  const app = path.join(place.options.dataDir, 'apps', claim.deployment.id)
+  const app = path.join(machine.options.dataDir, 'apps', claim.deployment.id)
   const commits: string[] = []
-  const built = await place.runtime.build(claim, stepOf('BUILD', revision), log, never, (sha) => commits.push(sha))
+  const built = await machine.runtime.build(claim, stepOf('BUILD', revision), log, never, (sha) => commits.push(sha))
   return {
     ...built,
     commits,
@@ -71,19 +71,19 @@ test('an agent is built from a tarball, deployed, and answers', async () => {
   const { commits, artifact, claim, log, tree } = await build(revision)
   expect(commits).toEqual([])
   expect(log.lines).toEqual(expect.arrayContaining(['Unpacking the source tarball', '$ npm ci']))
-  // what is kept is the server's, which no run may change
+  // the server owns the artifact, so no run can change it
   const owners = fs.readdirSync(tree).map((name) => fs.statSync(path.join(tree, name)).uid)
   expect(new Set(owners)).toEqual(new Set([process.getuid!()]))
 
   const step = stepOf('DEPLOY', { ...revision, artifact })
-  const candidate = await place.runtime.deploy(claim, step, memoryLog(), never)
+  const candidate = await machine.runtime.deploy(claim, step, memoryLog(), never)
   await candidate.commit(async () => true)
   const response = await fetch(candidate.url)
   expect(await response.text()).toContain('Hello from a tarball')
-  await place.runtime.drop(claim.deployment.id)
+  await machine.runtime.drop(claim.deployment.id)
 })
 
-test('install and build commands run as they do for a repository', async () => {
+test('install and build commands run for a tarball as for a repository', async () => {
   const revision = revisionOf(tarballOf(AGENT), {
     installCommand: 'touch installed',
     buildCommand: 'cp installed built',
@@ -104,10 +104,10 @@ test('a hostile tarball fails the build with its message, and leaves nothing beh
       'The source tarball was refused: entry "up" is a link that leads outside of the source.',
     ),
   )
-  expect(fs.readdirSync(path.join(place.options.dataDir, 'apps', claim.deployment.id, 'builds'))).toEqual([])
+  expect(fs.readdirSync(path.join(machine.options.dataDir, 'apps', claim.deployment.id, 'builds'))).toEqual([])
 })
 
-test('a tarball of a folder is built as it is: a path without the folder is told so', async () => {
+test('the message for a path without the tarball’s only folder names that folder', async () => {
   const bytes = tarballOf(AGENT, {}, 'agent-1.0/')
   await expect(build(revisionOf(bytes))).rejects.toThrow(
     'The source has no file "graph.json": check graph_config_path; all files of the tarball are in the folder "agent-1.0", so paths begin with "agent-1.0/".',
@@ -117,6 +117,6 @@ test('a tarball of a folder is built as it is: a path without the folder is told
   await expect(build(other)).rejects.toThrow(/no file "other.json": .*relative to the root of the tarball/)
 })
 
-test('a tarball that is gone fails the build and says so', async () => {
+test('a build of a deleted tarball fails and says so', async () => {
   await expect(build(revisionOf(null))).rejects.toThrow('upload it again')
 })

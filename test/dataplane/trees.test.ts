@@ -1,5 +1,5 @@
-// Other trees than Node packages with a start script, on the process runtime: real Python, pip and npm, without a network. What
-// is of Python is skipped where it has no venv.
+// Trees other than Node packages with a start script, on the process runtime: real Python, pip and npm, without a
+// network. Tests of Python are skipped without its venv module.
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -21,13 +21,13 @@ import {
 
 const PATH = '/usr/local/bin:/usr/bin:/bin'
 const hasPython = spawnSync('python3', ['-c', 'import venv, ensurepip'], { env: { PATH } }).status === 0
-// beside Node, too, as builds look for it
+// next to Node as well, where builds find it
 const hasUv = [path.dirname(process.execPath), ...PATH.split(':')].some((folder) =>
   fs.existsSync(path.join(folder, 'uv')),
 )
 if (!hasPython) console.log('skipped: builds of Python need python3 with venv')
 
-/** Answers 200 on /ok, and on anything else what the module `dep` says of itself, and the environment. */
+/** Answers 200 on /ok; other paths answer with the version of module `dep` and the environment. */
 const SERVER = `
 import json, os, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -47,8 +47,8 @@ def main():
 if __name__ == "__main__": main()
 `
 /**
- * A build backend in the tree, so that none has to be fetched: installs the modules of `lib/src` editable, one by a path and
- * one by a module that finds it, which are the two ways that backends have.
+ * A build backend in the tree, so that none has to be fetched. It installs the modules of `lib/src` as editable in
+ * the two ways of real backends: one by a path, one by a module that finds it.
  */
 const BACKEND = `
 import os, zipfile
@@ -76,20 +76,20 @@ const EDITABLE = {
 }
 
 const GRAPHS = { graphs: { agent: './agent.py:graph' } }
-/** of the demo's agent, which is of Node */
+/** files of the demo's Node agent, removed */
 const NO_NODE = { 'package.json': null, 'package-lock.json': null, 'server.js': null }
 
-let place: TestMachine
-/** of wheels that tests install */
+let machine: TestMachine
+/** folder of wheels that tests install */
 let wheels: string
 beforeAll(async () => {
-  // builds have public folders of their own, in which of the machine's only DATA_DIR is seen
+  // builds have private public folders, in which only DATA_DIR is visible
   const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-wheels-'))
   fs.chmodSync(dataDir, 0o711)
   wheels = path.join(dataDir, 'wheels')
   fs.mkdirSync(wheels, { mode: 0o755 })
   const server = hasPython ? wheel('acme_server', '1.0', SERVER, 'acme = acme_server:main') : 'none'
-  place = await openTestMachine({
+  machine = await openTestMachine({
     dataDir,
     agentServers: {
       node: { packages: [nodeServer()], command: 'exec acme-node "$GRAPH_CONFIG"' },
@@ -98,11 +98,11 @@ beforeAll(async () => {
   })
 })
 afterAll(async () => {
-  await place.close()
-  fs.rmSync(place.options.dataDir, { recursive: true })
+  await machine.close()
+  fs.rmSync(machine.options.dataDir, { recursive: true })
 })
 
-/** A package of npm with a program that serves; its archive, as `npm pack` makes it. */
+/** The archive of an npm package with a program that serves, as `npm pack` makes it. */
 function nodeServer(): string {
   const folder = path.join(wheels, 'package')
   fs.mkdirSync(folder)
@@ -120,7 +120,7 @@ require('node:http').createServer((_, answer) => answer.end(JSON.stringify(graph
   return path.join(wheels, 'acme-node-1.0.0.tgz')
 }
 
-/** A wheel with one module, made by hand: no build backend has to be there. Returns its absolute path. */
+/** A wheel with one module, made without a build backend. Returns its absolute path. */
 function wheel(name: string, version: string, text: string, script?: string): string {
   const file = path.join(wheels, `${name}-${version}-py3-none-any.whl`)
   const info = `${name}-${version}.dist-info`
@@ -150,24 +150,24 @@ interface Live {
   said: { dep: string | null; prefix: string; config: string | null; path: string[] }
 }
 
-/** Builds and deploys it, and asks it what it is. */
+/** Builds and deploys the tree and requests its description. */
 async function goLive(repository: Repository, claim = claimOf()): Promise<Live> {
   const log = memoryLog()
   const revision = revisionOf(repository)
   const plans: BuildPlanReport[] = []
   const note = (plan: BuildPlanReport) => void plans.push(plan)
   const step = stepOf('BUILD', revision, 300_000)
-  const built = await place.runtime.build(claim, step, log, never, undefined, undefined, note)
+  const built = await machine.runtime.build(claim, step, log, never, undefined, undefined, note)
   const live = { ...revision, artifact: built.artifact }
-  const candidate = await place.runtime.deploy(claim, stepOf('DEPLOY', live, 120_000), log, never)
+  const candidate = await machine.runtime.deploy(claim, stepOf('DEPLOY', live, 120_000), log, never)
   await candidate.commit(async () => true)
   const said = (await (await fetch(`${candidate.url}/what`)).json()) as Live['said']
   return { claim, revision: live, candidate, log, said, plans }
 }
 
-test('JavaScript graphs without a server are served by the one of the settings', { timeout: 300_000 }, async () => {
+test('JavaScript graphs without a server are served by the configured one', { timeout: 300_000 }, async () => {
   const bare = { ...NO_NODE, 'graph.json': '{"graphs":{"agent":"./agent.js:graph"}}' }
-  const { said, log, plans } = await goLive(place.repository(bare))
+  const { said, log, plans } = await goLive(machine.repository(bare))
   expect(said).toEqual({ agent: './agent.js:graph' })
   expect(log.lines.find((line) => line.startsWith('Build plan: '))).toMatch(
     /^Build plan: Node graphs and no server of their own, with nothing to install, served by .*acme-node-1.0.0.tgz, started by/,
@@ -177,68 +177,73 @@ test('JavaScript graphs without a server are served by the one of the settings',
   ])
 })
 
-describe.runIf(hasPython)('a tree of Python', { timeout: 300_000 }, () => {
-  test('goes live in an environment of its own, beside another with a conflicting version of the same package', async () => {
+describe.runIf(hasPython)('a Python tree', { timeout: 300_000 }, () => {
+  test('goes live in its own environment, next to a deployment with a conflicting version of the same package', async () => {
     const files = { ...NO_NODE, 'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }), 'app.py': SERVER }
-    const one = await goLive(place.repository({ ...files, 'requirements.txt': requiring('1.0') }))
-    const two = await goLive(place.repository({ ...files, 'requirements.txt': requiring('2.0') }))
+    const one = await goLive(machine.repository({ ...files, 'requirements.txt': requiring('1.0') }))
+    const two = await goLive(machine.repository({ ...files, 'requirements.txt': requiring('2.0') }))
     expect([one.said.dep, two.said.dep]).toEqual(['1.0', '2.0'])
     expect(await (await fetch(`${one.candidate.url}/what`)).json()).toMatchObject({ dep: '1.0' })
     expect(one.said.prefix).not.toBe(two.said.prefix)
     expect(one.log.lines.find((line) => line.startsWith('Build plan: '))).toBe(
       'Build plan: Python, installed by "python -m pip install -r requirements.txt", started by "python app.py" ("start" of "graph.json").',
     )
-    // what all its runs share is ours
+    // the server owns what all runs share
     const { uid } = fs.statSync(path.join(one.said.prefix, 'pyvenv.cfg'))
     expect(uid).toBe(process.getuid?.())
-    // and goes with the artifact
-    const environments = path.join(place.options.dataDir, 'apps', one.claim.deployment.id, 'environments')
+    // and it is removed with the artifact
+    const environments = path.join(machine.options.dataDir, 'apps', one.claim.deployment.id, 'environments')
     fs.mkdirSync(path.join(environments, 'older'))
-    await place.runtime.prune(one.claim.deployment.id, [one.revision.artifact!])
+    await machine.runtime.prune(one.claim.deployment.id, [one.revision.artifact!])
     expect(fs.readdirSync(environments)).toEqual([parseArtifact(one.revision.artifact!).name])
   })
 
-  test('with graphs and no server is served by the one that all share, with its own packages', async () => {
+  test('without a server is served by the shared one, with its own packages', async () => {
     const graphs = JSON.stringify({ ...GRAPHS, dependencies: ['.'] })
     const files = (version: string) => ({ ...NO_NODE, 'graph.json': graphs, 'requirements.txt': requiring(version) })
     const [one, two] = await Promise.all([
-      goLive(place.repository(files('1.0'))),
-      goLive(place.repository(files('2.0'))),
+      goLive(machine.repository(files('1.0'))),
+      goLive(machine.repository(files('2.0'))),
     ])
     expect([one.said.dep, two.said.dep]).toEqual(['1.0', '2.0'])
     expect(path.basename(one.said.config!)).toBe('graph.json')
-    const shared = path.join(place.options.dataDir, 'agent-servers')
+    const shared = path.join(machine.options.dataDir, 'agent-servers')
     const found = one.said.path.find((folder) => folder.startsWith(shared))
     const its = path.join(shared, path.relative(shared, found!).split(path.sep)[0]!)
-    // installed once, by whoever was first
+    // installed once, by the first build
     expect(fs.readdirSync(its)).toHaveLength(2)
     const installs = [one, two].filter(({ log }) =>
       log.lines.some((line) => line.includes('acme_server-1.0') && line.startsWith('$ ')),
     )
     expect(installs).toHaveLength(1)
-    // of old ones that which nobody is started with goes; it can be from a build that was killed
+    // old servers that no artifact uses are removed, for example those of a killed build
     const long = new Date(Date.now() - 86_400_000)
     const ids = fs.readdirSync(its).sort()
     for (const id of ['0badcafe', ...ids.filter((one) => one !== 'current')]) {
       fs.mkdirSync(path.join(its, id), { recursive: true })
       fs.utimesSync(path.join(its, id), long, long)
     }
-    await place.runtime.prune(one.claim.deployment.id, [one.revision.artifact!])
+    await machine.runtime.prune(one.claim.deployment.id, [one.revision.artifact!])
     expect(fs.readdirSync(its).sort()).toEqual(ids)
-    // an agent server that is not there any more is installed again by a redeploy
+    // a redeploy reinstalls a missing agent server
     fs.rmSync(its, { recursive: true })
-    const lost = place.runtime.deploy(one.claim, stepOf('DEPLOY', { ...one.revision, attempt: 2 }), memoryLog(), never)
+    const lost = machine.runtime.deploy(
+      one.claim,
+      stepOf('DEPLOY', { ...one.revision, attempt: 2 }),
+      memoryLog(),
+      never,
+    )
     await expect(lost).rejects.toMatchObject({ reason: 'ARTIFACT_LOST', artifactLost: true })
   })
 
-  test('that installs a folder of its own editable finds it in every run, where its tree is then', async () => {
+  test('that installs its own folder as editable finds it in the copy of every run', async () => {
     const files = { ...NO_NODE, 'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }), 'app.py': SERVER }
-    const { said, revision, claim } = await goLive(place.repository({ ...files, ...EDITABLE }))
+    const { said, revision, claim } = await goLive(machine.repository({ ...files, ...EDITABLE }))
     const modules = said.dep!.split(' ')
-    const runs = path.join(place.options.dataDir, 'apps', claim.deployment.id, 'runs')
+    const runs = path.join(machine.options.dataDir, 'apps', claim.deployment.id, 'runs')
     expect(modules.map((file) => path.basename(file))).toEqual(['dep.py', 'found_here.py'])
     for (const file of modules) expect(fs.realpathSync(file).startsWith(fs.realpathSync(runs))).toBe(true)
-    const again = await place.runtime.deploy(
+    const again = await machine.runtime.deploy(
       claim,
       stepOf('DEPLOY', { ...revision, attempt: 2 }, 120_000),
       memoryLog(),
@@ -250,34 +255,37 @@ describe.runIf(hasPython)('a tree of Python', { timeout: 300_000 }, () => {
     expect(then.dep).not.toBe(said.dep)
   })
 
-  test.skipIf(hasUv)('with a lock file of uv is refused with how to go on, where there is no uv', async () => {
-    const repository = place.repository({
-      ...NO_NODE,
-      'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }),
-      'pyproject.toml': '[project]\nname = "own"\nversion = "1.0"\n',
-      'uv.lock': 'version = 1\n',
-    })
-    const building = place.runtime.build(claimOf(), stepOf('BUILD', revisionOf(repository)), memoryLog(), never)
-    await expect(building).rejects.toMatchObject({
-      reason: 'TOOL_MISSING',
-      message:
-        'uv is not installed on this machine: install it where all accounts find it (/usr/local/bin), or remove uv.lock to install with pip.',
-    })
-  })
+  test.skipIf(hasUv)(
+    'with a uv.lock is refused on a machine without uv, with a message that says what to do',
+    async () => {
+      const repository = machine.repository({
+        ...NO_NODE,
+        'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }),
+        'pyproject.toml': '[project]\nname = "own"\nversion = "1.0"\n',
+        'uv.lock': 'version = 1\n',
+      })
+      const building = machine.runtime.build(claimOf(), stepOf('BUILD', revisionOf(repository)), memoryLog(), never)
+      await expect(building).rejects.toMatchObject({
+        reason: 'TOOL_MISSING',
+        message:
+          'uv is not installed on this machine: install it where all accounts find it (/usr/local/bin), or remove uv.lock to install with pip.',
+      })
+    },
+  )
 
-  test('whose packages can’t be had fails with what pip says, and leaves nothing', async () => {
+  test('with packages that can’t be installed fails with pip’s error and leaves nothing', async () => {
     const requirements = '--no-index\nno-such-package==1\n'
-    const repository = place.repository({
+    const repository = machine.repository({
       ...NO_NODE,
       'graph.json': JSON.stringify({ ...GRAPHS, start: 'python app.py' }),
       'requirements.txt': requirements,
     })
     const claim = claimOf()
-    const building = place.runtime.build(claim, stepOf('BUILD', revisionOf(repository), 300_000), memoryLog(), never)
+    const building = machine.runtime.build(claim, stepOf('BUILD', revisionOf(repository), 300_000), memoryLog(), never)
     await expect(building).rejects.toThrow(
       /pip install -r requirements.txt" failed with exit code 1[\s\S]*no-such-package==1/,
     )
-    const app = path.join(place.options.dataDir, 'apps', claim.deployment.id)
+    const app = path.join(machine.options.dataDir, 'apps', claim.deployment.id)
     expect(fs.readdirSync(path.join(app, 'environments'))).toEqual([])
   })
 })

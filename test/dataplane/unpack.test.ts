@@ -1,4 +1,4 @@
-// Unpacking source tarballs: hostile ones are refused with a message, and nothing is written outside of the folder.
+// Unpacking source tarballs: hostile ones are refused with a message, and nothing is written outside the folder.
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -51,7 +51,7 @@ const link = (name: string, target: string): TarEntry => ({ name, type: '2', tar
 const hardLink = (name: string, target: string): TarEntry => ({ name, type: '1', target })
 const directory = (name: string): TarEntry => ({ name, type: '5', mode: 0o755 })
 
-test('files, folders, links within and executables are unpacked', async () => {
+test('files, folders, links inside the tree and executables are unpacked', async () => {
   await unpack(
     tarball(
       directory('./'),
@@ -75,7 +75,7 @@ test('files, folders, links within and executables are unpacked', async () => {
   expect(fs.readlinkSync(path.join(folder, 'dangling'))).toBe('not/there')
 })
 
-test('long names in extended headers and content over many chunks come out whole', async () => {
+test('long names in extended headers and content over many chunks are unpacked completely', async () => {
   const name = `${'folder/'.repeat(40)}ünï-${'x'.repeat(200)}.txt`
   const body = Buffer.from(Array.from({ length: 700_000 }, (_, i) => i % 251))
   const bytes = tarball(pax({ path: name }), { name: 'short', body }, FILE)
@@ -85,7 +85,7 @@ test('long names in extended headers and content over many chunks come out whole
   expect(read('file')).toBe('mine')
 })
 
-test('a name that comes twice is what it is last, and a hard link to the first keeps that', async () => {
+test('the last of two entries with the same name wins, and a hard link to the first keeps the first content', async () => {
   await unpack(tarball(FILE, hardLink('kept', 'file'), { name: 'file', body: 'second' }))
   expect([read('file'), read('kept')]).toEqual(['second', 'mine'])
 })
@@ -172,7 +172,7 @@ test.each<[string, TarEntry[], RegExp]>([
   expect(await refusal(tarball(...entries))).toMatch(message)
 })
 
-test('a name is shown cut, and without what is not printable', async () => {
+test('a message shows a name cut and without unprintable characters', async () => {
   const message = await refusal(tarball(pax({ path: `/\u001b[2J\u202e"\u0007${'x'.repeat(500)}` }), FILE))
   expect(message).toMatch(/^The source tarball was refused: entry "[^"\p{C}]{1,125}…" has an absolute name/u)
 })
@@ -188,13 +188,13 @@ test.each<[string, number, string, boolean]>([
   else expect(await refusal(bytes)).toMatch(/more than 100000 entries/)
 })
 
-test('a NUL ends a name, and what still has one is refused', async () => {
+test('a NUL ends a name, and a name that still contains one is refused', async () => {
   await unpack(tarball({ name: 'shown\0/../../canary/x', body: 'x' }))
   expect(fs.readdirSync(folder)).toEqual(['shown'])
   expect(await refusal(tarball({ name: 'a\0b\n\0c', body: 'x' }))).toMatch(/has a NUL in its name/)
 })
 
-test('a bomb of bytes ends as soon as it is too large', async () => {
+test('unpacking a decompression bomb stops as soon as it is too large', async () => {
   const zeros = gzipSync(Buffer.alloc(16 * 1024 * 1024))
   let taken = 0
   function* bomb(): Generator<Buffer> {
@@ -202,7 +202,7 @@ test('a bomb of bytes ends as soon as it is too large', async () => {
     yield gzipSync(END)
     for (; taken < 1000; taken++) yield zeros
   }
-  // after the end mark, where no entry says how large it is
+  // after the end mark, where no entry declares a size
   expect(await refusal(bomb())).toMatch(/larger than 1024 MiB/)
   expect(taken).toBeLessThan(100)
   expect(fs.statSync(path.join(folder, 'file')).size).toBe(4)
@@ -234,13 +234,13 @@ test.each<[string, Buffer, RegExp]>([
   expect(await refusal(bytes)).toMatch(message)
 })
 
-test('a changed byte is found', async () => {
+test('a changed byte is detected', async () => {
   const bytes = tarball({ ...FILE, body: 'y'.repeat(50) })
   bytes[bytes.length - 6]! ^= 0xff
   expect(await refusal(bytes)).toMatch(/is damaged/)
 })
 
-test('a source that fails is not blamed on the tarball', async () => {
+test('an error of the storage is not reported as a damaged tarball', async () => {
   async function* failing(): AsyncGenerator<Buffer> {
     yield tarball(FILE).subarray(0, 30)
     throw new Error('the storage is away')
@@ -248,7 +248,7 @@ test('a source that fails is not blamed on the tarball', async () => {
   await expect(unpackTarball(Readable.from(failing()), folder, never)).rejects.toThrow('the storage is away')
 })
 
-test('a build that is cancelled stops to wait for the storage', async () => {
+test('a cancelled build stops waiting for the storage', async () => {
   const cancel = new AbortController()
   const stalled = new Readable({ read() {} })
   stalled.push(tarball(FILE).subarray(0, 30))
