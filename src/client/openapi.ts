@@ -852,15 +852,15 @@ export interface components {
             id: string | null;
         };
         AuthenticateInput: {
-            /** @description Its `provider_id`, or the id of its row. */
+            /** @description The `provider_id` of the provider, or the id of its row. */
             provider: string;
-            /** @description What the token has to be good for. */
+            /** @description The scopes that the token must have. */
             scopes: string[];
-            /** @description The agent that is to use it: connected when the person has come back. */
+            /** @description The agent that will use the token. It is connected when the person returns from the provider. */
             agent_id?: string | null;
-            /** @description Whose token it is to be. Default: the subject of the call; anybody else only for admins. */
+            /** @description The owner of the token. Default: the subject of the call. Only admins may name another person. */
             user_id?: string | null;
-            /** @description Begins anew, whatever tokens there are: for another account. */
+            /** @description Starts a new authorization even if a token matches, for example for another account. */
             force_new?: boolean | null;
         };
         Authorization: {
@@ -907,7 +907,7 @@ export interface components {
         CreateConnectionInput: {
             /**
              * Format: uuid
-             * @description One of your own tokens, as the list of tokens shows it.
+             * @description The id of one of your own tokens.
              */
             oauth_token_id: string;
         };
@@ -1114,9 +1114,9 @@ export interface components {
             name: string;
         };
         IssueAccessTokenInput: {
-            /** @description What the token has to be good for, at least. */
+            /** @description The scopes that the token must have at least. */
             scopes: string[];
-            /** @description Whose token: the subject who owns it. Needed where the agent is connected to tokens of several people. */
+            /** @description The owner of the token. Required if the agent is connected to tokens of several people. */
             user_id?: string | null;
         };
         Listener: {
@@ -1146,11 +1146,11 @@ export interface components {
             updated_at: string;
         };
         ListenerComputeConfig: {
-            /** @description Namespaces that deployments may be put into. Without one the listener can have no deployments. */
+            /** @description The namespaces that deployments may use. Without one the listener can have no deployments. */
             k8s_namespaces?: string[] | null;
         };
         ListenerComputeConfigInput: {
-            /** @description Namespaces that deployments may be put into. Without one the listener can have no deployments. */
+            /** @description The namespaces that deployments may use. Without one the listener can have no deployments. */
             k8s_namespaces?: string[] | null;
         };
         ListenerConfig: {
@@ -1161,14 +1161,14 @@ export interface components {
         };
         ListenerCreateInput: {
             /**
-             * @description Cannot be changed.
+             * @description The kind of compute infrastructure. It cannot be changed.
              * @enum {string}
              */
             compute_type: "k8s";
-            /** @description Given by you, for example the name of the cluster. Unique in the workspace; cannot be changed. */
+            /** @description An identifier that you choose, for example the name of the cluster. It is unique in the workspace and cannot be changed. */
             compute_id: string;
             compute_config: components["schemas"]["ListenerComputeConfigInput"];
-            /** @description Version of the listener program. */
+            /** @description The version of the listener program. */
             version?: string | null;
         };
         ListenerList: {
@@ -1180,7 +1180,7 @@ export interface components {
             compute_type?: "k8s" | null;
             compute_id?: string | null;
             compute_config?: components["schemas"]["ListenerComputeConfigInput"] | null;
-            /** @description Version of the listener program. */
+            /** @description The version of the listener program. */
             version?: string | null;
         };
         LogPage: {
@@ -1203,11 +1203,11 @@ export interface components {
             next_offset: string | null;
         };
         McpDiscoveryInput: {
-            /** @description Given by you: what every other call names it by. Cannot be changed. */
+            /** @description The name of the provider in every other call. You choose it, and it cannot be changed. */
             provider_id: string;
             /** @description For people. */
             name: string;
-            /** @description Of its MCP endpoint: https, or http on this very machine. */
+            /** @description The URL of the MCP endpoint: https, or http on the machine of the server. */
             mcp_server_url: string;
         };
         NameDifferences: {
@@ -1317,11 +1317,11 @@ export interface components {
             updated_at: string;
         };
         OAuthTokenMetadataInput: {
-            /** @description Shown instead of what the provider calls the account. */
+            /** @description A label that replaces the name of the account at the provider. */
             label?: string | null;
-            /** @description true: taken where you have several tokens of the provider; the others are not. */
+            /** @description true: this token is preferred among your tokens of the provider, and the others no longer are. */
             is_default?: boolean | null;
-            /** @description The same as `is_default`. */
+            /** @description An alias of `is_default`. */
             default?: boolean | null;
         };
         PushToken: {
@@ -2107,7 +2107,7 @@ export interface components {
             created_at: string;
         };
         WorkspaceCreateInput: {
-            /** @description Unique in the organization. */
+            /** @description The name is unique in the organization. */
             name: string;
         };
     };
@@ -3552,7 +3552,7 @@ export interface operations {
     deleteOAuthProvider: {
         parameters: {
             query?: {
-                /** @description Deletes and revokes its tokens first, whoever owns them. */
+                /** @description Also deletes and revokes the tokens of all owners. */
                 force?: boolean;
             };
             header?: {
@@ -3687,7 +3687,7 @@ export interface operations {
     waitForAuthorization: {
         parameters: {
             query?: {
-                /** @description Seconds to wait at most. */
+                /** @description The maximum wait in seconds. */
                 timeout?: number;
             };
             header?: {
@@ -3719,7 +3719,7 @@ export interface operations {
     listOAuthTokens: {
         parameters: {
             query?: {
-                /** @description Only those of this OAuth provider: its `provider_id`, or its id. */
+                /** @description Lists only tokens of this OAuth provider, by its `provider_id` or its id. */
                 provider_id?: string;
             };
             header?: {
@@ -3749,7 +3749,7 @@ export interface operations {
     deleteOAuthTokensOfUser: {
         parameters: {
             query: {
-                /** @description Whose: the `sub` of their JWT, the id of the key, or a `user_id` of authenticate. */
+                /** @description The owner of the tokens: the `sub` of a JWT, the id of a key, or a `user_id` of authenticate. */
                 user_id: string;
             };
             header?: {
@@ -3994,7 +3994,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description `current`: the one that the call comes over. */
+                /** @description `current` names the session of the call. */
                 session_id: string | "current";
             };
             cookie?: never;

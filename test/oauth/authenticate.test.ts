@@ -206,7 +206,7 @@ describe('wait', () => {
     await db().oAuthToken.delete({ where: { id: tokenId } })
     expect(await wait(authId)).toMatchObject({
       status: 409,
-      body: { code: 'AUTHORIZATION_FAILED', detail: 'Its token was deleted since. Authenticate again.' },
+      body: { code: 'AUTHORIZATION_FAILED', detail: 'Its token was deleted. Authenticate again.' },
     })
   })
 
@@ -242,7 +242,7 @@ describe('wait', () => {
     const { answer } = await waiter(app, auth_id)
     const heard = expect(answer).rejects.toMatchObject({
       code: 'AUTHORIZATION_FAILED',
-      message: 'The OAuth provider was deleted meanwhile. Authenticate again.',
+      message: 'The OAuth provider was deleted during the authorization. Authenticate again.',
     })
     expect((await app.rest('DELETE', `/v2/auth/providers/${provider.providerId}`)).status).toBe(200)
     await heard

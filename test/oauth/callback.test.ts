@@ -112,13 +112,15 @@ test('a forged, an expired and a used state connect nothing', async () => {
     expect(page.text).toContain(says)
   }
   const before = await tokens()
-  await refuse(at({ state: 'made-up', code: 'x' }), 'Nothing was connected</h1><p>This link is not one of ours, or its')
+  await refuse(at({ state: 'made-up', code: 'x' }), 'Nothing was connected</h1><p>This link is unknown, or its')
 
   const expired = await begin()
   const late = await server.visit(expired.url)
   await db().$executeRaw`UPDATE oauth_authorizations SET expires_at = now() WHERE id = ${expired.authId}::uuid`
   await refuse(late, 'Nothing was connected</h1><p>This link has expired.')
-  expect((await wait(expired.authId)).body.detail).toBe('Nobody finished it within 15 minutes. Authenticate again.')
+  expect((await wait(expired.authId)).body.detail).toBe(
+    'The authorization was not finished within 15 minutes. Authenticate again.',
+  )
   expect(await tokens()).toBe(before)
 
   const used = await begin()
@@ -317,7 +319,7 @@ test('the exchange waits for a slow token endpoint, even after the browser disco
   expect([again.status, again.text]).toEqual([
     403,
     expect.stringContaining(
-      'Not finished yet</h1><p>This link was used already, and what came of it is not known yet. Reload this page',
+      'Not finished yet</h1><p>This link was used already, and its result is not known yet. Reload this page',
     ),
   ])
   expect((await wait(authId)).body.status).toBe('pending')
@@ -336,9 +338,9 @@ test('an exchange that a dead server left unfinished fails after two minutes', a
   const { expiresAt } = await authorization(authId)
   expect(expiresAt.getTime() - Date.now()).toBeLessThan(121_000)
   await db().$executeRaw`UPDATE oauth_authorizations SET expires_at = now() WHERE id = ${authId}::uuid`
-  expect((await wait(authId)).body.detail).toContain('The server stopped while it was finishing it.')
+  expect((await wait(authId)).body.detail).toContain('The server stopped during the authorization.')
   expect((await openPage(callback)).text).toContain(
-    'Nothing was connected</h1><p>This link was used already. The server stopped while it was finishing it. To try',
+    'Nothing was connected</h1><p>This link was used already. The server stopped during the authorization. To try',
   )
   hung.release()
   expect((await page).status).toBe(200)
@@ -471,8 +473,11 @@ test('a callback after the provider’s deletion connects nothing', async () => 
   await slow.reached
   expect((await app.rest('DELETE', `/v2/auth/providers/${fresh.providerId}`)).status).toBe(200)
   slow.release()
-  expect(await page).toMatchObject({ status: 409, text: expect.stringContaining('was deleted meanwhile') })
-  expect((await openPage(callback)).text).toContain('or its OAuth provider was deleted since.')
+  expect(await page).toMatchObject({
+    status: 409,
+    text: expect.stringContaining('was deleted during the authorization'),
+  })
+  expect((await openPage(callback)).text).toContain('or its OAuth provider was deleted.')
   // the newly issued token is revoked
   expect(await db().tokenRevocation.count()).toBe(revocations + 1)
   expect((await openPage(callback)).status).toBe(403)
@@ -500,7 +505,10 @@ test('a callback concurrent with the provider’s deletion connects nothing', as
     await sql.oAuthProvider.delete({ where: { id: fresh.id } })
   }
   await db().$transaction(deletion, { timeout: 15_000 })
-  expect(await page!).toMatchObject({ status: 409, text: expect.stringContaining('was deleted meanwhile') })
+  expect(await page!).toMatchObject({
+    status: 409,
+    text: expect.stringContaining('was deleted during the authorization'),
+  })
   expect((await wait(authId)).status).toBe(404)
 })
 
@@ -530,7 +538,7 @@ test('an internal error answers 500 with only the request id', async () => {
   await db().$executeRaw`UPDATE oauth_authorizations SET code_verifier = 'broken' WHERE id = ${authId}::uuid`
   const page = await openPage(callback)
   expect([page.status, page.text]).toEqual([500, expect.stringContaining(page.headers.get('x-request-id')!)])
-  await failedWith(authId, 'Something went wrong on this server.')
+  await failedWith(authId, 'An internal error occurred on this server.')
 })
 
 test('no state, code or token of the tests above is in the log', async () => {

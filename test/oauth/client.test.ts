@@ -182,7 +182,7 @@ describe('the issuer of a callback', () => {
     const grant = await cameBack(oauth, rotating, access)
     expect(await failure(oauth.exchange(access, grant))).toMatchObject({
       kind: 'unusable',
-      message: 'did not send this answer: it says (iss) that it comes from somebody else',
+      message: 'did not send this callback: its iss names another issuer',
     })
     await oauth.exchange({ ...access, issuer: rotating.url }, grant)
   })

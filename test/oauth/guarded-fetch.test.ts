@@ -169,10 +169,10 @@ describe('a private address', () => {
   test('receives nothing, neither as an IP address nor by a local name', async () => {
     const { port, sockets, url } = await web((_request, response) => response.end())
     expect(await failure(post(NOTHING, url))).toBe(
-      'unreachable: has an address that is not called: it is at a private address (127.0.0.1); see OUTBOUND_ALLOW',
+      'unreachable: has a forbidden address: it is at a private address (127.0.0.1); see OUTBOUND_ALLOW',
     )
     expect(await failure(post(NOTHING, `http://localhost:${port}`))).toBe(
-      'unreachable: has an address that is not called: it is at this machine itself; see OUTBOUND_ALLOW',
+      'unreachable: has a forbidden address: it is at this machine itself; see OUTBOUND_ALLOW',
     )
     expect(sockets.size).toBe(0)
   })
@@ -277,7 +277,7 @@ describe('a redirect', () => {
     ['http://me:pw@127.0.0.1/', 'it must be without user name and password'],
   ])('to %s is refused', async (to, because) => {
     const { url } = await leading(() => to)
-    expect(await failure(LOOPBACK.get(url))).toBe(`unreachable: redirects to an address that is not called: ${because}`)
+    expect(await failure(LOOPBACK.get(url))).toBe(`unreachable: redirects to a forbidden address: ${because}`)
   })
 
   test('to a name with a private address is refused', async () => {
@@ -292,7 +292,7 @@ describe('a redirect', () => {
     const { url } = await web((_request, response) => response.writeHead(302).end('nowhere'))
     expect((await LOOPBACK.get(url)).status).toBe(302)
     const { url: nonsense } = await leading(() => 'https://[')
-    expect(await failure(LOOPBACK.get(nonsense))).toBe('unusable: redirects to what is no address')
+    expect(await failure(LOOPBACK.get(nonsense))).toBe('unusable: redirects to an invalid URL')
   })
 })
 
@@ -305,7 +305,7 @@ describe('nothing was sent', () => {
 
   test.each([
     ['ENOTFOUND', 'has a host name that is not known'],
-    ['EAI_AGAIN', 'has a host name that cannot be looked up now'],
+    ['EAI_AGAIN', 'has a host name that cannot be resolved now'],
     ['EAI_FAIL', 'cannot be reached (EAI_FAIL)'],
   ])('when the look-up of the name fails with %s', async (code, message) => {
     const outbound = createOutbound({ allow: [] }, (_name, _options, done) =>
@@ -329,7 +329,7 @@ describe('nothing was sent', () => {
     )
     await closed(silent.sockets)
     const { port } = await web((_request, response) => response.end())
-    expect(await failure(post(LOOPBACK, url(port)))).toMatch(/^unreachable: speaks no TLS that works \(E\w+\)$/)
+    expect(await failure(post(LOOPBACK, url(port)))).toMatch(/^unreachable: has no working TLS \(E\w+\)$/)
     const rude = await raw((socket) => socket.resetAndDestroy())
     expect(await failure(post(LOOPBACK, url(rude.port)))).toBe(
       'unreachable: cut the connection before anything was sent',

@@ -33,8 +33,8 @@ describe('a server without metadata', () => {
     const at = host(mcp)
     expect(await said(mcp.url, McpDiscoveryError)).toBe(
       `This MCP server publishes no protected-resource metadata (RFC 9728; asked ${at}: ` +
-        `${RESOURCE_METADATA}/mcp answered 404, ${RESOURCE_METADATA} answered 404). So it was taken for its own ` +
-        'authorization server, as older ones are. The authorization server of this MCP server publishes no metadata (RFC 8414, OpenID ' +
+        `${RESOURCE_METADATA}/mcp answered 404, ${RESOURCE_METADATA} answered 404). So its own origin was ` +
+        'assumed to be its authorization server, as for older servers. The authorization server of this MCP server publishes no metadata (RFC 8414, OpenID ' +
         `Connect Discovery; asked ${at}: ${SERVER_METADATA} answered 404, ${OPENID} answered 404).`,
     )
   })
@@ -73,7 +73,7 @@ describe('a server without metadata', () => {
     const header = `Bearer resource_metadata="${elsewhere.origin}/canary"`
     mcp.answer('/mcp', { status: 401, headers: { 'www-authenticate': header } })
     expect(await said(mcp.url, McpDiscoveryError)).toBe(
-      'Where this MCP server says that its protected-resource metadata is (RFC 9728), there is none: ' +
+      'This MCP server names a URL without protected-resource metadata (RFC 9728): ' +
         `${host(elsewhere)} answered 404.`,
     )
     elsewhere.answer('/canary', { status: 500, body: 'canary' })
@@ -116,7 +116,7 @@ describe('the MCP server', () => {
     expect(await said(mcp.url, McpUnavailableError)).toBe(`${unread} answered 500.`)
     mcp.answer(place, { status: 302, headers: { location: 'https://10.0.0.1/canary' } })
     expect(await said(mcp.url, McpUnavailableError)).toBe(
-      `${unread} redirects to an address that is not called: it is at a private address (10.0.0.1); see OUTBOUND_ALLOW.`,
+      `${unread} redirects to a forbidden address: it is at a private address (10.0.0.1); see OUTBOUND_ALLOW.`,
     )
     const gone = await mcpServer()
     await gone.close()
@@ -169,7 +169,7 @@ describe('a host name', () => {
 
   test('that can’t be resolved now is a temporary error', async () => {
     expect(await said(URL_OF_MCP, McpUnavailableError, { resolve: failing('EAI_AGAIN') })).toBe(
-      'This MCP server could not be asked: mcp.example.com has a host name that cannot be looked up now.',
+      'This MCP server could not be asked: mcp.example.com has a host name that cannot be resolved now.',
     )
   })
 

@@ -131,7 +131,7 @@ test.each([
 ])('metadata of %s is refused without a registration', async (_what, resource) => {
   const mcp = await ownServer()
   mcp.answer(RESOURCE_METADATA, { body: { resource: resource(mcp), authorization_servers: [mcp.origin] } })
-  said('is that of another resource')(await discover(mcp.url))
+  said('names another resource')(await discover(mcp.url))
   expect(registrations(mcp)).toEqual([])
 })
 
@@ -143,7 +143,7 @@ test('a challenge with a wrong URL is reported, and no other location is tried',
       headers: { 'www-authenticate': `Basic, Bearer scope=a, resource_metadata="${address}"` },
     })
   challenge(`${mcp.origin}/nothing`)
-  said('there is none')(await discover(mcp.url))
+  said('names a URL without')(await discover(mcp.url))
   challenge('http://mcp.example.com/metadata')
   said('metadata must be an https address')(await discover(mcp.url))
   challenge('https://10.0.0.1/metadata')
@@ -195,7 +195,7 @@ test.each([
   [
     'an auth method of ours',
     { token_endpoint_auth_methods_supported: ['private_key_jwt'] },
-    'takes clients by none of client_secret_basic, client_secret_post, none',
+    'supports none of the auth methods client_secret_basic, client_secret_post, none',
   ],
   ['its own issuer', { issuer: 'https://issuer.example.com' }, 'publishes metadata of another issuer'],
   ['an issuer', { issuer: undefined }, 'publishes no metadata'],
@@ -330,13 +330,13 @@ test('a server with expiring secrets gets a public client, if it accepts one', a
 })
 
 test.each([
-  ['a method that is not ours', { ...SECRET, token_endpoint_auth_method: 'tls_client_auth' }, 'not supported here'],
+  ['an unknown auth method', { ...SECRET, token_endpoint_auth_method: 'tls_client_auth' }, 'unsupported auth method'],
   [
     'no secret, though it needs one',
     { client_id: 'id', token_endpoint_auth_method: 'client_secret_post' },
     'without the secret',
   ],
-  ['no id', { client_secret: 'canary-secret' }, 'did not answer with a client'],
+  ['no id', { client_secret: 'canary-secret' }, 'did not return a client'],
   ['an id that breaks out', { client_id: 'a\r\nb' }, 'can’t be used'],
 ])('a registration response with %s is refused', async (_what, answer, text) => {
   const mcp = await ownServer({}, answer)
@@ -347,11 +347,11 @@ test.each([
 
 test.each([
   [{ status: 400, body: { error: 'invalid_redirect_uri', error_description: 'canary' } }, '(invalid_redirect_uri)'],
-  [{ status: 400, body: { error: 'the canary says no' } }, 'refused to register a client|did not answer'],
+  [{ status: 400, body: { error: 'the canary says no' } }, 'refused to register a client|did not return a client'],
   [{ status: 401, body: { error: 'invalid_token' } }, 'registers no clients without credentials'],
   [{ status: 403, body: '<h1>canary</h1>' }, 'registers no clients without credentials'],
-  [{ status: 302, headers: { location: 'https://canary.example.com/' } }, 'did not answer with a client'],
-  [{ status: 201, body: '<h1>canary</h1>' }, 'did not answer with a client'],
+  [{ status: 302, headers: { location: 'https://canary.example.com/' } }, 'did not return a client'],
+  [{ status: 201, body: '<h1>canary</h1>' }, 'did not return a client'],
 ])('a refused registration is reported without the server’s text: %j', async (reply, text) => {
   const mcp = await ownServer()
   mcp.answer('/register', reply)

@@ -88,7 +88,7 @@ test('a database failure during the refresh loses no result', async () => {
   await db.$executeRaw`
     CREATE TRIGGER refuse BEFORE UPDATE ON oauth_tokens FOR EACH ROW WHEN (NEW.version > OLD.version) EXECUTE FUNCTION refuse()`
   const asked = requestAccessToken(app, held)
-  await expect.poll(() => lines.filter((line) => line.includes('could not be written down'))).toHaveLength(1)
+  await expect.poll(() => lines.filter((line) => line.includes('could not store the outcome'))).toHaveLength(1)
   await db.$executeRaw`DROP TRIGGER refuse ON oauth_tokens`
   expect((await asked).body.access_token).toBe((await storedContent(app, held)).accessToken)
   expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])

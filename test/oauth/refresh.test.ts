@@ -281,7 +281,7 @@ test('an ended token works again after its owner authenticates', async () => {
 test('a token that a lost response used up says so', async () => {
   const held = await expiredAgent(app, rotating, { row: { refreshFailures: 1 } })
   rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
-  expect((await requestAccessToken(app, held)).body.detail).toContain('used up when a refresh last failed')
+  expect((await requestAccessToken(app, held)).body.detail).toContain('a failed refresh used it up')
 })
 
 describe('a server that died during a refresh', () => {

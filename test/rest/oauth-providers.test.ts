@@ -179,7 +179,7 @@ describe('Creating a provider', () => {
   test('refuses an authorization URL with parameters that the server sets, and names them', async () => {
     const refused = await post(body({ auth_url: 'https://x.example.com/a?state=1&prompt=consent&client_id=x&scope=' }))
     expect(refused.body.detail[0].msg).toBe(
-      'Must not have client_id, scope, state in its query: each authorization says that itself.',
+      'Must not have client_id, scope, state in its query: each authorization sets that itself.',
     )
   })
 
@@ -300,7 +300,7 @@ describe('Changing a provider', () => {
     const refused = await patch(one.id, { token_url })
     expect(violations(refused)).toEqual(['body.client_secret missing'])
     expect(refused.body.detail[0].msg).toBe(
-      'Required when token_url moves to another origin: only who knows the client may move it.',
+      'Required when token_url moves to another origin: only a caller who knows the secret may move it.',
     )
     const auth_url = 'https://elsewhere.example.com/authorize'
     expect(violations(await patch(one.id, { auth_url }))).toEqual(['body.client_secret missing'])

@@ -102,7 +102,10 @@ describe('The list of one’s tokens', () => {
       ['ACTIVE', null],
       ['EXPIRED', 'The provider gave no refresh token for it. Authenticate again.'],
       ['EXPIRED', 'The provider has refused it.'],
-      ['ACTIVE', 'The provider did not refresh the token when it was last asked: it answered 503. It is asked again.'],
+      [
+        'ACTIVE',
+        'The provider did not refresh the token at the last attempt: it answered 503. The server tries again.',
+      ],
     ])
   })
 

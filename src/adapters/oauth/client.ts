@@ -101,8 +101,8 @@ function validateCallback(
   throw new OAuthFailure(
     'unusable',
     iss !== null && iss !== access.issuer
-      ? 'did not send this answer: it says (iss) that it comes from somebody else'
-      : 'sent the person back with another kind of answer than it was asked for',
+      ? 'did not send this callback: its iss names another issuer'
+      : 'sent the person back with another response type than requested',
   )
 }
 

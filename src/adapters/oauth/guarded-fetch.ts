@@ -104,7 +104,7 @@ export function createOutbound(rules: OutboundRules, resolve?: ResolveHost): Out
 
 function requireAllowedAddress(rules: OutboundRules, url: string, how: 'has' | 'redirects to'): void {
   const refusal = addressRefusal(rules, url)
-  if (refusal) throw new OAuthFailure('unreachable', `${how} an address that is not called: it ${refusal}`)
+  if (refusal) throw new OAuthFailure('unreachable', `${how} a forbidden address: it ${refusal}`)
 }
 
 /** Names the redirect's target in the failure. */
@@ -116,7 +116,7 @@ function redirectFailure(at: string, { kind, message }: OAuthFailure): OAuthFail
 function redirectTarget(response: Response, from: string): string | null {
   const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get('location') : null
   if (location === null) return null
-  if (!URL.canParse(location, from)) throw new OAuthFailure('unusable', 'redirects to what is no address')
+  if (!URL.canParse(location, from)) throw new OAuthFailure('unusable', 'redirects to an invalid URL')
   const url = new URL(location, from)
   url.hash = ''
   return url.href

@@ -91,7 +91,7 @@ export function createLogin(
   }
 
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
-    if (atOnce >= MAX_CONCURRENT_LOGINS) throw new OAuthFailure('unreachable', 'is being asked about too many logins')
+    if (atOnce >= MAX_CONCURRENT_LOGINS) throw new OAuthFailure('unreachable', 'has too many concurrent logins')
     atOnce++
     try {
       return await work()
@@ -147,6 +147,6 @@ function toLoginFailure(error: unknown): OAuthFailure {
   if (error.cause instanceof OAuthFailure) return error.cause
   return new OAuthFailure(
     'unusable',
-    `answered with something that can't be trusted (${error.code ?? 'no more is known'})`,
+    `answered with something that can't be trusted (${error.code ?? 'no further details'})`,
   )
 }

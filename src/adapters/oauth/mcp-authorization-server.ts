@@ -74,7 +74,9 @@ async function findMetadata(
 ): Promise<oauth.AuthorizationServer> {
   // the actual problem may be that the MCP server does not name its authorization server
   const before =
-    unnamed === null ? '' : `${unnamed} So it was taken for its own authorization server, as older ones are. `
+    unnamed === null
+      ? ''
+      : `${unnamed} So its own origin was assumed to be its authorization server, as for older servers. `
   const looked: Exclude<LookupResult, { found: unknown }>[] = []
   for (const { place, ask } of metadataLocations(asking, issuer)) {
     const look = await readMetadata(issuer, ask).catch((error) => {

@@ -31,7 +31,7 @@ export async function registerClient(
 ): Promise<Registered> {
   const offered = server.authMethods ?? ['client_secret_basic']
   const method = PREFERRED_METHODS.find((one) => offered.includes(one))
-  if (!method) throw registrationError(`takes clients by none of ${PREFERRED_METHODS.join(', ')}`)
+  if (!method) throw registrationError(`supports none of the auth methods ${PREFERRED_METHODS.join(', ')}`)
   const registered = await registerAs(method, asking, server, client)
   if (registered) return registered
   // A public client has no secret that expires. The response tells whether the server accepts one.
@@ -86,7 +86,7 @@ async function readRegistration(response: Response): Promise<oauth.OmitSymbolPro
     if (status === 401 || status === 403) throw registrationError('registers no clients without credentials')
     const { error: code } = toOAuthFailure(error, 'a client')
     throw registrationError(
-      code ? `refused to register a client (${code})` : 'did not answer with a client when one was to be registered',
+      code ? `refused to register a client (${code})` : 'did not return a client for the registration',
     )
   }
 }
@@ -96,8 +96,7 @@ function toRegisteredClient(asked: AuthMethod, answer: oauth.OmitSymbolPropertie
   const { client_id: clientId, client_secret: secret, client_secret_expires_at: ends } = answer
   const unsaid = secret === undefined ? 'none' : asked === 'none' ? 'client_secret_basic' : asked
   const method = AUTH_METHODS.find((one) => one === (answer.token_endpoint_auth_method ?? unsaid))
-  if (!method)
-    throw registrationError('registered a client that would have to prove itself in a way that is not supported here')
+  if (!method) throw registrationError('registered a client with an unsupported auth method')
   if (method !== 'none' && secret === undefined)
     throw registrationError('registered a client without the secret that it needs')
   const clientSecret = method === 'none' ? null : (secret as string)

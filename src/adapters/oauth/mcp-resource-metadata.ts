@@ -35,7 +35,7 @@ const MAX_ISSUERS = 3
 export async function findProtectedResource(asking: McpRequests, server: URL): Promise<ProtectedResource> {
   const { published, absence } = await findResourceMetadata(asking, server)
   if (published && !coversServer(published.resource, server))
-    throw new McpDiscoveryError('The metadata of this MCP server is that of another resource.')
+    throw new McpDiscoveryError('The metadata of this MCP server names another resource.')
   const issuers = Array.isArray(published?.authorization_servers) ? published.authorization_servers : []
   const named = issuers.filter((issuer) => typeof issuer === 'string').slice(0, MAX_ISSUERS)
   const resource = published?.resource ?? canonicalUri(server)
@@ -61,7 +61,7 @@ async function findResourceMetadata(asking: McpRequests, server: URL): Promise<P
     if (published) return { published }
     const { host } = new URL(address)
     throw new McpDiscoveryError(
-      `Where this MCP server says that its protected-resource metadata is (RFC 9728), there is none: ${host} ${how}.`,
+      `This MCP server names a URL without protected-resource metadata (RFC 9728): ${host} ${how}.`,
     )
   }
   const asked: string[] = []

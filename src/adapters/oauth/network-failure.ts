@@ -10,7 +10,7 @@ export class WrongAddressFailure extends OAuthFailure {
 
 /** Errors before anything was sent, by code. */
 const UNREACHABLE: Record<string, string> = {
-  EAI_AGAIN: 'has a host name that cannot be looked up now',
+  EAI_AGAIN: 'has a host name that cannot be resolved now',
   ECONNREFUSED: 'refused the connection',
   ECONNRESET: 'cut the connection before anything was sent',
   ETIMEDOUT: 'could not be reached in time',
@@ -45,11 +45,11 @@ export function toNetworkFailure(error: unknown, connected: boolean): OAuthFailu
 
 function describeCode(code: string): string {
   if (UNTRUSTED.test(code)) return `has a certificate that is not trusted (${code})`
-  if (NO_TLS.test(code)) return `speaks no TLS that works (${code})`
+  if (NO_TLS.test(code)) return `has no working TLS (${code})`
   return `cannot be reached (${code})`
 }
 
 function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return /^[A-Z][A-Z0-9_]+$/.test(code) ? code : 'no more is known'
+  return /^[A-Z][A-Z0-9_]+$/.test(code) ? code : 'no further details'
 }

@@ -14,11 +14,15 @@ import { keyViolations } from './rules.ts'
 const createKeyBody = z.object({
   name: printableName,
   owner: optional(printableName).describe(
-    'The person or team that uses it. Events show it as the author; absent: `name`.',
+    'The person or team that uses the key. Events show it as the author. Default: `name`.',
   ),
   role: z.enum(KEY_ROLES).meta({ typeName: 'Role' }),
-  listener_id: optional(uuid).describe('The one listener that it is for. Only for the role listener, there required.'),
-  agent_id: optional(agentId).describe('The one agent that it is for. Only for the role agent, there required.'),
+  listener_id: optional(uuid).describe(
+    'The only listener that may use the key. Required for the role listener, and allowed only for it.',
+  ),
+  agent_id: optional(agentId).describe(
+    'The only agent that may use the key. Required for the role agent, and allowed only for it.',
+  ),
   /** may read the values of secrets; admin keys always may */
   secrets_read: optional(z.boolean()),
   /** absent: never expires */

@@ -72,7 +72,7 @@ export async function identifyKey(core: Core, hash: string, tenantId: string | n
 function recordUse(core: Core, id: string): void {
   core
     .query(RECORD_USE, [id])
-    .catch((error) => core.log.warn({ err: error }, 'the last use of an API key could not be written'))
+    .catch((error) => core.log.warn({ err: error }, 'could not record the last use of an API key'))
 }
 
 export interface Tenancy {

@@ -12,7 +12,7 @@ import { visibleKeys } from './list.ts'
 export const updateInput = z.object({
   path: z.object({ api_key_id: uuid }),
   body: z.object({
-    owner: printableName.describe('The person or team that uses it.'),
+    owner: printableName.describe('The person or team that uses the key.'),
   }),
 })
 

@@ -7,15 +7,17 @@ export type ComputeType = (typeof COMPUTE_TYPES)[number]
 
 /** long enough for the ARN of a cluster */
 const computeId = printable(255).describe(
-  'Given by you, for example the name of the cluster. Unique in the workspace; cannot be changed.',
+  'An identifier that you choose, for example the name of the cluster. It is unique in the workspace and cannot be changed.',
 )
-const computeType = z.enum(COMPUTE_TYPES).meta({ typeName: 'ComputeType', description: 'Cannot be changed.' })
-const version = optional(z.string().min(1).max(128)).describe('Version of the listener program.')
+const computeType = z
+  .enum(COMPUTE_TYPES)
+  .meta({ typeName: 'ComputeType', description: 'The kind of compute infrastructure. It cannot be changed.' })
+const version = optional(z.string().min(1).max(128)).describe('The version of the listener program.')
 
 export const computeConfig = z
   .object({
     k8s_namespaces: optional(z.array(z.string()).max(1000)).describe(
-      'Namespaces that deployments may be put into. Without one the listener can have no deployments.',
+      'The namespaces that deployments may use. Without one the listener can have no deployments.',
     ),
   })
   .meta({ id: 'ListenerComputeConfig' })

@@ -82,5 +82,5 @@ export async function identifySession(
 function recordUse(core: Core, id: string): void {
   core
     .query(RECORD_USE, [id])
-    .catch((error) => core.log.warn({ err: error }, 'the last use of a session could not be written'))
+    .catch((error) => core.log.warn({ err: error }, 'could not record the last use of a session'))
 }

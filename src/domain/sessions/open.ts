@@ -18,7 +18,7 @@ export const openInput = z.object({
   body: z
     .object({
       api_key: text.describe('An API key of the role viewer, deployer or admin.'),
-      code: text.describe('A code that works once. Either this or `api_key`.'),
+      code: text.describe('A one-time code. Send either this or `api_key`.'),
     })
     .meta({ id: 'SessionCreate' }),
 })
@@ -44,7 +44,7 @@ export function readProof(raw: RawInput): Proof {
   const both = api_key != null
   rejectIfAny([
     both
-      ? violation('code', 'Not beside api_key.')
+      ? violation('code', 'Must not be sent together with api_key.')
       : violation('api_key', 'Either this or code is required.', 'missing'),
   ])
   throw new Error('unreachable')

@@ -15,7 +15,7 @@ export const revokeInput = z.object({
   path: z.object({
     session_id: z
       .union([uuid, z.literal('current')], { error: 'Must be a UUID, or current.' })
-      .describe('`current`: the one that the call comes over.'),
+      .describe('`current` names the session of the call.'),
   }),
 })
 

@@ -32,7 +32,7 @@ export async function bootstrap(core: Core, key: FirstKey): Promise<Bootstrapped
     if (made) return made
   }
   if (key.text !== undefined && !(await isStoredKey(core.db, key.text)))
-    core.log.warn({}, 'CONTROL_PLANE_API_KEY is ignored: this database has keys already, and it is none of them')
+    core.log.warn({}, 'CONTROL_PLANE_API_KEY is ignored: this database already has other keys')
   return { generatedKey: null }
 }
 

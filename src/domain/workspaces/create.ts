@@ -10,7 +10,9 @@ import { writeVerb } from '../transaction/read-back.ts'
 import { insertWorkspace } from './insert-workspace.ts'
 
 export const createInput = z.object({
-  body: z.object({ name: printableName.describe('Unique in the organization.') }).meta({ id: 'WorkspaceCreate' }),
+  body: z
+    .object({ name: printableName.describe('The name is unique in the organization.') })
+    .meta({ id: 'WorkspaceCreate' }),
 })
 
 /**

@@ -61,7 +61,7 @@ function tokenOwner(ctx: RequestContext, { user_id: userId }: AuthenticateBody):
   if (userId == null || userId === subject) return subject
   if (role !== 'admin')
     throw new ForbiddenError(
-      `user_id names somebody else, which needs the role admin; the credential has the role ${role}.`,
+      `user_id names another person, which requires the role admin; the credential has the role ${role}.`,
     )
   return userId
 }

@@ -61,11 +61,11 @@ function refuse(past: EarlierUse | undefined): ForbiddenError {
     case 'exchanging':
       return past.expired
         ? new UsedLinkError(`. ${SERVER_STOPPED}`, 'failed')
-        : new UsedLinkError(', and what came of it is not known yet.', 'unknown')
+        : new UsedLinkError(', and its result is not known yet.', 'unknown')
     case 'pending':
       return new ForbiddenError('This link has expired.')
     default:
-      return new ForbiddenError('This link is not one of ours, or its OAuth provider was deleted since.')
+      return new ForbiddenError('This link is unknown, or its OAuth provider was deleted. Authenticate again.')
   }
 }
 

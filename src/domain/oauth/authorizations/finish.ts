@@ -122,7 +122,7 @@ function requireSingleValues(parameters: URLSearchParams): Record<string, string
   const names = [...parameters.keys()]
   // A comparison in pairs would be slow: anyone may send thousands of parameters.
   if (new Set(names).size < names.length)
-    throw new ValidationError([{ loc: ['query'], msg: 'No parameter may be there twice.', type: 'value_error' }])
+    throw new ValidationError([{ loc: ['query'], msg: 'No parameter may occur twice.', type: 'value_error' }])
   return Object.fromEntries(parameters)
 }
 
@@ -162,7 +162,7 @@ async function store(
   if (!(await lockProviderShared(tx, provider.id))) {
     const { tokens } = granted
     await queueRevocation(tx, core.keyring, provider, { id, tokenUrl: provider.tokenUrl }, tokens)
-    return new ConflictError('The OAuth provider was deleted meanwhile.', 'AUTHORIZATION_FAILED')
+    return new ConflictError('The OAuth provider was deleted during the authorization.', 'AUTHORIZATION_FAILED')
   }
   const renews = authorization.renewsTokenId
   const saved = await saveToken(tx.sql, core.keyring, { ...granted, workspaceId, subject, provider, renews })

@@ -26,7 +26,7 @@ export async function failAuthorization({ db }: Core, id: string, reason: string
 /** Returns the reason to store and the error to throw. `provider`: its name. */
 export function explainFailure(error: unknown, provider: string): { reason: string; shown: unknown } {
   if (error instanceof DomainError) return { reason: error.message, shown: error }
-  if (!(error instanceof OAuthFailure)) return { reason: 'Something went wrong on this server.', shown: error }
+  if (!(error instanceof OAuthFailure)) return { reason: 'An internal error occurred on this server.', shown: error }
   const late = error.error === 'invalid_grant' ? ' The link was followed too late, or twice.' : ''
   const reason = `The OAuth provider '${provider}' ${error.message}${adminHint(error.error)}.${late}`
   const shown =

@@ -26,7 +26,7 @@ export async function resolveAccount(
   } catch (error) {
     core.log.warn(
       { provider: provider.providerId, failure: clauseOf(error) },
-      'a provider did not tell whose token it has issued',
+      'a provider did not identify the account of a new token',
     )
     return account
   }

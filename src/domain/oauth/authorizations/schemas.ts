@@ -23,7 +23,7 @@ export const AUTHORIZATION_MINUTES = 15
 export const EXCHANGE_SECONDS = 120
 
 /** Failure reason of an exchange that exceeded its time limit. */
-export const SERVER_STOPPED = 'The server stopped while it was finishing it.'
+export const SERVER_STOPPED = 'The server stopped during the authorization.'
 
 /**
  * Encryption context of the PKCE code verifier. Verifier and code together yield a token, so the verifier is encrypted like one.
@@ -33,13 +33,17 @@ export const verifierContext = (id: string) => `oauth_authorizations.code_verifi
 export const authenticateInput = z.object({
   body: z
     .object({
-      provider: z.string().describe('Its `provider_id`, or the id of its row.'),
-      scopes: scopes.describe('What the token has to be good for.'),
-      agent_id: optional(agentId).describe('The agent that is to use it: connected when the person has come back.'),
-      user_id: optional(printable(255)).describe(
-        'Whose token it is to be. Default: the subject of the call; anybody else only for admins.',
+      provider: z.string().describe('The `provider_id` of the provider, or the id of its row.'),
+      scopes: scopes.describe('The scopes that the token must have.'),
+      agent_id: optional(agentId).describe(
+        'The agent that will use the token. It is connected when the person returns from the provider.',
       ),
-      force_new: optional(z.boolean()).describe('Begins anew, whatever tokens there are: for another account.'),
+      user_id: optional(printable(255)).describe(
+        'The owner of the token. Default: the subject of the call. Only admins may name another person.',
+      ),
+      force_new: optional(z.boolean()).describe(
+        'Starts a new authorization even if a token matches, for example for another account.',
+      ),
     })
     .meta({ id: 'Authenticate' }),
 })
@@ -47,5 +51,5 @@ export type AuthenticateBody = z.output<typeof authenticateInput>['body']
 
 export const waitInput = z.object({
   path: z.object({ auth_id: uuid }),
-  query: z.object({ timeout: queryInt(0, 60, 30).describe('Seconds to wait at most.') }),
+  query: z.object({ timeout: queryInt(0, 60, 30).describe('The maximum wait in seconds.') }),
 })

@@ -30,7 +30,9 @@ export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): 
     const row = await find(ctx, authId)
     // an authorization that disappears during the wait was deleted with its provider
     if (!row)
-      throw existed ? failed('The OAuth provider was deleted meanwhile.') : new NotFoundError('Authorization', authId)
+      throw existed
+        ? failed('The OAuth provider was deleted during the authorization.')
+        : new NotFoundError('Authorization', authId)
     existed = true
     return outcomeOf(row, authId)
   }
@@ -53,11 +55,15 @@ async function find(ctx: RequestContext, authId: string): Promise<Row | undefine
 function outcomeOf({ status, failure, tokenId, expired }: Row, authId: string): AuthorizationView | null {
   if (status === 'failed') throw failed(failure!)
   if (status === 'completed') {
-    if (!tokenId) throw failed('Its token was deleted since.')
+    if (!tokenId) throw failed('Its token was deleted.')
     return { status, url: null, authId, tokenId }
   }
   if (!expired) return null
-  throw failed(status === 'pending' ? `Nobody finished it within ${AUTHORIZATION_MINUTES} minutes.` : SERVER_STOPPED)
+  throw failed(
+    status === 'pending'
+      ? `The authorization was not finished within ${AUTHORIZATION_MINUTES} minutes.`
+      : SERVER_STOPPED,
+  )
 }
 
 const failed = (why: string) => new ConflictError(`${why} Authenticate again.`, 'AUTHORIZATION_FAILED')

@@ -11,7 +11,7 @@ import { tokenStatus } from '../tokens/token.ts'
 import { agentPath, type ConnectionView, connectAgent, WITH_TOKEN } from './connection.ts'
 
 const createConnectionBody = z
-  .object({ oauth_token_id: uuid.describe('One of your own tokens, as the list of tokens shows it.') })
+  .object({ oauth_token_id: uuid.describe('The id of one of your own tokens.') })
   .meta({ id: 'CreateConnection' })
 
 export const createInput = z.object({ path: agentPath, body: createConnectionBody })

@@ -16,7 +16,7 @@ import { emitToWorkspaces, findProviderUsers, type ProviderUser, requireNoOtherW
 export const deleteInput = z.object({
   path: providerPath,
   query: z.object({
-    force: queryBool.describe('Deletes and revokes its tokens first, whoever owns them.'),
+    force: queryBool.describe('Also deletes and revokes the tokens of all owners.'),
   }),
 })
 
@@ -58,7 +58,7 @@ export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
 /** `force` deletes tokens in many transactions first. A version mismatch found after that could not be undone. */
 const FORCE_WITH_VERSION = {
   loc: ['query', 'force'],
-  msg: 'Is not taken together with a version that the provider has to be at: look at it, then delete it by force without one.',
+  msg: 'Cannot be combined with an expected version: read the provider, then delete it with force and without a version.',
   type: 'value_error',
 }
 

@@ -24,9 +24,11 @@ import { toSentence } from './rules.ts'
 const discoverBody = z
   .object({
     // not the description of createBody, because here the redirect URI contains the row's id
-    provider_id: providerId.describe('Given by you: what every other call names it by. Cannot be changed.'),
+    provider_id: providerId.describe(
+      'The name of the provider in every other call. You choose it, and it cannot be changed.',
+    ),
     name: providerName,
-    mcp_server_url: url.describe('Of its MCP endpoint: https, or http on this very machine.'),
+    mcp_server_url: url.describe('The URL of the MCP endpoint: https, or http on the machine of the server.'),
   })
   .meta({ id: 'McpDiscovery' })
 type DiscoverBody = z.output<typeof discoverBody>

@@ -56,7 +56,7 @@ export function updateViolations(addresses: AddressRules, stored: OAuthProvider,
       ? [
           violation(
             'client_secret',
-            `Required when ${moved.join(' or ')} moves to another origin: only who knows the client may move it.`,
+            `Required when ${moved.join(' or ')} moves to another origin: only a caller who knows the secret may move it.`,
             'missing',
           ),
         ]
@@ -92,7 +92,7 @@ function authUrlViolations(addresses: AddressRules, url: string): Violation[] {
   const own = RESERVED_PARAMETERS.filter((name) => searchParams.has(name))
   return own.length === 0
     ? []
-    : [violation('auth_url', `Must not have ${own.join(', ')} in its query: each authorization says that itself.`)]
+    : [violation('auth_url', `Must not have ${own.join(', ')} in its query: each authorization sets that itself.`)]
 }
 
 /** "must be https" → "Must be https." */

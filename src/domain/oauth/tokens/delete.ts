@@ -41,7 +41,7 @@ async function removeToken(ctx: RequestContext, raw: RawInput): Promise<void> {
 export const deleteOfUserInput = z.object({
   query: z.object({
     user_id: printable(255).describe(
-      'Whose: the `sub` of their JWT, the id of the key, or a `user_id` of authenticate.',
+      'The owner of the tokens: the `sub` of a JWT, the id of a key, or a `user_id` of authenticate.',
     ),
   }),
 })

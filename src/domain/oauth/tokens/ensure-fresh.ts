@@ -39,7 +39,7 @@ export async function ensureFresh(ctx: RequestContext, provider: string, token: 
 }
 
 function unavailable(provider: string, outcome: Extract<RefreshOutcome, { kind: 'failed' | 'waiting' | 'stopping' }>) {
-  if (outcome.kind === 'stopping') return new DomainError('UNAVAILABLE', 'This server is about to stop. Try again.')
+  if (outcome.kind === 'stopping') return new DomainError('UNAVAILABLE', 'This server is stopping. Try again.')
   return new OAuthProviderUnavailableError(
     provider,
     outcome.kind === 'failed'

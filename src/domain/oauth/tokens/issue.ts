@@ -19,9 +19,9 @@ export const issueInput = z.object({
   path: z.object({ agent_id: z.string(), ...providerPath.shape }),
   body: z
     .object({
-      scopes: scopes.describe('What the token has to be good for, at least.'),
+      scopes: scopes.describe('The scopes that the token must have at least.'),
       user_id: optional(printable(255)).describe(
-        'Whose token: the subject who owns it. Needed where the agent is connected to tokens of several people.',
+        'The owner of the token. Required if the agent is connected to tokens of several people.',
       ),
     })
     .meta({ id: 'IssueAccessToken' }),
@@ -82,7 +82,7 @@ async function freshToken(ctx: RequestContext, asked: TokenRequest): Promise<Con
   const next = selectForAgent(freshness === 'changed' ? now.filter(({ id }) => id === token.id) : now, asked)
   if (freshness === 'ended' && next.validForSeconds !== null && next.validForSeconds <= 0)
     throw new OAuthUnavailableError(
-      `A token of the OAuth provider '${provider}' has ended, and the next one has yet to be refreshed.`,
+      `A token of the OAuth provider '${provider}' has ended, and the next one must be refreshed first.`,
     )
   return next
 }
@@ -114,6 +114,6 @@ function recordUse(core: Core, id: string): void {
   core.db.$executeRaw`
     UPDATE oauth_tokens SET used_at = clock_timestamp()
     WHERE id = ${id}::uuid AND (used_at IS NULL OR used_at < clock_timestamp() - interval '1 minute')`.catch((error) =>
-    core.log.warn({ err: error }, 'the last use of a token could not be written'),
+    core.log.warn({ err: error }, 'could not record the last use of a token'),
   )
 }

@@ -22,7 +22,7 @@ export const LISTED_TOKEN = {
 
 export const listInput = z.object({
   query: z.object({
-    provider_id: queryText.describe('Only those of this OAuth provider: its `provider_id`, or its id.'),
+    provider_id: queryText.describe('Lists only tokens of this OAuth provider, by its `provider_id` or its id.'),
   }),
 })
 

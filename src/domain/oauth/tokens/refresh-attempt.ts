@@ -72,7 +72,7 @@ async function requestRefresh(core: Core, lease: RefreshLease): Promise<() => Pr
     if (isTooLateToRequest(lease)) throw new Error('preparing the refresh took too long')
   } catch (error) {
     // Nothing was sent: the database or the key ring failed or was too slow.
-    core.log.error({ ...about, err: error }, 'the refresh of a token could not begin')
+    core.log.error({ ...about, err: error }, 'could not start the refresh of a token')
     return () => postponeRefresh(core, lease, 'could not be asked')
   }
   if (!prepared) return () => endToken(core, lease, 'The provider’s address has changed since it was issued.')
@@ -127,11 +127,11 @@ async function prepare(core: Core, { token }: RefreshLease): Promise<PreparedRef
 /** Sentence on why the token can't be refreshed again; null: a later refresh may succeed. */
 function finalReason(failure: OAuthFailure, { rotates, refreshFailures }: TokenSnapshot): string | null {
   if (failure.error === 'invalid_grant') {
-    const usedUp = refreshFailures > 0 ? ', or was used up when a refresh last failed' : ''
-    return `The provider takes its refresh token no more: access was withdrawn, or it was not used for too long${usedUp}.`
+    const usedUp = refreshFailures > 0 ? ', or a failed refresh used it up' : ''
+    return `The provider rejected the refresh token: access was withdrawn, or the token was unused for too long${usedUp}.`
   }
   if (failure.kind === 'unanswered' && rotates !== false)
-    return 'The provider gave no whole answer when it was being refreshed, and its refresh token may have been used up.'
+    return 'The provider sent no complete response to a refresh, and the refresh token may have been used up.'
   return null
 }
 
@@ -147,7 +147,7 @@ async function revokeOrphan(core: Core, { token }: RefreshLease, provider: OAuth
 /** Repeats `write` until it succeeds or STORE_TIMEOUT_MS is over: the outcome can't be obtained a second time. */
 async function withRetries(core: Core, about: object, write: () => Promise<unknown>): Promise<void> {
   const failed = (error: unknown) => {
-    core.log.error({ ...about, err: error }, 'what came of the refresh of a token could not be written down')
+    core.log.error({ ...about, err: error }, 'could not store the outcome of a token refresh; it is retried')
     return true
   }
   const pause = (retries: number) => backoff(retries, FIRST_RETRY_DELAY_MS, MAX_RETRY_DELAY_MS)

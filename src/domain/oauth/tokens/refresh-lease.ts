@@ -109,7 +109,7 @@ export function endAbandonedToken(core: Core, token: TokenSnapshot): Promise<boo
   return end(
     core,
     token,
-    'A server stopped while it was being refreshed, and nobody knows what the provider did.',
+    'A server stopped during a refresh, and the refresh token may have been used up.',
     (sql, ended) =>
       update(
         sql,

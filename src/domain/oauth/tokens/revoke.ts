@@ -18,7 +18,7 @@ const GIVE_UP_HOURS = 24
 /** Revokes within 5 s. Throws nothing: the job repeats a failed revocation. */
 export async function revokeNow(core: Core, revocation: Revocation): Promise<void> {
   await attempt(core, revocation, CALLER_TIMEOUT_MS).catch((error) => {
-    core.log.error({ err: error }, 'could not store how revoking a deleted token went; the job does it again')
+    core.log.error({ err: error }, 'could not store the result of a revocation; the job repeats it')
   })
 }
 
@@ -55,7 +55,7 @@ async function attempt(core: Core, revocation: Revocation, timeout: number, stop
   }
   if (await postpone(core, revocation)) {
     const about = { provider: content?.providerId, oauthTokenId: content?.tokenId, failure }
-    core.log.warn(about, `a deleted token was not revoked: its provider could not be told for ${GIVE_UP_HOURS} hours`)
+    core.log.warn(about, `a deleted token was not revoked: its provider was unavailable for ${GIVE_UP_HOURS} hours`)
   }
 }
 

@@ -35,10 +35,7 @@ function isUsable({ endedAt, refreshable, validForSeconds }: TokenSnapshot): boo
 
 function tokenExpired({ endedBecause }: TokenSnapshot): ConflictError {
   const because = endedBecause ?? NOT_REFRESHABLE
-  return new ConflictError(
-    `The token has expired for good. ${because} Its owner has to authenticate again.`,
-    'TOKEN_EXPIRED',
-  )
+  return new ConflictError(`The token has ended. ${because} Its owner must authenticate again.`, 'TOKEN_EXPIRED')
 }
 
 function describeMissing(

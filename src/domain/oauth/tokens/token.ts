@@ -49,7 +49,7 @@ export function tokenStatus(token: Pick<OAuthToken, 'endedAt' | 'expiresAt' | 'r
 
 /** `why` and the result are clauses with "the provider" as their subject. */
 export function refreshFailureClause(why: string): string {
-  return `did not refresh the token when it was last asked: it ${why}`
+  return `did not refresh the token at the last attempt: it ${why}`
 }
 
 /** Why a token without a refresh token has expired. */
@@ -63,7 +63,7 @@ export function tokenStatusMessage(
   const { endedBecause, refreshError } = token
   if (endedBecause !== null) return endedBecause
   if (tokenStatus(token, now) === 'EXPIRED') return `${NOT_REFRESHABLE} Authenticate again.`
-  return refreshError === null ? null : `The provider ${refreshFailureClause(refreshError)}. It is asked again.`
+  return refreshError === null ? null : `The provider ${refreshFailureClause(refreshError)}. The server tries again.`
 }
 
 /** The label that the owner chose, or else the provider's account name. */

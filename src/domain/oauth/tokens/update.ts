@@ -19,9 +19,11 @@ export const updateInput = z.object({
   path: tokenPath,
   body: z
     .object({
-      label: optional(printable(128)).describe('Shown instead of what the provider calls the account.'),
-      is_default: isDefault.describe('true: taken where you have several tokens of the provider; the others are not.'),
-      default: isDefault.describe('The same as `is_default`.'),
+      label: optional(printable(128)).describe('A label that replaces the name of the account at the provider.'),
+      is_default: isDefault.describe(
+        'true: this token is preferred among your tokens of the provider, and the others no longer are.',
+      ),
+      default: isDefault.describe('An alias of `is_default`.'),
     })
     .meta({ id: 'OAuthTokenMetadata' }),
 })

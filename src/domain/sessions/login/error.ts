@@ -2,14 +2,13 @@
 import { OAuthFailure } from '../../ports/oauth-client.ts'
 
 const LOGIN_ERRORS = {
-  denied: 'The provider has refused it, or the person has.',
-  state_mismatch: 'It was not this browser that began it, or it was begun so often that this one was forgotten.',
-  expired: 'It took longer than ten minutes.',
-  no_access:
-    'The provider knows the person, but gives no role here: the claims are missing, or name what does not exist.',
-  unavailable: 'The provider, or a part of this server, does not answer now.',
-  failed: 'The provider has answered with something that can’t be used: the log says what.',
-  not_configured: 'This server has no login of an organization.',
+  denied: 'The provider or the person refused the login.',
+  state_mismatch: 'The login was started in another browser, or newer logins replaced its cookie.',
+  expired: 'The login took longer than ten minutes.',
+  no_access: 'The claims of the person grant no role here: they are missing or name something unknown.',
+  unavailable: 'The provider or a part of this server is unavailable.',
+  failed: 'The provider sent an unusable response; the log has the details.',
+  not_configured: 'This server has no login configured.',
 } as const
 
 export type LoginErrorCode = keyof typeof LOGIN_ERRORS

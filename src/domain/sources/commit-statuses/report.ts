@@ -52,7 +52,7 @@ async function report(core: Core, provider: GitProvider, due: QueuedStatus, sign
   } catch (error) {
     if (signal?.aborted) return release(core, due, Prisma.empty)
     if (!(error instanceof ProviderUnavailableError))
-      core.log.error({ err: error, revisionId: due.revisionId }, 'could not tell a commit its status')
+      core.log.error({ err: error, revisionId: due.revisionId }, 'could not report a commit status; it is retried')
     await postpone(core, due)
   }
 }
@@ -86,7 +86,10 @@ async function postpone(core: Core, due: QueuedStatus): Promise<void> {
     DELETE FROM commit_statuses WHERE revision_id = ${due.revisionId}::uuid AND version = ${due.version}
       AND since < clock_timestamp() - make_interval(hours => ${GIVE_UP_HOURS})`
   if (dropped > 0) {
-    core.log.warn({ revisionId: due.revisionId }, 'a commit was not told its status: the git provider was unavailable')
+    core.log.warn(
+      { revisionId: due.revisionId },
+      'gave up on a commit status after a day: the git provider was unavailable',
+    )
     return
   }
   const wait = Prisma.sql`, tries = tries + 1,

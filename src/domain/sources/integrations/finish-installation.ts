@@ -54,9 +54,7 @@ async function consumeState(core: Core, state: string): Promise<InstallState> {
     DELETE FROM install_states WHERE hash = ${hashState(state)} AND expires_at > now()
     RETURNING workspace_id AS "workspaceId", subject, created_at AS "createdAt"`
   if (found) return found
-  throw new ForbiddenError(
-    'This link is not one of ours, was used already, or has expired. Start the installation again.',
-  )
+  throw new ForbiddenError('This link is unknown, was used already, or has expired. Start the installation again.')
 }
 
 async function requireProof(

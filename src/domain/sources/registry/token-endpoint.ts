@@ -12,9 +12,9 @@ const oneOrMore = z.preprocess((raw) => (typeof raw === 'string' ? [raw] : raw),
 
 export const exchangeInput = z.object({
   query: z.object({
-    service: z.string().optional().describe('Of the registry.'),
-    scope: oneOrMore.describe('`repository:NAME:pull,push`; may be given several times.'),
-    account: z.string().optional().describe('Ignored.'),
+    service: z.string().optional().describe('The service name of the registry.'),
+    scope: oneOrMore.describe('A scope such as `repository:NAME:pull,push`. It may be given several times.'),
+    account: z.string().optional().describe('This parameter is ignored.'),
   }),
 })
 

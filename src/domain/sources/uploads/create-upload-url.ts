@@ -49,7 +49,7 @@ async function requireUploadAllowance({ settings }: RequestContext, tx: Tx, depl
   if (open!.count < most) return
   throw new DomainError(
     'RATE_LIMITED',
-    `This deployment has ${open!.count} addresses for uploads that are neither used nor expired, and may have ${most}: use one of them.`,
+    `This deployment has ${open!.count} upload URLs that are neither used nor expired, and the limit is ${most}: use one of them.`,
     { retryAfterSeconds: open!.seconds ?? 1 },
   )
 }

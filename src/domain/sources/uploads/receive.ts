@@ -60,7 +60,8 @@ async function storeReceived(core: Core, objectPath: string, received: Received)
 }
 
 function requireReplaceable(upload: { usedAt: Date | null } | null): void {
-  if (!upload) throw new ConflictError('This upload is no longer awaited: its deployment is gone, or it was removed.')
+  if (!upload)
+    throw new ConflictError('This upload is no longer accepted: its deployment was deleted, or the upload was removed.')
   if (upload.usedAt) throw new ConflictError('A revision uses this upload: get a new upload-url for another tarball.')
 }
 

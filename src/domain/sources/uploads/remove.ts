@@ -17,7 +17,7 @@ export async function removeUploads(core: Core): Promise<void> {
       await core.tarballs.remove([objectPath])
       await core.db.upload.deleteMany({ where: { id } })
     } catch (error) {
-      core.log.warn({ err: error, uploadId: id }, 'could not remove an uploaded tarball; it comes again')
+      core.log.warn({ err: error, uploadId: id }, 'could not remove an uploaded tarball; it is retried')
     }
   }
 }

@@ -64,7 +64,7 @@ export async function tarballViolations(tx: Tx, tarball: Tarball | null): Promis
     return [
       violation(
         TARBALL_FIELD,
-        `The tarball has ${stored.size} bytes; at most ${MAX_TARBALL_BYTES} are taken. Upload another.`,
+        `The tarball has ${stored.size} bytes; at most ${MAX_TARBALL_BYTES} are allowed. Upload another.`,
       ),
     ]
   if (upload.checksum !== null && upload.checksum !== stored.checksum)

@@ -62,6 +62,6 @@ async function retryLater(core: Core, group: DeliveryGroup, error: unknown): Pro
       'gave up on deliveries of the git provider after a day',
     )
   else if (error instanceof ProviderUnavailableError)
-    core.log.warn({ ...about, error: error.message }, 'the git provider can’t be asked about a delivery; later again')
-  else core.log.error({ ...about, err: error }, 'could not handle a delivery of the git provider; later again')
+    core.log.warn({ ...about, error: error.message }, 'the git provider is unavailable, so a delivery is retried later')
+  else core.log.error({ ...about, err: error }, 'could not handle a delivery of the git provider; it is retried later')
 }
