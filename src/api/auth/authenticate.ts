@@ -48,7 +48,6 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
   const jwtVerifier = options.jwt && createJwtVerifier(core, options.jwt)
   const { admission } = options
 
-  /** Throws UnauthenticatedError, ForbiddenError. */
   function readSession(headers: IncomingHttpHeaders): PresentedCredential {
     const hash = cookieName === null ? null : readSessionHash(headers, cookieName, core.publicUrl())
     if (hash === null) throw new UnauthenticatedError()
@@ -114,13 +113,12 @@ export function createAuthenticator(core: Core, options: AuthenticatorOptions): 
     const identity = requestScope && admission ? peekIdentity(presented, requested.tenantId) : null
     if (!identity) return authenticateSlowly(presented, requested, requestId, requestScope)
     requestScope!.markAuthenticated()
-    const turn = admission!.admit(identity.actor, requestScope!)
-    if (typeof turn === 'function') return contextOf(identity, requested, requestId, turn)
-    return turn.then((leave) => contextOf(identity, requested, requestId, leave))
+    const slot = admission!.admit(identity.actor, requestScope!)
+    if (typeof slot === 'function') return contextOf(identity, requested, requestId, slot)
+    return slot.then((leave) => contextOf(identity, requested, requestId, leave))
   }
 }
 
-/** The workspace that the request names. */
 interface RequestedTenant {
   isThere: boolean
   isMalformed: boolean

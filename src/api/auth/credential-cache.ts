@@ -1,7 +1,6 @@
 /**
- * Looks up the caller and workspace of an API key or session in one statement, and caches the result for seconds. A
- * revocation takes effect immediately on its server and by NOTIFY on others; a lost NOTIFY delays it by the cache's TTL at
- * most.
+ * Looks up an API key or session with one statement and caches the result for seconds. A revocation takes effect immediately
+ * on its server and by NOTIFY on others. After a lost NOTIFY the TTL is the longest delay.
  */
 
 import { identifyKey } from '../../domain/keys/identity.ts'
@@ -30,7 +29,6 @@ export interface CredentialCache {
   find(hash: string, tenantId: string | null): Promise<Identity | null>
   /** The cached result; null: a look-up is needed. */
   peek(hash: string, tenantId: string | null): Identity | null
-  /** Drops a revoked key or session. */
   forget(id: string): void
   /** Drops everything, because revocations may have been missed. */
   forgetAll(): void

@@ -15,7 +15,6 @@ import { type Found, LookupCache } from './lookup-cache.ts'
  * Public-key signatures only. Everyone who knows a shared secret could sign for anyone, and `none` needs no secret at all.
  */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-/** Timeout for fetching the issuer's keys. */
 const JWKS_TIMEOUT_MS = 3_000
 /** Tolerated clock difference to the issuer. */
 const CLOCK_TOLERANCE_SECONDS = 5
@@ -80,7 +79,6 @@ export function createJwtVerifier(core: Core, options: JwtOptions) {
       }
       return {
         actor,
-        // `exp` is a required claim
         credential: { kind: 'jwt', endsAt: new Date(payload.exp! * 1000) },
         workspace: found.tenantId === null ? null : { id: found.tenantId, organizationId, plan: found.plan },
       }

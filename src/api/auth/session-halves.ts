@@ -56,7 +56,6 @@ export function ownCookieNames(header: string | undefined, start: string): strin
   return [...new Set(names)].filter((name) => name.startsWith(start))
 }
 
-/** The values of the last cookies of that name. */
 function readCookies(header: string | undefined, name: string): string[] {
   const found: string[] = []
   for (const pair of header?.split(';') ?? []) {
@@ -97,13 +96,14 @@ function isOwnOrigin(origin: string | undefined, host: string | undefined, publi
   const known = new URL(publicUrl)
   if (of.origin === known.origin) return true
   if (host === undefined || !URL.canParse(`${of.protocol}//${host}`)) return false
-  const asked = new URL(`${of.protocol}//${host}`).host
-  return asked === of.host && asked !== known.host && (of.protocol === 'http:' || of.protocol === 'https:')
+  const requestedHost = new URL(`${of.protocol}//${host}`).host
+  return (
+    requestedHost === of.host && requestedHost !== known.host && (of.protocol === 'http:' || of.protocol === 'https:')
+  )
 }
 
 export interface CookieName {
   name: string
-  /** whether the browser uses https */
   secure: boolean
 }
 
@@ -124,6 +124,6 @@ export function cookieHeader(
 /** Whether a request used https. PUBLIC_URL decides for its own host, the proxy (`protocol`) for other hosts. */
 export function isSecure({ host, protocol }: { host: string; protocol: string }, publicUrl: string): boolean {
   const known = new URL(publicUrl)
-  const asked = URL.canParse(`${known.protocol}//${host}`) ? new URL(`${known.protocol}//${host}`).host : null
-  return asked === known.host ? known.protocol === 'https:' : protocol === 'https'
+  const requestedHost = URL.canParse(`${known.protocol}//${host}`) ? new URL(`${known.protocol}//${host}`).host : null
+  return requestedHost === known.host ? known.protocol === 'https:' : protocol === 'https'
 }

@@ -15,7 +15,6 @@ import type { RequestScope } from '../limits/request-scope.ts'
 import type { CredentialCache, Identity } from './credential-cache.ts'
 import { cookieHeader, cookieNameOf, isSecure, readOwnCookies, rejectForeignPage } from './session-halves.ts'
 
-/** The parts of the request that sign-in needs. */
 interface SignInRequest {
   headers: IncomingHttpHeaders
   /** from Fastify, which knows trusted proxies */
@@ -24,7 +23,6 @@ interface SignInRequest {
 }
 
 interface SignedIn extends OpenedSession {
-  /** value of Set-Cookie */
   cookieHeader: string
 }
 
@@ -42,7 +40,6 @@ export interface SignInOptions {
   core: Core
   apiKeyCache: CredentialCache
   admission: Admission
-  /** id of this installation */
   installation: string
 }
 

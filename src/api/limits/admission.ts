@@ -18,9 +18,7 @@ export interface AdmissionOptions {
   address: { perSecond: number; burst: number }
   /** concurrent calls of one key; 0 disables the limit */
   maxConcurrent: number
-  /** reports whether several keys compete for the CPU */
   load?: LoadMonitor
-  /** monotonic clock, in ms */
   now?: () => number
 }
 
@@ -43,7 +41,6 @@ export class Admission {
   readonly #leaseCallSlots: KeyedSemaphore
   readonly #anonymousSlots = new KeyedSemaphore({ maxConcurrent: 1, maxQueued: MAX_QUEUED_ANONYMOUS_CALLS })
   readonly #load: LoadMonitor | undefined
-  /** 429s that are currently delayed */
   #delayedRefusals = 0
   /** hashes of credentials that were valid when last used, oldest first */
   readonly #knownCredentials = new Set<string>()
@@ -97,7 +94,6 @@ export class Admission {
     if (!state.admitted) throw addressBudgetSpent(state)
   }
 
-  /** Returns the token that `chargeAddress` took, after a successful request. */
   refundAddress(requestScope: RequestScope): void {
     this.#addressBuckets?.refund(requestScope.address)
   }

@@ -14,7 +14,6 @@ export interface ConnectionLimit {
 export interface ConnectionLimitOptions {
   /** unauthenticated connections per address; 0: no limit */
   maxPerAddress: number
-  /** whether the address belongs to a trusted proxy */
   isTrustedProxy(address: string | undefined): boolean
 }
 
@@ -27,7 +26,6 @@ export function limitConnections(
 ): ConnectionLimit {
   const anonymous = new Map<string, number>()
   const authenticated = new Map<string, number>()
-  /** counted connections, and the map that counts each of them */
   const counted = new WeakMap<Socket, { address: string; counts: Map<string, number> }>()
 
   server.on('connection', (socket: Socket) => {

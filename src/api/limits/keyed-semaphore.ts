@@ -14,7 +14,6 @@ export interface KeyedSemaphoreOptions {
   queueTimeoutMs?: number
   /** after this time a call frees its slot, unless the CPU is busy; default: never */
   slotTimeoutMs?: number
-  /** default: keys never compete */
   load?: Pick<LoadMonitor, 'recordCall' | 'keysCompete'>
 }
 
@@ -28,11 +27,9 @@ interface KeyState {
   waiting: Set<(granted: boolean) => void>
 }
 
-/** A slot that a call holds. */
 interface Slot {
   key: string
   state: KeyState
-  /** by performance.now() */
   expiresAt: number
   /** how often its expiry was postponed because the CPU was busy */
   extensions: number
@@ -50,7 +47,6 @@ const MAX_EXTENSIONS = 20
 export class KeyedSemaphore {
   readonly #options: KeyedSemaphoreOptions
   readonly #states = new Map<string, KeyState>()
-  /** slots with a timeout, in order of expiry */
   readonly #expiring = new Set<Slot>()
   #timer: NodeJS.Timeout | null = null
 
@@ -79,18 +75,15 @@ export class KeyedSemaphore {
   }
 
   async #acquireQueued(key: string, caller?: AbortSignal | Pick<RequestScope, 'gone'>): Promise<Release | null> {
-    // `tryAcquire` created the entry
     const state = this.#states.get(key)!
     if (state.waiting.size >= this.#options.maxQueued || !(await this.#enqueue(state, signalOf(caller)))) return null
     return this.#createSlot(key, state)
   }
 
-  /** Slots per key right now. */
   get #limit(): number {
     return this.#options.load?.keysCompete ? 1 : this.#options.maxConcurrent
   }
 
-  /** Resolves to whether a slot was handed over. */
   #enqueue(state: KeyState, signal: AbortSignal | undefined): Promise<boolean> {
     if (signal?.aborted) return Promise.resolve(false)
     return new Promise((resolve) => {

@@ -6,7 +6,6 @@ import { performance } from 'node:perf_hooks'
 
 /** Event loop utilization above which the CPU counts as busy. */
 const BUSY_UTILIZATION = 0.7
-/** Length of one utilization sample. */
 const SAMPLE_INTERVAL_MS = 100
 /** Keys compete for this long after two different keys called one after the other. */
 const COMPETITION_MS = 1_000
@@ -19,7 +18,6 @@ export class LoadMonitor {
   #sample = performance.eventLoopUtilization()
   #isBusy = false
 
-  /** Call it for each request. */
   recordCall(key: string): void {
     if (this.#lastKey !== null && this.#lastKey !== key) this.#keySwitchedAt = performance.now()
     this.#lastKey = key

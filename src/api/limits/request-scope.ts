@@ -26,7 +26,6 @@ export interface RequestScope {
 
 interface RequestScopeOptions {
   keepsLease?: boolean
-  /** the limit of the server that received the request */
   connectionLimit?: ConnectionLimit
 }
 
@@ -46,9 +45,7 @@ class HttpRequestScope implements RequestScope {
   #response: ServerResponse | null
   readonly #connectionLimit: ConnectionLimit | undefined
   readonly #onClose = () => this.#handleClose()
-  /** created on first use */
   #gone: AbortController | undefined
-  /** null: the request has ended */
   #endCallbacks: (() => void)[] | null
 
   constructor(

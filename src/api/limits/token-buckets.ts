@@ -4,7 +4,6 @@
  */
 import { LRUCache } from 'lru-cache'
 
-/** A bucket's state after a call. */
 export interface BucketState {
   /** false: the call exceeds the limit and took no token */
   admitted: boolean
@@ -20,7 +19,6 @@ export interface BucketState {
 }
 
 export interface TokenBucketsOptions {
-  /** tokens added per second */
   perSecond: number
   /** the bucket's capacity */
   burst: number
@@ -64,7 +62,6 @@ export class TokenBuckets {
     }
   }
 
-  /** Returns one token. */
   refund(key: string): void {
     const bucket = this.#refilled(key)
     bucket.tokens = Math.min(this.#burst, bucket.tokens + 1)

@@ -25,7 +25,6 @@ export class CacheEntries<V extends object> {
   readonly #owners = new Map<string, Owner>()
   readonly #entries: LRUCache<string, Entry<V>>
 
-  /** `bytes`: size of the whole cache. */
   constructor(bytes: number) {
     this.#maxBytes = bytes
     this.#entries = new LRUCache({
@@ -35,7 +34,6 @@ export class CacheEntries<V extends object> {
     })
   }
 
-  /** Bytes in use. */
   get size(): number {
     return this.#entries.calculatedSize
   }

@@ -8,7 +8,6 @@ import { type Actor, seesValues } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import { CacheEntries } from './cache-entries.ts'
 
-/** An answer that was just read. */
 export interface FreshResponse<T> {
   value: T
   /** The reusable part and its size in memory. Called when the answer is cached. */

@@ -1,6 +1,6 @@
 /**
- * The `input` of a mutation, generated from the verb's zod schema: the members of path, query and body in one type.
- * Versioned writes also have `ifVersion`, which is `If-Match` in REST.
+ * Generates a mutation's `input` from the verb's zod schema, with the members of path, query and body in one type. Versioned
+ * writes also have `ifVersion`, which is `If-Match` in REST.
  */
 import type { z } from 'zod'
 import type { RawInput } from '../../../domain/parsing/parse.ts'

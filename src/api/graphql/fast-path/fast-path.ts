@@ -1,6 +1,6 @@
 /**
- * Answers queries that Yoga executed before (document-cache.ts) without Yoga: authentication, rate limit, variables and cost
- * stay the same. Everything unusual or wrong goes to Yoga with its body unread. See README.md.
+ * Answers queries that Yoga executed before (document-cache.ts) without Yoga, with the same authentication, limits and cost.
+ * Any unusual or invalid request goes to Yoga with its body given back. See README.md.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type ExecutionResult, type GraphQLSchema, getVariableValues } from 'graphql'

@@ -50,9 +50,9 @@ const DeploymentHealth = builder.objectRef<Health>('DeploymentHealth').implement
   }),
 })
 
-const resourcesOf = (stored: Resources | null, asked: object | null | undefined) => {
-  const effective = asked
-    ? effectiveResources({ query: { resource_spec: rawResources(asked) } })
+const resourcesOf = (stored: Resources | null, requested: object | null | undefined) => {
+  const effective = requested
+    ? effectiveResources({ query: { resource_spec: rawResources(requested) } })
     : effectiveSpec(stored)
   return { ...effective }
 }

@@ -49,10 +49,10 @@ type Follow = (ctx: GraphQLContext, call: FollowCall) => Promise<FollowedLog>
 async function stream(
   ctx: GraphQLContext,
   path: object,
-  { after, startTime, ...asked }: Args,
+  { after, startTime, ...filters }: Args,
   follow: Follow,
 ): Promise<Stream<Line>> {
-  const query = { ...asked, start_time: startTime }
+  const query = { ...filters, start_time: startTime }
   const resume = ctx.lastEventId ?? after ?? undefined
   return withArgumentNames({ offset: 'after' }, async () =>
     streamLog(ctx, ctx.relay, await follow(ctx, { raw: { path, query }, resume })),
@@ -64,8 +64,8 @@ builder.subscriptionField('revisionLogs', (t) =>
     type: Log,
     description: `Streams the lines of one of a revision’s logs. ${WHERE} A build log completes when the build ends, an agent log when its deployment is deleted. ${ENDS}`,
     args: { revisionId: t.arg.id({ required: true }), ...args },
-    subscribe: (_root, { revisionId, ...asked }, ctx) =>
-      stream(ctx, { revision_id: revisionId }, asked, followLogsOfRevision),
+    subscribe: (_root, { revisionId, ...filters }, ctx) =>
+      stream(ctx, { revision_id: revisionId }, filters, followLogsOfRevision),
     resolve: (line) => line,
   }),
 )
@@ -75,8 +75,8 @@ builder.subscriptionField('deploymentLogs', (t) =>
     type: Log,
     description: `Streams the lines of one of a deployment’s logs across all its revisions. ${WHERE} It completes when the deployment is deleted. ${ENDS}`,
     args: { deploymentId: t.arg.id({ required: true }), ...args },
-    subscribe: (_root, { deploymentId, ...asked }, ctx) =>
-      stream(ctx, { deployment_id: deploymentId }, asked, followDeploymentLogs),
+    subscribe: (_root, { deploymentId, ...filters }, ctx) =>
+      stream(ctx, { deployment_id: deploymentId }, filters, followDeploymentLogs),
     resolve: (line) => line,
   }),
 )
