@@ -1,6 +1,6 @@
 /**
- * Fetches from the control plane what a build on this machine needs (dataplane/build/source-access.ts): the push
- * target, repository credentials, tarballs. Requested once for each claim, when the build starts.
+ * Fetches from the control plane what a build on this machine needs (dataplane/build/source-access.ts): the push target,
+ * repository credentials, tarballs. Requested once for each claim, when the build starts.
  */
 import type { SourceAccess } from '../dataplane/build/source-access.ts'
 import type { ImageStore } from '../dataplane/builder/image-store.ts'
@@ -34,7 +34,6 @@ export function createBuildAccess({ call, download }: Pick<Caller, 'call' | 'dow
   /** by deployment id: each deployment has at most one build at a time */
   const builds = new Map<string, Build>()
 
-  /** Throws StepFailure when the control plane refuses. */
   async function accessOf(deploymentId: string, signal: AbortSignal): Promise<BuilderAccess> {
     const build = builds.get(deploymentId)
     if (!build) throw new Error('This deployment has no build here')

@@ -1,6 +1,6 @@
 /**
- * Calls the control plane over HTTP (docs/protocol.md#builders) for a builder's worker. A claim has one BUILD step
- * and ends with its report. Fields that a builder does not get are empty.
+ * Calls the control plane over HTTP (docs/protocol.md#builders) for a builder's worker. A claim has one BUILD step and ends with
+ * its report. Fields that a builder does not get are empty.
  */
 import type { Logger } from 'pino'
 import { storable } from '../dataplane/output/terminal-text.ts'
@@ -46,9 +46,7 @@ const BUILDER: Worker = {
 }
 
 export interface BuilderControlPlane extends ControlPlane {
-  /** for calls that only a builder makes */
   caller: Caller
-  /** Closes all connections. */
   close(): void
 }
 

@@ -7,7 +7,6 @@ const CHECK_INTERVAL_MS = 5000
 export interface Readiness {
   /** Why it can't build, for people; null: it can. */
   problem(): string | null
-  /** Stops watching. */
   stop(): Promise<void>
 }
 

@@ -1,6 +1,6 @@
 /**
- * Starts a builder: a worker that takes only BUILD steps, with the control plane over HTTP and this machine's
- * container engine. If either is unavailable it keeps trying; `/readyz` and the log name the problem.
+ * Starts a builder: a worker that takes only BUILD steps, with the control plane over HTTP and this machine's container engine.
+ * If either is unavailable it keeps trying; `/readyz` and the log name the problem.
  */
 import os from 'node:os'
 import path from 'node:path'
@@ -26,7 +26,6 @@ import { watchReadiness } from './readiness.ts'
 const UNREADY_WAIT_MS = 500
 
 export interface Builder {
-  /** port of its health endpoints */
   port: number
   /** Resolves with the cause when this process must be restarted. */
   lost: Promise<Error>

@@ -95,7 +95,7 @@ test('a version or a folder with a line break is refused, because it would start
   )
   expect(() => dockerfileOf(files({ node_version: '>=20' }))).toThrow('"node_version" must be a version like "22"')
   const folder = { 'a\nRUN id/graph.json': graphs('agent.js'), 'a\nRUN id/package.json': NODE }
-  expect(() => dockerfileOf(folder, { path: 'a\nRUN id/graph.json' })).toThrow('a line break in its name')
+  expect(() => dockerfileOf(folder, { path: 'a\nRUN id/graph.json' })).toThrow('A path with a line break')
 })
 
 test('a secret with a reserved name is not passed to the build', async () => {

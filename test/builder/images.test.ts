@@ -136,7 +136,7 @@ test('a build without an engine or a registry fails immediately and names the se
     // this machine can run an image that a builder elsewhere pushes
     elsewhere: true,
   })
-  const none = { wanted: 'auto' as const, env: { PATH: '/nowhere' } }
+  const none = { engine: 'auto' as const, env: { PATH: '/nowhere' } }
   await expect(fails(none)).rejects.toThrow(/podman is not installed; docker is not installed.*BUILDER/)
   const store = { repository: async () => null, prune: async () => undefined }
   await expect(fails({ store })).rejects.toMatchObject({

@@ -1,6 +1,6 @@
 /**
- * Runs one try of a build in its own folder: load the source, plan, install, build. The runtime passes `run` and
- * `chownToBuild`, so this code knows nothing of accounts and processes.
+ * Runs one try of a build in its own folder: load the source, plan, install, build. The runtime passes `run` and `chownToBuild`,
+ * so this code knows nothing of accounts and processes.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -16,30 +16,23 @@ import { planSource, warnOfUnusedHealthPath } from './plan-source.ts'
 
 export interface BuildRequest extends SourceRequest {
   hasProgram: (program: string) => boolean
-  /** environment of install and build command */
   env: Record<string, string>
   /** makes the build's account the owner of a folder and its contents */
   chownToBuild: (folder: string) => Promise<void>
-  /** called with the plan before it is carried out */
   onPlan: (plan: BuildPlan) => void
-  /** agent servers for graphs that bring none */
   servers: SuppliedServers
-  /** Prepares the environment that a plan's steps run in. Throws StepFailure. */
   prepare: (plan: NodePlan | PythonPlan) => Promise<PreparedEnvironment>
   /** builds an image from a tree with a Dockerfile; returns the artifact */
   buildImage: (plan: DockerfilePlan, tree: string) => Promise<string>
 }
 
 export interface PreparedEnvironment {
-  /** environment variables of the commands in addition to `env` */
   env: Record<string, string>
   /** the supplied agent server; null: none was needed */
   agentServer: string | null
 }
 
-/**
- * What a start needs to know about an artifact. Stored next to its tree, where the artifact's code can't change it.
- */
+/** What a start needs to know about an artifact. Stored next to its tree, where the artifact's code can't change it. */
 export interface ArtifactManifest {
   /** folder that the start script runs in, relative to the root of the source */
   folder: string
@@ -51,16 +44,13 @@ export interface ArtifactManifest {
   agentServer?: string
   graphConfig?: string
   importable?: string[]
-  /** health path from the graph configuration file */
   healthPath?: string
 }
 
 /** Lines that name the cause. npm, pip and uv print them first, followed by long usage text. */
 const ERROR_LINE = /^(npm (error|ERR!) +\S|ERROR: |error: )/
 
-/**
- * Returns the artifact of an image if the plan makes one; null: the artifact is in the folder. Throws StepFailure.
- */
+/** Returns the artifact of an image if the plan makes one; null: the artifact is in the folder. Throws StepFailure. */
 export async function buildSource(request: BuildRequest): Promise<string | null> {
   const { revision, folder, run, log } = request
   const tree = path.join(folder, 'tree')
@@ -134,10 +124,7 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
   }
 }
 
-/**
- * Returns the command, run by corepack if the package manager is not in PATH. Throws StepFailure if it is
- * unavailable.
- */
+/** Returns the command, run by corepack if the package manager is not in PATH. Throws StepFailure if it is unavailable. */
 function withManager([program, ...args]: string[], has: (program: string) => boolean): string[] {
   const manager = program!
   if (manager === 'python' || manager === 'sh' || has(manager)) return [manager, ...args]

@@ -17,15 +17,14 @@ const LOCAL_REF = 'refs/pilothouse/source'
 
 export interface CommitSource {
   remote: Remote
-  /** full name, see fullRef() */
   ref: string
   /** commit of an earlier build, used instead of the ref's present commit */
   commit: string | null
 }
 
 /**
- * Checks out the commit into `tree`; `folder` becomes git's bare repository. Both must not exist. `onCommit` gets the
- * commit before its files are written, so a build that fails later still records it.
+ * Checks out the commit into `tree`; `folder` becomes git's bare repository. Both must not exist. `onCommit` gets the commit
+ * before its files are written, so a build that fails later still records it.
  */
 export async function checkOutCommit(
   git: Git,

@@ -1,6 +1,6 @@
 /**
- * Passes credentials for one host to git in a file that only git's account can read. The password is in no argument,
- * URL, environment or log.
+ * Passes credentials for one host to git in a file that only git's account can read. The password is in no argument, URL,
+ * environment or log.
  */
 import fs from 'node:fs'
 import { StepFailure } from '../output/step-failure.ts'
@@ -8,9 +8,8 @@ import type { Remote } from './repository.ts'
 import type { Credentials } from './source-access.ts'
 
 /**
- * Writes `file` for git's `credential-store` and returns the configuration lines that name it. They apply to the
- * remote's origin only: a redirect to another host gets no credentials. Throws StepFailure for a remote without an
- * origin.
+ * Writes `file` for git's `credential-store` and returns the configuration lines that name it. They apply to the remote's origin
+ * only: a redirect to another host gets no credentials. Throws StepFailure for a remote without an origin.
  */
 export function storeCredentials(file: string, { url, protocol }: Remote, credentials: Credentials): string[] {
   if (protocol !== 'https' && protocol !== 'http')
@@ -30,8 +29,6 @@ export function storeCredentials(file: string, { url, protocol }: Remote, creden
   ]
 }
 
-/** Quotes a value for git's configuration. */
 const quoted = (text: string) => `"${text.replaceAll(/["\\]/g, '\\$&')}"`
 
-/** Quotes one word for sh, which runs the helper. */
 const shellQuoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`

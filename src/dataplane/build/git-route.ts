@@ -1,6 +1,6 @@
 /**
- * Decides which addresses git may connect to: public ones and private ones in OUTBOUND_ALLOW. The host name is
- * resolved once and git connects to the checked addresses, so a second DNS answer has no effect.
+ * Decides which addresses git may connect to: public ones and private ones in OUTBOUND_ALLOW. The host name is resolved once and
+ * git connects to the checked addresses, so a second DNS answer has no effect.
  */
 import dns from 'node:dns'
 import { isIP } from 'node:net'
@@ -8,9 +8,7 @@ import { addressAllowed, hostOf, type OutboundRules } from '../../platform/http/
 import { StepFailure } from '../output/step-failure.ts'
 import type { Remote } from './repository.ts'
 
-/** Addresses that one fetch may connect to. */
 export interface GitRoute {
-  /** host of the repository's URL, without a final dot */
   host: string
   port: string
   /** all allowed; the first is preferred */
@@ -53,8 +51,8 @@ export function httpConfig({ host, port, addresses }: GitRoute): string[] {
 }
 
 /**
- * `version`: output of `git version`. Throws StepFailure for a git that ignores `curloptResolve`, since it resolves
- * the name again.
+ * `version`: output of `git version`. Throws StepFailure for a git that ignores `curloptResolve`, since it resolves the name
+ * again.
  */
 export function requirePinning(version: string): void {
   const [major = 0, minor = 0] = /\d+\.\d+/.exec(version)?.[0].split('.').map(Number) ?? []

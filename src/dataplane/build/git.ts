@@ -11,11 +11,10 @@ import type { Credentials } from './source-access.ts'
 
 export interface Git {
   /**
-   * Runs git on this build's bare repository. Returns its first 1,000 output lines for which `keep` is true. Throws
-   * StepFailure when git fails.
+   * Runs git on this build's bare repository. Returns its first 1,000 output lines for which `keep` is true. Throws StepFailure
+   * when git fails.
    */
   run(args: string[], keep?: (line: string) => boolean): Promise<string>
-  /** Creates an empty folder that git can write to. */
   makeFolder(folder: string, mode: number): void
   /** Removes all files written here, after the last run. Rejects when a file remains. */
   close(): Promise<void>
@@ -23,7 +22,6 @@ export interface Git {
 
 export interface GitOptions {
   remote: Remote
-  /** absolute path of the bare repository */
   folder: string
   /** null: the repository is read without credentials */
   credentials: Credentials | null
@@ -32,7 +30,6 @@ export interface GitOptions {
   searchPath: string
   /** addresses that git may connect to; null: the repository is on this machine */
   route: GitRoute | null
-  /** null: the server's account */
   account: GitAccount | null
   run: RunCommand
   log: (line: string) => void
@@ -96,8 +93,8 @@ export function createGit(options: GitOptions): Git {
   }
 }
 
-// A file, not -c options: git does not pass those on to the process that reads a local repository, and that process
-// would refuse a repository of another account.
+// A file, not -c options: git does not pass those on to the process that reads a local repository, and that process would refuse
+// a repository of another account.
 function configuration({ protocol }: Remote): string[] {
   return [
     '[core]',

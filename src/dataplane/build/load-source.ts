@@ -20,11 +20,8 @@ export interface SourceRequest {
   folder: string
   gitDirectory: string
   sources: SourceAccess
-  /** credentials for the repository; null: none */
   credentials: GitCredentials | null
-  /** PATH of all commands */
   searchPath: string
-  /** private addresses that git may connect to */
   outboundAllow: readonly string[]
   /** git's account for repositories elsewhere; null: the server's */
   gitAccount: (protocol: Remote['protocol']) => GitAccount | null

@@ -1,6 +1,6 @@
 /**
- * Warns about files that a checkout leaves without content: Git LFS files (the repository has only pointers) and
- * submodules. An agent that needs them would otherwise fail with a misleading error.
+ * Warns about files that a checkout leaves without content: Git LFS files (the repository has only pointers) and submodules. An
+ * agent that needs them would otherwise fail with a misleading error.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -8,10 +8,7 @@ import type { Git } from './git.ts'
 
 /** names listed in one warning */
 const MAX_NAMES = 10
-/**
- * first line of every pointer (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md); pointers are under 1024
- * bytes
- */
+/** first line of every pointer (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md); pointers are under 1024 bytes */
 const POINTER = 'version https://git-lfs.github.com/spec/v1\n'
 const MAX_POINTER_BYTES = 1024
 

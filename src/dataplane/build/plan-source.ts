@@ -8,8 +8,7 @@ import { planBuild, type SuppliedServers } from './plan/plan-build.ts'
 import { sourceTree } from './plan/source-tree.ts'
 
 /**
- * `hint`: what to check when a file is missing. `log` gets the plan's notes; the caller logs the plan itself. Throws
- * StepFailure.
+ * `hint`: what to check when a file is missing. `log` gets the plan's notes; the caller logs the plan itself. Throws StepFailure.
  */
 export function planSource(
   tree: string,

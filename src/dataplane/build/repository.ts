@@ -1,6 +1,6 @@
 /**
- * Checks repository URLs and refs of a build, so that neither can become an option of git, another protocol, or a
- * path outside GIT_DIRECTORY.
+ * Checks repository URLs and refs of a build, so that neither can become an option of git, another protocol, or a path outside
+ * GIT_DIRECTORY.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -8,15 +8,12 @@ import { parseRepoUrl } from '../../domain/values/repository-url.ts'
 import { StepFailure } from '../output/step-failure.ts'
 
 export interface Remote {
-  /** URL for git */
   url: string
-  /** the only protocol that git may use */
   protocol: 'https' | 'http' | 'ssh' | 'file'
 }
 
 /**
- * Checks a repository URL or an absolute path again, although it was checked when stored. Throws StepFailure that
- * names the rule.
+ * Checks a repository URL or an absolute path again, although it was checked when stored. Throws StepFailure that names the rule.
  */
 export function allowedRemote(repoUrl: string, gitDirectory: string): Remote {
   const parsed = parseRepoUrl(repoUrl)

@@ -1,6 +1,6 @@
 /**
- * Credentials and uploaded tarballs that a build or deploy gets from its server. They are short-lived, so they are
- * requested right before use.
+ * Credentials and uploaded tarballs that a build or deploy gets from its server. They are short-lived, so they are requested
+ * right before use.
  */
 import type { Readable } from 'node:stream'
 
@@ -16,7 +16,6 @@ export interface GitCredentials extends Credentials {
 }
 
 export interface ImageCredentials extends Credentials {
-  /** the registry has no TLS */
   insecure?: boolean
 }
 
@@ -26,6 +25,5 @@ export interface SourceAccess {
   gitCredentials(deploymentId: string, signal: AbortSignal): Promise<GitCredentials | null>
   /** The revision's source tarball, exactly as it was accepted. */
   tarball(revisionId: string, signal: AbortSignal): Promise<Readable>
-  /** Credentials for pulling an image; null: none are needed. */
   imageCredentials(deploymentId: string, imageUri: string, signal: AbortSignal): Promise<ImageCredentials | null>
 }

@@ -1,12 +1,8 @@
-/**
- * Checks names and links of tarball entries before use. Names are untrusted: messages show them only in a printable
- * form.
- */
+/** Checks names and links of tarball entries before use. Names are untrusted: messages show them only in a printable form. */
 import { StepFailure } from '../output/step-failure.ts'
 
 /** most entries, including folders that occur only in names */
 export const MAX_ENTRIES = 100_000
-/** most bytes after decompression */
 export const MAX_UNPACKED_BYTES = 1024 ** 3
 /** most bytes of a whole name; file systems allow 4096 for an absolute path */
 const MAX_PATH_BYTES = 1024
@@ -15,7 +11,6 @@ const MAX_NAME_BYTES = 255
 
 const MAX_SHOWN_CHARACTERS = 120
 
-/** The failure for a tarball that is refused because of this entry. */
 export function refuse(name: string, why: string): StepFailure {
   return new StepFailure('TARBALL_INVALID', `The source tarball was refused: entry "${printable(name)}" ${why}.`)
 }
@@ -35,7 +30,6 @@ export function partsOf(name: string): string[] {
   return parts
 }
 
-/** The target of a symbolic link, as packed. Throws StepFailure for an invalid one. */
 export function linkTarget(name: string, target: string): string {
   if (target.includes('\0') || target.includes('\\') || Buffer.byteLength(target) > MAX_PATH_BYTES)
     throw refuse(name, 'is a link whose target has a NUL or a backslash, or is too long')

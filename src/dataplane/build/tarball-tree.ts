@@ -1,6 +1,6 @@
 /**
- * Writes tarball entries below a folder, one after the other. It keeps its own model of the tree and creates symbolic
- * links last, so no link exists on disk while files are written.
+ * Writes tarball entries below a folder, one after the other. It keeps its own model of the tree and creates symbolic links last,
+ * so no link exists on disk while files are written.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -60,7 +60,6 @@ export class TarballTree {
     await fs.promises.link(source, await this.#place(name, { kind: 'file' }))
   }
 
-  /** makeLinks() creates the link. */
   async addSymlink(name: string, target: string): Promise<void> {
     await this.#place(name, { kind: 'link', name, parts: partsOf(name), target: linkTarget(name, target) })
   }
@@ -74,7 +73,6 @@ export class TarballTree {
     }
   }
 
-  /** Path for a new file or link. Creates its folders and removes a file of the same name. */
   async #place(name: string, node: Node): Promise<string> {
     this.#count()
     const parts = partsOf(name)

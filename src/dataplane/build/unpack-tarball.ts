@@ -1,6 +1,6 @@
 /**
- * Unpacks an uploaded source tarball. It is untrusted: every size is limited, every name is checked, and nothing is
- * written outside the folder.
+ * Unpacks an uploaded source tarball. It is untrusted: every size is limited, every name is checked, and nothing is written
+ * outside the folder.
  */
 import type fs from 'node:fs'
 import { addAbortSignal, pipeline, type Readable } from 'node:stream'
@@ -15,8 +15,8 @@ const BLOCK_BYTES = 512
 const GZIP_MAGIC = Buffer.from([0x1f, 0x8b])
 
 /**
- * Unpacks a gzip tarball into an empty folder; memory holds one chunk. Throws StepFailure for a refused or damaged
- * tarball; the caller then removes the folder. No write is pending when it settles.
+ * Unpacks a gzip tarball into an empty folder; memory holds one chunk. Throws StepFailure for a refused or damaged tarball; the
+ * caller then removes the folder. No write is pending when it settles.
  */
 export async function unpackTarball(source: Readable, folder: string, signal: AbortSignal): Promise<void> {
   const tree = new TarballTree(folder)
@@ -50,8 +50,7 @@ export async function unpackTarball(source: Readable, folder: string, signal: Ab
 }
 
 /**
- * Turns bytes of a tar archive into files. The parser reports all entries of a chunk together; a queue writes them
- * one by one.
+ * Turns bytes of a tar archive into files. The parser reports all entries of a chunk together; a queue writes them one by one.
  */
 class EntryReader {
   readonly #tree: TarballTree
@@ -106,7 +105,6 @@ class EntryReader {
     this.#queue.push(step)
   }
 
-  /** Queues a failure, so earlier entries are written first. */
   #fail(failure: StepFailure): void {
     this.#enqueue(() => Promise.reject(failure))
   }

@@ -1,6 +1,6 @@
 /**
- * Writes an engine's registry logins for one build: the operator's, for base images, and ours for the deployment's
- * repository. The file exists only during the build; only the server can read it.
+ * Writes an engine's registry logins for one build: the operator's, for base images, and ours for the deployment's repository.
+ * The file exists only during the build; only the server can read it.
  */
 import fs from 'node:fs'
 import path from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Folder of one image build: secrets, logins and temporary files, for the server's account only. Its name identifies
- * the process, so the next server finds folders of a killed one.
+ * Folder of one image build: secrets, logins and temporary files, for the server's account only. Its name identifies the process,
+ * so the next server finds folders of a killed one.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import fs from 'node:fs'
@@ -28,7 +28,6 @@ export function createSourcesFolder(dataDir: string, passes: Account | null): st
   return builds
 }
 
-/** `builds`: absolute path. */
 export function makeBuildFolder(builds: string): string {
   const folder = path.join(builds, `${ownerId(process.pid, processIdentity(process.pid) ?? '')}.${randomUUID()}`)
   fs.mkdirSync(path.join(folder, 'tmp'), { recursive: true, mode: 0o700 })

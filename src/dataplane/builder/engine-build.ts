@@ -1,6 +1,6 @@
 /**
- * Runs one image build with podman's or docker's command line: build, push, return the image's reference. Secrets and
- * logins go in files, because arguments are visible to every account.
+ * Runs one image build with podman's or docker's command line: build, push, return the image's reference. Secrets and logins go
+ * in files, because arguments are visible to every account.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -20,24 +20,18 @@ export interface EngineBuild {
   deploymentId: string
   /** unique name of this try of this revision: word characters, dots and dashes */
   name: string
-  /** folder of the build, for the server's account only */
   folder: string
-  /** absolute paths of the Dockerfile and its context folder */
   dockerfile: string
   context: string
-  /** ignore a .dockerignore in the context */
   ignoresDockerignore: boolean
   secrets: readonly { name: string; value: string }[]
-  /** null: the image stays in the engine */
   repository: ImageRepository | null
   /** Runs the engine. Rejects when the build is cancelled, after all its processes have ended. */
   run: (args: string[], onLine: OnLine, env?: Record<string, string>) => Promise<{ code: number | null }>
-  /** logs one of our own lines */
   log: (line: string) => void
   signal: AbortSignal
 }
 
-/** The engine's name for the image. */
 export const localImageName = ({ deploymentId, name }: Pick<EngineBuild, 'deploymentId' | 'name'>): string =>
   `localhost/pilothouse/${deploymentId}:${name}`
 

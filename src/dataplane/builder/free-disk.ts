@@ -6,8 +6,8 @@ import { StepFailure } from '../output/step-failure.ts'
 const CHECK_INTERVAL_MS = 1000
 
 /**
- * Runs `work`. When one of the folders' disks has less than `leastMb` MB left, aborts its signal and throws
- * StepFailure after it has ended. 0: no limit.
+ * Runs `work`. When one of the folders' disks has less than `leastMb` MB left, aborts its signal and throws StepFailure after it
+ * has ended. 0: no limit.
  */
 export async function withFreeDisk<T>(
   folders: string[],

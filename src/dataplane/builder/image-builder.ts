@@ -1,6 +1,6 @@
 /**
- * Builds images on this machine with podman or docker and pushes them to the registry; without a registry they stay
- * in the engine.
+ * Builds images on this machine with podman or docker and pushes them to the registry; without a registry they stay in the
+ * engine.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -24,45 +24,35 @@ import { pidNamespaceCommand } from './pid-namespace.ts'
 
 export interface ImageBuilderOptions {
   engine: 'auto' | EngineName | 'none'
-  /** the server's environment variables that an engine gets, including PATH */
   env: Record<string, string>
-  /** absolute path */
   dataDir: string
   reaper: Reaper
   store: ImageStore
   /** free space in MB to keep on the disks of DATA_DIR and the engine; 0: no limit */
   freeDiskMb: number
-  /**
-   * false: remove an image from this machine once it is pushed; later builds use the registry's cache. Default: true
-   */
+  /** false: remove an image from this machine once it is pushed; later builds use the registry's cache. Default: true */
   keepsImages?: boolean
   /** absolute path of another folder with build folders to clean up; default: none */
   sourcesFolder?: string
   /** longest time for one removal of a deployment's images; default: PRUNE_TIMEOUT_MS */
   pruneTimeoutMs?: number
-  /** gets warnings for the operator */
   warn: (about: object, message: string) => void
 }
 
-/** Input of an image build. */
 export interface ImageSource {
   /** absolute paths of the Dockerfile and its context folder, which must not change during the build */
   dockerfile: string
   context: string
   /** ignore a .dockerignore in the context */
   ignoresDockerignore: boolean
-  /** secrets that RUN steps mount by name */
   secrets: readonly { name: string; value: string }[]
 }
 
 export interface ImageBuilder {
   /** Throws StepFailure when no engine works. Called before a build fetches anything. */
   ready(signal: AbortSignal): Promise<void>
-  /** Why nothing can be built now, in words; null: builds are possible. */
   problem(signal: AbortSignal): Promise<string | null>
-  /**
-   * Returns the artifact. `hidden`: values to mask. When the signal aborts, rejects after the whole build has ended.
-   */
+  /** Returns the artifact. `hidden`: values to mask. When the signal aborts, rejects after the whole build has ended. */
   build(
     deploymentId: string,
     step: RevisionStep,
@@ -125,8 +115,8 @@ export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
   }
 
   /**
-   * Removes a deployment's images. The deployment's next step waits for this, so it ends at the timeout; the rest is
-   * removed next time.
+   * Removes a deployment's images. The deployment's next step waits for this, so it ends at the timeout; the rest is removed next
+   * time.
    */
   function removeAllBut(deploymentId: string, keep: { ids: string[]; digests: string[] }): Promise<void> {
     return limited(pruneTimeoutMs, undefined, async (inTime) => {

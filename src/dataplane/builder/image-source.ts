@@ -1,6 +1,6 @@
 /**
- * Turns a tree and its plan into the input of an image build: the tree's Dockerfile or a generated one, and the
- * secrets of its commands. No code of the tree may have run before.
+ * Turns a tree and its plan into the input of an image build: the tree's Dockerfile or a generated one, and the secrets of its
+ * commands. No code of the tree may have run before.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
@@ -12,7 +12,6 @@ import { ENVIRONMENT_SECRET, RESERVED_PREFIX, SETTINGS_SECRET } from './dockerfi
 import { type BaseImages, renderDockerfile } from './dockerfile/dockerfile.ts'
 import type { ImageSource } from './image-builder.ts'
 
-/** `tree`: absolute path. `folder`: for the Dockerfile, only for the server. */
 export async function imageSource(
   plan: BuildPlan,
   tree: string,

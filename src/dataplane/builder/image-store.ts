@@ -5,7 +5,6 @@ import type { Credentials } from '../build/source-access.ts'
 export interface ImageRepository {
   /** name with the registry's host, without tag and digest */
   name: string
-  /** the registry has no TLS */
   insecure: boolean
   /** valid for this repository and those below it, for the longest build */
   credentials: Credentials
@@ -15,13 +14,12 @@ export interface ImageStore {
   /** Null without a registry: images stay in this machine's engine. */
   repository(deploymentId: string, signal: AbortSignal): Promise<ImageRepository | null>
   /**
-   * Removes the deployment's pushed images except these digests, as far as the registry allows. If the signal ends
-   * it, the next call continues.
+   * Removes the deployment's pushed images except these digests, as far as the registry allows. If the signal ends it, the next
+   * call continues.
    */
   prune(deploymentId: string, keepDigests: string[], signal: AbortSignal): Promise<void>
 }
 
-/** No registry: images stay in the engine that built them. */
 export const NO_REGISTRY: ImageStore = { repository: async () => null, prune: async () => undefined }
 
 /** Prefix of tags that builds push; other images in a repository are never removed. */

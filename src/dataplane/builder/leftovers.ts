@@ -1,6 +1,6 @@
 /**
- * Removes what a killed podman build leaves: processes of its RUN step, and working containers with layers and a copy
- * of its secrets. Processes name the build's folder in their mounts, containers in buildah's record of the build.
+ * Removes what a killed podman build leaves: processes of its RUN step, and working containers with layers and a copy of its
+ * secrets. Processes name the build's folder in their mounts, containers in buildah's record of the build.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -11,7 +11,6 @@ import { signalProcesses } from '../runtimes/process/processes/process-tags.mjs'
 const ENGINE_TIMEOUT_MS = 30_000
 const never = new AbortController().signal
 
-/** `folder`: absolute path of one build's folder. Idempotent. */
 export function endProcesses(folder: string): void {
   if (process.platform !== 'linux') return
   const found = fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && mounts(pid).includes(folder))
@@ -27,7 +26,6 @@ function mounts(pid: string): string {
   }
 }
 
-/** Removes a build's working containers, and its image if it exists. */
 export async function removeLeftovers(engine: Engine, folder: string, image: string | null): Promise<void> {
   const run = (args: string[]) => limited(ENGINE_TIMEOUT_MS, never, (inTime) => runEngine(engine, args, inTime))
   if (engine.name === 'podman') {

@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { limited } from '../../platform/async/time-limit.ts'
 import { type Engine, runEngine } from '../runtimes/process/engine/engine.ts'
 
-/** Label of all images of a deployment. */
 export const deploymentLabel = (deploymentId: string): string => `pilothouse.deployment=${deploymentId}`
 
 const ENGINE_TIMEOUT_MS = 30_000
@@ -37,8 +36,8 @@ export async function removeImages(
 }
 
 /**
- * Ids of a deployment's images. podman lists none of them while a killed build's half-written image exists: that
- * image is removed first.
+ * Ids of a deployment's images. podman lists none of them while a killed build's half-written image exists: that image is removed
+ * first.
  */
 async function imagesOf(
   { name }: Engine,

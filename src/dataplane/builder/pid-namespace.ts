@@ -1,6 +1,6 @@
 /**
- * Runs an engine in its own process and mount namespace (Linux, root). A RUN step's processes are not the engine's
- * children; the kernel ends them with the namespace's first process.
+ * Runs an engine in its own process and mount namespace (Linux, root). A RUN step's processes are not the engine's children; the
+ * kernel ends them with the namespace's first process.
  */
 import { execFileSync } from 'node:child_process'
 

@@ -1,6 +1,6 @@
 /**
- * Builds images from sources for a runtime that can only run images: loads the source onto this machine and pushes an
- * image to the registry. The source's code runs only inside the engine.
+ * Builds images from sources for a runtime that can only run images: loads the source onto this machine and pushes an image to
+ * the registry. The source's code runs only inside the engine.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -28,20 +28,14 @@ import { createImageBuilder, type ImageBuilder, type ImageBuilderOptions } from 
 import { imageSource } from './image-source.ts'
 
 export interface SourceBuilderOptions extends Omit<ImageBuilderOptions, 'reaper' | 'sourcesFolder'> {
-  /** the only folder that file URLs can point into */
   gitDirectory: string
-  /** private addresses that git may connect to; default: none */
   outboundAllow?: readonly string[]
   /** git's account for repositories elsewhere, when this process is root; default: `nobody` */
   appUser?: string | undefined
   sources: SourceAccess
-  /** agent servers for graphs that bring none */
   servers: SuppliedServers
-  /** package indexes, for the environment of commands */
   packageIndexes: Record<string, string>
-  /** base images for trees without a Dockerfile */
   base: BaseImages
-  /** most concurrent builds */
   maxBuilds: number
 }
 
@@ -49,7 +43,6 @@ const ignore = () => undefined
 
 const BUILDER_HELP = 'Or run a builder on a machine that has an engine: npm run cli -- builder.'
 
-/** `problem`: see ImageBuilder. */
 export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds & Pick<ImageBuilder, 'problem'> {
   const { dataDir, env, sources, gitDirectory, outboundAllow = [], store, servers, base, packageIndexes } = options
   const reaper = new Reaper()

@@ -25,7 +25,6 @@ const CAUSE_PATTERNS = [
   /: (command not found|not found)$/,
 ]
 
-/** Keeps the first line that names a cause. */
 export class FailureCause {
   #line: string | null = null
 

@@ -1,6 +1,6 @@
 /**
- * Splits process output into lines that are safe to store: whole characters, no control characters (Postgres text has
- * no NUL), at most MAX_LINE_CHARACTERS. Colours are kept separately.
+ * Splits process output into lines that are safe to store: whole characters, no control characters (Postgres text has no NUL), at
+ * most MAX_LINE_CHARACTERS. Colours are kept separately.
  */
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
@@ -12,8 +12,8 @@ import { lastOverprint, renderLine } from './terminal-text.ts'
 export const MAX_LINE_CHARACTERS = 8192
 
 /**
- * `shown`: masked, for people. `line`: as printed, without control characters, for programs. `styles`: colours of
- * `shown` (domain/protocol/line-styles.ts); null: none.
+ * `shown`: masked, for people. `line`: as printed, without control characters, for programs. `styles`: colours of `shown`
+ * (domain/protocol/line-styles.ts); null: none.
  */
 export type OnLine = (shown: Masked, line: string, styles: string | null) => void
 
@@ -24,8 +24,8 @@ export interface RenderedLine {
 }
 
 /**
- * Returns a function that renders a stream's lines in order. `isCut`: text before this line was dropped, so it may
- * start in the middle of a hidden value.
+ * Returns a function that renders a stream's lines in order. `isCut`: text before this line was dropped, so it may start in the
+ * middle of a hidden value.
  */
 export function createLineRenderer(mask: Mask): (raw: string, isCut?: boolean) => RenderedLine {
   const hide = mask.lines()
@@ -48,8 +48,8 @@ export function createLineRenderer(mask: Mask): (raw: string, isCut?: boolean) =
 }
 
 /**
- * Calls `onLine` for each line, also for a last one without newline. The rest of a very long line is dropped after
- * masking, so memory is limited and no value is cut in two. `rewrite` changes a line before it is masked.
+ * Calls `onLine` for each line, also for a last one without newline. The rest of a very long line is dropped after masking, so
+ * memory is limited and no value is cut in two. `rewrite` changes a line before it is masked.
  */
 export async function readLines(
   stream: Readable,
@@ -101,8 +101,8 @@ const MAX_STACK_LINES = 20
 const MAX_HEAD_LINES = 6
 
 /**
- * Keeps the last lines of an output for a failure's message. `first`: also keep the first lines that match, for
- * programs that print the cause before other text.
+ * Keeps the last lines of an output for a failure's message. `first`: also keep the first lines that match, for programs that
+ * print the cause before other text.
  */
 export class OutputTail {
   readonly #head: string[] = []
@@ -135,7 +135,6 @@ export class OutputTail {
     return this.appendTo(before <= MAX_STACK_LINES ? `${text.replace(/\.$/, '')}. ${headline}` : headline)
   }
 
-  /** `headline`, followed by the kept lines. */
   appendTo(headline: string): string {
     const gap = this.#head.length > 0 && this.#dropped ? ['…'] : []
     return [headline, ...this.#head, ...gap, ...this.#lines].join('\n')

@@ -1,6 +1,6 @@
 /**
- * Reads the log level from a printed line. The stream does not matter: Python's logging, npm and git print everything
- * to stderr. The default is `info`.
+ * Reads the log level from a printed line. The stream does not matter: Python's logging, npm and git print everything to stderr.
+ * The default is `info`.
  */
 import type { LogLevel } from '../../domain/protocol/protocol.ts'
 

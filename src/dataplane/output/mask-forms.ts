@@ -6,15 +6,11 @@ export const MIN_HIDDEN_CHARACTERS = 4
 
 export interface Form {
   text: string
-  /**
-   * characters before and after the text that contain bits of the value (base64 has 6 bits per character, a byte has
-   * 8)
-   */
+  /** characters before and after the text that contain bits of the value (base64 has 6 bits per character, a byte has 8) */
   before: 0 | 1
   after: 0 | 1
 }
 
-/** All distinct forms of a value with at least MIN_HIDDEN_CHARACTERS characters. */
 export function formsOf(value: string): Form[] {
   const forms = new Map<string, Form>()
   const add = (text: string, before: 0 | 1 = 0, after: 0 | 1 = 0) => {
@@ -82,8 +78,8 @@ function encodeUserinfo(text: string): string {
 const lowerCase = (text: string) => text.replace(/%[0-9A-F]{2}/g, (it) => it.toLowerCase())
 
 /**
- * The base64 text of a value at each of the three offsets in a group of three bytes, inside a longer text or alone.
- * Without padding and characters shared with neighbours.
+ * The base64 text of a value at each of the three offsets in a group of three bytes, inside a longer text or alone. Without
+ * padding and characters shared with neighbours.
  */
 function base64(part: string): Form[] {
   const bytes = Buffer.from(part)

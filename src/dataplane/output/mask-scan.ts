@@ -1,6 +1,6 @@
 /**
- * Finds forms of hidden values in text in one pass, for any number of values. A hash of four characters selects the
- * positions that are compared.
+ * Finds forms of hidden values in text in one pass, for any number of values. A hash of four characters selects the positions
+ * that are compared.
  */
 import { type Form, MIN_HIDDEN_CHARACTERS } from './mask-forms.ts'
 
@@ -18,9 +18,7 @@ export interface ScanResult {
   partial: PartialMatch[]
 }
 
-/**
- * Limits comparisons per character of text. A text that costs more was made to be slow, and is hidden from there on.
- */
+/** Limits comparisons per character of text. A text that costs more was made to be slow, and is hidden from there on. */
 const MAX_COMPARISONS_PER_CHARACTER = 64
 const EXTRA_COMPARISONS = 100_000
 
@@ -77,7 +75,6 @@ export function commonLength(a: string, i: number, b: string, j: number): number
   return same
 }
 
-/** 16-bit hash of four characters. */
 function hash(text: string, at: number): number {
   const [a, b, c, d] = [text.charCodeAt(at), text.charCodeAt(at + 1), text.charCodeAt(at + 2), text.charCodeAt(at + 3)]
   return (a * 0x1f35 + b * 0x2d51 + c * 0x4e67 + d * 0x6a4b) & 0xffff

@@ -1,6 +1,6 @@
 /**
- * Hides secret values in output of builds and agents before it is cut, stored or shown. Code that may only hold
- * masked text requires the type `Masked`, so the compiler prevents earlier cuts.
+ * Hides secret values in output of builds and agents before it is cut, stored or shown. Code that may only hold masked text
+ * requires the type `Masked`, so the compiler prevents earlier cuts.
  */
 import { HEALTH_PATH_SECRET } from '../../domain/values/health-path.ts'
 import { type Form, formsOf, MIN_HIDDEN_CHARACTERS } from './mask-forms.ts'
@@ -10,18 +10,13 @@ import { commonLength, type PartialMatch, Scanner, type Span, spanOf } from './m
 export const MASK = '••••••••'
 
 declare const masked: unique symbol
-/** Text after masking. */
 export type Masked = string & { readonly [masked]: true }
 
 export interface Mask {
-  /** Masks complete text. */
   (text: string): Masked
   /** Masks text that may be cut: also hides parts of a value at its start and end, except very short ones. */
   cut(text: string, hidden?: Span[]): Masked
-  /**
-   * Masks a stream's lines in order: also hides a value that continues in the next lines. Adds the hidden ranges to
-   * `hidden`.
-   */
+  /** Masks a stream's lines in order: also hides a value that continues in the next lines. Adds the hidden ranges to `hidden`. */
   lines(): (line: string, hidden?: Span[]) => Masked
   /** length in characters of the longest hidden form */
   maxFormLength: number
@@ -29,9 +24,7 @@ export interface Mask {
   hidesCodes: boolean
 }
 
-/**
- * Creates a mask for these values. Values of fewer than four characters are not hidden, see `shortSecretsWarning`.
- */
+/** Creates a mask for these values. Values of fewer than four characters are not hidden, see `shortSecretsWarning`. */
 export function createMask(values: Iterable<string>): Mask {
   const forms = new Map<string, Form>()
   let hidesCodes = false

@@ -1,6 +1,6 @@
 /**
- * The error for a step that fails for a reason that users can understand. Its message becomes the revision's
- * `status_message`. Any other error is logged and not shown.
+ * The error for a step that fails for a reason that users can understand. Its message becomes the revision's `status_message`.
+ * Any other error is logged and not shown.
  */
 import type { Reason } from '../../domain/protocol/protocol.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Moves the positions of styles when a line is masked or cut. A mask has no style, and style changes inside a hidden
- * range take effect after it, so they don't reveal the range's length.
+ * Moves the positions of styles when a line is masked or cut. A mask has no style, and style changes inside a hidden range take
+ * effect after it, so they don't reveal the range's length.
  */
 import { MOST_STYLES } from '../../domain/protocol/line-styles.ts'
 import type { Span } from './mask-scan.ts'

@@ -2,7 +2,6 @@
 import { stripVTControlCharacters } from 'node:util'
 import { styleAfter } from './sgr.ts'
 
-/** Control characters; a line contains no newline. */
 const CONTROL = /[^\P{Cc}\t\n]/u
 const CONTROLS = new RegExp(CONTROL, 'gu')
 const [ESC, BEL] = ['\u001b', '\u0007']
@@ -10,15 +9,14 @@ const [ESC, BEL] = ['\u001b', '\u0007']
 const STRING = new RegExp(`${ESC}[\\]PX^_][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)`, 'g')
 /** Moves the cursor to the start of the line or clears it; programs use it like \r. */
 const RETURN = new RegExp(`${ESC}\\[(?:[01]?G|2K)`, 'g')
-/** Sets colours and decorations. */
 const SGR = new RegExp(`${ESC}\\[([\\d;]*)m`)
 
 /** Start position of each style, in order; '' ends a style. */
 export type Styles = readonly (readonly [at: number, style: string])[]
 
 /**
- * `endStyle`: the style that continues in the next line. `styles`: null without styles. `isOverprinted`: the text
- * replaced earlier text of the line, in which a hidden value may have started.
+ * `endStyle`: the style that continues in the next line. `styles`: null without styles. `isOverprinted`: the text replaced
+ * earlier text of the line, in which a hidden value may have started.
  */
 export interface VisibleLine {
   text: string
@@ -28,8 +26,8 @@ export interface VisibleLine {
 }
 
 /**
- * Renders one line as a terminal shows it, without control characters. For a line that was overprinted, such as a
- * progress bar, this is its last state. `before`: the style that continues from the line before.
+ * Renders one line as a terminal shows it, without control characters. For a line that was overprinted, such as a progress bar,
+ * this is its last state. `before`: the style that continues from the line before.
  */
 export function renderLine(raw: string, before = ''): VisibleLine {
   if (before === '' && !CONTROL.test(raw)) return { text: raw, styles: null, endStyle: '', isOverprinted: false }
@@ -57,15 +55,14 @@ export function renderLine(raw: string, before = ''): VisibleLine {
   return { text, styles: styles.length > 0 ? styles : null, endStyle: style, isOverprinted: isRest }
 }
 
-/** One line without colours and control characters. */
 export const plainText = (raw: string): string => renderLine(raw).text
 
 const printable = (printed: string) =>
   CONTROL.test(printed) ? stripVTControlCharacters(printed).replaceAll('\0', '\ufffd').replace(CONTROLS, '') : printed
 
 /**
- * The last state of an overprinted line that has not ended yet, with the codes that still apply; any other line
- * unchanged. Used for lines that would be too long to keep.
+ * The last state of an overprinted line that has not ended yet, with the codes that still apply; any other line unchanged. Used
+ * for lines that would be too long to keep.
  */
 export function lastOverprint(raw: string): string {
   const line = raw.replace(RETURN, '\r')
@@ -76,8 +73,8 @@ export function lastOverprint(raw: string): string {
 }
 
 /**
- * At most `most` characters, with U+FFFD for what can't be stored. Also for cluster messages: one that can't be
- * stored would make the server reject the heartbeat of all claims.
+ * At most `most` characters, with U+FFFD for what can't be stored. Also for cluster messages: one that can't be stored would make
+ * the server reject the heartbeat of all claims.
  */
 export function storable(text: string, most?: number): string {
   return text.slice(0, most).replace(/\0|\p{Surrogate}/gu, '\ufffd')

@@ -3,7 +3,6 @@ import type { BuildPlan, InstallStep, Start } from './build-plan.ts'
 
 const NAMES = { node: 'Node', python: 'Python' }
 
-/** One line, without passwords of URLs. */
 export function describePlan(plan: BuildPlan): string {
   return plan.asItIs
     ? `an application without graphs, deployed as it is ("${plan.graphConfig}"): ${sentenceOf(plan)}`

@@ -1,6 +1,6 @@
 /**
- * Reads the graph configuration file: a JSON object whose `graphs` maps names to `path:export` strings, with optional
- * build and start settings.
+ * Reads the graph configuration file: a JSON object whose `graphs` maps names to `path:export` strings, with optional build and
+ * start settings.
  */
 import path from 'node:path'
 import { HEALTH_PATH_RULE, isHealthPath } from '../../../domain/values/health-path.ts'
@@ -8,7 +8,6 @@ import { StepFailure } from '../../output/step-failure.ts'
 import { isObject, PYTHON_FILES, procfileCommand, readJson, type SourceTree } from './source-tree.ts'
 
 export interface GraphConfig {
-  /** relative to the root of the source */
   file: string
   folder: string
   /** false: an application without graphs, deployed as it is */
@@ -20,7 +19,6 @@ export interface GraphConfig {
   /** false: ignore an existing Dockerfile */
   dockerfile: string | false | null
   start: string | null
-  /** null: not set */
   dependencies: string[] | null
   healthPath: string | null
 }
@@ -54,9 +52,7 @@ function withoutGraphs(file: string, known: Partial<GraphConfig>): GraphConfig {
   }
 }
 
-/**
- * `graphConfigPath`: relative to the source root. `hint`: what to check when the file is missing. Throws StepFailure.
- */
+/** `graphConfigPath`: relative to the source root. `hint`: what to check when the file is missing. Throws StepFailure. */
 export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint: string): GraphConfig {
   const file = path.posix.normalize(graphConfigPath)
   if (path.posix.isAbsolute(file) || file === '..' || file.startsWith('../'))

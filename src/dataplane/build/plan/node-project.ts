@@ -7,9 +7,7 @@ import { readJson, resolveWithin, type SourceTree, table } from './source-tree.t
 type Manager = NodePlan['manager']
 
 export interface NodeProject {
-  /** the package.json of the start script; null: none */
   file: string | null
-  /** null: no start script */
   start: Start | null
   manager: Manager
   install: InstallStep[]
@@ -89,7 +87,6 @@ function installArguments(
   return ['install', manager === 'yarn' && modern ? '--immutable' : '--frozen-lockfile']
 }
 
-/** Package manager of a package without a lock file. */
 function managerOf({ packageManager }: Record<string, unknown>): Manager {
   const [name] = String(packageManager ?? '').split('@')
   return name === 'pnpm' || name === 'yarn' ? name : 'npm'

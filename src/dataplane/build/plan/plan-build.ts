@@ -1,6 +1,6 @@
 /**
- * Makes the build plan of a source tree. Pure: it only reads the given view of the tree, so the same tree, options
- * and settings give the same plan.
+ * Makes the build plan of a source tree. Pure: it only reads the given view of the tree, so the same tree, options and settings
+ * give the same plan.
  */
 import { StepFailure } from '../../output/step-failure.ts'
 import type { BuildPlan, DockerfilePlan, NodePlan, PythonPlan, Start } from './build-plan.ts'
@@ -9,9 +9,7 @@ import { type NodeProject, nodeProject } from './node-project.ts'
 import { type PythonProject, pythonProject, pythonStart } from './python-project.ts'
 import { resolveWithin, type SourceTree } from './source-tree.ts'
 
-/** An agent server for graphs that bring none. */
 interface SuppliedServer {
-  /** npm specs or pip requirements */
   packages: string[]
   /** a line for `sh -c`, with PORT and GRAPH_CONFIG in its environment */
   command: string
@@ -24,14 +22,12 @@ export interface SuppliedServers {
 }
 
 export interface PlanOptions {
-  /** relative to the root of the source */
   graphConfigPath: string
   /** the revision's install_command for `sh -c` at the root, replaces the lock file's command; Node only */
   installCommand: string | null
   /** the revision's build_command for `sh -c` in the graph configuration file's folder; Node only */
   buildCommand: string | null
   settings: SuppliedServers
-  /** what to check when the graph configuration file is missing */
   hint?: string
 }
 
@@ -82,7 +78,6 @@ function noStartMessage({ file, language }: GraphConfig): string {
   return `There is no start command for the application of "${file}": add ${add} that ${SERVER_DUTY}.`
 }
 
-/** Guesses the language from the tree's files. */
 function guessLanguage(tree: SourceTree, { folder, dependencies }: GraphConfig): 'node' | 'python' | null {
   const node = nodeProject(tree, folder, null).file !== null
   const python = pythonProject(tree, folder, null).folder !== null

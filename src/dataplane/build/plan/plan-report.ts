@@ -4,7 +4,6 @@ import { LONGEST_PLAN } from '../../../domain/protocol/requests.ts'
 import type { BuildPlan } from './build-plan.ts'
 import { describePlan, describeStep, hidePasswords } from './describe-plan.ts'
 
-/** `mask` hides secrets. Long texts are cut. */
 export function planReport(plan: BuildPlan, mask: (text: string) => string): BuildPlanReport {
   const shown = (text: string, max = LONGEST_PLAN.command) => hidePasswords(mask(text)).slice(0, max)
   const { kind, server } = plan

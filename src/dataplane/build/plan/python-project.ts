@@ -8,17 +8,13 @@ import { PYTHON_FILES, procfileCommand, readToml, resolveWithin, type SourceTree
 type Manager = PythonPlan['manager']
 
 export interface PythonProject {
-  /** folder with the project files; null: none */
   folder: string | null
   manager: Manager
   install: InstallStep[]
-  /** folders with its own modules */
   importable: string[]
-  /** names of installed [project.scripts] */
   scripts: string[]
 }
 
-/** The project of one folder. */
 interface FolderProject {
   manager: Manager
   install: InstallStep[]

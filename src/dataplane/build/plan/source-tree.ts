@@ -1,6 +1,6 @@
 /**
- * A read-only view of a source's files, for planning. The files are untrusted: a symlink must not make the server
- * read a file outside the source.
+ * A read-only view of a source's files, for planning. The files are untrusted: a symlink must not make the server read a file
+ * outside the source.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -10,10 +10,7 @@ import { StepFailure } from '../../output/step-failure.ts'
 /** largest file that is read */
 const MAX_FILE_BYTES = 1024 * 1024
 
-/**
- * Paths are relative to the source root. All methods throw StepFailure for a path that leads outside, also through a
- * symlink.
- */
+/** Paths are relative to the source root. All methods throw StepFailure for a path that leads outside, also through a symlink. */
 export interface SourceTree {
   isFile(file: string): boolean
   isFolder(folder: string): boolean
@@ -21,7 +18,6 @@ export interface SourceTree {
   read(file: string): string | null
 }
 
-/** `root`: absolute path. */
 export function sourceTree(root: string): SourceTree {
   const real = fs.realpathSync(root)
   const find = (name: string): { at: string; stat: fs.Stats } | null => {
@@ -48,7 +44,6 @@ export function sourceTree(root: string): SourceTree {
 
 const outside = (name: string): StepFailure => new StepFailure('CONFIG_INVALID', `"${name}" is outside of the source.`)
 
-/** Reads a JSON object; null: no such file. */
 export function readJson(tree: SourceTree, file: string): Record<string, unknown> | null {
   const text = tree.read(file)
   if (text === null) return null
@@ -63,7 +58,6 @@ export function readJson(tree: SourceTree, file: string): Record<string, unknown
   return value
 }
 
-/** Reads a TOML document; null: no such file. */
 export function readToml(tree: SourceTree, file: string): Record<string, unknown> | null {
   const text = tree.read(file)
   if (text === null) return null
@@ -78,7 +72,6 @@ export function readToml(tree: SourceTree, file: string): Record<string, unknown
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A table of a document; empty when it is missing or not a table. */
 export const table = (of: Record<string, unknown>, name: string): Record<string, unknown> => {
   const value = of[name]
   return isObject(value) ? value : {}
@@ -91,9 +84,7 @@ export function resolveWithin(folder: string, name: string): string {
   return joined.replace(/(?<=.)\/$/, '')
 }
 
-/** Files that make a folder a Python project. */
 export const PYTHON_FILES = ['uv.lock', 'pyproject.toml', 'requirements.txt', 'setup.py']
 
-/** The `web` command of a Procfile; undefined: none. */
 export const procfileCommand = (tree: SourceTree, file: string): string | undefined =>
   /^web:[ \t]*(\S.*)$/m.exec(tree.read(file) ?? '')?.[1]?.trimEnd()

@@ -14,9 +14,7 @@ export const ROOT = '/app'
 export const VENV = '/venv'
 export const SERVER = '/server'
 
-/**
- * Keeps package managers from prompts, advertisements and telemetry. Caches and HOME are removed after the command.
- */
+/** Keeps package managers from prompts, advertisements and telemetry. Caches and HOME are removed after the command. */
 const PACKAGE_MANAGER_ENV = {
   CI: 'true',
   npm_config_update_notifier: 'false',
@@ -35,8 +33,8 @@ export const deploymentCommand = (text: string, folder: string): string =>
   runWithSecret(ENVIRONMENT_SECRET, text, folder)
 
 /**
- * Runs a shell line in a layer that deployments share. Engines find a layer by the text of its commands, not by the
- * secrets. A deployment's secrets could change the layer for all others, so only server settings are passed.
+ * Runs a shell line in a layer that deployments share. Engines find a layer by the text of its commands, not by the secrets. A
+ * deployment's secrets could change the layer for all others, so only server settings are passed.
  */
 export const sharedCommand = (text: string): string => runWithSecret(SETTINGS_SECRET, text, '.')
 
@@ -48,8 +46,6 @@ function runWithSecret(secret: string, text: string, folder: string): string {
   )
 }
 
-/** Path of a tree's folder in the image. */
 export const imagePath = (folder: string): string => (folder === '.' ? ROOT : `${ROOT}/${folder}`)
-/** Quotes a word for a shell. */
 export const shellQuoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`

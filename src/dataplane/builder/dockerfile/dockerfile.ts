@@ -1,6 +1,6 @@
 /**
- * Renders the Dockerfile of a Node or Python plan. Pure: the same plan and settings give the same text, so layers are
- * reused. No secret is in the text or in a layer. README.md explains the order of layers.
+ * Renders the Dockerfile of a Node or Python plan. Pure: the same plan and settings give the same text, so layers are reused. No
+ * secret is in the text or in a layer. README.md explains the order of layers.
  */
 import type { InstallStep, NodePlan, PythonPlan, Start } from '../../build/plan/build-plan.ts'
 import { StepFailure } from '../../output/step-failure.ts'
@@ -62,10 +62,7 @@ function serverPackages(plan: NodePlan | PythonPlan): string[] {
   ]
 }
 
-/**
- * Copies the files that each step needs, then runs it. The whole tree is copied before a step without such a list, or
- * last.
- */
+/** Copies the files that each step needs, then runs it. The whole tree is copied before a step without such a list, or last. */
 function installLayers({ install, manager }: NodePlan | PythonPlan): string[] {
   const lines: string[] = []
   const there = new Set<string>()
@@ -85,7 +82,6 @@ function installLayers({ install, manager }: NodePlan | PythonPlan): string[] {
   return lines
 }
 
-/** One COPY line for each folder. */
 function copyLines(files: string[]): string[] {
   const folders = new Map<string, string[]>()
   for (const file of files) {
@@ -152,5 +148,4 @@ function binFolders(folder: string): string[] {
 const startLine = ({ prestart, command: start }: Start): string =>
   prestart ? `sh -c ${shellQuoted(prestart)} && exec sh -c ${shellQuoted(start)}` : start
 
-/** Escapes text for instructions in which the engine expands variables. */
 const escapeVariables = (text: string): string => text.replaceAll(/[\\"$]/g, '\\$&')

@@ -8,7 +8,6 @@ export function instruction(instruction: string, ...words: string[]): string {
   throw new StepFailure('CONFIG_INVALID', `A path with a line break can't be used in an image: ${broken}`)
 }
 
-/** `script`: shell text, may have several lines. `options`: of the RUN instruction. */
 export const runInstruction = (script: string, ...options: string[]): string =>
   ['RUN', ...options, JSON.stringify(['/bin/sh', '-c', script])].join(' ')
 

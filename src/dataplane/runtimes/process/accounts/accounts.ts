@@ -1,6 +1,6 @@
 /**
- * Provides the Unix accounts of builds, agents and their network processes. A root server gives each deployment two
- * accounts, so deployments can't reach each other; otherwise all share one. See README.md.
+ * Provides the Unix accounts of builds, agents and their network processes. A root server gives each deployment two accounts, so
+ * deployments can't reach each other; otherwise all share one. See README.md.
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -22,34 +22,28 @@ import {
 } from './reservations.ts'
 
 export interface DeploymentAccounts {
-  /** for builds and agents; null: the server's account */
   code: Account | null
   /** for the process that reads clients' requests; null: the server's account */
   network: Account | null
-  /** USER and LOGNAME of its code */
   name: string
 }
 
 export interface Accounts {
   /** for what all deployments share, and for deployments without own accounts; null: the server's account */
   shared: Account | null
-  /**
-   * The deployment's accounts; its folder must exist. Throws StepFailure when no id is free. `signal` ends the wait
-   * for one.
-   */
+  /** The deployment's accounts; its folder must exist. Throws StepFailure when no id is free. `signal` ends the wait for one. */
   forDeployment(deploymentId: string, signal?: AbortSignal): Promise<DeploymentAccounts>
   /**
-   * Removes a deployment: ends all processes of its accounts and removes its folders. Rejects when a process or file
-   * remains. Files elsewhere are removed later; its ids are not reused before that.
+   * Removes a deployment: ends all processes of its accounts and removes its folders. Rejects when a process or file remains.
+   * Files elsewhere are removed later; its ids are not reused before that.
    */
   remove(deploymentId: string): Promise<void>
-  /** Stops the removal of leftover files. */
   close(): void
 }
 
 /**
- * Also closes deployments' folders to accounts that are not theirs (any more). `isPrivate`: code runs with private
- * folders, so it leaves no files in public ones.
+ * Also closes deployments' folders to accounts that are not theirs (any more). `isPrivate`: code runs with private folders, so it
+ * leaves no files in public ones.
  */
 export function createAccounts(
   { range, shared }: AccountChoice,

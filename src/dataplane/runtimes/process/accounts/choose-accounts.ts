@@ -9,7 +9,6 @@ import { findUidRange, type UidRange, type UidRangeSetting } from './uid-range.t
 export interface AccountChoice {
   /** ids for deployments' own accounts; null: all share one account */
   range: UidRange | null
-  /** the shared account; null: the server's */
   shared: Account | null
   /** a sample account of builds and agents, for checks of what they can reach; null: the server's */
   typical: Account | null
@@ -54,9 +53,8 @@ function obstacle({ low }: UidRange, shared: Account, dataDir: string): string |
 const UNPRIVILEGED = 'nobody'
 
 /**
- * The shared account of builds and agents. A root server runs them without its rights, because code from a repository
- * must not reach the server's files and processes. Null when the server is not root. Throws when the account does not
- * exist.
+ * The shared account of builds and agents. A root server runs them without its rights, because code from a repository must not
+ * reach the server's files and processes. Null when the server is not root. Throws when the account does not exist.
  */
 export function appAccount(name: string = UNPRIVILEGED): Account | null {
   if (process.getuid?.() !== 0) return null

@@ -4,8 +4,8 @@ import path from 'node:path'
 import { type Account, canReach } from '../../../../platform/postgres/embedded/account.ts'
 
 /**
- * Closes the folder if it is in DATA_DIR. A folder elsewhere belongs to the operator: `warn` gets a line when every
- * account can read it. `typical`: a sample account of builds and agents; null: they use the server's.
+ * Closes the folder if it is in DATA_DIR. A folder elsewhere belongs to the operator: `warn` gets a line when every account can
+ * read it. `typical`: a sample account of builds and agents; null: they use the server's.
  */
 export function closeRepositories(
   { dataDir, gitDirectory, warn }: { dataDir: string; gitDirectory: string; warn?: (line: string) => void },

@@ -11,9 +11,9 @@ import { isReserved } from './reservations.ts'
 const END_TIMEOUT_MS = 10_000
 
 /**
- * Sends SIGKILL until no process is left; for root on Linux. A process that forks faster than /proc can be read is
- * caught by `kill -1`, which the kernel delivers to all at the same time. A process that kills that sender is killed
- * from here. Resolves to false when some processes survive.
+ * Sends SIGKILL until no process is left; for root on Linux. A process that forks faster than /proc can be read is caught by
+ * `kill -1`, which the kernel delivers to all at the same time. A process that kills that sender is killed from here. Resolves to
+ * false when some processes survive.
  */
 export async function endAccount(account: Account): Promise<boolean> {
   if (!isReserved(account.uid)) throw new Error(`uid ${account.uid} is not reserved for one deployment`)

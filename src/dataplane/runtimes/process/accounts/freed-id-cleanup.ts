@@ -1,6 +1,6 @@
 /**
- * Removes files that deleted deployments left in public folders, so their ids can be reused. Ids whose code had
- * private folders need no cleanup. A cleanup walks all public files, so one runs at a time, at idle priority.
+ * Removes files that deleted deployments left in public folders, so their ids can be reused. Ids whose code had private folders
+ * need no cleanup. A cleanup walks all public files, so one runs at a time, at idle priority.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
@@ -11,7 +11,6 @@ import { freedIds, releaseFreedIds, withCleanupLock } from './reservations.ts'
 
 const exec = promisify(execFile)
 
-/** delay before a cleanup that failed or left files is repeated */
 const RETRY_MS = 600_000
 
 /** For /bin/sh: executes a program at idle I/O and CPU priority. */
@@ -36,10 +35,7 @@ export class FreedIdCleanup {
     return this.#running
   }
 
-  /**
-   * Resolves after all ids that are freed now were cleaned. Rejects with the signal's reason; the cleanup continues
-   * then.
-   */
+  /** Resolves after all ids that are freed now were cleaned. Rejects with the signal's reason; the cleanup continues then. */
   async runAll(signal: AbortSignal): Promise<void> {
     const scope = new Scope(signal)
     try {

@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process'
 import { within } from '../../../../platform/async/time-limit.ts'
 
-/** longest wait for another holder */
 const MAX_WAIT_MS = 90_000
 /** after this time the lock counts as held by another; a free lock is acquired faster, even on a busy machine */
 const WAIT_NOTICE_MS = 1500
@@ -11,11 +10,8 @@ const WAIT_NOTICE_MS = 1500
 export class LockError extends Error {}
 
 export interface LockOptions {
-  /** longest wait */
   maxWaitMs?: number
-  /** ends the wait */
   signal?: AbortSignal
-  /** called when another holder makes the caller wait */
   onWait?: () => void
 }
 

@@ -1,6 +1,6 @@
 /**
- * Reserves user ids for deployments, for all installations of a machine: one file per id, in a folder of root's. The
- * file of a deleted deployment's id stays until freed-id-cleanup.ts has found no files of it.
+ * Reserves user ids for deployments, for all installations of a machine: one file per id, in a folder of root's. The file of a
+ * deleted deployment's id stays until freed-id-cleanup.ts has found no files of it.
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -31,10 +31,7 @@ export interface Owner {
 
 interface Entry extends Owner {
   role: keyof Ids
-  /**
-   * True: the account can't leave files in public folders. False or absent (an earlier version): they have to be
-   * searched.
-   */
+  /** True: the account can't leave files in public folders. False or absent (an earlier version): they have to be searched. */
   isPrivate?: boolean
 }
 
@@ -51,10 +48,8 @@ export function openReservations(): void {
 /** Whether all processes of this uid belong to one deployment. Only a root server has such accounts. */
 export const isReserved = (uid: number): boolean => fs.existsSync(fileOf(uid))
 
-/** The deployment's ids; null: none. */
 export const reservedIds = (owner: Owner): Ids | null => idsOf(owner, readEntries())
 
-/** Reserved ids of this DATA_DIR by deployment id. */
 export function reservedBy(dataDir: string): Map<string, number[]> {
   const ids = new Map<string, number[]>()
   for (const [uid, entry] of readEntries())
@@ -66,8 +61,8 @@ export function reservedBy(dataDir: string): Map<string, number[]> {
 export class NoFreeIdsError extends StepFailure {}
 
 /**
- * Returns the deployment's ids, reserving new ones if needed; its folder must exist. `isPrivate`: its code runs with
- * private folders. Throws NoFreeIdsError.
+ * Returns the deployment's ids, reserving new ones if needed; its folder must exist. `isPrivate`: its code runs with private
+ * folders. Throws NoFreeIdsError.
  */
 export async function reserveIds(owner: Owner, range: UidRange, isPrivate: boolean): Promise<Ids> {
   const own = idsOf(owner, readEntries())
@@ -110,7 +105,6 @@ export function releaseIds(owner: Owner): boolean {
   return its.every(([, { isPrivate }]) => isPrivate)
 }
 
-/** Ids of deleted deployments that need a cleanup. */
 export function freedIds(): number[] {
   return [...readEntries()].flatMap(([uid, entry]) => (isGone(entry) && !entry.isPrivate ? [uid] : []))
 }
@@ -149,7 +143,6 @@ function readEntry(file: string): Entry {
   }
 }
 
-/** Writes the entry atomically. */
 function write(uid: number, entry: Entry): void {
   const draft = path.join(FOLDER, '.draft')
   const file = fs.openSync(draft, 'w', 0o600)
@@ -173,7 +166,6 @@ function idsOf(owner: Owner, entries: Map<number, Entry>): Ids | null {
   return code === undefined || network === undefined ? null : { code, network }
 }
 
-/** Returns a function that yields the next free id. */
 function freeIds({ low, high }: UidRange, isFree: (uid: number) => boolean): () => number {
   let at = low
   return () => {
@@ -185,7 +177,6 @@ function freeIds({ low, high }: UidRange, isFree: (uid: number) => boolean): () 
   }
 }
 
-/** Whether the id belongs to an account of the system. */
 function isSystemUser(uid: number): boolean {
   try {
     execFileSync('id', ['--', String(uid)], { stdio: 'ignore' })

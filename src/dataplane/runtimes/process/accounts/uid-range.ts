@@ -1,11 +1,10 @@
 /**
- * Chooses the user ids for deployments, and checks that this process can use them. The kernel's answer is in
- * /proc/self, see capabilities(7) and user_namespaces(7).
+ * Chooses the user ids for deployments, and checks that this process can use them. The kernel's answer is in /proc/self, see
+ * capabilities(7) and user_namespaces(7).
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 
-/** Inclusive. */
 export interface UidRange {
   low: number
   high: number
@@ -15,25 +14,23 @@ export interface UidRange {
 export type UidRangeSetting = readonly [low: number, high: number] | 'off' | undefined
 
 /**
- * Ranges that no other software assigns. The first is above the ids of directories and containers. The second, which
- * systemd leaves free, is for containers with only 65,536 ids.
+ * Ranges that no other software assigns. The first is above the ids of directories and containers. The second, which systemd
+ * leaves free, is for containers with only 65,536 ids.
  */
 const PRESETS: UidRange[] = [
   { low: 2_100_000_000, high: 2_100_009_999 },
   { low: 60_578, high: 61_183 },
 ]
 
-/**
- * capability → number: those needed to start processes of other accounts, end them, and own and remove their files
- */
+/** capability → number: those needed to start processes of other accounts, end them, and own and remove their files */
 const CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, KILL: 5, SETGID: 6, SETUID: 7 }
 
 /** needed for locks, for finding leftover files, and for dropping rights permanently */
 const PROGRAMS = ['flock', 'find', 'setpriv']
 
 /**
- * The ids for deployments, or why there are none. Null: the server is not root, so there is nothing to explain.
- * Throws when a configured range does not exist.
+ * The ids for deployments, or why there are none. Null: the server is not root, so there is nothing to explain. Throws when a
+ * configured range does not exist.
  */
 export function findUidRange(setting: UidRangeSetting): { range: UidRange } | { without: string } | null {
   if (process.getuid?.() !== 0) return null
@@ -68,7 +65,6 @@ export function isInside({ low, high }: UidRange, map: string): boolean {
   return true
 }
 
-/** `status`: the text of /proc/<pid>/status. */
 export function missingCapabilities(status: string): string[] {
   const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
   return Object.entries(CAPABILITIES).flatMap(([name, bit]) => (effective & (1n << BigInt(bit)) ? [] : [name]))

@@ -1,7 +1,6 @@
 /**
- * Passes environment variables to a container by a file (0600), because arguments are visible to every account. The
- * file has one line per variable; other values go by `--env NAME` from the client's environment, which only its own
- * account can read.
+ * Passes environment variables to a container by a file (0600), because arguments are visible to every account. The file has one
+ * line per variable; other values go by `--env NAME` from the client's environment, which only its own account can read.
  */
 import { StepFailure } from '../../../output/step-failure.ts'
 
@@ -13,9 +12,7 @@ const CLIENT_VARIABLES =
   /^(LD_|GO|DOCKER_|CONTAINER|PODMAN|XDG_|DBUS_|BUILDAH_|STORAGE_|REGISTRY_|REGISTRIES_|SSL_|TMPDIR$|PATH$|HOME$|PORT$|_|NOTIFY_|LISTEN_|MALLOC_|GCONV_|LOCPATH$|NLSPATH$|BASH|ENV$|IFS$|SHELL|PS4$|LC_|LANG|(ALL|HTTPS?|NO)_PROXY$)/i
 
 export interface ContainerEnvironment {
-  /** text of the file */
   file: string
-  /** variables for the client's environment */
   clientEnv: Record<string, string>
 }
 

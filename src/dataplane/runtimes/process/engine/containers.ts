@@ -1,7 +1,6 @@
 /**
- * Tracks deployments' containers. A container outlives its client, so its name is recorded in
- * `apps/<deployment>/containers/` before it starts. Its supervisor removes it; if the supervisor was killed, a sweep
- * finds it by labels.
+ * Tracks deployments' containers. A container outlives its client, so its name is recorded in `apps/<deployment>/containers/`
+ * before it starts. Its supervisor removes it; if the supervisor was killed, a sweep finds it by labels.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -20,7 +19,6 @@ export interface ContainersOptions extends EngineOptions {
   app: (deploymentId: string) => AppLayout
 }
 
-/** A container that may be started. */
 export interface PlannedContainer {
   name: string
   labels: string[]
@@ -43,7 +41,6 @@ export class Containers {
     this.#server = createHash('sha256').update(fs.realpathSync(options.dataDir)).digest('hex').slice(0, 16)
   }
 
-  /** Records the container of one deploy of a revision before it starts. Idempotent. */
   plan(deploymentId: string, { id, attempt }: { id: string; attempt: number }): PlannedContainer {
     const number = createHash('sha256').update(`${id}.${attempt}`).digest('hex').slice(0, 8)
     const name = `pilothouse-${deploymentId}-${number}`
@@ -54,8 +51,8 @@ export class Containers {
   }
 
   /**
-   * Removes a deployment's containers except those named in `living`, which agents use. Calls the engine only if
-   * others were recorded. Throws StepFailure when a container may remain.
+   * Removes a deployment's containers except those named in `living`, which agents use. Calls the engine only if others were
+   * recorded. Throws StepFailure when a container may remain.
    */
   async sweep(deploymentId: string, living: readonly string[] = []): Promise<void> {
     const folder = this.#notes(deploymentId)
@@ -82,7 +79,6 @@ export class Containers {
   }
 }
 
-/** Names of all containers with these labels, running or not. */
 async function listContainers(engine: Engine, labels: string[]): Promise<string[]> {
   const filters = labels.flatMap((label) => ['--filter', `label=${label}`])
   const { ok, lines } = await limited(ENGINE_TIMEOUT_MS, never, (inTime) =>
@@ -96,7 +92,6 @@ async function listContainers(engine: Engine, labels: string[]): Promise<string[
   return lines.filter((line) => line.startsWith('pilothouse-'))
 }
 
-/** Removes these containers, even running ones. Returns whether all are gone. */
 async function removeContainers(engine: Engine, names: string[], labels: string[]): Promise<boolean> {
   // engines answer differently for a container that is already gone, so only the list of existing containers counts
   if (names.length > 0)

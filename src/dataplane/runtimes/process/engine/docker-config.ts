@@ -1,6 +1,6 @@
 /**
- * docker keeps logins, the context that names its daemon, and plugins such as buildx in one folder. When we give
- * docker another folder for logins, this module links the rest into it.
+ * docker keeps logins, the context that names its daemon, and plugins such as buildx in one folder. When we give docker another
+ * folder for logins, this module links the rest into it.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -9,7 +9,6 @@ import path from 'node:path'
 export const dockerConfigFolder = ({ DOCKER_CONFIG, HOME }: Record<string, string | undefined>): string | undefined =>
   DOCKER_CONFIG ?? (HOME && path.join(HOME, '.docker'))
 
-/** Links contexts and plugins into `own`, next to its `config.json`. */
 export function linkDockerConfig(own: string, env: Record<string, string | undefined>): void {
   const folder = dockerConfigFolder(env)
   for (const name of ['contexts', 'cli-plugins']) {

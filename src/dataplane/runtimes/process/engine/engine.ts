@@ -1,6 +1,6 @@
 /**
- * Finds a working container engine and runs its command line. It is probed when an image is needed, not at startup;
- * the result is cached for a minute.
+ * Finds a working container engine and runs its command line. It is probed when an image is needed, not at startup; the result is
+ * cached for a minute.
  */
 import { limited } from '../../../../platform/async/time-limit.ts'
 import type { OnLine } from '../../../output/lines.ts'
@@ -30,18 +30,17 @@ export interface Engine {
   /** which container limits it can enforce */
   supports: { cpu: boolean; memory: boolean; processes: boolean }
   /**
-   * Runs the engine's command line to its end; `mask` hides secrets in its output. When the signal aborts, ends the
-   * command and throws the signal's reason.
+   * Runs the engine's command line to its end; `mask` hides secrets in its output. When the signal aborts, ends the command and
+   * throws the signal's reason.
    */
   run(args: string[], onLine: OnLine, signal: AbortSignal, mask?: Mask): Promise<Exit>
 }
 
-/** Returns an engine that works. Throws StepFailure with the problem of each engine. */
 export type FindEngine = (signal: AbortSignal) => Promise<Engine>
 
 /**
- * Formats for `info` whose output starts with `works` and a version only if containers can run: docker's client alone
- * prints empty values.
+ * Formats for `info` whose output starts with `works` and a version only if containers can run: docker's client alone prints
+ * empty values.
  */
 const PROBES: Record<EngineName, string> = {
   podman: 'works {{.Version.Version}} {{.Host.CgroupControllers}} in:{{.Store.GraphRoot}}',
@@ -110,7 +109,6 @@ const noEngineWorks = (problems: string): StepFailure =>
     ].join(' '),
   )
 
-/** Runs an engine command. Returns its output (stdout and stderr) and whether it succeeded. */
 export async function runEngine(
   engine: Engine,
   args: string[],

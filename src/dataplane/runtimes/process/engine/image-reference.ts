@@ -2,9 +2,7 @@
 import { StepFailure } from '../../../output/step-failure.ts'
 
 export interface ImageReference {
-  /** always with the registry */
   full: string
-  /** host of the registry, with its port if present */
   registry: string
   /** `localhost/…`: the image was built on this machine and can't be pulled */
   local: boolean
@@ -12,10 +10,7 @@ export interface ImageReference {
 
 const SHAPE = /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/
 
-/**
- * A name without a registry belongs to docker.io, as in a cluster. If there are a tag and a digest, the digest
- * counts.
- */
+/** A name without a registry belongs to docker.io, as in a cluster. If there are a tag and a digest, the digest counts. */
 export function parseImageReference(imageUri: string | null): ImageReference {
   if (!imageUri || !SHAPE.test(imageUri))
     throw new StepFailure('CONFIG_INVALID', 'This revision has no valid image reference: set image_uri.')

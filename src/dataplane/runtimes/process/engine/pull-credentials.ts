@@ -1,6 +1,6 @@
 /**
- * Passes registry credentials to an engine for one pull, in a file that only the server can read. Arguments are
- * visible to every account of the machine.
+ * Passes registry credentials to an engine for one pull, in a file that only the server can read. Arguments are visible to every
+ * account of the machine.
  */
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'

@@ -1,7 +1,6 @@
 /**
  * Installs agent servers for graphs that bring none, once each, shared by all deployments. An installation is at
- * `agent-servers/<hash>/<id>/files`; `<hash>/current` names the complete one and is replaced atomically. Owned by
- * root.
+ * `agent-servers/<hash>/<id>/files`; `<hash>/current` names the complete one and is replaced atomically. Owned by root.
  */
 import { execFile } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
@@ -26,13 +25,11 @@ const exec = promisify(execFile)
 
 export interface AgentServerRequest {
   machine: { layout: Pick<Layout, 'agentServers'>; accounts: Pick<Machine['accounts'], 'shared'>; searchPath: string }
-  /** npm specs or pip requirements */
   packages: string[]
   /** null: a Node server */
   python: Python | null
   /** environment of the installer, without PATH and HOME */
   env: Record<string, string>
-  /** runs a command under the shared account */
   run: (command: string[], cwd: string, env: Record<string, string>, onLine: OnLine) => Promise<CommandExit>
   log: (line: string) => void
   signal: AbortSignal
@@ -53,8 +50,8 @@ export function agentServerFolder({ agentServers }: Pick<Layout, 'agentServers'>
 }
 
 /**
- * Returns `<hash>/<id>` for the artifact's manifest. Installs the server if it is missing. Throws StepFailure with
- * the installer's output.
+ * Returns `<hash>/<id>` for the artifact's manifest. Installs the server if it is missing. Throws StepFailure with the
+ * installer's output.
  */
 export async function ensureAgentServer(request: AgentServerRequest): Promise<string> {
   const { machine, packages, python, log, signal } = request
@@ -74,7 +71,6 @@ export async function ensureAgentServer(request: AgentServerRequest): Promise<st
   return `${what}/${id}`
 }
 
-/** The id of the complete installation; null: none. */
 function currentId(folder: string): string | null {
   try {
     const id = fs.readFileSync(path.join(folder, 'current'), 'utf8')
@@ -84,10 +80,7 @@ function currentId(folder: string): string | null {
   }
 }
 
-/**
- * Takes the lock between servers of this machine. Without file locks both install, which is safe: both copies are
- * complete.
- */
+/** Takes the lock between servers of this machine. Without file locks both install, which is safe: both copies are complete. */
 async function installUnderLock(request: AgentServerRequest, folder: string): Promise<string> {
   const { machine, signal, log } = request
   const work = async () => currentId(folder) ?? (await install(request, folder))
@@ -178,8 +171,8 @@ export async function pruneAgentServers({ agentServers, apps, app }: Layout): Pr
 }
 
 /**
- * Removes empty installation folders and their locks. If a waiting server still uses a removed lock, two
- * installations run next to each other; both are complete.
+ * Removes empty installation folders and their locks. If a waiting server still uses a removed lock, two installations run next
+ * to each other; both are complete.
  */
 function removeEmpty(agentServers: string): void {
   for (const name of listFolder(agentServers)) {
@@ -192,7 +185,6 @@ function removeEmpty(agentServers: string): void {
       try {
         fs.rmdirSync(found)
       } catch (error) {
-        // an installation has just started there
         if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
       }
     }

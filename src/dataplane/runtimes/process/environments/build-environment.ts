@@ -1,6 +1,4 @@
-/**
- * Prepares and seals what one build runs in: its virtual environment, and the agent server that deployments share.
- */
+/** Prepares and seals what one build runs in: its virtual environment, and the agent server that deployments share. */
 import path from 'node:path'
 import type { LogLevel } from '../../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
@@ -20,9 +18,9 @@ import { findPython, type Python } from './find-python.ts'
 import { createEnvironment, environmentVariables, sealEnvironment } from './virtual-environment.ts'
 
 /**
- * Script for `python -I -c` with the environment's Python; the argument is the agent server's environment. It adds
- * the server's packages and programs after the deployment's own. The server then runs with the deployment's Python,
- * and the deployment's version of a package wins.
+ * Script for `python -I -c` with the environment's Python; the argument is the agent server's environment. It adds the server's
+ * packages and programs after the deployment's own. The server then runs with the deployment's Python, and the deployment's
+ * version of a package wins.
  */
 const SHARE_SERVER = `
 import os, sys, sysconfig
@@ -47,11 +45,9 @@ for name in sorted(os.listdir(programs)):
 interface BuildContext {
   machine: Machine
   app: AppLayout
-  /** name of the artifact */
   artifact: string
   /** absolute path of the source tree while it is built */
   tree: string
-  /** account of the build; null: the server's */
   account: Account | null
   /** environment of package managers, without the deployment's variables */
   env: Record<string, string>
@@ -146,7 +142,6 @@ export class BuildEnvironment {
     return this.#mustRun([path.join(venv, 'bin/python'), '-I', '-c', script, folder])
   }
 
-  /** Runs one of our own commands under the build's account. Throws StepFailure. */
   async #mustRun([command, ...args]: string[]): Promise<void> {
     const tail = new OutputTail(10)
     const { machine, app } = this.#context

@@ -1,6 +1,6 @@
 /**
- * Makes editable installs (`-e ./lib`) work in runs. They store the build tree's absolute path, but each run has its
- * own copy. The stored path is replaced by a lookup at Python's start.
+ * Makes editable installs (`-e ./lib`) work in runs. They store the build tree's absolute path, but each run has its own copy.
+ * The stored path is replaced by a lookup at Python's start.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -14,8 +14,8 @@ const MARKER_FILE = 'pilothouse-editable'
 export const followsSource = (venv: string): boolean => fs.existsSync(path.join(venv, MARKER_FILE))
 
 /**
- * Script for `python -I -c` with the environment's Python; the argument is the build tree. Build backends store its
- * path in lines of .pth files, or as a string in a module that finds the packages.
+ * Script for `python -I -c` with the environment's Python; the argument is the build tree. Build backends store its path in lines
+ * of .pth files, or as a string in a module that finds the packages.
  */
 export const FOLLOW_SOURCE = `
 import os, re, sys, sysconfig

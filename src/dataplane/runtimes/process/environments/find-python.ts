@@ -6,9 +6,7 @@ import { promisify } from 'node:util'
 import { StepFailure } from '../../../output/step-failure.ts'
 
 export interface Python {
-  /** absolute path, symlinks resolved */
   program: string
-  /** `3.12` */
   version: string
 }
 
@@ -19,8 +17,8 @@ const PROBE_TIMEOUT_MS = 30_000
 const PROBE = 'import sys\nprint("%d.%d" % sys.version_info[:2])\nimport venv, ensurepip'
 
 /**
- * Returns the requested version (`3.12`; null: any) from PATH if it is there, else the system's `python3`. Throws
- * StepFailure (`TOOL_MISSING`) when none can create virtual environments.
+ * Returns the requested version (`3.12`; null: any) from PATH if it is there, else the system's `python3`. Throws StepFailure
+ * (`TOOL_MISSING`) when none can create virtual environments.
  */
 export async function findPython(searchPath: string, wanted: string | null): Promise<Python> {
   const names = [...(wanted && /^\d+(\.\d+)?$/.test(wanted) ? [`python${wanted}`] : []), 'python3']

@@ -5,7 +5,6 @@ import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 
 const exec = promisify(execFile)
 
-/** total size above which all caches are removed */
 const MAX_CACHE_MB = 1000
 /** a finished build does not wait longer; the next build checks again */
 const TIMEOUT_MS = 20_000

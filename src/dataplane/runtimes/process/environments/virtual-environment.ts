@@ -1,6 +1,6 @@
 /**
- * Manages a build's virtual environment at `environments/<artifact>/venv`. It contains absolute paths, so it stays
- * where it was created. All runs of the artifact share it, and root owns it like the artifact.
+ * Manages a build's virtual environment at `environments/<artifact>/venv`. It contains absolute paths, so it stays where it was
+ * created. All runs of the artifact share it, and root owns it like the artifact.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
@@ -13,13 +13,11 @@ import { removeTrees } from '../processes/untrusted-trees.ts'
 
 const exec = promisify(execFile)
 
-/** Absolute path of an artifact's environment. */
 export const environmentPath = (app: Pick<AppLayout, 'environments'>, artifact: string): string =>
   path.join(app.environments, artifact, 'venv')
 
 /**
- * Creates an empty environment folder owned by `account` (null: the server's). Removes one left by a try that was not
- * recorded.
+ * Creates an empty environment folder owned by `account` (null: the server's). Removes one left by a try that was not recorded.
  */
 export async function createEnvironment(app: AppLayout, artifact: string, account: Account | null): Promise<string> {
   const venv = environmentPath(app, artifact)
@@ -30,7 +28,6 @@ export async function createEnvironment(app: AppLayout, artifact: string, accoun
   return venv
 }
 
-/** Environment variables that activate the virtual environment; `searchPath`: the rest of PATH. */
 export const environmentVariables = (venv: string, searchPath: string): Record<string, string> => ({
   VIRTUAL_ENV: venv,
   UV_PROJECT_ENVIRONMENT: venv,
@@ -50,13 +47,11 @@ export const removeEnvironment = (app: AppLayout, artifact: string): Promise<voi
   removeTrees(path.dirname(environmentPath(app, artifact)))
 
 /**
- * Lets `account` (null: the server's) enter an environment. Called before each start: the deployment's account may
- * have changed.
+ * Lets `account` (null: the server's) enter an environment. Called before each start: the deployment's account may have changed.
  */
 export const openEnvironment = (venv: string, account: Account | null): void =>
   setPassThrough(path.dirname(venv), account)
 
-/** Lets `account` pass through a folder that the server owns. */
 function setPassThrough(folder: string, account: Account | null): void {
   if (account) fs.chownSync(folder, 0, account.gid)
   fs.chmodSync(folder, account ? 0o710 : 0o700)

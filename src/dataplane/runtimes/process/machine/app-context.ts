@@ -1,6 +1,4 @@
-/**
- * Prepares what a deployment's code runs with: folders, database, environment variables, and the mask for its output.
- */
+/** Prepares what a deployment's code runs with: folders, database, environment variables, and the mask for its output. */
 import fs from 'node:fs'
 import type { RevisionWork } from '../../../../domain/protocol/protocol.ts'
 import { createMask, hiddenValues, type Mask } from '../../../output/mask.ts'
@@ -13,7 +11,6 @@ export interface AppContext {
   app: AppLayout
   accounts: DeploymentAccounts
   env: Record<string, string>
-  /** values that `mask` hides */
   hidden: string[]
   mask: Mask
 }
@@ -32,10 +29,7 @@ export async function prepareFolders(
   return { app, accounts }
 }
 
-/**
- * Prepares folders, database, environment and mask for a revision's code. `alsoHidden`: more values for the mask to
- * hide.
- */
+/** Prepares folders, database, environment and mask for a revision's code. `alsoHidden`: more values for the mask to hide. */
 export async function prepareContext(
   machine: Machine,
   deploymentId: string,

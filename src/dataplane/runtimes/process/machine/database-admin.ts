@@ -1,20 +1,19 @@
 /**
- * Runs statements that create, change and drop deployments' databases. Servers take turns by an advisory lock. Every
- * wait has a timeout on both ends, so a server that hangs can't block the others.
+ * Runs statements that create, change and drop deployments' databases. Servers take turns by an advisory lock. Every wait has a
+ * timeout on both ends, so a server that hangs can't block the others.
  */
 import { Limit } from '../../../../platform/async/limit.ts'
 import { within } from '../../../../platform/async/time-limit.ts'
 import { PgClient } from '../../../../platform/postgres/pg-client.ts'
 
 /**
- * Id of the advisory lock; any fixed number works. Postgres fails concurrent changes of one database's privileges, so
- * servers take turns.
+ * Id of the advisory lock; any fixed number works. Postgres fails concurrent changes of one database's privileges, so servers
+ * take turns.
  */
 export const PROVISIONING_LOCK_ID = 7_265_137_001
 
 export interface DatabaseAdminTimeouts {
   connectMs: number
-  /** wait for the lock that other servers hold */
   lockMs: number
   /** one statement: creating or dropping a database can be slow on a busy machine */
   statementMs: number
@@ -27,16 +26,14 @@ const TIMEOUTS: DatabaseAdminTimeouts = { connectMs: 10_000, lockMs: 45_000, sta
 export type Query = (sql: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
 
 export interface DatabaseAdmin {
-  /** URL of the server's own database; the role may create databases and roles */
   url: string
   /**
-   * Runs `work` under the lock. Rejects with the signal's reason, or with the timeout or connection error. The
-   * connection is closed by then.
+   * Runs `work` under the lock. Rejects with the signal's reason, or with the timeout or connection error. The connection is
+   * closed by then.
    */
   run(signal: AbortSignal, work: (query: Query) => Promise<void>): Promise<void>
 }
 
-/** Opens a new connection for each run. */
 export function createDatabaseAdmin(url: string, limits: DatabaseAdminTimeouts = TIMEOUTS): DatabaseAdmin {
   // callers in this process queue here, without a connection
   const turns = new Limit(1)

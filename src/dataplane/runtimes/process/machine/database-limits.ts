@@ -1,6 +1,6 @@
 /**
- * Enforces connection, temporary file and size limits on deployments' databases. One statement checks all of them
- * every minute; only values that differ are written. README.md explains the reaction to a full database.
+ * Enforces connection, temporary file and size limits on deployments' databases. One statement checks all of them every minute;
+ * only values that differ are written. README.md explains the reaction to a full database.
  */
 import type { EffectiveSpec, Progress } from '../../../../domain/protocol/protocol.ts'
 import { databaseName } from './database.ts'
@@ -15,7 +15,6 @@ export interface DatabaseLimitSettings {
 
 const CHECK_INTERVAL_MS = 60_000
 const FIRST_CHECK_MS = 1000
-/** MB of temporary files per session */
 const TEMPORARY_FILES_MB = 1000
 /** A read-only database is closed when it grows to this multiple of its size when the limit was first exceeded. */
 const CLOSE_GROWTH_FACTOR = 1.25
@@ -54,14 +53,12 @@ export class DatabaseLimits {
   /** whether this role may set `temp_file_limit`; null: not checked yet */
   #mayLimitTemporary: boolean | null = null
 
-  /** `firstMs`: delay before the first check after a deployment is added */
   constructor(admin: DatabaseAdmin, settings: DatabaseLimitSettings, firstMs = FIRST_CHECK_MS) {
     this.#admin = admin
     this.#settings = settings
     this.#firstMs = firstMs
   }
 
-  /** Enforces limits on this deployment's database from now on, with this spec. */
   watch(deploymentId: string, { db_max_connections }: Pick<EffectiveSpec, 'db_max_connections'>): void {
     const connections = Math.min(db_max_connections, this.#settings.maxConnections ?? Number.POSITIVE_INFINITY)
     const before = this.#databases.get(deploymentId)
@@ -75,7 +72,6 @@ export class DatabaseLimits {
     this.#databases.delete(deploymentId)
   }
 
-  /** The database problem that its health reports; null: none. */
   problem(deploymentId: string): Progress | null {
     return this.#databases.get(deploymentId)?.problem ?? null
   }

@@ -1,6 +1,6 @@
 /**
- * Creates and drops a Postgres database for each deployment, with a role of the same name that can connect to no
- * other. Both are on the server's own Postgres. The password is in a file that only the server can read.
+ * Creates and drops a Postgres database for each deployment, with a role of the same name that can connect to no other. Both are
+ * on the server's own Postgres. The password is in a file that only the server can read.
  */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
@@ -53,10 +53,7 @@ export async function dropDatabase(admin: DatabaseAdmin, deploymentId: string, s
   })
 }
 
-/**
- * The deployment's connection URI; null before `createDatabase`. Computed each time, because the server's port can
- * change.
- */
+/** The deployment's connection URI; null before `createDatabase`. Computed each time, because the server's port can change. */
 export function databaseUri(admin: DatabaseAdmin, deploymentId: string, file: string): string | null {
   const password = readPassword(file)
   if (password === null) return null

@@ -15,9 +15,7 @@ import { CLEAN_ENV, launcherFor } from '../processes/launcher.ts'
 interface ConfinementOptions {
   /** an account of builds and agents; null: they run as the server's account, which can't be confined */
   account: Account | null
-  /** absolute path of the folder that holds the folders of builds and agents */
   shared: string
-  /** absolute path of their Node.js installation */
   node: string
   ports: Confinement['ports']
   warn: (line: string) => void

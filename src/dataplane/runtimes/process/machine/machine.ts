@@ -1,6 +1,4 @@
-/**
- * Builds what all parts of the process runtime share: settings, folders, accounts, the reaper, engines and limits.
- */
+/** Builds what all parts of the process runtime share: settings, folders, accounts, the reaper, engines and limits. */
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -26,22 +24,18 @@ import type { PortRange } from './ports.ts'
 import { StartQueue } from './start-queue.ts'
 
 export interface ProcessRuntimeOptions {
-  /** absolute */
   dataDir: string
   /** the only folder that file URLs may point into */
   gitDirectory: string
   /** private addresses that git may connect to in a build; default: none */
   outboundAllow?: readonly string[]
-  /** the server's own database, as a role that may create databases and roles */
   adminUrl: string
-  /** host name in deployments' URLs */
   appHost: string
   /** the server's own port, which agents can't bind; 0 or absent: unknown */
   port?: number
   /** ports for deployments, inclusive */
   appPorts: readonly [low: number, high: number]
   sources: SourceAccess
-  /** agent servers for graphs that bring none; default: none */
   agentServers?: SuppliedServers
   /** build environment variables that name package indexes, such as PIP_INDEX_URL */
   packageIndexes?: Record<string, string>
@@ -53,28 +47,20 @@ export interface ProcessRuntimeOptions {
   images?: {
     engine: 'auto' | 'podman' | 'docker' | 'none'
     store: ImageStore
-    /** see ImageBuilderOptions */
     freeDiskMb: number
   }
   /** most concurrent builds; default: the number of cores, at least two */
   maxBuilds?: number
   /** most concurrent agent starts without a supervisor; default: twice the number of cores */
   maxStarts?: number
-  /**
-   * shared account of builds and agents when the server is root and deployments have no own accounts; default:
-   * `nobody`
-   */
   appUser?: string
-  /** user ids for deployments' own accounts */
   uidRange?: UidRangeSetting
   /** limits of an agent whose resource_spec sets none; default: none */
   defaultLimits?: ResourceLimits
   /** default: only the connection limit of a deployment's spec */
   databaseLimits?: DatabaseLimitSettings
-  /** gets warnings for the operator */
   warn?: (line: string) => void
   supervisors: SupervisorSettings
-  /** receives the output of agents */
   output?: OutputHook
 }
 
@@ -82,13 +68,10 @@ export interface ProcessRuntimeOptions {
 export interface OutputHook {
   /** This server holds the deployment under `claim`. `folder`: its output files (supervisor/output) */
   held(claim: LeasedClaim, folder: string): void
-  /** The output files have new lines. */
   printed(deploymentId: string): void
 }
 
-/** Settings of agents' supervisors, see SupervisorConfig. */
 interface SupervisorSettings {
-  /** the installation id stored in the database */
   installation: string
   orphanHours: number
   drainSeconds: number
@@ -99,24 +82,18 @@ interface SupervisorSettings {
 export interface Machine {
   options: ProcessRuntimeOptions
   accounts: Accounts
-  /** confinement of builds and agents */
   confinement: Confinement
   layout: Layout
   reaper: Reaper
-  /** creates and drops deployments' databases */
   databaseAdmin: DatabaseAdmin
-  /** enforces limits on those databases */
   databaseLimits: DatabaseLimits
-  /** limits of agents whose resource_spec sets none */
   defaultLimits: ResourceLimits
   containers: Containers
   images: ImageBuilder
   /** absolute path of the Node.js that runs agents and supervisors */
   node: string
-  /** PATH of builds and agents */
   searchPath: string
   startQueue: StartQueue
-  /** ports of deployments' URLs */
   ports: PortRange
 }
 
@@ -170,24 +147,18 @@ export function createMachine(options: ProcessRuntimeOptions): Machine {
 
 const portRange = (port: number | undefined) => (port ? [[port, port] as const] : [])
 
-/**
- * The port of a Postgres on this machine. Agents can't bind it: while Postgres is down, they could impersonate it.
- */
+/** The port of a Postgres on this machine. Agents can't bind it: while Postgres is down, they could impersonate it. */
 function loopbackPort(url: string): number | undefined {
   const { hostname, port } = new URL(url)
   return /^(localhost|127\..*|\[::1\])$/.test(hostname) ? Number(port || 5432) : undefined
 }
 
-/** The URL of a deployment. */
 export function deploymentUrl(machine: Machine, port: number): string {
   const name = machine.options.appHost
   return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}`
 }
 
-/**
- * Binds loopback names to loopback. Any other name binds all interfaces: it can belong to an outer machine or a
- * proxy.
- */
+/** Binds loopback names to loopback. Any other name binds all interfaces: it can belong to an outer machine or a proxy. */
 function bindAddress(appHost: string): string {
   const name = appHost.replace(/^\[|\]$/g, '')
   if (name === '::1') return '::1'

@@ -1,6 +1,6 @@
 /**
- * Reserves a port for each deployment. The file `ports/<port>` holds the deployment's id; creating it decides between
- * servers that want the same port.
+ * Reserves a port for each deployment. The file `ports/<port>` holds the deployment's id; creating it decides between servers
+ * that want the same port.
  */
 import fs from 'node:fs'
 import net from 'node:net'
@@ -44,7 +44,6 @@ export async function reservePort(ports: PortRange, deploymentId: string): Promi
   )
 }
 
-/** Releases the deployment's port. */
 export function releasePort(ports: PortRange, deploymentId: string): void {
   for (const port of portsOf(ports, deploymentId)) fs.rmSync(path.join(ports.folder, String(port)), { force: true })
 }
@@ -60,7 +59,6 @@ function portsOf({ folder }: PortRange, deploymentId: string): number[] {
   return fs.readdirSync(folder).filter(belongs).map(Number)
 }
 
-/** Whether a program can listen on the port now. */
 export function isFree(port: number, host: string): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = net.createServer()

@@ -1,6 +1,6 @@
 /**
- * Queues starts of agents without a supervisor, as after a reboot or a restore. A few start at a time, most recently
- * used first, so the first ones serve soon.
+ * Queues starts of agents without a supervisor, as after a reboot or a restore. A few start at a time, most recently used first,
+ * so the first ones serve soon.
  */
 
 /** Claims arrive in batches: wait for a whole batch before the first start. */
@@ -11,11 +11,9 @@ const MAX_START_MS = 60_000
 export interface QueuedStart {
   /** resolves when the start may begin */
   begun: Promise<void>
-  /** True until the start begins or is ended. */
   isWaiting(): boolean
   /** number of starts that run now or come first */
   ahead(): number
-  /** Ends the start, or takes it out of the queue. */
   end(): void
 }
 

@@ -1,18 +1,16 @@
 /**
- * Bundles a program and its imports into one file. This module is separate because only it needs esbuild: a built
- * server ships the bundle.
+ * Bundles a program and its imports into one file. This module is separate because only it needs esbuild: a built server ships
+ * the bundle.
  */
 import { isBuiltin } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
 
-/** Entry file of the supervisor program. */
 export const SUPERVISOR_ENTRY = fileURLToPath(new URL('../supervisor/keeper/main.ts', import.meta.url))
 
 interface Bundle {
   text: string
-  /** absolute paths of the bundled files */
   sources: string[]
 }
 

@@ -1,6 +1,6 @@
 /**
- * Provides the supervisor program as one file that needs nothing of the checkout at run time. A build contains it; a
- * server that runs from source bundles it on first use.
+ * Provides the supervisor program as one file that needs nothing of the checkout at run time. A build contains it; a server that
+ * runs from source bundles it on first use.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -11,7 +11,6 @@ import { placePrograms } from '../../../../platform/postgres/embedded/account.ts
 import { keepProgram } from '../../../../platform/programs/programs.ts'
 
 export interface SupervisorProgram {
-  /** absolute path; every account can read it */
   file: string
   /** hash of its text, which identifies the version */
   build: string
@@ -25,8 +24,8 @@ const BUILT = fileURLToPath(new URL(`./${FILE}`, import.meta.url))
 const textCache = new Map<string, string>()
 
 /**
- * Returns the program that supervisors of a DATA_DIR run. Call it before each start: copies that are not requested
- * are removed eventually.
+ * Returns the program that supervisors of a DATA_DIR run. Call it before each start: copies that are not requested are removed
+ * eventually.
  */
 export async function supervisorProgram(dataDir: string, source = ''): Promise<SupervisorProgram> {
   const text = textCache.get(source) ?? (await textOf(source))

@@ -1,6 +1,6 @@
 /**
- * Registers this machine's workers in `workers/<holder>.json`. After a worker was killed, the next one finds that its
- * process is gone and releases its claims before their leases expire.
+ * Registers this machine's workers in `workers/<holder>.json`. After a worker was killed, the next one finds that its process is
+ * gone and releases its claims before their leases expire.
  */
 import fs from 'node:fs'
 import os from 'node:os'

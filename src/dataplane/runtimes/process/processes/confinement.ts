@@ -1,6 +1,6 @@
 /**
- * Confines builds and agents when the server is root on Linux: private copies of public folders (mount and IPC
- * namespaces) and TCP ports that they can't bind (Landlock). See docs/operations.md.
+ * Confines builds and agents when the server is root on Linux: private copies of public folders (mount and IPC namespaces) and
+ * TCP ports that they can't bind (Landlock). See docs/operations.md.
  */
 import fs from 'node:fs'
 import os from 'node:os'
@@ -8,10 +8,7 @@ import path from 'node:path'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 
 export interface Confinement {
-  /**
-   * absolute paths of public folders that each build and agent start gets a private one of; empty: namespaces are
-   * unavailable
-   */
+  /** absolute paths of public folders that each build and agent start gets a private one of; empty: namespaces are unavailable */
   folders: string[]
   /** absolute paths below these folders that stay visible */
   visible: string[]
@@ -21,7 +18,6 @@ export interface Confinement {
 
 export const NO_CONFINEMENT: Confinement = { folders: [], visible: [], ports: [] }
 
-/** Folders that every account of a machine can write to. */
 const PUBLIC = ['/tmp', '/var/tmp', '/dev/shm', '/dev/mqueue', '/run/lock']
 
 /** The public folders of this machine, symlinks resolved, without folders below others. */

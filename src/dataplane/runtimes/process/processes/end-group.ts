@@ -3,20 +3,13 @@ import { sleep } from '../../../../platform/async/retry.ts'
 import { processesInGroup } from './proc.ts'
 import { signalProcesses, taggedProcesses } from './process-tags.mjs'
 
-/** A process group and the processes that carry its tag. */
 export interface GroupId {
-  /** process group id */
   group: number
-  /**
-   * tag in the environment of every process that the leader starts; null: processes that leave the group are not
-   * tracked
-   */
+  /** tag in the environment of every process that the leader starts; null: processes that leave the group are not tracked */
   tag: string | null
 }
 
-/**
- * Sends SIGTERM, and SIGKILL after `graceMs`. Resolves to true when no process is left, to false when some survive.
- */
+/** Sends SIGTERM, and SIGKILL after `graceMs`. Resolves to true when no process is left, to false when some survive. */
 export async function endGroup(id: GroupId, graceMs: number): Promise<boolean> {
   const until = performance.now() + graceMs
   signalGroup(id.group, 'SIGTERM')
@@ -28,8 +21,8 @@ export async function endGroup(id: GroupId, graceMs: number): Promise<boolean> {
 }
 
 /**
- * Resolves to true when no process is left, to false at `until` (performance.now()). Repeats `signal` to processes
- * that left the group.
+ * Resolves to true when no process is left, to false at `until` (performance.now()). Repeats `signal` to processes that left the
+ * group.
  */
 async function waitUntilGone(id: GroupId, until: number, signal: NodeJS.Signals | null): Promise<boolean> {
   for (let wait = 10; ; wait = Math.min(200, wait * 1.5)) {
@@ -55,7 +48,6 @@ function isGroupAlive(group: number): boolean {
   return processesInGroup(group).some(({ state }) => state !== 'Z' && state !== 'X')
 }
 
-/** False when the group does not exist. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal)

@@ -1,6 +1,4 @@
-/**
- * Builds the chain of programs that start an agent or a build. Each one sets up its part and then executes the next.
- */
+/** Builds the chain of programs that start an agent or a build. Each one sets up its part and then executes the next. */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -8,20 +6,16 @@ import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import { type Confinement, isBelow, privateFolder } from './confinement.ts'
 
 export interface Launcher {
-  /** words before the command */
   programs: string[]
-  /**
-   * true: the chain starts as root and switches to the command's account; false: the caller starts it under that
-   * account
-   */
+  /** true: the chain starts as root and switches to the command's account; false: the caller starts it under that account */
   asRoot: boolean
 }
 
 export const NO_LAUNCHER: Launcher = { programs: [], asRoot: false }
 
 /**
- * `--pdeathsig` kills an agent's leader when its supervisor dies. `--no-new-privs` keeps every program it runs from
- * gaining rights. Linux only, and not every `setpriv` has both.
+ * `--pdeathsig` kills an agent's leader when its supervisor dies. `--no-new-privs` keeps every program it runs from gaining
+ * rights. Linux only, and not every `setpriv` has both.
  */
 const SETPRIV_OPTIONS = {
   ours: ['--pdeathsig', 'KILL'],
@@ -33,9 +27,9 @@ const SETPRIV_OPTIONS = {
 const BIND_MOUNTS = 'set -e; while [ "$1" != -- ]; do mount --rbind "$1" "$2"; shift 2; done; shift; exec "$@"'
 
 /**
- * Uses Landlock to forbid binding the TCP ports of the first argument (`2024,3100-3999`), then executes the rest.
- * Landlock rules only allow, so every other port gets a rule. The system call numbers are the same on all
- * architectures: create_ruleset (444), add_rule (445), restrict_self (446), see landlock(7).
+ * Uses Landlock to forbid binding the TCP ports of the first argument (`2024,3100-3999`), then executes the rest. Landlock rules
+ * only allow, so every other port gets a rule. The system call numbers are the same on all architectures: create_ruleset (444),
+ * add_rule (445), restrict_self (446), see landlock(7).
  */
 const CLOSE_PORTS = `
 my %closed = map { my ($low, $high) = split /-/; map { $_ => 1 } $low .. $high // $low } split /,/, shift;
@@ -55,7 +49,6 @@ exec {$ARGV[0]} @ARGV or die "$ARGV[0]: $!";
 export interface ConfinedStart {
   account: Account
   confinement: Confinement
-  /** absolute path of the folder with this start's private folders */
   folder: string
 }
 
@@ -87,7 +80,6 @@ function namespaces({ folder, confinement: { folders, visible } }: ConfinedStart
   return [...unshare, '/bin/sh', '-c', BIND_MOUNTS, 'sh', ...inside, ...covers, '--']
 }
 
-/** Environment of programs that run before the account's own. */
 export const CLEAN_ENV = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
 
 function requireProgram(name: string): string {
@@ -103,7 +95,6 @@ const findProgram = (name: string): string | undefined =>
 
 const found = new Map<string, string | null>()
 
-/** Path of the program if it supports these options, else null. Cached. */
 function programSupporting(name: string, options: string[]): string | null {
   const key = [name, ...options].join(' ')
   const known = found.get(key)

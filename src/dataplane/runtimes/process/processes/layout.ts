@@ -1,6 +1,6 @@
 /**
- * Paths of the process runtime below DATA_DIR, and the owners and modes of its folders. README.md has the list. All
- * servers on a DATA_DIR share these folders.
+ * Paths of the process runtime below DATA_DIR, and the owners and modes of its folders. README.md has the list. All servers on a
+ * DATA_DIR share these folders.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -66,8 +66,8 @@ export function createLayout(dataDir: string, account: Account | null): Layout {
 }
 
 /**
- * Creates a deployment's folders. The server owns them; `account` (null: the server's own) may pass through, no other
- * account may. The account owns only the files in its home, which are transferred when the account changed.
+ * Creates a deployment's folders. The server owns them; `account` (null: the server's own) may pass through, no other account
+ * may. The account owns only the files in its home, which are transferred when the account changed.
  */
 export async function ensureFolders(app: AppLayout, account: Account | null): Promise<void> {
   for (const folder of [app.root, app.builds, app.environments, app.runs, app.temporary]) {
@@ -81,11 +81,8 @@ export async function ensureFolders(app: AppLayout, account: Account | null): Pr
   if (account && uid !== account.uid) await chownTree(app.home, account, uid)
 }
 
-/** Temporary folder of one build or one agent start; absolute paths. */
 export interface TemporaryFolder {
-  /** the value of TMPDIR */
   tmp: string
-  /** contains `tmp` and the other private folders */
   folder: string
 }
 
@@ -109,9 +106,8 @@ export function temporaryFolder(
 }
 
 /**
- * Closes deployments' folders that a wrong account can pass through. Such folders come from an earlier version or
- * from a backup of a machine where the id belonged to another deployment. `groupsOf`: the groups that may pass. Only
- * for root.
+ * Closes deployments' folders that a wrong account can pass through. Such folders come from an earlier version or from a backup
+ * of a machine where the id belonged to another deployment. `groupsOf`: the groups that may pass. Only for root.
  */
 export function closeToOtherAccounts(layout: Layout, groupsOf: (deploymentId: string) => readonly number[]): void {
   for (const deploymentId of fs.readdirSync(layout.apps)) {
@@ -126,7 +122,6 @@ export function closeToOtherAccounts(layout: Layout, groupsOf: (deploymentId: st
   }
 }
 
-/** Lets `account` pass through the folder; null: only the server. */
 function setPassThrough(folder: string, account: Account | null): void {
   if (process.getuid?.() === 0) fs.chownSync(folder, 0, account?.gid ?? 0)
   fs.chmodSync(folder, account ? 0o710 : 0o700)

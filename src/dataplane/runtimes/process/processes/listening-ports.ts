@@ -29,7 +29,6 @@ function portsOf(pids: readonly string[]): number[] {
   })
 }
 
-/** Inodes of the process's open sockets. */
 function socketsOf(pid: string): string[] {
   const folder = `/proc/${pid}/fd`
   const files = unlessGone(() => fs.readdirSync(folder)) ?? []

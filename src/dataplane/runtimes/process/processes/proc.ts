@@ -4,13 +4,11 @@ import fs from 'node:fs'
 export interface ProcessStat {
   /** one letter: R running, S sleeping, Z zombie, … */
   state: string
-  /** process group id */
   group: number
   /** kernel start time; process ids are reused */
   started: string
 }
 
-/** Null when the process does not exist. */
 export function processStat(pid: number | string): ProcessStat | null {
   try {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -22,7 +20,6 @@ export function processStat(pid: number | string): ProcessStat | null {
   }
 }
 
-/** Processes of a group, including zombies. */
 export function processesInGroup(group: number): (ProcessStat & { pid: string })[] {
   return fs.readdirSync('/proc').flatMap((pid) => {
     const stat = /^\d+$/.test(pid) ? processStat(pid) : null
@@ -43,7 +40,6 @@ export function processesByUser(): Map<number, number[]> {
 function usersOf(pid: string): Set<number> {
   try {
     const status = fs.readFileSync(`/proc/${pid}/status`, 'latin1')
-    // skip zombies: in a container they may never be collected
     if (/^State:\s+[ZX]/m.test(status)) return new Set()
     return new Set(/^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/).map(Number))
   } catch {

@@ -1,6 +1,6 @@
 /**
- * Starts each command of builds and agents as the leader of a new process group, so it can be ended with all its
- * children. README.md explains the start gate, the tracker and tags.
+ * Starts each command of builds and agents as the leader of a new process group, so it can be ended with all its children.
+ * README.md explains the start gate, the tracker and tags.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -15,16 +15,14 @@ import { CLEAN_ENV, type Launcher, NO_LAUNCHER } from './launcher.ts'
 import { SUPERVISOR_VARIABLE, TAG_VARIABLE } from './process-tags.mjs'
 
 /**
- * Shell script that waits for `go` on its input; if the input ends without it, the starting process has died. The
- * text before `go` sets the environment. It is read only under the command's own account: LD_PRELOAD in it would
- * otherwise run as root.
+ * Shell script that waits for `go` on its input; if the input ends without it, the starting process has died. The text before
+ * `go` sets the environment. It is read only under the command's own account: LD_PRELOAD in it would otherwise run as root.
  */
 const startGate = (prelude: string) =>
   `umask 077; told=$(PATH=${CLEAN_ENV.PATH}:$PATH; cat) && case $told in *go) ;; *) exit 1 ;; esac && cd -- "$1" && shift && { ${prelude}eval "$told" && exec "$@"; }`
 
 const GO = ': go'
 
-/** Statements for /bin/sh. */
 const exportLines = (env: Record<string, string>): string =>
   Object.entries(env)
     .map(([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'\n`)
@@ -40,11 +38,9 @@ const tagVariables = (env: Record<string, string>) =>
 export interface GroupTracker {
   /** Called before the group runs anything. The command never runs if this rejects. */
   add(id: GroupId, owner?: string): Promise<void>
-  /** Called when no process of the group is left: its id can be reused. */
   remove(group: number): void
 }
 
-/** Reads one output stream of a group until it ends. */
 export type ReadOutput = (stream: Readable) => Promise<void>
 
 export interface Command {
@@ -52,16 +48,14 @@ export interface Command {
   args: string[]
   cwd: string
   env: Record<string, string>
-  /** null: the server's account */
   account: Account | null
   /** owner for `Reaper.kill`: the id of a step */
   owner?: string
   /**
-   * Tracks processes that leave the group. For code from repositories; not for our own tools, because a container
-   * engine manages its background processes itself.
+   * Tracks processes that leave the group. For code from repositories; not for our own tools, because a container engine manages
+   * its background processes itself.
    */
   tagged?: boolean
-  /** programs in front of /bin/sh */
   launcher?: Launcher
   /** statements for /bin/sh before the command, for limits that a process sets for itself; ends with `; ` */
   prelude?: string
@@ -106,7 +100,6 @@ export async function startGroup(watch: GroupTracker, command: Command, read: Re
   let grace = 1000
   let over = false
   const ended = exited.then(async (exit) => {
-    // ends processes that the leader left behind
     await endGroup(id, grace)
     over = true
     watch.remove(pid)
@@ -137,8 +130,8 @@ export async function startGroup(watch: GroupTracker, command: Command, read: Re
 }
 
 /**
- * Runs a command to its end. Each line is rewritten by `rewrite`, masked by `mask`, and passed to `onLine`. When the
- * signal aborts, ends the group (SIGKILL after 5 s), then throws the signal's reason.
+ * Runs a command to its end. Each line is rewritten by `rewrite`, masked by `mask`, and passed to `onLine`. When the signal
+ * aborts, ends the group (SIGKILL after 5 s), then throws the signal's reason.
  */
 export async function runGroup(
   watch: GroupTracker,
@@ -161,12 +154,11 @@ export async function runGroup(
 }
 
 /**
- * Whether the kernel probably killed it for lack of memory: we did not send this SIGKILL. A shell reports a killed
- * command as 128 + 9.
+ * Whether the kernel probably killed it for lack of memory: we did not send this SIGKILL. A shell reports a killed command as 128
+ * + 9.
  */
 export const ranOutOfMemory = ({ code, signal }: Exit): boolean => signal === 'SIGKILL' || code === 137
 
-/** `exited with code 1`. */
 export function describeExit(exit: Exit): string {
   const { code, signal } = exit
   if (ranOutOfMemory(exit)) return 'was killed (SIGKILL): it may have run out of memory'

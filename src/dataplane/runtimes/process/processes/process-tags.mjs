@@ -1,13 +1,12 @@
 /**
- * Finds processes that left their process group (`setsid`) by a tag in their environment, which children inherit.
- * Plain JavaScript, because the reaper's process runs it directly.
+ * Finds processes that left their process group (`setsid`) by a tag in their environment, which children inherit. Plain
+ * JavaScript, because the reaper's process runs it directly.
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 
 /** Tag of one process group. */
 export const TAG_VARIABLE = 'PILOTHOUSE_PROCESS_GROUP'
-/** Tag of every process that one supervisor starts. */
 export const SUPERVISOR_VARIABLE = 'PILOTHOUSE_SUPERVISOR'
 
 /** a tag is a UUID */
@@ -46,7 +45,6 @@ function carries(environment, before, tags, variable) {
   return at >= 0 && tags.has(environment.slice(at + name.length, at + name.length + LENGTH))
 }
 
-/** Sends a signal; ignores processes that are gone. */
 export function signalProcesses(pids, signal) {
   for (const pid of pids) {
     try {

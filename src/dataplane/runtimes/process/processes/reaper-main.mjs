@@ -1,15 +1,12 @@
 /**
- * Main file of the reaper process (see reaper.ts). It reads `add <group> <tag>` and `remove <group>` from stdin. When
- * stdin closes, it ends all remaining groups: SIGTERM, SIGKILL 3 s later. Plain JavaScript, so it starts fast and
- * stays small.
+ * Main file of the reaper process (see reaper.ts). It reads `add <group> <tag>` and `remove <group>` from stdin. When stdin
+ * closes, it ends all remaining groups: SIGTERM, SIGKILL 3 s later. Plain JavaScript, so it starts fast and stays small.
  */
 import { createInterface } from 'node:readline'
 import { signalProcesses, taggedProcesses } from './process-tags.mjs'
 
-/** process group id → tag ('' without a tag) */
 const groups = new Map()
 
-/** Returns whether any process was left. */
 function signal(name) {
   let some = false
   for (const group of groups.keys()) {
@@ -17,7 +14,7 @@ function signal(name) {
       process.kill(-group, name)
       some = true
     } catch {
-      // the group is gone
+      // the process is gone
     }
   }
   const left = taggedProcesses(new Set([...groups.values()].filter(Boolean)))

@@ -1,6 +1,6 @@
 /**
- * Ends all processes of this server when it dies, even by `kill -9`. A separate small process, the reaper, knows
- * every process group and ends them when the pipe to the server closes.
+ * Ends all processes of this server when it dies, even by `kill -9`. A separate small process, the reaper, knows every process
+ * group and ends them when the pipe to the server closes.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,6 @@ export class Reaper {
   #child: ChildProcess | null = null
   #closed = false
 
-  /** process id of the reaper while it runs */
   get pid(): number | undefined {
     return this.#child?.pid
   }
@@ -32,12 +31,10 @@ export class Reaper {
     if (!ended.every(Boolean)) throw new Error('Some processes of this step can’t be ended')
   }
 
-  /** Called when no process of the group is left: its id can be reused. */
   remove(group: number): void {
     if (this.#groups.delete(group)) void this.#tell(`remove ${group}\n`)
   }
 
-  /** Ends the reaper, which ends all remaining groups. */
   close(): void {
     this.#closed = true
     this.#child?.stdin?.end()

@@ -9,10 +9,9 @@ import { chownTree, removeTrees } from './untrusted-trees.ts'
 const exec = promisify(execFile)
 
 /**
- * Seals a tree that `account` (null: the server) owns, and closes the folder that contains only this tree. Root
- * becomes the owner. Removes devices, pipes, sockets, setuid bits and hard links to other accounts' files. Packages
- * stay readable for every account that reaches them, because runs hard-link them. Idempotent; a sealed tree is
- * skipped.
+ * Seals a tree that `account` (null: the server) owns, and closes the folder that contains only this tree. Root becomes the
+ * owner. Removes devices, pipes, sockets, setuid bits and hard links to other accounts' files. Packages stay readable for every
+ * account that reaches them, because runs hard-link them. Idempotent; a sealed tree is skipped.
  */
 export async function sealTree(tree: string, account: Account | null): Promise<void> {
   fs.chmodSync(path.dirname(tree), 0o700)
@@ -30,8 +29,8 @@ export async function sealTree(tree: string, account: Account | null): Promise<v
 }
 
 /**
- * Replaces hard links by copies. Package managers hard-link files from their store; the store must neither become
- * root's nor change the artifact.
+ * Replaces hard links by copies. Package managers hard-link files from their store; the store must neither become root's nor
+ * change the artifact.
  */
 export async function breakHardLinks(tree: string, account: Account | null): Promise<void> {
   const { stdout } = await exec('find', [tree, '-type', 'f', '-links', '+1', '-print', '-quit'])

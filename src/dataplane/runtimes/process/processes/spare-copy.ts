@@ -1,6 +1,6 @@
 /**
- * Keeps one copy of an artifact ready for the next start. It is next to the artifact's tree, in a folder that only
- * the server can enter.
+ * Keeps one copy of an artifact ready for the next start. It is next to the artifact's tree, in a folder that only the server can
+ * enter.
  */
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
@@ -12,8 +12,8 @@ import { removeTrees } from './untrusted-trees.ts'
 const MAX_DRAFT_AGE_MS = 3_600_000
 
 /**
- * Puts a copy of a sealed tree at `to`, which must not exist: the spare copy if there is one, else a new copy.
- * Rejects like `copyTree`.
+ * Puts a copy of a sealed tree at `to`, which must not exist: the spare copy if there is one, else a new copy. Rejects like
+ * `copyTree`.
  */
 export async function takeCopy(tree: string, to: string, options: CopyOptions): Promise<void> {
   if (await moveSpare(tree, to, options)) return
@@ -22,7 +22,6 @@ export async function takeCopy(tree: string, to: string, options: CopyOptions): 
   await fs.promises.rename(draft, to)
 }
 
-/** Makes the spare copy if it is missing. Rejects like `copyTree`. */
 export async function makeSpareCopy(tree: string, options: CopyOptions): Promise<void> {
   await removeOldDrafts(tree)
   const spare = sparePath(tree)
@@ -50,10 +49,8 @@ async function moveSpare(tree: string, to: string, options: CopyOptions): Promis
 
 const sparePath = (tree: string): string => `${tree}-spare`
 
-/** Path of an incomplete copy. */
 const newDraftPath = (tree: string): string => `${tree}-draft-${randomUUID()}`
 
-/** Whether the spare exists and has the right owner. */
 function isOwnedBy(spare: string, { account }: CopyOptions): boolean {
   const found = fs.lstatSync(spare, { throwIfNoEntry: false })
   return found?.uid === (account?.uid ?? process.getuid?.())

@@ -1,6 +1,6 @@
 /**
- * Finds live supervisors of a DATA_DIR by the `lock` file in each folder below `run/`. The embedded Postgres holds
- * their agents' databases, so it keeps running until the last supervisor ends.
+ * Finds live supervisors of a DATA_DIR by the `lock` file in each folder below `run/`. The embedded Postgres holds their agents'
+ * databases, so it keeps running until the last supervisor ends.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -8,17 +8,13 @@ import { placeCluster } from '../../../../platform/postgres/embedded/account.ts'
 import { shutDownUnused } from '../../../../platform/postgres/embedded/postmaster.ts'
 import { processIdentity } from './process-identity.ts'
 
-/** Whether any supervisor is alive. */
 export function supervisorLives(dataDir: string): boolean {
   const run = path.join(dataDir, 'run')
   const folders = fs.existsSync(run) ? fs.readdirSync(run) : []
   return folders.some((name) => isHeld(path.join(run, name, 'lock')))
 }
 
-/**
- * Called by a supervisor that has released its lock. The last one shuts down the embedded Postgres if no server uses
- * it.
- */
+/** Called by a supervisor that has released its lock. The last one shuts down the embedded Postgres if no server uses it. */
 export async function shutDownPostgresIfUnused(dataDir: string): Promise<void> {
   if (fs.existsSync(dataDir) && !supervisorLives(dataDir)) await shutDownUnused(placeCluster(dataDir).data)
 }

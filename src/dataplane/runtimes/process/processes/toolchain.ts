@@ -1,6 +1,6 @@
 /**
- * Chooses the PATH of builds and agents: the server's Node.js with its package managers, then the system's folders.
- * If their account can't reach that Node.js, it is copied once.
+ * Chooses the PATH of builds and agents: the server's Node.js with its package managers, then the system's folders. If their
+ * account can't reach that Node.js, it is copied once.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -9,9 +9,7 @@ import { type Account, canReach } from '../../../../platform/postgres/embedded/a
 const SYSTEM = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
 
 export interface Toolchain {
-  /** absolute path of the Node.js */
   node: string
-  /** value of PATH */
   searchPath: string
 }
 
@@ -22,7 +20,6 @@ export function findToolchain(shared: string, account: Account | null): Toolchai
   return { node, searchPath: [...new Set([path.dirname(node), ...SYSTEM])].join(':') }
 }
 
-/** Whether a program is in one of the PATH's folders. */
 export function inPath(searchPath: string, program: string): boolean {
   return searchPath.split(':').some((folder) => fs.existsSync(path.join(folder, program)))
 }
@@ -49,7 +46,6 @@ function copyNode(node: string, shared: string): string {
   try {
     fs.renameSync(temporary, copy)
   } catch {
-    // another server finished first
     fs.rmSync(temporary, { recursive: true, force: true })
   }
   return bin

@@ -1,6 +1,6 @@
 /**
- * Copies sealed artifacts for runs. A run owns its copy, because agents write next to their code. Packages owned by
- * root are hard-linked; README.md explains why that is safe.
+ * Copies sealed artifacts for runs. A run owns its copy, because agents write next to their code. Packages owned by root are
+ * hard-linked; README.md explains why that is safe.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,10 +11,7 @@ import { isNoSpaceError } from '../../../output/no-space.ts'
 import { signalProcesses } from './process-tags.mjs'
 import { chownTree, removeTrees } from './untrusted-trees.ts'
 
-/**
- * `$1` source and `$2` target, absolute, in folders that only root can enter; `$3` owner. pnpm keeps all packages in
- * `.pnpm`.
- */
+/** `$1` source and `$2` target, absolute, in folders that only root can enter; `$3` owner. pnpm keeps all packages in `.pnpm`. */
 const COPY_WITH_LINKS = `set -e
 cp -al -- "$1" "$2"
 cd "$1"
@@ -29,17 +26,12 @@ chmod 700 .`
 const CP_OPTIONS = [['-a', '--reflink=auto'], ['-cRPp'], ['-RPp']]
 
 export interface CopyOptions {
-  /** owner of the copy; null: the server's account */
   account: Account | null
   signal: AbortSignal
-  /** run with low CPU priority */
   idle?: boolean
 }
 
-/**
- * Copies a folder to `to`, which must not exist. Rejects when it fails or the signal aborts; then `to` does not
- * exist.
- */
+/** Copies a folder to `to`, which must not exist. Rejects when it fails or the signal aborts; then `to` does not exist. */
 export async function copyTree(from: string, to: string, options: CopyOptions): Promise<void> {
   const { account, signal } = options
   const owner = account && `${account.uid}:${account.gid}`
@@ -60,7 +52,6 @@ export async function copyTree(from: string, to: string, options: CopyOptions): 
   }
 }
 
-/** Runs a program until it ends or the signal aborts. No process of it is left afterwards. */
 async function run(file: string, args: string[], { signal, idle }: CopyOptions): Promise<void> {
   signal.throwIfAborted()
   const child = spawn(file, args, { cwd: '/', detached: true, stdio: ['ignore', 'ignore', 'pipe'] })
