@@ -1,7 +1,7 @@
 /** The server's process: settings → app → listen → drain on a signal (lifetime.ts). */
 import { type App, buildApp } from './app/app.ts'
 import { addressForTerminal } from './app/dashboard-address.ts'
-import { explain } from './app/exit-message.ts'
+import { exitMessage } from './app/exit-message.ts'
 import { Lifetime, say } from './app/lifetime.ts'
 import { type Config, readConfig } from './platform/config/config.ts'
 import { inheritedSockets } from './platform/config/inherited-sockets.ts'
@@ -23,7 +23,7 @@ try {
   if (app) say(keyLines(app))
   // a signal ended the wait for the database
   if (!app && lifetime.ending) await lifetime.leave()
-  say(`${explain(error)}\n`)
+  say(`${exitMessage(error)}\n`)
   await lifetime.leave(1)
 }
 if (lifetime.ending) await lifetime.leave()
@@ -32,7 +32,7 @@ if (lifetime.ending) await lifetime.leave()
 function onLost(error: Error): void {
   if (!lifetime.end(1)) return
   app?.core.log.error({ error: error.message }, 'this server ends')
-  say(`${explain(error)}\n`)
+  say(`${exitMessage(error)}\n`)
 }
 
 function banner(config: Config, { publicUrl, generatedKey }: App): string {

@@ -18,7 +18,7 @@ import { type Core, OAUTH_CHANNEL, WORK_CHANNEL } from '../domain/transaction/co
 import { installationId } from '../domain/workspaces/installation.ts'
 import { type Job, startJobs } from '../platform/async/jobs.ts'
 import { createNotifier } from '../platform/async/notifier.ts'
-import { within } from '../platform/async/time-limit.ts'
+import { resultWithin } from '../platform/async/time-limit.ts'
 import { packageIndexes, suppliedServer } from '../platform/config/build-settings.ts'
 import { type Config, ConfigError, engineEnvironment } from '../platform/config/config.ts'
 import type { Database } from '../platform/postgres/client.ts'
@@ -164,7 +164,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
       async stop(ending) {
         const stopped = Promise.all([started.stop(), looks.stop(), output.close()])
         // a database that is away must not keep the agents from ending
-        if (ending.agents) await within(RELEASE_MS, stopped)
+        if (ending.agents) await resultWithin(RELEASE_MS, stopped)
         else await stopped
         await runtime.close({ endAgents: ending.agents })
         await stopped
@@ -202,7 +202,7 @@ async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promi
 function agentsWithoutDeployment(core: Core, runtime: ProcessRuntime): Job {
   return {
     name: 'end of agents whose deployments are gone',
-    every: ORPHANS_SECONDS,
+    intervalSeconds: ORPHANS_SECONDS,
     async round() {
       const ended = await runtime.endOrphans((ids) => goneDeployments(core, ids))
       for (const { deploymentId, problem } of ended)

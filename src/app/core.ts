@@ -8,7 +8,7 @@ import { createStorage } from '../adapters/storage/create-storage.ts'
 import { supervisorLives } from '../dataplane/runtimes/process/processes/supervisor-locks.ts'
 import { createWorkspaceQueue, createWriteQueue } from '../domain/concurrency/write-queue.ts'
 import type { Core, DomainSettings } from '../domain/transaction/context.ts'
-import { createGather } from '../platform/async/batcher.ts'
+import { createBatcher } from '../platform/async/batcher.ts'
 import { createInFlight } from '../platform/async/in-flight.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
 import { connectDatabase, type Database } from '../platform/postgres/client.ts'
@@ -20,11 +20,11 @@ import { isAway } from '../platform/postgres/single-connection.ts'
 import { refuseUnfinished } from './backup/data-dir.ts'
 import { type DatabaseWait, reasonOf } from './database-wait.ts'
 import { loadKeyRing } from './keyring-file.ts'
-import { lookAfterPrograms } from './programs.ts'
+import { startCopyRemoval } from './programs.ts'
 import { createBuildSources } from './source-access.ts'
 
 /** Minutes for one try of taking a deployment down; a failed one is tried again. Longer than the longest grace period of pods. */
-const TEARDOWN_DEADLINE = 75
+const TEARDOWN_DEADLINE_MINUTES = 75
 
 export interface Opened {
   core: Core
@@ -79,7 +79,7 @@ export async function createCore(config: Config, log: Logger, options: CoreOptio
       transact: database.transact,
       wake: database.wake,
       renew: database.renew,
-      gather: createGather(),
+      gather: createBatcher(),
       deploymentQueue: createWriteQueue(),
       workspaceQueue: createWorkspaceQueue(config.DATABASE_POOL),
       keysInUse: new Set(),
@@ -96,7 +96,7 @@ export async function createCore(config: Config, log: Logger, options: CoreOptio
       registry,
     }
     core.sources = createBuildSources(core)
-    const programs = lookAfterPrograms(config, embedded, log)
+    const programs = startCopyRemoval(config, embedded, log)
     return {
       core,
       database,
@@ -188,7 +188,7 @@ function settingsOf(config: Config): DomainSettings {
       PROVISION: config.PROVISION_DEADLINE_MINUTES,
       BUILD: config.BUILD_DEADLINE_MINUTES,
       DEPLOY: config.DEPLOY_DEADLINE_MINUTES,
-      TEARDOWN: TEARDOWN_DEADLINE,
+      TEARDOWN: TEARDOWN_DEADLINE_MINUTES,
     },
     builderWaitMinutes: config.BUILDER_WAIT_MINUTES,
     gitDirectory: config.GIT_DIRECTORY,

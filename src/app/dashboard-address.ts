@@ -7,7 +7,7 @@ import { issueSessionCode } from '../domain/sessions/issue-code.ts'
 import type { Core } from '../domain/transaction/context.ts'
 
 /** Seconds. */
-const CODE_LASTS = 600
+const CODE_TTL_SECONDS = 600
 
 /** `workspaceId`: null: every workspace of the organization. Whoever opens it is an admin, as the command line is. */
 export async function dashboardAddress(
@@ -17,7 +17,7 @@ export async function dashboardAddress(
   const code = await issueSessionCode(
     core,
     { kind: 'command_line', organizationId, workspaceId },
-    { seconds: CODE_LASTS },
+    { seconds: CODE_TTL_SECONDS },
   )
   return `${core.publicUrl()}/sign-in#code=${code}`
 }

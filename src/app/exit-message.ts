@@ -8,7 +8,7 @@ import { MigrationError } from '../platform/postgres/migrate.ts'
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number; hostname?: string }
 
 /** `prefix`: of the settings that say where to listen. */
-export function explain(error: unknown, prefix = ''): string {
+export function exitMessage(error: unknown, prefix = ''): string {
   for (const known of [ConfigError, MigrationError, DomainError, StuckError])
     if (error instanceof known) return error.message
   const { code, message, path, syscall, address, port, hostname } = error as SystemError

@@ -6,20 +6,20 @@ import { ProviderUnavailableError } from '../domain/ports/git-provider.ts'
 import { recordRepositoryId } from '../domain/repositories/deployment.ts'
 import type { Core } from '../domain/transaction/context.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
-import { limited } from '../platform/async/time-limit.ts'
+import { withTimeout } from '../platform/async/time-limit.ts'
 
 /** What the provider takes beside a token of an installation, instead of a person's name. */
 const USERNAME = 'x-access-token'
 
 /** how long a build waits for a provider that is down, in milliseconds */
-const LONGEST_WAIT = 60_000
+const MAX_WAIT_MS = 60_000
 
 /** Null: the repository is read without. Throws StepFailure with what to do about it. */
 export async function gitCredentials(
   core: Core,
   deploymentId: string,
   signal: AbortSignal,
-  longestWait = LONGEST_WAIT,
+  longestWait = MAX_WAIT_MS,
 ): Promise<GitCredentials | null> {
   const { integration, repoUrl } = await core.db.deployment.findUniqueOrThrow({
     where: { id: deploymentId },
@@ -48,7 +48,7 @@ export async function gitCredentials(
       'INTEGRATION_UNAVAILABLE',
       `${repoUrl} is not at the git provider of its integration: use one of its repositories.`,
     )
-  const found = await insist(longestWait, signal, (over) =>
+  const found = await retryWhileUnavailable(longestWait, signal, (over) =>
     provider.cloneToken(Number(integration.installationId), repository, over),
   )
   if (found === null)
@@ -66,11 +66,15 @@ export async function gitCredentials(
 const sameName = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
 
 /** Asks again while the provider is unavailable; when the time is up, its last answer is why the step failed. */
-async function insist<T>(ms: number, signal: AbortSignal, ask: (over: AbortSignal) => Promise<T>): Promise<T> {
+async function retryWhileUnavailable<T>(
+  ms: number,
+  signal: AbortSignal,
+  ask: (over: AbortSignal) => Promise<T>,
+): Promise<T> {
   const giveUpAt = performance.now() + ms
   const isSilent = (error: unknown) => (error as Error).name === 'TimeoutError'
   try {
-    return await retry(() => limited(Math.max(1000, giveUpAt - performance.now()), signal, ask), {
+    return await retry(() => withTimeout(Math.max(1000, giveUpAt - performance.now()), signal, ask), {
       withinMs: ms,
       signal,
       when: (error) => error instanceof ProviderUnavailableError || isSilent(error),

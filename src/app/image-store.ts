@@ -4,7 +4,7 @@ import { type Registry, repositoryOf } from '../domain/ports/registry.ts'
 import type { Core } from '../domain/transaction/context.ts'
 
 /** Tags that the cache of a deployment has at most, one for each layer; with more of them it begins anew. */
-const MOST_CACHED = 300
+const MAX_CACHE_TAGS = 300
 
 /** `seconds`: as long as a build may take. */
 export function createImageStore({ registry, db }: Core, seconds: number): ImageStore {
@@ -50,7 +50,7 @@ export async function removeImagesBut(
   await removeTags(registry, repository, built, keepDigests, signal)
   const cache = `${repository}/${CACHE}`
   const layers = await registry.tags(cache)
-  if (keepDigests.length === 0 || layers.length > MOST_CACHED) await removeTags(registry, cache, layers, [], signal)
+  if (keepDigests.length === 0 || layers.length > MAX_CACHE_TAGS) await removeTags(registry, cache, layers, [], signal)
 }
 
 async function removeTags(

@@ -26,12 +26,16 @@ const REFRESH_SECONDS = 30
 /** `seconds`: SWEEP_SECONDS. */
 export function jobsOf(core: Core, seconds: number): Job[] {
   return [
-    { name: 'sweep', every: seconds, round: () => countedSweep(core) },
-    { name: 'removal of uploads', every: UPLOAD_SECONDS, round: () => removeUploads(core) },
-    { name: 'retention', every: RETENTION_SECONDS, round: createRetention(core) },
-    { name: 'revocations', every: seconds, round: (signal) => revokeDue(core, signal) },
+    { name: 'sweep', intervalSeconds: seconds, round: () => countedSweep(core) },
+    { name: 'removal of uploads', intervalSeconds: UPLOAD_SECONDS, round: () => removeUploads(core) },
+    { name: 'retention', intervalSeconds: RETENTION_SECONDS, round: createRetention(core) },
+    { name: 'revocations', intervalSeconds: seconds, round: (signal) => revokeDue(core, signal) },
     ...imageJobsOf(core),
-    { name: 'refreshes', every: Math.max(seconds, REFRESH_SECONDS), round: (signal) => refreshExpiring(core, signal) },
+    {
+      name: 'refreshes',
+      intervalSeconds: Math.max(seconds, REFRESH_SECONDS),
+      round: (signal) => refreshExpiring(core, signal),
+    },
   ]
 }
 
@@ -39,14 +43,20 @@ function imageJobsOf(core: Core): Job[] {
   const { registry } = core
   if (!registry) return []
   const empty = (repository: string, signal: AbortSignal) => removeImagesBut(registry, repository, [], signal)
-  return [{ name: 'removal of images', every: IMAGES_SECONDS, round: (signal) => removeImages(core, empty, signal) }]
+  return [
+    {
+      name: 'removal of images',
+      intervalSeconds: IMAGES_SECONDS,
+      round: (signal) => removeImages(core, empty, signal),
+    },
+  ]
 }
 
 /** Tells what shows of deployments: woken by what was committed, and by itself for what nobody is woken of. */
 export function changeJobsOf(core: Core): Job[] {
   return [
-    { name: 'changes of deployments', every: 1, woken: true, round: () => announceChanges(core) },
-    { name: 'what changes with time', every: 1, round: () => tellOfTheClock(core) },
+    { name: 'changes of deployments', intervalSeconds: 1, woken: true, round: () => announceChanges(core) },
+    { name: 'what changes with time', intervalSeconds: 1, round: () => tellOfTheClock(core) },
   ]
 }
 
@@ -54,9 +64,9 @@ export function changeJobsOf(core: Core): Job[] {
 export function gitProviderJobsOf(core: Core): Job[] {
   if (!core.gitProvider) return []
   return [
-    { name: 'deliveries', every: 5, woken: true, round: (signal) => handleDeliveries(core, signal) },
-    { name: 'commit statuses', every: 5, woken: true, round: (signal) => reportStatuses(core, signal) },
-    { name: 'purge of deliveries', every: 3600, round: () => purgeDeliveries(core) },
+    { name: 'deliveries', intervalSeconds: 5, woken: true, round: (signal) => handleDeliveries(core, signal) },
+    { name: 'commit statuses', intervalSeconds: 5, woken: true, round: (signal) => reportStatuses(core, signal) },
+    { name: 'purge of deliveries', intervalSeconds: 3600, round: () => purgeDeliveries(core) },
   ]
 }
 

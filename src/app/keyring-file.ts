@@ -34,7 +34,7 @@ export async function addKey(config: Pick<Config, 'DATA_DIR'>): Promise<{ id: st
   const key = newKey()
   const own = `${file}.${randomBytes(6).toString('hex')}`
   try {
-    await writeWhole(own, [key, ...keysOf(await readFile(file, 'utf8'))])
+    await writeKeyFile(own, [key, ...keysOf(await readFile(file, 'utf8'))])
     await rename(own, file)
   } finally {
     await rm(own, { force: true })
@@ -53,7 +53,7 @@ function keysOf(text: string): string[] {
 const newKey = () => `file-${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64')}`
 
 /** For its owner only, and on the disk when this resolves. */
-async function writeWhole(file: string, keys: string[]): Promise<void> {
+async function writeKeyFile(file: string, keys: string[]): Promise<void> {
   const handle = await open(file, 'wx', 0o600)
   try {
     await handle.writeFile(`${keys.join('\n')}\n`)
@@ -78,7 +78,7 @@ async function makeKey(file: string): Promise<string> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o711 })
   const own = `${file}.${randomBytes(6).toString('hex')}`
   try {
-    await writeWhole(own, [newKey()])
+    await writeKeyFile(own, [newKey()])
     // unlike rename, link never replaces what somebody else put there first
     await link(own, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error

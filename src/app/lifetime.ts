@@ -4,12 +4,12 @@
  * service manager that stops it may be about to start the next one.
  */
 import type { Log } from '../platform/log/log.ts'
-import { explain } from './exit-message.ts'
+import { exitMessage } from './exit-message.ts'
 
 /** ms from the first signal to the end, whatever is still open. */
-const LIMIT = 10_000
+const EXIT_TIMEOUT_MS = 10_000
 /** ms in which another signal counts as the same one */
-const SAME_SIGNAL = 1_000
+const REPEATED_SIGNAL_MS = 1_000
 
 /** People's text goes to stderr, so that stdout stays what a log shipper reads: JSON lines. */
 export const say = (text: string) => process.stderr.write(text)
@@ -58,12 +58,12 @@ export class Lifetime {
   /** Closes and ends, in LIMIT at the latest. */
   async leave(exitCode = this.#exitCode): Promise<never> {
     this.#end.abort()
-    setTimeout(() => process.exit(1), LIMIT)
+    setTimeout(() => process.exit(1), EXIT_TIMEOUT_MS)
     let code = exitCode
     try {
       await this.#opened?.what.close(this.#atTerminal ? { agents: true } : undefined)
     } catch (error) {
-      say(`${explain(error)}\n`)
+      say(`${exitMessage(error)}\n`)
       code = 1
     }
     process.exit(code)
@@ -71,19 +71,19 @@ export class Lifetime {
 
   #onSignal(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void {
     // one Ctrl-C arrives twice: from the terminal, and handed on by npm
-    if (this.ending && performance.now() - this.#signalled < SAME_SIGNAL) return
+    if (this.ending && performance.now() - this.#signalled < REPEATED_SIGNAL_MS) return
     if (this.ending) process.exit(1)
     this.#signalled = performance.now()
     this.#atTerminal = signal !== 'SIGTERM'
     this.end(0)
     // it leaves by itself as soon as it is there, which may take its time
-    if (!this.#opened) setTimeout(() => process.exit(1), LIMIT)
+    if (!this.#opened) setTimeout(() => process.exit(1), EXIT_TIMEOUT_MS)
   }
 
   /** Nothing can be relied on any more, but leases can still be given back, so that others go on at once. */
   #onBug(error: Error): void {
     if (this.ending || !this.#opened) {
-      say(`${explain(error)}\n`)
+      say(`${exitMessage(error)}\n`)
       process.exit(1)
     }
     this.#opened.log.error({ err: error }, 'an unexpected error ends this process')

@@ -10,8 +10,8 @@ import type { Reveals } from '../domain/transaction/context.ts'
 import type { Config } from '../platform/config/config.ts'
 
 /** Sources that builders of one organization fetch at a time, and those of all. */
-const DOWNLOADS = 16
-const MOST_DOWNLOADS = 128
+const MAX_DOWNLOADS_PER_ORGANIZATION = 16
+const MAX_DOWNLOADS = 128
 /** Heavy documents of one key that wait for their turn. */
 const HEAVY_QUEUE = 50
 
@@ -44,7 +44,7 @@ export function createLimits(config: Config): Limits {
       streams: createSlotPool(config.STREAMS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
       waits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
       listenerWaits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
-      downloads: createSlotPool(DOWNLOADS, 100, MOST_DOWNLOADS),
+      downloads: createSlotPool(MAX_DOWNLOADS_PER_ORGANIZATION, 100, MAX_DOWNLOADS),
     },
     reveals:
       config.REVEALS_PER_MINUTE > 0

@@ -31,7 +31,7 @@ const SECRET = new Set([
 ])
 const REDACTED = '[redacted]'
 /** Deeper than this nothing is logged: a log line is no dump. */
-const DEPTH = 6
+const MAX_DEPTH = 6
 
 /** `stream`: default stdout, as JSON lines. */
 export function createLogger(level: Config['LOG_LEVEL'], stream?: DestinationStream): Logger {
@@ -62,7 +62,7 @@ export function createLogger(level: Config['LOG_LEVEL'], stream?: DestinationStr
 function redact(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return withoutPasswords(value)
   if (typeof value !== 'object' || value === null || value instanceof Date) return value
-  if (depth > DEPTH) return '[…]'
+  if (depth > MAX_DEPTH) return '[…]'
   if (value instanceof Error) return describe(value, depth)
   if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1))
   if (ArrayBuffer.isView(value)) return '[bytes]'

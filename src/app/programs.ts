@@ -4,18 +4,18 @@ import type { Config } from '../platform/config/config.ts'
 import type { Log } from '../platform/log/log.ts'
 import { placePrograms } from '../platform/postgres/embedded/account.ts'
 import type { Embedded } from '../platform/postgres/embedded/embedded.ts'
-import { removeUnused, sayInUse } from '../platform/programs/programs.ts'
+import { markInUse, removeUnusedCopies } from '../platform/programs/programs.ts'
 
 /** seconds; a copy that was not used for a day may go */
-const EVERY = 3600
+const INTERVAL_SECONDS = 3600
 
 /** `embedded`: null when there is another database. Null: no programs are run from copies. */
-export function lookAfterPrograms(config: Config, embedded: Embedded | null, log: Log): Jobs | null {
+export function startCopyRemoval(config: Config, embedded: Embedded | null, log: Log): Jobs | null {
   if (!embedded && !(config.WORKER && config.RUNTIME === 'process')) return null
   async function round(): Promise<void> {
-    if (embedded) await sayInUse(embedded.programs)
-    const removed = await removeUnused(placePrograms(config.DATA_DIR))
+    if (embedded) await markInUse(embedded.programs)
+    const removed = await removeUnusedCopies(placePrograms(config.DATA_DIR))
     if (removed.length > 0) log.info({ removed }, 'copies of programs that nobody runs any more were removed')
   }
-  return startJobs(log, [{ name: 'removal of programs', every: EVERY, round }])
+  return startJobs(log, [{ name: 'removal of programs', intervalSeconds: INTERVAL_SECONDS, round }])
 }

@@ -36,7 +36,7 @@ async function orFailure<T>(ask: () => Promise<T>): Promise<T | Unavailable> {
   }
 }
 
-const SECONDS = 10 * 60
+const TOKEN_SECONDS = 10 * 60
 
 /** A token for the deployment's own repository or the one below it that the image is in, only to pull; null for every other image: it is pulled without credentials. */
 async function imageCredentials(
@@ -50,7 +50,7 @@ async function imageCredentials(
   if (!deployment || deployment.source === 'external_container') return null
   if (!coversRepository(repositoryOf(deployment), image.path)) return null
   const access = [{ repository: image.path, actions: ['pull'] as const }]
-  const password = await registry.sign(`deployment:${deploymentId}`, access, SECONDS)
+  const password = await registry.sign(`deployment:${deploymentId}`, access, TOKEN_SECONDS)
   return { username: 'token', password, insecure: registry.insecure }
 }
 

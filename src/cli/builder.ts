@@ -1,5 +1,5 @@
 /** `builder`: builds images for a control plane, on a machine of its own. */
-import { explain } from '../app/exit-message.ts'
+import { exitMessage } from '../app/exit-message.ts'
 import { Lifetime, say } from '../app/lifetime.ts'
 import { createLogger } from '../app/logger.ts'
 import { type Builder, startBuilder } from '../builder/start-builder.ts'
@@ -19,12 +19,12 @@ export const runBuilder: Command = {
     try {
       builder = await startBuilder(settings, process.env, log)
     } catch (error) {
-      say(`${explain(error, 'BUILDER_')}\n`)
+      say(`${exitMessage(error, 'BUILDER_')}\n`)
       return lifetime.leave(1)
     }
     lifetime.opened(builder, log)
     void builder.lost.then((error) => {
-      if (lifetime.end(1)) say(`${explain(error)}\n`)
+      if (lifetime.end(1)) say(`${exitMessage(error)}\n`)
     })
     if (lifetime.ending) await lifetime.leave()
     // a signal ends it

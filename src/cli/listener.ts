@@ -1,6 +1,6 @@
 /** `listener`: works for a control plane in a cluster. `listener manifest`: prints what installs it there. */
 import type { ParseArgsConfig } from 'node:util'
-import { explain } from '../app/exit-message.ts'
+import { exitMessage } from '../app/exit-message.ts'
 import { Lifetime, say } from '../app/lifetime.ts'
 import { createLogger } from '../app/logger.ts'
 import { type ListenerObject, listenerManifest, type ManifestOptions, SECRET_KEY } from '../listener/manifest.ts'
@@ -21,12 +21,12 @@ export const runListener: Command = {
     try {
       listener = await startListener(settings, log)
     } catch (error) {
-      say(`${explain(error, 'LISTENER_')}\n`)
+      say(`${exitMessage(error, 'LISTENER_')}\n`)
       return lifetime.leave(1)
     }
     lifetime.opened(listener, log)
     void listener.lost.then((error) => {
-      if (lifetime.end(1)) say(`${explain(error)}\n`)
+      if (lifetime.end(1)) say(`${exitMessage(error)}\n`)
     })
     if (lifetime.ending) await lifetime.leave()
     // a signal ends it

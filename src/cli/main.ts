@@ -11,5 +11,5 @@ try {
 
 async function messageOf(error: unknown): Promise<string> {
   if (error instanceof UsageError || error instanceof CommandError) return error.message
-  return (await import('../app/exit-message.ts')).explain(error)
+  return (await import('../app/exit-message.ts')).exitMessage(error)
 }

@@ -3,8 +3,8 @@
  * reached, is ControlPlaneUnreachable.
  */
 import type { Readable } from 'node:stream'
-import { Scope } from '../platform/async/time-limit.ts'
-import { ConnectionError, type HttpAnswer, HttpClient, type HttpRequest, textOf } from '../platform/http/client.ts'
+import { AbortScope } from '../platform/async/time-limit.ts'
+import { ConnectionError, HttpClient, type HttpRequest, type HttpResponse, readText } from '../platform/http/client.ts'
 import { ControlPlaneUnreachable } from './errors.ts'
 
 /** ms in which a connection has to be made */
@@ -47,13 +47,13 @@ export function jsonClient({ url, headers, connections }: JsonClientOptions): Js
   const client = new HttpClient({ origin, connections, connectMs: CONNECT })
 
   const target = (path: string) => pathname.replace(/\/+$/, '') + path
-  const json = async ({ status, headers, body }: HttpAnswer): Promise<JsonAnswer> => {
-    const text = await textOf(body, LARGEST_ANSWER)
+  const json = async ({ status, headers, body }: HttpResponse): Promise<JsonAnswer> => {
+    const text = await readText(body, LARGEST_ANSWER)
     return { status, retryAfterMs: retryAfter(headers['retry-after']), text }
   }
 
   /** Again on a new connection, when the kept one was closed meanwhile. */
-  async function send(request: Omit<HttpRequest, 'signal'>, { signal }: Scope): Promise<HttpAnswer> {
+  async function send(request: Omit<HttpRequest, 'signal'>, { signal }: AbortScope): Promise<HttpResponse> {
     const once = () => client.send({ ...request, signal })
     return once().catch((error) => {
       if (error instanceof ConnectionError && error.stale) return once()
@@ -62,7 +62,7 @@ export function jsonClient({ url, headers, connections }: JsonClientOptions): Js
   }
 
   /** What a call ends with that has no answer. */
-  function failure(error: unknown, scope: Scope): unknown {
+  function failure(error: unknown, scope: AbortScope): unknown {
     if (scope.late) {
       client.renew()
       return unreachable(base, 'no answer in time')
@@ -73,7 +73,7 @@ export function jsonClient({ url, headers, connections }: JsonClientOptions): Js
 
   return {
     async post(path, body, limitMs, signal) {
-      const scope = new Scope(signal)
+      const scope = new AbortScope(signal)
       scope.limit(limitMs)
       try {
         const type = { accept: 'application/json', 'content-type': 'application/json' }
@@ -86,7 +86,7 @@ export function jsonClient({ url, headers, connections }: JsonClientOptions): Js
       }
     },
     async download(path, limitMs, signal) {
-      const scope = new Scope(signal)
+      const scope = new AbortScope(signal)
       scope.limit(limitMs)
       try {
         const answer = await send({ method: 'GET', path: target(path), headers }, scope)

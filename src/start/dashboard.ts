@@ -16,7 +16,7 @@ const COMPRESSIBLE = /\.(html|js|css|svg)$/
 /** Files of the shell, with all that they import, as the list of deployments. The palette is loaded when it is opened. */
 const SHELL = /src\/dashboard\/(api\/|app\/(?!palette-view))/
 /** bytes below which it isn't worth it */
-const SMALL = 512
+const MIN_COMPRESSED_BYTES = 512
 
 const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify(zlib.gzip)
@@ -60,7 +60,7 @@ export async function buildDashboard(folder: string): Promise<void> {
 
 async function compress(file: string): Promise<void> {
   const text = fs.readFileSync(file)
-  if (text.length < SMALL) return
+  if (text.length < MIN_COMPRESSED_BYTES) return
   const hint = { [zlib.constants.BROTLI_PARAM_SIZE_HINT]: text.length }
   const [br, gz] = await Promise.all([brotli(text, { params: hint }), gzip(text, { level: 9 })])
   fs.writeFileSync(`${file}.br`, br)

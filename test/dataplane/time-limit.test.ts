@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import v8 from 'node:v8'
 import vm from 'node:vm'
 import { expect, test } from 'vitest'
-import { limited } from '../../src/platform/async/time-limit.ts'
+import { withTimeout } from '../../src/platform/async/time-limit.ts'
 
 v8.setFlagsFromString('--expose-gc')
 const collectGarbage = vm.runInNewContext('gc') as () => void
@@ -12,7 +12,7 @@ test('a time limit holds also when the garbage collector runs before it', async 
   const never = new AbortController()
   const collecting = setInterval(collectGarbage, 5)
   try {
-    const ended = limited(50, never.signal, async (signal) => {
+    const ended = withTimeout(50, never.signal, async (signal) => {
       if (!signal.aborted) await once(signal, 'abort')
       return signal.reason.name
     })
@@ -24,8 +24,8 @@ test('a time limit holds also when the garbage collector runs before it', async 
 
 test('work that ends in time leaves nothing behind, and a signal from outside passes its own reason on', async () => {
   const outside = new AbortController()
-  expect(await limited(60_000, outside.signal, async () => 'done')).toBe('done')
-  const waiting = limited(60_000, outside.signal, async (signal) => {
+  expect(await withTimeout(60_000, outside.signal, async () => 'done')).toBe('done')
+  const waiting = withTimeout(60_000, outside.signal, async (signal) => {
     if (!signal.aborted) await once(signal, 'abort')
     signal.throwIfAborted()
   })

@@ -9,7 +9,7 @@ import { optional, time } from '../../src/domain/parsing/fields.ts'
 import { camel, snake } from '../../src/domain/parsing/naming.ts'
 import { resourceSpec } from '../../src/domain/values/resource-spec.ts'
 import { secretReference, sourceConfig } from '../../src/domain/values/shapes.ts'
-import { firstDifference } from '../../src/platform/files/printed-file.ts'
+import { firstDifference } from '../../src/platform/files/generated-file.ts'
 
 const types = Object.values(schema.getTypeMap()).filter((type) => !type.name.startsWith('__'))
 const objects = types.filter(isObjectType)

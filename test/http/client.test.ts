@@ -2,7 +2,7 @@
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { ConnectionError, HttpClient, type HttpRequest, textOf } from '../../src/platform/http/client.ts'
+import { ConnectionError, HttpClient, type HttpRequest, readText } from '../../src/platform/http/client.ts'
 
 type Answer = (request: http.IncomingMessage, response: http.ServerResponse) => void
 
@@ -40,11 +40,11 @@ test('a request that was given up while it waited for a connection never goes ou
   abort.abort(new Error('given up'))
   expect(await second).toMatchObject({ message: 'given up' })
   pending[0]!.end('one')
-  expect(await textOf((await first).body, 100)).toBe('one')
+  expect(await readText((await first).body, 100)).toBe('one')
   const third = get('/third')
   await expect.poll(() => pending.length).toBe(2)
   pending[1]!.end('three')
-  expect(await textOf((await third).body, 100)).toBe('three')
+  expect(await readText((await third).body, 100)).toBe('three')
   expect(asked).toEqual(['GET /first', 'GET /third'])
   expect(opened()).toBe(1)
 })
@@ -89,7 +89,7 @@ test('what is looked at before it goes out is looked at when the connection is u
   }
   await expect(get('/a', { beforeSend: refuse })).rejects.toThrow('the lease is over')
   expect(opened()).toBe(1)
-  expect(await textOf((await get('/b')).body, 1)).toBe('x')
+  expect(await readText((await get('/b')).body, 1)).toBe('x')
   expect(asked).toEqual(['GET /b'])
   expect(opened()).toBe(1)
 })
@@ -105,10 +105,10 @@ test('a connection that breaks is an error of the connection, stale only when it
   const fresh = await get('/cut').catch((error) => error)
   expect(fresh).toBeInstanceOf(ConnectionError)
   expect(fresh).toMatchObject({ code: 'ECONNRESET', stale: false })
-  await textOf((await get('/ok')).body, 1)
+  await readText((await get('/ok')).body, 1)
   expect(await get('/cut').catch((error) => error)).toMatchObject({ code: 'ECONNRESET', stale: true })
   const half = await get('/half')
-  await expect(textOf(half.body, 100)).rejects.toThrow()
+  await expect(readText(half.body, 100)).rejects.toThrow()
 })
 
 test('an answer has a bound, and a redirect is an answer', async () => {
@@ -118,7 +118,7 @@ test('an answer has a bound, and a redirect is an answer', async () => {
   )
   const { status, body } = await get('/a')
   expect(status).toBe(302)
-  await expect(textOf(body, 999)).rejects.toThrow('larger than 999 bytes')
+  await expect(readText(body, 999)).rejects.toThrow('larger than 999 bytes')
   expect(asked).toEqual(['GET /a'])
 })
 
@@ -141,15 +141,15 @@ test('an answer that goes on ends with its signal, and waits for whoever reads i
   // what is not read stays with the server, apart from the buffers on the way
   expect(written * 65_536).toBeLessThan(64 * 1024 * 1024)
   abort.abort(new Error('enough'))
-  await expect(textOf(body, Number.POSITIVE_INFINITY)).rejects.toThrow('enough')
+  await expect(readText(body, Number.POSITIVE_INFINITY)).rejects.toThrow('enough')
   await expect.poll(() => closed).toBe(true)
 })
 
 test('after it was told to renew its connections no kept one is used', async () => {
   const { client, get, opened } = await pair(1, (_, response) => void response.end('x'))
-  await textOf((await get('/a')).body, 1)
+  await readText((await get('/a')).body, 1)
   client.renew()
-  await textOf((await get('/b')).body, 1)
+  await readText((await get('/b')).body, 1)
   expect(opened()).toBe(2)
 })
 

@@ -196,7 +196,7 @@ describe('before the request to the provider', () => {
       await expect.poll(blocked).toBe(true)
       vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000)
     })
-    await core.inFlight.of(held.tokenId)
+    await core.inFlight.pending(held.tokenId)
     vi.restoreAllMocks()
     expect(sentRefreshTokens(rotating)).toEqual([])
     expect(await tokenRow(app, held)).toMatchObject({ endedAt: null, refreshId: null, refreshFailures: 1 })

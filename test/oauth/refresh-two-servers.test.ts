@@ -110,7 +110,7 @@ test('a server with an outdated copy of the token does not refresh it again', as
   expect((await requestAccessToken(apps[0], held)).status).toBe(200)
   const { core } = apps[1].app
   await beginRefresh(core, { id: held.tokenId, version: 1 })
-  await core.inFlight.of(held.tokenId)
+  await core.inFlight.pending(held.tokenId)
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
@@ -120,7 +120,7 @@ test('a server with an outdated copy respects the other server’s backoff', asy
   expect((await requestAccessToken(apps[0], held)).status).toBe(502)
   const { core } = apps[1].app
   await beginRefresh(core, { id: held.tokenId, version: 1 })
-  await core.inFlight.of(held.tokenId)
+  await core.inFlight.pending(held.tokenId)
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 

@@ -305,7 +305,7 @@ describe('a server that died during a refresh', () => {
     await died(held.tokenId, rotates)
     const { core } = app.app
     await beginRefresh(core, { id: held.tokenId, version: 1 })
-    await core.inFlight.of(held.tokenId)
+    await core.inFlight.pending(held.tokenId)
     expect(sentRefreshTokens(rotating)).toEqual([])
   })
 

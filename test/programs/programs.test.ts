@@ -7,7 +7,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { folderProgram } from '../../src/platform/programs/folder.ts'
-import { keepProgram, removeUnused } from '../../src/platform/programs/programs.ts'
+import { ensureCopy, removeUnusedCopies } from '../../src/platform/programs/programs.ts'
 
 let root: string
 let bin: string
@@ -47,7 +47,7 @@ async function running(file: string) {
 }
 
 test('servers that start at once share one copy, which is there when what it was made from is gone', async () => {
-  const folders = await Promise.all([1, 2, 3, 4].map(() => keepProgram(bin, program())))
+  const folders = await Promise.all([1, 2, 3, 4].map(() => ensureCopy(bin, program())))
   expect(new Set(folders).size).toBe(1)
   expect(fs.readdirSync(bin)).toEqual([path.basename(folders[0]!)])
   fs.rmSync(path.join(root, 'node_modules'), { recursive: true })
@@ -61,45 +61,45 @@ test('servers that start at once share one copy, which is there when what it was
 test('every account can run a copy, whatever the modes of what was installed', async () => {
   const umask = process.umask(0o077)
   onTestFinished(() => void process.umask(umask))
-  const copy = await keepProgram(bin, program())
+  const copy = await ensureCopy(bin, program())
   expect(['.', 'bin', 'bin/stay', 'lib/words.so'].map((name) => mode(copy, name))).toEqual(['755', '755', '755', '644'])
   expect(mode(bin, '.')).toBe('755')
 })
 
 test('another version has a copy of its own', async () => {
-  const first = await keepProgram(bin, program('1'))
-  const second = await keepProgram(bin, program('2'))
+  const first = await ensureCopy(bin, program('1'))
+  const second = await ensureCopy(bin, program('2'))
   expect([read(first, 'lib/words.so'), read(second, 'lib/words.so')]).toEqual(['version 1', 'version 2'])
 })
 
 test('a copy that a power failure left empty is made again', async () => {
-  const copy = await keepProgram(bin, program())
+  const copy = await ensureCopy(bin, program())
   fs.truncateSync(path.join(copy, 'lib/words.so.1'))
-  expect(await keepProgram(bin, program())).toBe(copy)
+  expect(await ensureCopy(bin, program())).toBe(copy)
   expect(read(copy, 'lib/words.so')).toBe('version 1')
   expect(fs.readdirSync(bin)).toHaveLength(1)
 })
 
 test('a copy that nobody has used for a day goes, but not while somebody runs it', async () => {
-  const [run, idle] = [await keepProgram(bin, program('1')), await keepProgram(bin, program('2'))]
+  const [run, idle] = [await ensureCopy(bin, program('1')), await ensureCopy(bin, program('2'))]
   const stays = await running(path.join(run, 'bin/stay'))
-  expect(await removeUnused(bin)).toEqual([])
+  expect(await removeUnusedCopies(bin)).toEqual([])
   for (const folder of [run, idle]) lastUsedLongAgo(folder)
-  expect(await removeUnused(bin)).toEqual([path.basename(idle)])
+  expect(await removeUnusedCopies(bin)).toEqual([path.basename(idle)])
   expect(fs.readdirSync(bin)).toEqual([path.basename(run)])
 
   await stays.end()
-  expect(await removeUnused(bin)).toEqual([path.basename(run)])
+  expect(await removeUnusedCopies(bin)).toEqual([path.basename(run)])
   expect(fs.readdirSync(bin)).toEqual([])
 })
 
 test('a copy that a server asks for again counts as used', async () => {
-  const copy = await keepProgram(bin, program())
+  const copy = await ensureCopy(bin, program())
   lastUsedLongAgo(copy)
-  await keepProgram(bin, program())
-  expect(await removeUnused(bin)).toEqual([])
+  await ensureCopy(bin, program())
+  expect(await removeUnusedCopies(bin)).toEqual([])
 })
 
 test('where there are no copies there is nothing to remove', async () => {
-  expect(await removeUnused(bin)).toEqual([])
+  expect(await removeUnusedCopies(bin)).toEqual([])
 })

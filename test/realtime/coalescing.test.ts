@@ -1,6 +1,6 @@
 // Reads by id that are asked for at the same moment are one read.
 import { expect, test } from 'vitest'
-import { SameMoment } from '../../src/platform/async/coalescing.ts'
+import { Coalescer } from '../../src/platform/async/coalescing.ts'
 
 /** Reads that are noted, and answered when it is said. */
 function reading() {
@@ -15,7 +15,7 @@ function reading() {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 test('who asks at the same moment shares a read, and each gets their own; another line has its own', async () => {
-  const moment = new SameMoment<string>()
+  const moment = new Coalescer<string>()
   const { begun, read } = reading()
   const answers = Promise.all([
     moment.load('one', 'a', read),
@@ -30,7 +30,7 @@ test('who asks at the same moment shares a read, and each gets their own; anothe
 })
 
 test('who comes while a read is under way shares the next one, which begins when that has ended', async () => {
-  const moment = new SameMoment<string>()
+  const moment = new Coalescer<string>()
   const { begun, read } = reading()
   const first = moment.load('one', 'a', read)
   await turn()
@@ -44,7 +44,7 @@ test('who comes while a read is under way shares the next one, which begins when
 })
 
 test('one that is slow, or fails, is nobody else’s', async () => {
-  const moment = new SameMoment<string>()
+  const moment = new Coalescer<string>()
   const { begun, read } = reading()
   const slow = moment.load('one', 'a', read)
   await turn()

@@ -1,9 +1,9 @@
 /** Many who ask the same at once: few reads, and none of them older than the question. */
 import { expect, test } from 'vitest'
-import { SharedReads } from '../../src/platform/async/singleflight.ts'
+import { Singleflight } from '../../src/platform/async/singleflight.ts'
 
 test('A thousand at once are two reads, and each gets one that began after it had asked', async () => {
-  const reads = new SharedReads()
+  const reads = new Singleflight()
   let begun = 0
   const finish: (() => void)[] = []
   const read = () => {
@@ -27,7 +27,7 @@ test('A thousand at once are two reads, and each gets one that began after it ha
 })
 
 test('A read that fails is told to those who shared it, and the next ones read anew', async () => {
-  const reads = new SharedReads()
+  const reads = new Singleflight()
   const failing = reads.read('a', () => Promise.reject(new Error('away')))
   const next = reads.read('a', async () => 'there')
   await expect(failing).rejects.toThrow('away')

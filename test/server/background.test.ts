@@ -8,7 +8,7 @@ import type { Log } from '../../src/platform/log/log.ts'
 const quiet = { info: () => {}, warn: () => {}, error: () => {} }
 const never = new AbortController().signal
 const oneJob = (round: () => Promise<void>, every: number, log: Log): Jobs =>
-  startJobs(log, [{ name: 'sweep', every, round }])
+  startJobs(log, [{ name: 'sweep', intervalSeconds: every, round }])
 
 test('a sweep comes again after an error; the log says what it was, once as long as it is the same, and when it works again', async () => {
   const said: object[] = []

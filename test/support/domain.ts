@@ -16,7 +16,7 @@ import type { ControlPlane } from '../../src/domain/protocol/protocol.ts'
 import type { Actor } from '../../src/domain/transaction/access.ts'
 import type { Core, DomainSettings, RequestContext } from '../../src/domain/transaction/context.ts'
 import type { Plan, Role } from '../../src/generated/prisma/enums.ts'
-import { createGather } from '../../src/platform/async/batcher.ts'
+import { createBatcher } from '../../src/platform/async/batcher.ts'
 import { createInFlight } from '../../src/platform/async/in-flight.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
@@ -58,7 +58,7 @@ export async function testDomain(settings: Partial<DomainSettings> = {}): Promis
     transact: database.transact,
     wake: database.wake,
     renew: database.renew,
-    gather: createGather(),
+    gather: createBatcher(),
     deploymentQueue: createWriteQueue(),
     workspaceQueue: createWorkspaceQueue(10),
     keysInUse: new Set(),

@@ -1,7 +1,7 @@
 /** What the domain asks of the git provider, over its REST API. */
 import { verify } from '@octokit/webhooks-methods'
 import type { GitProvider, NewCommitStatus } from '../../domain/ports/git-provider.ts'
-import { ask, Refusal } from './ask.ts'
+import { callProvider, Refusal } from './call.ts'
 import type { Connection } from './connection.ts'
 import { asInstallation, cloneToken, named } from './installation.ts'
 import { mayUse } from './may-use.ts'
@@ -16,14 +16,14 @@ export function gitProviderOf(connection: Connection, webhookSecret: string): Gi
   const webUrl = webUrlOf(apiUrl)
   return {
     async installUrl(state, signal) {
-      const { data } = await ask(log, 'the app', signal, (inner) =>
+      const { data } = await callProvider(log, 'the app', signal, (inner) =>
         connection.as().request('GET /app', { request: { signal: inner } }),
       )
       return `${data!.html_url}/installations/new?${new URLSearchParams({ state })}`
     },
 
     installation: (id, signal) =>
-      ask(log, 'an installation', signal, async (inner) => {
+      callProvider(log, 'an installation', signal, async (inner) => {
         const { data } = await connection.as().request('GET /app/installations/{installation_id}', {
           installation_id: id,
           request: { signal: inner },
@@ -40,12 +40,12 @@ export function gitProviderOf(connection: Connection, webhookSecret: string): Gi
     mayUse: oauthClient ? (code, id, signal) => mayUse(connection, code, id, signal) : null,
 
     repositories: (id, signal) =>
-      ask(log, 'repositories', signal, (inner) =>
+      callProvider(log, 'repositories', signal, (inner) =>
         asInstallation(connection, id, (client) => listRepositories(client, inner)),
       ).catch(without(404)),
 
     branchHead: (id, repository, branch, signal) =>
-      ask(log, 'a branch', signal, async (inner) => {
+      callProvider(log, 'a branch', signal, async (inner) => {
         const { data } = await asInstallation(connection, id, (client) =>
           client.request('GET /repos/{owner}/{repo}/git/ref/{ref}', {
             ...named(repository),
@@ -58,7 +58,7 @@ export function gitProviderOf(connection: Connection, webhookSecret: string): Gi
       }).catch(without(404, 409)),
 
     async createStatus(id, repository, sha, status, signal) {
-      const made = await ask(log, 'a commit status', signal, async (inner) => {
+      const made = await callProvider(log, 'a commit status', signal, async (inner) => {
         await asInstallation(connection, id, (client) =>
           client.request('POST /repos/{owner}/{repo}/statuses/{sha}', {
             ...named(repository),
@@ -74,7 +74,7 @@ export function gitProviderOf(connection: Connection, webhookSecret: string): Gi
     },
 
     cloneToken: (id, repository, signal) =>
-      ask(log, 'a token for cloning', signal, (inner) => cloneToken(connection, id, repository, inner))
+      callProvider(log, 'a token for cloning', signal, (inner) => cloneToken(connection, id, repository, inner))
         // 403 and 451: the provider blocks the repository
         .catch(without(403, 404, 422, 451)),
 

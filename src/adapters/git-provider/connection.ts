@@ -24,7 +24,7 @@ const FINAL = [400, 401, 403, 404, 409, 410, 422, 429, 451]
 const Octokit = Core.plugin(paginateRest, retry, throttling)
 export type Client = InstanceType<typeof Octokit>
 
-// its own words are left out: they would go to the console, and what failed is logged by ask.ts
+// its own words are left out: they would go to the console, and what failed is logged by call.ts
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 /** Installation tokens, kept until shortly before they end. Oldest ones go when there are too many. */

@@ -24,7 +24,7 @@ export async function asInstallation<T>(
 }
 
 /** A token that ends sooner than this is replaced: the clone may have to wait for its turn. */
-const LEAST_LEFT = 10 * 60_000
+const MIN_TOKEN_LIFETIME_MS = 10 * 60_000
 
 /** For the repository's id: a public repository can be looked up by its name although it is in no installation. */
 export async function cloneToken(
@@ -46,7 +46,7 @@ export async function cloneToken(
     permissions: { contents: 'read' },
   }
   const kept = (await client.auth(wanted)) as { token: string; expiresAt: string }
-  if (Date.parse(kept.expiresAt) - Date.now() > LEAST_LEFT) return { ...found, token: kept.token }
+  if (Date.parse(kept.expiresAt) - Date.now() > MIN_TOKEN_LIFETIME_MS) return { ...found, token: kept.token }
   const fresh = (await client.auth({ ...wanted, refresh: true })) as { token: string }
   return { ...found, token: fresh.token }
 }

@@ -1,6 +1,6 @@
 /** Whether a person who comes back from the provider may use an installation. */
 import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
-import { ask } from './ask.ts'
+import { callProvider } from './call.ts'
 import type { Connection } from './connection.ts'
 
 /** The code works once: it is exchanged for a token of the person, which is forgotten after the look-up. */
@@ -10,7 +10,7 @@ export async function mayUse(
   installationId: number,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  return await ask(connection.settings.log, 'the installations of a person', signal, async () => {
+  return await callProvider(connection.settings.log, 'the installations of a person', signal, async () => {
     const token = await exchange(connection, code)
     if (!token) return false
     const installations = await connection.asPerson(token).paginate('GET /user/installations', { per_page: 100 })

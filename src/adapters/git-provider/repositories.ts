@@ -2,20 +2,20 @@
 import type { ProviderRepository } from '../../domain/ports/git-provider.ts'
 import type { Client } from './connection.ts'
 
-const PAGE = 100
+const PAGE_SIZE = 100
 /** pages that are fetched at the same time */
-const AT_ONCE = 6
+const CONCURRENT_PAGES = 6
 
 /** The first page tells how many there are; the others are fetched side by side. */
 export async function listRepositories(client: Client, signal: AbortSignal): Promise<ProviderRepository[]> {
   const fetchPage = async (page: number) => {
-    const parameters = { per_page: PAGE, page, request: { signal } }
+    const parameters = { per_page: PAGE_SIZE, page, request: { signal } }
     const { data } = await client.request('GET /installation/repositories', parameters)
     return data
   }
   const first = await fetchPage(1)
   const pages = [first.repositories]
-  const last = Math.ceil(first.total_count / PAGE)
+  const last = Math.ceil(first.total_count / PAGE_SIZE)
   let next = 2
   const fetchRest = async () => {
     while (next <= last) {
@@ -23,7 +23,7 @@ export async function listRepositories(client: Client, signal: AbortSignal): Pro
       pages[page - 1] = (await fetchPage(page)).repositories
     }
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, fetchRest))
+  await Promise.all(Array.from({ length: CONCURRENT_PAGES }, fetchRest))
   // one that moves between two pages while they are fetched comes twice
   const unique = new Map(pages.flat().map((repository) => [repository.id, repository]))
   return [...unique.values()]

@@ -4,7 +4,7 @@
  */
 import { Client, type Dispatcher } from 'undici'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
-import { limited } from '../../platform/async/time-limit.ts'
+import { withTimeout } from '../../platform/async/time-limit.ts'
 import { addressRefusal, hostOf, type OutboundRules } from '../../platform/http/outbound-address.ts'
 import { createConnection, type ResolveHost } from './guarded-connect.ts'
 import { toNetworkFailure } from './network-failure.ts'
@@ -41,13 +41,13 @@ const REDIRECT_STATUSES = [301, 302, 303, 307, 308]
 export function createOutbound(rules: OutboundRules, resolve?: ResolveHost): Outbound {
   return {
     fetch: (url, init = {}) =>
-      withTimeout(init, (signal) => {
+      withRequestTimeout(init, (signal) => {
         requireAllowedAddress(rules, url, 'has')
         return request(url, init, signal)
       }),
 
     get: (url, init = {}) =>
-      withTimeout(init, async (signal) => {
+      withRequestTimeout(init, async (signal) => {
         requireAllowedAddress(rules, url, 'has')
         const { authorization: _, ...headers } = lowerCaseNames(init.headers)
         let at = url
@@ -122,8 +122,8 @@ function redirectTarget(response: Response, from: string): string | null {
   return url.href
 }
 
-function withTimeout<T>(init: OutboundInit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  return limited(init.timeoutMs ?? TIMEOUT_MS, init.signal ?? new AbortController().signal, work)
+function withRequestTimeout<T>(init: OutboundInit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return withTimeout(init.timeoutMs ?? TIMEOUT_MS, init.signal ?? new AbortController().signal, work)
 }
 
 function timeoutFailure(init: OutboundInit, connected: boolean): OAuthFailure {

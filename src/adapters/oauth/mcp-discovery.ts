@@ -1,7 +1,7 @@
 /** Finds the authorization server of an MCP server and registers a client there (MCP authorization; RFC 9728, 8414, 7591). */
 
 import { McpDiscoveryError, McpUnavailableError, type RegisteredClient } from '../../domain/ports/oauth-client.ts'
-import { limited } from '../../platform/async/time-limit.ts'
+import { withTimeout } from '../../platform/async/time-limit.ts'
 import type { OutboundRules } from '../../platform/http/outbound-address.ts'
 import type { Outbound } from './guarded-fetch.ts'
 import { findAuthorizationServer } from './mcp-authorization-server.ts'
@@ -22,7 +22,7 @@ export async function registerForMcp(
   client: NewClient,
   timeoutMs = TIMEOUT_MS,
 ): Promise<RegisteredClient> {
-  return limited(timeoutMs, new AbortController().signal, async (signal) => {
+  return withTimeout(timeoutMs, new AbortController().signal, async (signal) => {
     const asking = { outbound, rules, timeoutMs, signal }
     const { resource, issuers, unnamed } = await findProtectedResource(asking, new URL(mcpServerUrl))
     let wrong: unknown

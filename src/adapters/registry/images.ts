@@ -4,7 +4,7 @@ import type { Registry, RegistryAccess } from '../../domain/ports/registry.ts'
 /** ms for one answer */
 const ANSWER_MS = 15_000
 /** of pages that the registry gives */
-const PAGE = 1000
+const PAGE_SIZE = 1000
 /** what a tag can stand for: an image, or an index of several */
 const MANIFESTS = [
   'application/vnd.oci.image.manifest.v1+json',
@@ -30,7 +30,7 @@ export function createImages(
   return {
     async tags(repository) {
       const found: string[] = []
-      for (let rest: string | null = `tags/list?n=${PAGE}`; rest; ) {
+      for (let rest: string | null = `tags/list?n=${PAGE_SIZE}`; rest; ) {
         const answer: Response = await call('GET', repository, rest, ['pull'])
         const body = (await answer.json().catch(() => ({}))) as { tags?: string[] | null }
         // a repository that nothing was pushed to is not there
@@ -38,8 +38,9 @@ export function createImages(
         if (!answer.ok) throw unexpected('a list of tags', answer.status)
         const names = body.tags ?? []
         found.push(...names)
-        const more: boolean = names.length === PAGE && (answer.headers.get('link')?.includes('rel="next"') ?? false)
-        rest = more ? `tags/list?n=${PAGE}&last=${encodeURIComponent(names.at(-1)!)}` : null
+        const more: boolean =
+          names.length === PAGE_SIZE && (answer.headers.get('link')?.includes('rel="next"') ?? false)
+        rest = more ? `tags/list?n=${PAGE_SIZE}&last=${encodeURIComponent(names.at(-1)!)}` : null
       }
       return found
     },

@@ -11,7 +11,7 @@ export interface Signing extends SigningKey {
 }
 
 /** Seconds that the registry's clock may be behind ours. */
-const LEEWAY = 60
+const CLOCK_LEEWAY_SECONDS = 60
 
 /**
  * The registry finds the key by `x5c`. There is no `kid`: some releases of the registry look at it first, and each
@@ -31,7 +31,7 @@ export function signToken(
     .setSubject(subject)
     .setAudience(service)
     .setIssuedAt(now)
-    .setNotBefore(now - LEEWAY)
+    .setNotBefore(now - CLOCK_LEEWAY_SECONDS)
     .setExpirationTime(now + seconds)
     .setJti(randomUUID())
     .sign(privateKey)

@@ -8,7 +8,7 @@ import path from 'node:path'
 import type { KeyRing } from '../../domain/crypto/keyring.ts'
 import { ObjectChangedError, type StoredObject, type TarballStorage } from '../../domain/ports/tarball-storage.ts'
 import { signUpload } from '../../domain/sources/uploads/signature.ts'
-import { incoming } from './incoming.ts'
+import { receiveFile } from './receive-file.ts'
 
 export interface FolderOptions {
   folder: string
@@ -40,7 +40,7 @@ export function createFolderStorage({ folder, keyring, publicUrl }: FolderOption
     },
     async receive(chunks, objectPath) {
       const file = fileOf(objectPath)
-      const { temporary, ...arrived } = await incoming(path.join(folder, '.incoming'), chunks)
+      const { temporary, ...arrived } = await receiveFile(path.join(folder, '.incoming'), chunks)
       return {
         ...arrived,
         keep: () => put(temporary, file, arrived),

@@ -11,7 +11,7 @@ import {
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { ObjectChangedError, type TarballStorage } from '../../domain/ports/tarball-storage.ts'
-import { limited } from '../../platform/async/time-limit.ts'
+import { withTimeout } from '../../platform/async/time-limit.ts'
 
 /** ms for an answer to begin, tries included */
 const ANSWER_TIME = 20_000
@@ -52,7 +52,7 @@ export function createBucketStorage({ bucket, endpoint, region, prefix, credenti
   })
   const named = (objectPath: string) => ({ Bucket: bucket, Key: prefix + objectPath })
   const inTime = <T>(work: (options: { abortSignal: AbortSignal }) => Promise<T>, signal?: AbortSignal) =>
-    limited(ANSWER_TIME, signal ?? new AbortController().signal, (abortSignal) => work({ abortSignal }))
+    withTimeout(ANSWER_TIME, signal ?? new AbortController().signal, (abortSignal) => work({ abortSignal }))
 
   return {
     uploadUrl(objectPath, now, seconds) {

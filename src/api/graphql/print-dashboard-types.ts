@@ -4,7 +4,7 @@
  */
 import { minifyIntrospection, outputIntrospectionFile } from 'gql.tada/internal'
 import { introspectionFromSchema, isAbstractType, lexicographicSortSchema } from 'graphql'
-import { writeOrCheck } from '../../platform/files/printed-file.ts'
+import { writeOrCheck } from '../../platform/files/generated-file.ts'
 import { schema } from './schema.ts'
 
 const HEAD = "Written by `npm run schema`. Don't edit it; `npm run check` says when it is not what the code makes. */\n"

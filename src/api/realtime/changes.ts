@@ -4,7 +4,7 @@
  */
 import type { Change, Changes, ChangeWatch, ChangeWatcher } from '../../domain/concurrency/change-watch.ts'
 import { inScope, type StoredEvent } from '../../domain/events/read.ts'
-import { SharedReads } from '../../platform/async/singleflight.ts'
+import { Singleflight } from '../../platform/async/singleflight.ts'
 import type { Relay } from './relay.ts'
 
 export interface ControlledChanges extends Changes {
@@ -18,7 +18,7 @@ export interface ControlledChanges extends Changes {
 const HINT: Change = { toStatus: null }
 
 export function createChanges(relay: Relay): ControlledChanges {
-  const reads = new SharedReads()
+  const reads = new Singleflight()
   const watching = new Map<string, Set<ChangeWatcher>>()
   const all = () => [...watching.values()].flatMap((those) => [...those])
   const hint = (those: Iterable<ChangeWatcher>) => {

@@ -3,7 +3,7 @@
  * where the last read ended, when a NOTIFY or the poll says that there may be more.
  */
 
-import { SharedReads } from '../../platform/async/singleflight.ts'
+import { Singleflight } from '../../platform/async/singleflight.ts'
 import type { Log } from '../../platform/log/log.ts'
 import type { Outlet, Rendering } from './frames.ts'
 import { Group } from './group.ts'
@@ -57,7 +57,7 @@ export class Feed<Item, Scope = unknown> {
   readonly #options: FeedOptions
   readonly #reader: Reader
   readonly #pace = new Pace()
-  readonly #states = new SharedReads()
+  readonly #states = new Singleflight()
   readonly #topics = new Map<string, Topic<Item>>()
   /** logs that have or may have news */
   readonly #due = new Set<Topic<Item>>()

@@ -3,8 +3,8 @@
  * past have a budget of their own, so that a storm of those who come back neither takes all connections nor delays news.
  */
 import { ValidationError } from '../../domain/errors/errors.ts'
-import { Limit } from '../../platform/async/limit.ts'
 import { backoff, retry } from '../../platform/async/retry.ts'
+import { Semaphore } from '../../platform/async/semaphore.ts'
 import type { Log } from '../../platform/log/log.ts'
 
 const SHORTEST_PAUSE = 50
@@ -14,8 +14,8 @@ const PAST = 3
 
 /** Connections that reads may take at a time; of what is new, absent: as many as come. Readers that share one share them. */
 export interface ReadBudget {
-  past: Limit
-  live?: Limit
+  past: Semaphore
+  live?: Semaphore
 }
 
 export class Reader {
@@ -26,7 +26,7 @@ export class Reader {
   #down = false
 
   /** `what`: in the log, `the event log`. */
-  constructor(log: Log, what: string, stopping: AbortSignal, budget: ReadBudget = { past: new Limit(PAST) }) {
+  constructor(log: Log, what: string, stopping: AbortSignal, budget: ReadBudget = { past: new Semaphore(PAST) }) {
     this.#log = log
     this.#what = what
     this.#stopping = stopping

@@ -20,7 +20,7 @@ import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
 import type { Line } from '../../domain/logs/lines.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 import { LogType } from '../../domain/values/row-types.ts'
-import { Limit } from '../../platform/async/limit.ts'
+import { Semaphore } from '../../platform/async/semaphore.ts'
 import { type Listening, listen } from '../../platform/postgres/listen.ts'
 import { deploymentLog } from './deployment-log.ts'
 import { eventLog } from './event-log.ts'
@@ -81,7 +81,7 @@ export class Relay {
     })
     this.deployments = new Feed(deploymentLog(core.db), common)
     // of both types, with what asks whether they are over: however many logs are followed, requests and events have theirs
-    const budget: ReadBudget = { past: new Limit(1), live: new Limit(2) }
+    const budget: ReadBudget = { past: new Semaphore(1), live: new Semaphore(2) }
     const lines = (type: LogType) => new Feed(lineLog(core.db, type), { ...common, budget })
     this.lines = { build: lines(LogType.build), deploy: lines(LogType.deploy) }
     this.logNotices = new LogNotices(core, this.stopping)

@@ -5,7 +5,7 @@
 import Fastify from 'fastify'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
 import { CATALOGUE } from '../../domain/errors/errors.ts'
-import { writeOrCheck } from '../../platform/files/printed-file.ts'
+import { writeOrCheck } from '../../platform/files/generated-file.ts'
 import { documentation } from './document.ts'
 import { toRoute } from './framework/operation.ts'
 import { operations } from './operations.ts'

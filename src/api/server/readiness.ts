@@ -1,5 +1,5 @@
 /** What `/readyz` asks the database: whether it answers in time. */
-import { within } from '../../platform/async/time-limit.ts'
+import { resultWithin } from '../../platform/async/time-limit.ts'
 import type { Database } from '../../platform/postgres/client.ts'
 
 /** ms that the database has for an answer. */
@@ -17,5 +17,5 @@ export function databaseCheck(database: Database): () => Promise<string | null> 
 }
 
 async function ask(database: Database): Promise<string | null> {
-  return (await within(TIME_LIMIT, database.answers())) ? null : 'the database does not answer'
+  return (await resultWithin(TIME_LIMIT, database.answers())) ? null : 'the database does not answer'
 }

@@ -9,7 +9,7 @@ import { createDatabase, databaseName } from '../../dataplane/runtimes/process/m
 import { createDatabaseAdmin } from '../../dataplane/runtimes/process/machine/database-admin.ts'
 import { deleteAllSessions } from '../../domain/sessions/remove.ts'
 import type { Config } from '../../platform/config/config.ts'
-import { bringDumpsBack, namesOfDumps, obstacle } from '../../platform/postgres/dumps.ts'
+import { namesOfDumps, restoreDumps, restoreObstacle } from '../../platform/postgres/dumps.ts'
 import { hasCluster, placeCopy, removeCluster } from '../../platform/postgres/embedded/base-backup.ts'
 import { startEmbedded } from '../../platform/postgres/embedded/embedded.ts'
 import type { ProgramEnvironment } from '../../platform/postgres/pg-programs.ts'
@@ -32,7 +32,7 @@ export async function restore({ config, backup, filesOnly, env }: RestoreOptions
   requireFitting(config, manifest, filesOnly)
   const dumps = manifest.databases === 'dumps' && !filesOnly ? path.join(backup, 'databases') : null
   const ownUrl = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
-  const inTheWay = dumps && ownUrl && (await obstacle(ownUrl, await namesOfDumps(dumps)))
+  const inTheWay = dumps && ownUrl && (await restoreObstacle(ownUrl, await namesOfDumps(dumps)))
   if (inTheWay) throw new BackupError(inTheWay)
   await makeRoom(config)
   await bringFilesBack(config, path.join(backup, 'data'))
@@ -98,5 +98,5 @@ async function bringDatabasesBack(config: Config, url: string, dumps: string, en
     if (id === undefined) throw new BackupError(`The backup has a dump of ${name}, and not its password.`)
     await createDatabase(admin, id, layout.app(id).database, new AbortController().signal)
   }
-  await bringDumpsBack(url, dumps, create, env)
+  await restoreDumps(url, dumps, create, env)
 }

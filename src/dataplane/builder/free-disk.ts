@@ -1,6 +1,6 @@
 /** Ends an image build before it fills a disk: the engine itself does not limit what a build writes. */
 import fs from 'node:fs'
-import { Scope } from '../../platform/async/time-limit.ts'
+import { AbortScope } from '../../platform/async/time-limit.ts'
 import { StepFailure } from '../output/step-failure.ts'
 
 const CHECK_INTERVAL_MS = 1000
@@ -18,7 +18,7 @@ export async function withFreeDisk<T>(
   if (leastMb === 0) return work(signal)
   const before = diskShortage(folders, leastMb)
   if (before) throw before
-  const scope = new Scope(signal)
+  const scope = new AbortScope(signal)
   const timer = setInterval(() => {
     const lack = diskShortage(folders, leastMb)
     if (lack) scope.abort(lack)

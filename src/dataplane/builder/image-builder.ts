@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { limited } from '../../platform/async/time-limit.ts'
+import { withTimeout } from '../../platform/async/time-limit.ts'
 import { createMask } from '../output/mask.ts'
 import { StepFailure } from '../output/step-failure.ts'
 import { imageArtifact, localImageId, parseArtifact } from '../runtimes/artifact.ts'
@@ -119,7 +119,7 @@ export function createImageBuilder(options: ImageBuilderOptions): ImageBuilder {
    * time.
    */
   function removeAllBut(deploymentId: string, keep: { ids: string[]; digests: string[] }): Promise<void> {
-    return limited(pruneTimeoutMs, undefined, async (inTime) => {
+    return withTimeout(pruneTimeoutMs, undefined, async (inTime) => {
       await store.prune(deploymentId, keep.digests, inTime)
       if (fs.existsSync(noted(deploymentId))) await removeImages(await findEngine(inTime), deploymentId, keep, inTime)
     })

@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { limited } from '../../platform/async/time-limit.ts'
+import { withTimeout } from '../../platform/async/time-limit.ts'
 import { type Engine, runEngine } from '../runtimes/process/engine/engine.ts'
 import { signalProcesses } from '../runtimes/process/processes/process-tags.mjs'
 
@@ -27,7 +27,7 @@ function mounts(pid: string): string {
 }
 
 export async function removeLeftovers(engine: Engine, folder: string, image: string | null): Promise<void> {
-  const run = (args: string[]) => limited(ENGINE_TIMEOUT_MS, never, (inTime) => runEngine(engine, args, inTime))
+  const run = (args: string[]) => withTimeout(ENGINE_TIMEOUT_MS, never, (inTime) => runEngine(engine, args, inTime))
   if (engine.name === 'podman') {
     const containers = workingContainers(engine.storage, folder)
     if (containers.length > 0) await run(['rm', '--force', ...containers])

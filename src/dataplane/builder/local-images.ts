@@ -1,6 +1,6 @@
 /** Lists and removes a deployment's images in this machine's engine, built here or pulled to run here. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { limited } from '../../platform/async/time-limit.ts'
+import { withTimeout } from '../../platform/async/time-limit.ts'
 import { type Engine, runEngine } from '../runtimes/process/engine/engine.ts'
 
 export const deploymentLabel = (deploymentId: string): string => `pilothouse.deployment=${deploymentId}`
@@ -17,7 +17,7 @@ export async function removeImages(
   keep: { ids: string[]; digests: string[] },
   signal: AbortSignal,
 ): Promise<void> {
-  const ask = (args: string[]) => limited(ENGINE_TIMEOUT_MS, signal, (inTime) => runEngine(engine, args, inTime))
+  const ask = (args: string[]) => withTimeout(ENGINE_TIMEOUT_MS, signal, (inTime) => runEngine(engine, args, inTime))
   const ids = await imagesOf(engine, deploymentId, ask, signal)
   for (const id of ids) {
     if (keep.ids.includes(id)) continue

@@ -1,14 +1,14 @@
 /** Only so many builds run on a machine at a time; the others wait in order, and say so. */
-import { Limit } from '../../platform/async/limit.ts'
+import { Semaphore } from '../../platform/async/semaphore.ts'
 import type { OnProgress, RevisionLog } from './runtime.ts'
 
 export class BuildTurns {
   readonly #atATime: number
-  readonly #limit: Limit
+  readonly #limit: Semaphore
 
   constructor(atATime: number) {
     this.#atATime = atATime
-    this.#limit = new Limit(atATime)
+    this.#limit = new Semaphore(atATime)
   }
 
   /** Does `work` when it is its turn. Throws the signal's reason when that aborts before. */

@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { Assignment, Claim, ControlPlane, HeartbeatItem, Progress, Step } from '../../domain/protocol/protocol.ts'
 import { backoff, retry } from '../../platform/async/retry.ts'
-import { within } from '../../platform/async/time-limit.ts'
+import { resultWithin } from '../../platform/async/time-limit.ts'
 import { storable } from '../output/terminal-text.ts'
 import type { LeasedClaim, Runtime } from '../runtimes/runtime.ts'
 import { HeldClaim } from './held-claim.ts'
@@ -205,7 +205,7 @@ export class ClaimRunner {
     const { runtime, after, onStuck } = this.#options
     try {
       const over = Promise.all([after, this.#active?.done, runtime.drop(this.claim.deployment.id)])
-      if (!(await within(SHUTDOWN_MS, over)))
+      if (!(await resultWithin(SHUTDOWN_MS, over)))
         onStuck?.(new StuckError('A deployment can’t be given up here: this process ends, to be started again.'))
       await over
       await last()

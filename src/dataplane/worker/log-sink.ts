@@ -4,7 +4,7 @@
  */
 import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { ControlPlane, LogEntry } from '../../domain/protocol/protocol.ts'
-import { within } from '../../platform/async/time-limit.ts'
+import { resultWithin } from '../../platform/async/time-limit.ts'
 import { levelOf } from '../output/log-level.ts'
 import { storable } from '../output/terminal-text.ts'
 import type { RevisionLog } from '../runtimes/runtime.ts'
@@ -50,7 +50,7 @@ export class LogSink {
   /** Resolves when what was written until now has been sent, at the latest after `ms`. */
   async flush(ms = 3000): Promise<void> {
     this.#send()
-    if (this.#sending) await within(ms, this.#sending)
+    if (this.#sending) await resultWithin(ms, this.#sending)
   }
 
   /** From now on everything is dropped. */

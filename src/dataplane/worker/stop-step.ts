@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino'
 import type { Step } from '../../domain/protocol/protocol.ts'
-import { within } from '../../platform/async/time-limit.ts'
+import { resultWithin } from '../../platform/async/time-limit.ts'
 import type { Runtime } from '../runtimes/runtime.ts'
 
 /** ms that a step has to stop by itself once its signal has aborted */
@@ -29,10 +29,10 @@ export interface StopOptions {
 export async function ensureStopped(step: Step, done: Promise<void>, options: StopOptions): Promise<boolean> {
   const { runtime, log, stopMs = STOP_MS } = options
   const about = { stepId: step.id, kind: step.kind }
-  if (await within(stopMs, ended(done))) return false
+  if (await resultWithin(stopMs, ended(done))) return false
   log.error(about, 'A step did not stop when it was told to: its processes and connections are destroyed')
   const forced = runtime.destroy(step.id).then(() => ended(done))
-  const over = await within(FORCE_MS, forced).catch((error) => {
+  const over = await resultWithin(FORCE_MS, forced).catch((error) => {
     log.error({ ...about, err: error }, 'A step could not be ended by force')
   })
   if (!over) throw new StuckError(`A ${step.kind} step can't be ended: this process ends, to be started again.`)

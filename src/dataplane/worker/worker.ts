@@ -7,7 +7,7 @@ import os from 'node:os'
 import type { Logger } from 'pino'
 import type { ControlPlane, HeartbeatItem, Step } from '../../domain/protocol/protocol.ts'
 import { backoff, sleep } from '../../platform/async/retry.ts'
-import { timely, within } from '../../platform/async/time-limit.ts'
+import { resultWithin, withHardTimeout } from '../../platform/async/time-limit.ts'
 import type { Runtime } from '../runtimes/runtime.ts'
 import { ClaimRunner } from './claim-runner.ts'
 
@@ -126,7 +126,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   async function beatPart(part: ClaimRunner[], wait: number, signal: AbortSignal): Promise<boolean> {
     const since = performance.now()
     const claims: HeartbeatItem[] = part.map((runner) => runner.heartbeat())
-    const answers = await timely(wait * 1000 + answerMs, signal, silent, (cut) =>
+    const answers = await withHardTimeout(wait * 1000 + answerMs, signal, silent, (cut) =>
       controlPlane.heartbeat({ leaseSeconds, waitSeconds: wait, claims }, cut),
     )
     const byClaim = new Map(part.map((runner) => [runner.claim.claimId, runner]))
@@ -159,7 +159,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       const leasedAt = performance.now()
       const program = { ...(version ? { version } : {}), ...(podClasses ? { podClasses } : {}) }
       const request = { holder, max, leaseSeconds, waitSeconds, ...program }
-      const claims = await timely((waitSeconds + leaseSeconds / 3) * 1000, stopping.signal, silent, (cut) =>
+      const claims = await withHardTimeout((waitSeconds + leaseSeconds / 3) * 1000, stopping.signal, silent, (cut) =>
         controlPlane.claim(request, cut),
       )
       for (const claim of claims) {
@@ -183,9 +183,9 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     stopping.abort()
     idle.abort()
     full.abort()
-    await within(1000, loops)
+    await resultWithin(1000, loops)
     const releases = [...runners.values()].map((runner) => runner.release())
-    const released = await within(STOP_LIMIT_MS - 1000, Promise.all(releases))
+    const released = await resultWithin(STOP_LIMIT_MS - 1000, Promise.all(releases))
     // what could not be given back is released by the next worker on this machine, as after a kill
     if (released?.every(Boolean)) await deregister()
   }
@@ -204,7 +204,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 /** The control plane, with `ms` for the answers to calls that nothing else ends; claims and heartbeats have limits of their own. */
 export function withTimeLimits(plane: ControlPlane, ms: number): ControlPlane {
   const inTime = <R, A>(call: (request: R) => Promise<A>) => {
-    return (request: R) => timely(ms, undefined, silent, () => call(request))
+    return (request: R) => withHardTimeout(ms, undefined, silent, () => call(request))
   }
   return {
     ...plane,

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
-import { lookUntil } from '../../platform/async/long-poll.ts'
+import { longPoll } from '../../platform/async/long-poll.ts'
 import { workOf } from '../claims/assignment.ts'
 import { type ClaimState, knownOf, readClaimStates } from '../claims/claim-state.ts'
 import { ClaimLostError } from '../errors/errors.ts'
@@ -39,7 +39,7 @@ export async function claimBuilds(
     await giveBuildsBack(core, scope, taken)
     return null
   }
-  return (await lookUntil(core.notifier, wakeChannel(scope), request.waitSeconds ?? 0, signal, look, enter)) ?? []
+  return (await longPoll(core.notifier, wakeChannel(scope), request.waitSeconds ?? 0, signal, look, enter)) ?? []
 }
 
 /** Steps `s` of deployments `d` that it may have. */

@@ -4,7 +4,7 @@
  */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
-import { Scope } from '../../platform/async/time-limit.ts'
+import { AbortScope } from '../../platform/async/time-limit.ts'
 import { takeSlot, tryTakeSlot } from '../concurrency/concurrency-limit.ts'
 import { refuseRevoked } from '../keys/revoke.ts'
 import { fromWire, type WireObject } from '../parsing/codec.ts'
@@ -92,7 +92,7 @@ export async function tarballForBuilder(
   const builder = scopeOf(ctx)
   const { path, query } = parse(tarballInput, raw)
   const leave = takeSlot(ctx, 'downloads')
-  const scope = new Scope(ctx.client?.gone, leave)
+  const scope = new AbortScope(ctx.client?.gone, leave)
   scope.limit(ms)
   try {
     const bytes = await tarballOfBuild(ctx, builder, { claimId: path.claim_id, token: query.token }, scope.signal)

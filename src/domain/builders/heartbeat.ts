@@ -1,6 +1,6 @@
 /** One call for all builds of a builder: extends their leases, and waits until one of them is lost. */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { lookUntil } from '../../platform/async/long-poll.ts'
+import { longPoll } from '../../platform/async/long-poll.ts'
 import type { BuilderHeartbeatAnswer, BuilderHeartbeatRequest } from '../protocol/builders.ts'
 import { leaseEnd } from '../repositories/deployment.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
@@ -34,7 +34,7 @@ export async function heartbeatOfBuilds(
     return lost.length > 0 ? lost : null
   }
   const wait = claims.length > 0 ? Math.min(waitSeconds, leaseSeconds / 2) : 0
-  const lost = (await lookUntil(core.notifier, wakeChannel(scope), wait, signal, look, enter)) ?? []
+  const lost = (await longPoll(core.notifier, wakeChannel(scope), wait, signal, look, enter)) ?? []
   if (lost.length > 0) await returnLostTries(core, scope, lost)
   return claims.map(({ claimId }) => ({ claimId, lost: lost.includes(claimId) }))
 }

@@ -7,8 +7,8 @@
  */
 
 import { Prisma } from '../../generated/prisma/client.ts'
-import { createGather, type Gather } from '../../platform/async/batcher.ts'
-import { SharedReads } from '../../platform/async/singleflight.ts'
+import { type Batch, createBatcher } from '../../platform/async/batcher.ts'
+import { Singleflight } from '../../platform/async/singleflight.ts'
 import type { Core, Statement } from '../transaction/context.ts'
 
 /**
@@ -33,12 +33,12 @@ const READ: Statement = {
 /** How an installation's versions are read. */
 interface Reads {
   /** of those who ask for one workspace */
-  shared: SharedReads
+  shared: Singleflight
   /** of workspaces: each statement reads those that were asked for while others were under way */
-  gather: Gather
+  gather: Batch
 }
 /** Workspaces of one statement, and how many of those there are at once: one that takes long is not waited for by all. */
-const GATHERED = { most: 500, atOnce: 2 }
+const GATHERED = { maxBatch: 500, concurrentBatches: 2 }
 
 /** By the installation that they ask. */
 const reads = new WeakMap<Core['query'], Reads>()
@@ -47,7 +47,7 @@ const reads = new WeakMap<Core['query'], Reads>()
 export function readShownVersion({ query }: Pick<Core, 'query'>, workspaceId: string): Promise<string | null> {
   let own = reads.get(query)
   if (!own) {
-    own = { shared: new SharedReads(), gather: createGather(GATHERED) }
+    own = { shared: new Singleflight(), gather: createBatcher(GATHERED) }
     reads.set(query, own)
   }
   const { shared, gather } = own

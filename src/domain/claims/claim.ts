@@ -3,7 +3,7 @@
  * a step to take. Several claim at once without waiting for each other (SKIP LOCKED).
  */
 
-import { lookUntil } from '../../platform/async/long-poll.ts'
+import { longPoll } from '../../platform/async/long-poll.ts'
 import { databaseFailure } from '../errors/database-error.ts'
 import { ClaimLostError, ConflictError, DomainError } from '../errors/errors.ts'
 import type { Assignment, Claim, ClaimRequest } from '../protocol/protocol.ts'
@@ -39,7 +39,7 @@ export async function claim(
       if (taken.length === 0) return null
     }
   }
-  return (await lookUntil(core.notifier, scope.listenerId, request.waitSeconds ?? 0, signal, look, enter)) ?? []
+  return (await longPoll(core.notifier, scope.listenerId, request.waitSeconds ?? 0, signal, look, enter)) ?? []
 }
 
 /** These claims never reached their holder: they are free again at once, and no try is counted. */

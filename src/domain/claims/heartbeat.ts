@@ -3,8 +3,8 @@
  * assignment cost more. A holder that is up to date may wait here for the next one.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { lookUntil } from '../../platform/async/long-poll.ts'
-import { within } from '../../platform/async/time-limit.ts'
+import { longPoll } from '../../platform/async/long-poll.ts'
+import { resultWithin } from '../../platform/async/time-limit.ts'
 import { databaseFailure } from '../errors/database-error.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import type { Assignment, HeartbeatAnswer, HeartbeatItem, HeartbeatRequest } from '../protocol/protocol.ts'
@@ -46,7 +46,7 @@ export async function heartbeat(
     renewed = null
     return answerAll(core, scope, request, changed)
   }
-  const answering = lookUntil(core.notifier, scope.listenerId, wait, signal, look, enter)
+  const answering = longPoll(core.notifier, scope.listenerId, wait, signal, look, enter)
   // the holder must learn in good time that its leases were renewed, whatever the rest waits for
   const answered = await withinMs(wait * 1000 + (leaseSeconds * 1000) / 8, answering)
   const answers = request.claims.map(
@@ -64,7 +64,7 @@ function withinMs<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
     if (databaseFailure(error) === null) throw error
     return undefined
   })
-  return within(ms, done)
+  return resultWithin(ms, done)
 }
 
 const lostClaim = (claimId: string): HeartbeatAnswer => ({ claimId, lost: true, assignment: null })

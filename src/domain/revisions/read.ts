@@ -1,7 +1,7 @@
 /** Reads revisions: one, a page by offset, a window by cursor. Newest first, by number. */
 import { z } from 'zod'
 import { Prisma, type Revision } from '../../generated/prisma/client.ts'
-import { SameMoment } from '../../platform/async/coalescing.ts'
+import { Coalescer } from '../../platform/async/coalescing.ts'
 import { readAt } from '../cache-version/read-at.ts'
 import { NotFoundError } from '../errors/errors.ts'
 import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } from '../paging/paging.ts'
@@ -43,13 +43,13 @@ export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<R
 }
 
 /** By the installation that they ask. */
-const polls = new WeakMap<RequestContext['query'], SameMoment<Revision>>()
+const polls = new WeakMap<RequestContext['query'], Coalescer<Revision>>()
 
 /** The revision, or the NotFoundError that names which of the two ids is wrong. Those who poll at the same moment share a statement. */
 export async function readRevision(ctx: RequestContext, deploymentId: string, revisionId: string): Promise<Revision> {
   let shared = polls.get(ctx.query)
   if (!shared) {
-    shared = new SameMoment()
+    shared = new Coalescer()
     polls.set(ctx.query, shared)
   }
   const found = await shared.load(ctx.workspace.id, revisionId, (ids) => revisionsById(ctx, ids))

@@ -4,7 +4,7 @@
  */
 import type { Prisma, PrismaClient } from '../../generated/prisma/client.ts'
 import type { Plan, StepKind } from '../../generated/prisma/enums.ts'
-import type { Gather } from '../../platform/async/batcher.ts'
+import type { Batch } from '../../platform/async/batcher.ts'
 import type { InFlight } from '../../platform/async/in-flight.ts'
 import type { Notifier } from '../../platform/async/notifier.ts'
 import type { Overload } from '../../platform/async/overload.ts'
@@ -102,7 +102,7 @@ export interface Core {
   /** renews leases: on connections of their own, which nothing else may use */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** does together what may share a transaction; absent: each by itself */
-  gather?: Gather
+  gather?: Batch
   /** for writers of one deployment */
   deploymentQueue: WriteQueue
   /** for writers of one workspace, so that they leave connections to others */

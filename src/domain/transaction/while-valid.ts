@@ -1,5 +1,5 @@
 /** For calls that look again and again: the wait ends with the credential of its caller, as soon as that is known. */
-import { Scope } from '../../platform/async/time-limit.ts'
+import { AbortScope } from '../../platform/async/time-limit.ts'
 import type { RequestContext } from './context.ts'
 
 /**
@@ -11,7 +11,7 @@ export async function whileValid<T, Leave extends (() => void) | null>(
   take: () => Leave,
   work: (signal: AbortSignal, enter: () => (() => void) | (Leave & null)) => Promise<T>,
 ): Promise<T> {
-  const scope = new Scope(ctx.client?.gone)
+  const scope = new AbortScope(ctx.client?.gone)
   let refused: Error | null = null
   const enter = () => {
     const leave = take()

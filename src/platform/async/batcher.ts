@@ -11,7 +11,7 @@ type DoAll<Item, Answer> = (items: readonly Item[]) => Promise<readonly Answer[]
  * Does `item` with others of the same `key`, by the `doAll` of the first of them. Rejects where that does. `waits`: called if it
  * only waits from now on, in the group that is next.
  */
-export type Gather = <Item, Answer>(
+export type Batch = <Item, Answer>(
   key: string,
   item: Item,
   doAll: DoAll<Item, Answer>,
@@ -25,23 +25,23 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-interface Line {
+interface Queue {
   running: number
   waiting: Waiting[]
 }
 
-export interface GatherOptions {
+export interface BatcherOptions {
   /** the most that are done together; default 50 */
-  most?: number
+  maxBatch?: number
   /** of one key, how many groups are under way at once; default 1, so that the groups are as large as can be */
-  atOnce?: number
+  concurrentBatches?: number
 }
 
-export function createGather({ most = 50, atOnce = 1 }: GatherOptions = {}): Gather {
+export function createBatcher({ maxBatch: most = 50, concurrentBatches: atOnce = 1 }: BatcherOptions = {}): Batch {
   /** only of keys in use */
-  const lines = new Map<string, Line>()
+  const lines = new Map<string, Queue>()
 
-  async function run(key: string, line: Line): Promise<void> {
+  async function run(key: string, line: Queue): Promise<void> {
     line.running++
     while (line.waiting.length > 0) {
       const group = line.waiting.splice(0, most)

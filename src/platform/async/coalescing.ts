@@ -6,11 +6,11 @@
 import DataLoader from 'dataloader'
 
 /** The most ids in one read. */
-const MOST = 100
+const MAX_IDS = 100
 /** ms */
-const PATIENCE = 5
+const MAX_WAIT_MS = 5
 
-export class SameMoment<Found> {
+export class Coalescer<Found> {
   /** of lines whose next read has not begun */
   readonly #next = new Map<string, DataLoader<string, Found | null>>()
   /** of lines, the read that was begun last, while it is under way */
@@ -33,7 +33,7 @@ export class SameMoment<Found> {
         return ids.map((id) => found.get(id) ?? null)
       }
       const batchScheduleFn = (begin: () => void) => this.#soon(line, begin)
-      loader = new DataLoader(begin, { cache: false, maxBatchSize: MOST, batchScheduleFn })
+      loader = new DataLoader(begin, { cache: false, maxBatchSize: MAX_IDS, batchScheduleFn })
       this.#next.set(line, loader)
     }
     return loader.load(id)
@@ -61,7 +61,7 @@ export class SameMoment<Found> {
       clearTimeout(timer)
       begin()
     }
-    const timer = setTimeout(once, PATIENCE)
+    const timer = setTimeout(once, MAX_WAIT_MS)
     // who has come in until then is of it, too
     const next = () => setImmediate(once)
     before.then(next, next)

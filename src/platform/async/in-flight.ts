@@ -2,11 +2,11 @@
  * Work that must not be cut short once it has begun: a request that can be sent to a provider only once, whose answer has to
  * be stored even if its caller has left. The server's stop waits for it, for a while.
  */
-import { Scope, within } from './time-limit.ts'
+import { AbortScope, resultWithin } from './time-limit.ts'
 
 export interface InFlight {
   /** The work on this key that is in flight in this process. It never rejects. */
-  of(key: string): Promise<void> | undefined
+  pending(key: string): Promise<void> | undefined
   /** Begins work on a key. It must not throw. */
   begin(key: string, work: () => Promise<void>): void
   /**
@@ -22,7 +22,7 @@ export function createInFlight(): InFlight {
   let closed = false
 
   return {
-    of: (key) => newest.get(key),
+    pending: (key) => newest.get(key),
     begin(key, work) {
       const over = work()
         .catch(() => {})
@@ -39,7 +39,7 @@ export function createInFlight(): InFlight {
       const begun = async () => {
         while (all.size > 0) await Promise.all(all)
       }
-      await within(ms, begun())
+      await resultWithin(ms, begun())
     },
     get closed() {
       return closed
@@ -48,8 +48,8 @@ export function createInFlight(): InFlight {
 }
 
 /** Resolves when `work`, which never rejects, is over, or `signal` aborts: then it goes on by itself. */
-export async function overOrAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  const scope = new Scope(signal)
+export async function doneOrAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const scope = new AbortScope(signal)
   await scope.unlessAborted(work).catch(() => undefined)
   scope.end()
 }

@@ -11,7 +11,7 @@ import { sleep } from './retry.ts'
 export interface Job {
   name: string
   /** seconds between two rounds that nobody asked for */
-  every: number
+  intervalSeconds: number
   /** whether `wake` wakes it */
   woken?: boolean
   /** One round. `signal`: the server stops. */
@@ -19,7 +19,7 @@ export interface Job {
 }
 
 /** ms between two rounds of a job that can be woken: what comes meanwhile is done together. */
-const PAUSE = 250
+const WAKE_DEBOUNCE_MS = 250
 
 export interface Jobs {
   /** There may be something to do. */
@@ -44,7 +44,7 @@ export function startJobs(log: Log, jobs: readonly Job[], isTold: (error: unknow
     },
   }
 
-  async function run({ name, every, woken, round }: Job): Promise<void> {
+  async function run({ name, intervalSeconds: every, woken, round }: Job): Promise<void> {
     const failure = createRecurringFailure(log, { job: name }, 'a job failed; it comes again')
     while (!abort.signal.aborted) {
       const mark = notifier.mark(null)
@@ -54,7 +54,7 @@ export function startJobs(log: Log, jobs: readonly Job[], isTold: (error: unknow
       } catch (error) {
         if (!isTold(error)) failure.failed(error)
       }
-      if (woken) await sleep(PAUSE, abort.signal)
+      if (woken) await sleep(WAKE_DEBOUNCE_MS, abort.signal)
       await (woken ? notifier.wait(null, mark, every * 1000) : sleep(every * 1000, abort.signal))
     }
   }

@@ -3,16 +3,16 @@ import type { Notifier } from './notifier.ts'
 import { sleep } from './retry.ts'
 
 /** ms between two looks: of what becomes due by time alone (a lease that ends, a back-off that is over) nobody is notified */
-const LOOK_AGAIN = 5000
+const POLL_INTERVAL_MS = 5000
 /** ms: of many changes in a row not each is looked at by itself */
-const LOOK_APART = 100
+const MIN_INTERVAL_MS = 100
 
 /**
  * Looks until there is something, for `seconds` at most. Null: there was nothing until the time was up, `signal` aborted or
  * the server stopped. Without a notifier (the command line) it looks just once. `enter`: before it waits it takes a place to
  * wait in; where that answers null it does not wait.
  */
-export async function lookUntil<T>(
+export async function longPoll<T>(
   notifier: Notifier | undefined,
   key: string | null,
   seconds: number,
@@ -33,8 +33,8 @@ export async function lookUntil<T>(
       if (over()) return null
       leave ??= enter()
       if (!leave) return null
-      await notifier?.wait(key, mark, Math.min(left(), LOOK_AGAIN), signal)
-      const early = Math.min(left(), lookedAt + LOOK_APART - performance.now())
+      await notifier?.wait(key, mark, Math.min(left(), POLL_INTERVAL_MS), signal)
+      const early = Math.min(left(), lookedAt + MIN_INTERVAL_MS - performance.now())
       if (early > 0 && !over()) await sleep(early, signal)
       if (over()) return null
     }

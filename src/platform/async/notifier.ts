@@ -23,7 +23,7 @@ export interface NotifierControl extends Notifier {
 }
 
 /** Keys whose last notification is remembered by itself; there are as many as tokens and authorizations over the years. */
-const MOST_KEYS = 10_000
+const MAX_KEYS = 10_000
 
 export function createNotifier(): NotifierControl {
   let count = 0
@@ -68,7 +68,7 @@ export function createNotifier(): NotifierControl {
       return closed
     },
     notify(key) {
-      if (last.size >= MOST_KEYS) forget()
+      if (last.size >= MAX_KEYS) forget()
       last.set(key, ++count)
       wake(waiting.get(key))
     },

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Log } from '../log/log.ts'
-import { within } from './time-limit.ts'
+import { resultWithin } from './time-limit.ts'
 
 export const OVERLOAD_CAUSES = {
   CPU: 'Other processes of the machine keep this server from its CPU time.',
@@ -117,7 +117,7 @@ async function roundTrip(ping: () => Promise<unknown>): Promise<number | null> {
     () => performance.now() - began,
     () => null,
   )
-  const ms = await within(SAMPLE_MS, answered)
+  const ms = await resultWithin(SAMPLE_MS, answered)
   return ms === undefined ? SAMPLE_MS : ms
 }
 

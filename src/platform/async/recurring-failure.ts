@@ -2,7 +2,7 @@
 import type { Log } from '../log/log.ts'
 
 /** ms between two lines about one failure that stays the same */
-const REMINDER = 300_000
+const REMINDER_MS = 300_000
 
 export interface RecurringFailure {
   failed(error: unknown): void
@@ -24,7 +24,7 @@ export function createRecurringFailure(
       const known = current ?? { name: null, since: at, told: at, failures: 0 }
       const { since } = known
       const failures = known.failures + 1
-      const isNews = known.name !== name || at - known.told >= REMINDER
+      const isNews = known.name !== name || at - known.told >= REMINDER_MS
       current = { name, since, told: isNews ? at : known.told, failures }
       if (!isNews) return
       const before = failures === 1 ? {} : { failures, seconds: Math.round((at - since) / 1000) }

@@ -26,14 +26,14 @@ export interface RetryOptions {
   /** No try begins after it aborted. */
   signal?: AbortSignal
   /** Whether anybody still wants it; asked before and after each pause. */
-  wanted?: () => boolean
+  isWanted?: () => boolean
 }
 
 /** What `work` gives in the end. Rejects with the error of its last try. Something of `options` has to bound it. */
 export async function retry<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { when, pause, tries = Number.POSITIVE_INFINITY, withinMs = Number.POSITIVE_INFINITY } = options
   const until = performance.now() + withinMs
-  const wanted = () => !options.signal?.aborted && (options.wanted?.() ?? true)
+  const wanted = () => !options.signal?.aborted && (options.isWanted?.() ?? true)
   for (let retries = 0; ; retries++) {
     try {
       return await work()

@@ -6,7 +6,7 @@ interface Line<T> {
   next: Promise<T> | null
 }
 
-export class SharedReads {
+export class Singleflight {
   readonly #lines = new Map<string, Line<unknown>>()
 
   /** What `read` gives; equal keys must mean equal reads. */

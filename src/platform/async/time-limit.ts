@@ -5,7 +5,7 @@
  */
 
 /** What ends one call or stream: its time, its caller, or the end of everything. */
-export class Scope {
+export class AbortScope {
   /** the time was up */
   late = false
   readonly #controller = new AbortController()
@@ -72,12 +72,12 @@ export class Scope {
 const timeIsUp = () => new DOMException('The time is up', 'TimeoutError')
 
 /** Does `work` with a signal that aborts with `signal`, or with a TimeoutError after `ms`. */
-export async function limited<T>(
+export async function withTimeout<T>(
   ms: number,
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const scope = new Scope(signal)
+  const scope = new AbortScope(signal)
   scope.limit(ms)
   try {
     return await work(scope.signal)
@@ -87,13 +87,13 @@ export async function limited<T>(
 }
 
 /** Like `limited`, but rejects with `reason` when the time is up whether `call` heeds its signal or not. */
-export function timely<T>(
+export function withHardTimeout<T>(
   ms: number,
   signal: AbortSignal | undefined,
   reason: () => Error,
   call: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const scope = new Scope(signal)
+  const scope = new AbortScope(signal)
   scope.limit(ms, reason)
   return new Promise<T>((resolve, reject) => {
     scope.signal.addEventListener('abort', () => scope.late && reject(scope.signal.reason))
@@ -102,8 +102,8 @@ export function timely<T>(
 }
 
 /** What the promise gives, or `undefined` when it takes longer than `ms` or the signal aborts; then it goes on by itself. */
-export async function within<T>(ms: number, promise: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
-  const scope = new Scope(signal)
+export async function resultWithin<T>(ms: number, promise: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
+  const scope = new AbortScope(signal)
   scope.limit(ms)
   try {
     return await scope.unlessAborted(promise)

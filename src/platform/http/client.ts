@@ -33,7 +33,7 @@ export interface HttpRequest {
   beforeSend?: () => void
 }
 
-export interface HttpAnswer {
+export interface HttpResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
   /** Ends with an error when the connection breaks, or the signal aborts, before it is complete. */
@@ -75,7 +75,7 @@ export class HttpClient {
    * Resolves when the head of the answer is there, whatever its status. Rejects with ConnectionError, with the signal's
    * reason, and with what `beforeSend` throws. A request is never sent twice.
    */
-  async send({ signal, beforeSend, ...request }: HttpRequest): Promise<HttpAnswer> {
+  async send({ signal, beforeSend, ...request }: HttpRequest): Promise<HttpResponse> {
     // a connection whose answer has just ended is known to be free only then
     await nextTurn()
     signal.throwIfAborted()
@@ -178,7 +178,7 @@ function broken(cause: Error, code: string, mayBeStale: boolean): ConnectionErro
 }
 
 /** The whole body as text. Rejects when it is larger than so many bytes. */
-export async function textOf(body: Readable, mostBytes: number): Promise<string> {
+export async function readText(body: Readable, mostBytes: number): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -7,9 +7,9 @@ import type { Migration } from './migration-files.ts'
 import { recordApplied } from './migration-history.ts'
 
 /** ms to wait for one lock while others stand behind it */
-const SHORT = 2_000
+const TABLE_LOCK_TIMEOUT_MS = 2_000
 /** ms that an index made or dropped beside writers waits for a transaction that is open, a dump for one: nobody stands behind it */
-const LONG = 15 * 60_000
+const INDEX_LOCK_TIMEOUT_MS = 15 * 60_000
 
 const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK_DETECTED = '40P01'
@@ -24,14 +24,14 @@ export function isInUse({ index }: Migration, error: unknown): boolean {
 /** Applies it and puts it on record. Throws what Postgres says; nothing is left then but what can be repeated. */
 export async function applyMigration(client: pg.Client, migration: Migration): Promise<void> {
   if (migration.isOutside) {
-    await client.query(`SET lock_timeout = ${migration.index ? LONG : SHORT}`)
+    await client.query(`SET lock_timeout = ${migration.index ? INDEX_LOCK_TIMEOUT_MS : TABLE_LOCK_TIMEOUT_MS}`)
     if (migration.index) await dropInvalid(client, migration.index)
     await client.query(migration.script)
     await recordApplied(client, migration)
     return
   }
   try {
-    await client.query(`BEGIN; SET LOCAL lock_timeout = ${SHORT}`)
+    await client.query(`BEGIN; SET LOCAL lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`)
     await client.query(migration.script)
     await recordApplied(client, migration)
     await client.query('COMMIT')

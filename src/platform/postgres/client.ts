@@ -76,7 +76,7 @@ interface Limits {
 }
 
 /** `seconds`: for one statement, or a connection. A lock gives up before its statement does: that tells more. */
-const ofRequests = (seconds: number): Limits => ({
+const requestLimits = (seconds: number): Limits => ({
   connect: seconds * 1000,
   statement: seconds * 1000,
   lock: Math.min(5_000, seconds * 500),
@@ -91,9 +91,9 @@ const HEALTH: Limits = { connect: 2_000, statement: 2_000, lock: 500, transactio
 /** Two: one answers while the other one is opened again. */
 const RENEWAL_POOL = 2
 /** ms that the answer to a statement may take beyond what Postgres gives it: then the connection is silent */
-const SILENCE = 2_000
+const ANSWER_GRACE_MS = 2_000
 /** ms that a transaction may do nothing: a process that hangs in one must not hold its locks for long */
-const IDLE_IN_TRANSACTION = 10_000
+const IDLE_IN_TRANSACTION_MS = 10_000
 
 /** Connects lazily: a database that can't be reached shows at the first query. */
 export function connectDatabase({
@@ -104,7 +104,7 @@ export function connectDatabase({
   querySeconds = 8,
   log,
 }: DatabaseOptions): Database {
-  const requests = ofRequests(querySeconds)
+  const requests = requestLimits(querySeconds)
   const outage = createOutage(log)
   const listeners = new Set<(sql: string) => void>()
   const set = (limits: Limits) => (pooled ? url : withSessionSettings(url, limits))
@@ -123,7 +123,7 @@ export function connectDatabase({
         application_name: name,
       },
       {
-        limit: limits.statement + SILENCE,
+        limit: limits.statement + ANSWER_GRACE_MS,
         outage,
         onStatement,
       },
@@ -183,7 +183,7 @@ function client(pool: pg.Pool, { connect, transaction }: Limits): PrismaClient {
     ...withLazyCompiler,
     adapter: new JoiningAdapter(pool),
     // the pool's own limit comes first, and tells more
-    transactionOptions: { maxWait: connect + SILENCE, timeout: transaction },
+    transactionOptions: { maxWait: connect + ANSWER_GRACE_MS, timeout: transaction },
   })
 }
 
@@ -204,7 +204,7 @@ function withSessionSettings(url: string, { statement, lock }: Limits): string {
   const parsed = new URL(url)
   const settings = [
     `-c statement_timeout=${statement} -c lock_timeout=${lock}`,
-    `-c idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION}`,
+    `-c idle_in_transaction_session_timeout=${IDLE_IN_TRANSACTION_MS}`,
     parsed.searchParams.get('options'),
     '-c TimeZone=UTC',
   ]

@@ -7,13 +7,13 @@ import type { Log } from '../log/log.ts'
 import { onSingleConnection } from './single-connection.ts'
 
 /** ms between two looks */
-const EVERY = 60_000
+const CHECK_INTERVAL_MS = 60_000
 /** ms for one look */
 const TIMEOUT_MS = 5_000
 /** ms from which on the log says so */
-const NOTABLE = 5_000
+const LOG_THRESHOLD_MS = 5_000
 /** ms by which the machine's clock has to move by itself, until the database is looked at again at once: it may have moved, too */
-const STEP = 1_000
+const CLOCK_STEP_MS = 1_000
 
 export interface DatabaseClock {
   now: () => Date
@@ -36,7 +36,7 @@ export async function databaseClock(url: string, log: Log): Promise<DatabaseCloc
     if (found === null) return
     theirs = found
     const ahead = theirs - origin()
-    if (Math.abs(ahead) >= NOTABLE && Math.abs(ahead - told) >= NOTABLE)
+    if (Math.abs(ahead) >= LOG_THRESHOLD_MS && Math.abs(ahead - told) >= LOG_THRESHOLD_MS)
       log.warn(
         { ms: Math.round(-ahead) },
         'the clock of this machine is not that of the database; the database’s counts',
@@ -44,11 +44,11 @@ export async function databaseClock(url: string, log: Log): Promise<DatabaseCloc
     told = ahead
   }
   const now = () => {
-    if (Math.abs(origin() - ours) >= STEP) void look()
+    if (Math.abs(origin() - ours) >= CLOCK_STEP_MS) void look()
     return new Date(performance.now() + theirs)
   }
   await look()
-  const timer = setInterval(() => void look(), EVERY).unref()
+  const timer = setInterval(() => void look(), CHECK_INTERVAL_MS).unref()
   return { now, stop: () => clearInterval(timer) }
 }
 

@@ -26,7 +26,7 @@ export const LOST =
 /** Postgres ends the session, lets nobody in, lacks something, or is too slow. */
 const ENDED = /^(08|57|53|58|25P03|25006)/
 
-export interface Watch {
+export interface ConnectionWatch {
   /** ms that a statement may take */
   limit: number
   outage: Outage
@@ -35,7 +35,7 @@ export interface Watch {
 }
 
 /** Prepared statements that a connection keeps. */
-const MOST_NAMES = 100
+const MAX_PREPARED_STATEMENTS = 100
 
 /** What `pg` knows of them on a connection. */
 interface NamedStatements {
@@ -47,7 +47,7 @@ interface NamedStatements {
 type Callback = (error: Error | undefined, result?: unknown) => void
 
 /** A class of clients for a pool: `new pg.Pool({ Client: watchedClient(…) })`. */
-function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client {
+function watchedClient({ limit, outage, onStatement }: ConnectionWatch): typeof pg.Client {
   return class extends PgClient {
     /** of its prepared statements, those used last behind the others */
     readonly #names = new Set<string>()
@@ -68,7 +68,7 @@ function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client 
       if (typeof last === 'function') {
         const answered: Callback = (error, result) => {
           stop()
-          last(error && named(error, outage), result)
+          last(error && toLostConnection(error, outage), result)
         }
         if (sql !== undefined) return Reflect.apply(super.query, this, [...args.slice(0, -1), answered])
       }
@@ -80,7 +80,7 @@ function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client 
         },
         (error) => {
           stop()
-          throw named(error, outage)
+          throw toLostConnection(error, outage)
         },
       )
     }
@@ -89,7 +89,7 @@ function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client 
     #keepNamed(name: string): void {
       this.#names.delete(name)
       this.#names.add(name)
-      if (this.#names.size <= MOST_NAMES) return
+      if (this.#names.size <= MAX_PREPARED_STATEMENTS) return
       const [oldest = ''] = this.#names
       this.#names.delete(oldest)
       const { connection } = this as unknown as { connection: NamedStatements }
@@ -120,7 +120,7 @@ function watchedClient({ limit, outage, onStatement }: Watch): typeof pg.Client 
 /** A pool of them: that none could be had is named, too. */
 export class WatchedPool extends pg.Pool {
   readonly #outage: Outage
-  constructor(config: pg.PoolConfig, watch: Watch) {
+  constructor(config: pg.PoolConfig, watch: ConnectionWatch) {
     super({ ...config, Client: watchedClient(watch) } as pg.PoolConfig)
     this.#outage = watch.outage
     // an idle one broke; the pool replaces it by itself
@@ -131,22 +131,22 @@ export class WatchedPool extends pg.Pool {
   override connect(callback?: any): any {
     if (!callback) {
       return super.connect().catch((error) => {
-        throw named(error, this.#outage)
+        throw toLostConnection(error, this.#outage)
       })
     }
-    super.connect((error, client, done) => callback(error && named(error, this.#outage), client, done))
+    super.connect((error, client, done) => callback(error && toLostConnection(error, this.#outage), client, done))
   }
 
   /** When a connection breaks in a query of the pool's own, the pool learns of it first and rejects with its own error. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   override query(...args: any[]): any {
     return (Reflect.apply(super.query, this, args) as Promise<unknown>).catch((error) => {
-      throw named(error, this.#outage)
+      throw toLostConnection(error, this.#outage)
     })
   }
 }
 
-function named(error: Error, outage: Outage): Error {
+function toLostConnection(error: Error, outage: Outage): Error {
   if (error instanceof LostConnection) return error
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   const own = typeof severity === 'string'

@@ -42,7 +42,7 @@ export async function namesOfDumps(folder: string): Promise<string[]> {
 }
 
 /** What is in the way of restoring, in words; null: nothing. What an interrupted restore has made is not. */
-export function obstacle(url: string, names: string[]): Promise<string | null> {
+export function restoreObstacle(url: string, names: string[]): Promise<string | null> {
   return connected(url, async (client) => {
     const { rowCount } = await client.query(
       `SELECT FROM pg_class WHERE relnamespace IN
@@ -64,7 +64,7 @@ export function obstacle(url: string, names: string[]): Promise<string | null> {
  * Brings the dumps back. `create` makes an empty database of that name, with its role, which has the same name. The server's
  * own comes last: without it nobody works with the others. Throws DumpError.
  */
-export async function bringDumpsBack(
+export async function restoreDumps(
   url: string,
   folder: string,
   create: (name: string) => Promise<void>,

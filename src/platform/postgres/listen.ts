@@ -27,11 +27,11 @@ export interface Listening {
 }
 
 /** ms between two calls of `onConnect` where nobody can LISTEN */
-const POLL_EVERY = 1_000
-const SHORTEST_PAUSE = 100
-const LONGEST_PAUSE = 10_000
+const POLL_INTERVAL_MS = 1_000
+const MIN_BACKOFF_MS = 100
+const MAX_BACKOFF_MS = 10_000
 /** Tries in vain until it is worth a line in the log, after some seconds: of a short absence others tell. */
-const LASTING = 4
+const FAILURES_BEFORE_LOG = 4
 
 /** Begins at once and never gives up. */
 export function listen(options: ListenOptions): Listening {
@@ -51,7 +51,7 @@ async function keepPolling({ log, onConnect }: ListenOptions, signal: AbortSigna
   await Promise.resolve()
   while (!signal.aborted) {
     guarded(log, onConnect)
-    await sleep(POLL_EVERY, signal)
+    await sleep(POLL_INTERVAL_MS, signal)
   }
 }
 
@@ -60,16 +60,16 @@ async function keepListening(options: ListenOptions, url: string, signal: AbortS
   while (!signal.aborted) {
     try {
       await session(options, url, signal, () => {
-        if (failures > LASTING) options.log.info({}, 'the LISTEN connection is there again')
+        if (failures > FAILURES_BEFORE_LOG) options.log.info({}, 'the LISTEN connection is there again')
         failures = 0
       })
     } catch (error) {
       if (signal.aborted) return
-      if (failures === LASTING)
+      if (failures === FAILURES_BEFORE_LOG)
         options.log.warn({ error: (error as Error).message }, 'no LISTEN connection can be had; trying on')
     }
     // random: the replicas of a restarted database shall not all come at once
-    await sleep(backoff(failures++, SHORTEST_PAUSE, LONGEST_PAUSE, 0.5), signal)
+    await sleep(backoff(failures++, MIN_BACKOFF_MS, MAX_BACKOFF_MS, 0.5), signal)
   }
 }
 

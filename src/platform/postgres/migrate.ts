@@ -22,7 +22,7 @@ const OLDEST_POSTGRES = 15
 const BREAKING = '_breaking'
 
 /** ms before a migration is tried again that could not have what it needs, from one try to the next; after the last one it has failed */
-const PAUSES = [250, 500, 1_000, 2_000, 4_000, ...Array.from({ length: 20 }, () => 8_000)]
+const RETRY_PAUSES_MS = [250, 500, 1_000, 2_000, 4_000, ...Array.from({ length: 20 }, () => 8_000)]
 
 /** The database can't be brought up to date. `message` is one line for the operator. */
 export class MigrationError extends Error {}
@@ -60,7 +60,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
 async function bringUpToDate(
   client: pg.Client,
   migrations: readonly Migration[],
-  { log, pauses = PAUSES }: MigrateOptions,
+  { log, pauses = RETRY_PAUSES_MS }: MigrateOptions,
 ): Promise<string[]> {
   // a role that is used through a pooler has limits of its own, which are not for this
   await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0')

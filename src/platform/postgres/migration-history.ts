@@ -8,9 +8,9 @@ import type { Migration } from './migration-files.ts'
 /** The advisory lock that Prisma's migrate takes; of several servers that start at once one has it. */
 const PRISMA_LOCK = 72_707_369
 /** ms between two tries to get it */
-const PAUSE = 100
+const LOCK_RETRY_MS = 100
 /** ms after which a line says what is waited for */
-const LONG = 5_000
+const LOG_AFTER_MS = 5_000
 /** As Prisma makes it. */
 const HISTORY_TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
   "id" VARCHAR(36) PRIMARY KEY NOT NULL, "checksum" VARCHAR(64) NOT NULL, "finished_at" TIMESTAMPTZ,
@@ -28,11 +28,11 @@ export async function withHistory<T>(client: pg.Client, log: Log | undefined, wo
   for (;;) {
     const { rows } = await client.query<{ free: boolean }>('SELECT pg_try_advisory_lock($1) AS free', [PRISMA_LOCK])
     if (rows[0]!.free) break
-    if (!isTold && performance.now() - begun > LONG) {
+    if (!isTold && performance.now() - begun > LOG_AFTER_MS) {
       log?.info({}, 'somebody else brings the database up to date: this waits for it')
       isTold = true
     }
-    await sleep(PAUSE)
+    await sleep(LOCK_RETRY_MS)
   }
   try {
     await client.query(HISTORY_TABLE)

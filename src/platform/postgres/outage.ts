@@ -12,7 +12,7 @@ export interface Outage {
 }
 
 /** ms without a failure after which it is over: connections that break one by one are one outage */
-const CALM = 5_000
+const QUIET_MS = 5_000
 
 /** `log` absent: nothing is logged. */
 export function createOutage(log: Log | undefined): Outage {
@@ -24,7 +24,7 @@ export function createOutage(log: Log | undefined): Outage {
       current = { begun: current?.begun ?? now, last: now, failures: (current?.failures ?? 0) + 1 }
     },
     worked() {
-      if (!current || performance.now() - current.last < CALM) return
+      if (!current || performance.now() - current.last < QUIET_MS) return
       const { begun, last, failures } = current
       current = null
       log?.info({ seconds: Math.round((last - begun) / 100) / 10, failures }, 'the database can be used again')

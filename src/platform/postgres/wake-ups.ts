@@ -16,8 +16,8 @@ export interface WakeUps {
 }
 
 /** ms between two statements: each costs every server a look */
-const APART = 5
-const TRIES = 5
+const SEND_INTERVAL_MS = 5
+const MAX_TRIES = 5
 
 /** `$1`: channels with their payloads. In their order. */
 const NOTIFY = {
@@ -38,12 +38,12 @@ export function createWakeUps(query: Query, log?: Log): WakeUps {
         await retry(() => query(NOTIFY, [notices]), {
           when: () => !closing,
           pause: (retries) => backoff(retries, 50, 1_000, 0.5),
-          tries: TRIES,
+          tries: MAX_TRIES,
         })
       } catch (error) {
         log?.warn({ err: error, notices: notices.length }, 'nobody could be woken: who waits finds out by looking')
       }
-      if (!closing) await sleep(APART)
+      if (!closing) await sleep(SEND_INTERVAL_MS)
     }
     sending = null
   }

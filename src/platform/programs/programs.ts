@@ -27,7 +27,7 @@ const DRAFT = '.draft-'
 const FRESH_MS = 24 * 3600_000
 
 /** Makes a copy of the program below `bin` if there is none, and answers its folder (absolute, without symbolic links). */
-export async function keepProgram(bin: string, { identity, files, write }: Program): Promise<string> {
+export async function ensureCopy(bin: string, { identity, files, write }: Program): Promise<string> {
   if (fs.mkdirSync(bin, { recursive: true, mode: 0o755 }) !== undefined) fs.chmodSync(bin, 0o755)
   const named = createHash('sha256')
     .update(JSON.stringify([identity, [...files].sort()]))
@@ -44,18 +44,18 @@ export async function keepProgram(bin: string, { identity, files, write }: Progr
       await rm(draft, { recursive: true, force: true })
     }
   }
-  await sayInUse(folder)
+  await markInUse(folder)
   return folder
 }
 
 /** Keeps a copy from being removed for a day more. */
-export async function sayInUse(folder: string): Promise<void> {
+export async function markInUse(folder: string): Promise<void> {
   const now = new Date()
   await utimes(folder, now, now)
 }
 
 /** Removes the copies below `bin` that no process runs and that nobody has used for a day; answers their names. */
-export async function removeUnused(bin: string): Promise<string[]> {
+export async function removeUnusedCopies(bin: string): Promise<string[]> {
   const isOld = async (folder: string) => {
     const found = await stat(folder).catch(() => null)
     return found !== null && Date.now() - found.mtimeMs > FRESH_MS

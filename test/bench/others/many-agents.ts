@@ -3,7 +3,7 @@
  * rest. Linux only.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Limit } from '../../../src/platform/async/limit.ts'
+import { Semaphore } from '../../../src/platform/async/semaphore.ts'
 import { steadyPlace } from '../../support/steady/place.ts'
 import { cpuOf, pssOf, supervisorsOf } from '../../support/steady/supervisors.ts'
 import { say } from './support.ts'
@@ -16,7 +16,7 @@ export async function manyAgents(): Promise<void> {
   try {
     const server = (await place.start()).child.pid!
     const began = performance.now()
-    const few = new Limit(4)
+    const few = new Semaphore(4)
     const deploy = () =>
       few.run(
         new AbortController().signal,

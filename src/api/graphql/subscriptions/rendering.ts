@@ -7,7 +7,7 @@ import { setMaxListeners } from 'node:events'
 import { type DocumentNode, type ExecutionResult, execute, type GraphQLSchema } from 'graphql'
 import { seesValues } from '../../../domain/transaction/access.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
-import { Limit } from '../../../platform/async/limit.ts'
+import { Semaphore } from '../../../platform/async/semaphore.ts'
 import type { Log } from '../../../platform/log/log.ts'
 import type { Rendering } from '../../realtime/frames.ts'
 import type { Relay } from '../../realtime/relay.ts'
@@ -32,7 +32,7 @@ export interface Operation {
 /** Concurrent executions within one group if fields read from the database. */
 const MAX_CONCURRENT_VALUES = 4
 /** Limits groups that read concurrently, so that other requests get connections of the pool. */
-const READING_GROUPS = new Limit(4)
+const READING_GROUPS = new Semaphore(4)
 const FOREVER = new AbortController().signal
 setMaxListeners(0, FOREVER)
 

@@ -10,7 +10,7 @@ import type { Core } from '../../../domain/transaction/context.ts'
 
 /** ms without a byte from the client */
 const SILENCE = 60_000
-/** ms for all of an upload; storage/incoming.ts knows */
+/** ms for all of an upload; storage/receive-file.ts knows */
 const UPLOAD_TIME = 60 * 60 * 1000
 
 declare module 'fastify' {

@@ -4,7 +4,7 @@
  */
 import os from 'node:os'
 import type { Run } from '../../../domain/protocol/protocol.ts'
-import { limited } from '../../../platform/async/time-limit.ts'
+import { withTimeout } from '../../../platform/async/time-limit.ts'
 import { maskFailures, warnOfShortSecrets } from '../../output/mask-failure.ts'
 import { imageOf } from '../artifact.ts'
 import { BuildTurns } from '../build-turns.ts'
@@ -83,7 +83,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         const until = Math.max(performance.now() + 1000, step.deadline - DEADLINE_MARGIN_MS)
         const reference = imageOf(revision)
         const image = isContainer(revision)
-          ? await limited(until - performance.now(), signal, (inTime) => {
+          ? await withTimeout(until - performance.now(), signal, (inTime) => {
               // one that was built here comes from nowhere
               if (!parseImageReference(reference).local)
                 onProgress({ reason: 'PULLING_IMAGE', message: `The image ${reference} is being pulled.` })

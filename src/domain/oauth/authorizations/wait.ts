@@ -1,6 +1,6 @@
 /** Waits for the end of an authorization by long polling. */
 
-import { lookUntil } from '../../../platform/async/long-poll.ts'
+import { longPoll } from '../../../platform/async/long-poll.ts'
 import { takeSlot } from '../../concurrency/concurrency-limit.ts'
 import { ConflictError, NotFoundError } from '../../errors/errors.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'
@@ -38,7 +38,7 @@ export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): 
   }
   const take = () => takeSlot(ctx, 'waits')
   const ended = await whileValid(ctx, take, (signal, enter) =>
-    lookUntil(ctx.oauthNotifier, authId, query.timeout, signal, readOutcome, enter),
+    longPoll(ctx.oauthNotifier, authId, query.timeout, signal, readOutcome, enter),
   )
   return ended ?? { status: 'pending', url: null, authId, tokenId: null }
 }

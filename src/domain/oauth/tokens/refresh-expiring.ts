@@ -1,5 +1,5 @@
 /** The job that refreshes tokens before they expire, so agents do not wait. */
-import { overOrAborted } from '../../../platform/async/in-flight.ts'
+import { doneOrAborted } from '../../../platform/async/in-flight.ts'
 import type { Core } from '../../transaction/context.ts'
 import { beginRefresh } from './refresh-attempt.ts'
 import { expiresWithin } from './token-snapshot.ts'
@@ -24,8 +24,8 @@ export async function refreshExpiring(core: Core, signal: AbortSignal): Promise<
   const work = async () => {
     for (let next = due.shift(); next && !signal.aborted && !core.inFlight.closed; next = due.shift()) {
       await beginRefresh(core, next)
-      const running = core.inFlight.of(next.id)
-      if (running) await overOrAborted(running, signal)
+      const running = core.inFlight.pending(next.id)
+      if (running) await doneOrAborted(running, signal)
     }
   }
   await Promise.all(Array.from({ length: CONCURRENCY }, work))

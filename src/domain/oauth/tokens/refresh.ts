@@ -1,7 +1,7 @@
 /** Single-flight refresh across all servers: one sends the request, and all callers read the outcome from the row (README.md). */
-import { overOrAborted } from '../../../platform/async/in-flight.ts'
-import { lookUntil } from '../../../platform/async/long-poll.ts'
-import { limited } from '../../../platform/async/time-limit.ts'
+import { doneOrAborted } from '../../../platform/async/in-flight.ts'
+import { longPoll } from '../../../platform/async/long-poll.ts'
+import { withTimeout } from '../../../platform/async/time-limit.ts'
 import type { Core } from '../../transaction/context.ts'
 import { beginRefresh } from './refresh-attempt.ts'
 import { endAbandonedToken } from './refresh-lease.ts'
@@ -28,8 +28,8 @@ export async function refreshToken(
   seconds: number,
   signal?: AbortSignal,
 ): Promise<RefreshOutcome> {
-  const outcome = await limited(seconds * 1000, signal, (over) =>
-    lookUntil(core.oauthNotifier, stale.id, seconds, over, () => refreshOrJoin(core, stale, over)),
+  const outcome = await withTimeout(seconds * 1000, signal, (over) =>
+    longPoll(core.oauthNotifier, stale.id, seconds, over, () => refreshOrJoin(core, stale, over)),
   )
   return outcome ?? { kind: 'waiting' }
 }
@@ -42,15 +42,15 @@ async function refreshOrJoin(core: Core, stale: TokenSnapshot, over: AbortSignal
     if (known) return known
     const { refreshing, abandoned } = token!
     // The lease expired, but this server holds it and is about to store the outcome.
-    const ours = abandoned && core.inFlight.of(stale.id) !== undefined
+    const ours = abandoned && core.inFlight.pending(stale.id) !== undefined
     if (!ours && (await endIfAbandoned(core, token!))) continue
     if (!refreshing && !ours) {
       if (core.inFlight.closed) return { kind: 'stopping' }
       await beginRefresh(core, token!)
     }
-    const running = core.inFlight.of(stale.id)
+    const running = core.inFlight.pending(stale.id)
     if (!running) return null
-    await overOrAborted(running, over)
+    await doneOrAborted(running, over)
     if (over.aborted) return null
   }
 }

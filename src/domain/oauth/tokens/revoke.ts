@@ -2,7 +2,7 @@
  * Runs queued revocations: first in the call that queued them, then in any server's job, with a backoff, for a day. A token may
  * be revoked twice, which is harmless.
  */
-import { within } from '../../../platform/async/time-limit.ts'
+import { resultWithin } from '../../../platform/async/time-limit.ts'
 import { clauseOf } from '../../ports/oauth-client.ts'
 import { toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core } from '../../transaction/context.ts'
@@ -47,7 +47,7 @@ async function attempt(core: Core, revocation: Revocation, timeout: number, stop
   try {
     content = openRevocation(core.keyring, revocation)
     const revoked = revokeAtProvider(core, content).then(() => true)
-    if (await within(timeout, revoked, stop)) return await finish(core, revocation)
+    if (await resultWithin(timeout, revoked, stop)) return await finish(core, revocation)
     if (stop?.aborted) return await releaseRevocations(core, [revocation])
     failure = 'did not answer in time'
   } catch (error) {

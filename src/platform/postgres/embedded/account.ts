@@ -17,7 +17,7 @@ export interface Account {
 const CANDIDATES = ['postgres', 'daemon']
 
 /** An account that nobody has: what it can reach, all can. */
-const ANYBODY: Account = { uid: -1, gid: -1 }
+const NO_ACCOUNT: Account = { uid: -1, gid: -1 }
 
 /** Where the cluster of `dataDir` is or goes to, and whose it is. Account null: our own will do. */
 export function placeCluster(dataDir: string): { data: string; account: Account | null } {
@@ -34,7 +34,7 @@ export function placeCluster(dataDir: string): { data: string; account: Account 
 /** Where copies of programs go that outlive a checkout: where every account can run them, if we are root. */
 export function placePrograms(dataDir: string): string {
   fs.mkdirSync(dataDir, { recursive: true, mode: 0o711 })
-  const open = process.getuid?.() !== 0 || canReach(ANYBODY, dataDir)
+  const open = process.getuid?.() !== 0 || canReach(NO_ACCOUNT, dataDir)
   return path.join(open ? dataDir : reachableFolderFor(dataDir), 'bin')
 }
 

@@ -2,7 +2,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { folderProgram } from '../../programs/folder.ts'
-import { keepProgram } from '../../programs/programs.ts'
+import { ensureCopy } from '../../programs/programs.ts'
 import { placePrograms } from './account.ts'
 
 export interface Binaries {
@@ -29,7 +29,7 @@ export async function keepBinaries(dataDir: string): Promise<Binaries> {
   const native = path.dirname(path.dirname(found.postgres))
   const { version } = JSON.parse(fs.readFileSync(path.join(native, '../package.json'), 'utf8')) as { version: string }
   const program = folderProgram(native, `${name} ${version}`, linksOf(native))
-  const folder = await keepProgram(placePrograms(dataDir), program)
+  const folder = await ensureCopy(placePrograms(dataDir), program)
   return {
     folder,
     postgres: path.join(folder, 'bin/postgres'),

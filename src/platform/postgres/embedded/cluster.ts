@@ -8,7 +8,7 @@ import fs from 'node:fs'
 import { mkdtemp, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { readOrMake } from '../../files/whole-file.ts'
+import { readOrCreate } from '../../files/atomic-file.ts'
 import { type Account, placeCluster } from './account.ts'
 import { type Binaries, keepBinaries } from './binaries.ts'
 import { SUPERUSER } from './postmaster.ts'
@@ -55,7 +55,7 @@ export async function ensureCluster(folder: string, durable: boolean): Promise<C
   const cluster: Cluster = {
     data,
     log: path.join(dataDir, 'postgres.log'),
-    password: readOrMake(passwordFile, () => randomBytes(24).toString('hex')),
+    password: readOrCreate(passwordFile, () => randomBytes(24).toString('hex')),
     binaries: await keepBinaries(dataDir),
     account,
     socketFolder: null,

@@ -13,7 +13,7 @@ import type { Log } from '../../log/log.ts'
 import { type Cluster, ensureCluster } from './cluster.ts'
 import { findPostmaster, lastPort, type Postmaster, SUPERUSER, shutDown, shutDownUnused } from './postmaster.ts'
 import { spawnPostmaster } from './spawn.ts'
-import { ensureDatabase, join, type User } from './user.ts'
+import { ensureDatabase, join, type UsageLock } from './usage-lock.ts'
 
 /** The server's own database. */
 const DATABASE = 'pilothouse'
@@ -122,7 +122,7 @@ async function bringUp(
   { settings = {}, waitMs = 60_000, log }: EmbeddedOptions,
   signal: AbortSignal,
   before?: Postmaster,
-): Promise<{ user: User; postmaster: Postmaster; started: boolean }> {
+): Promise<{ user: UsageLock; postmaster: Postmaster; started: boolean }> {
   const until = Date.now() + waitMs
   let own: { child: ChildProcess; said(): string } | undefined
   let startSettings = settings

@@ -20,7 +20,7 @@ const SETTINGS = {
   log_error_verbosity: 'terse',
 }
 /** A log longer than this, in bytes, is put aside at the next start. */
-const LONGEST_LOG = 10_000_000
+const MAX_LOG_BYTES = 10_000_000
 
 /** Its output goes to the log file; `said` tells what it wrote since this start. */
 export function spawnPostmaster(
@@ -28,7 +28,7 @@ export function spawnPostmaster(
   port: number,
   settings: Record<string, string>,
 ): { child: ChildProcess; said(): string } {
-  if (sizeOf(log) > LONGEST_LOG) fs.renameSync(log, `${log}.old`)
+  if (sizeOf(log) > MAX_LOG_BYTES) fs.renameSync(log, `${log}.old`)
   // after a crash its pid may be another process's, and Postgres would not start. postmaster.pid guards the data
   fs.rmSync(path.join(data, `.s.PGSQL.${port}.lock`), { force: true })
   const begin = sizeOf(log)

@@ -7,9 +7,9 @@
  * write, turn times into Dates, ask for API discovery first, have no time limit, and open a connection per call.
  */
 import type { Readable } from 'node:stream'
-import { Limit } from '../../../../platform/async/limit.ts'
-import { Scope } from '../../../../platform/async/time-limit.ts'
-import { type HttpAnswer, textOf } from '../../../../platform/http/client.ts'
+import { Semaphore } from '../../../../platform/async/semaphore.ts'
+import { AbortScope } from '../../../../platform/async/time-limit.ts'
+import { type HttpResponse, readText } from '../../../../platform/http/client.ts'
 import { Credentials } from './credentials.ts'
 import { ApiRefused, ClusterClosedError, LeaseOverError, Unreachable } from './errors.ts'
 import { refusal, unreachable } from './status.ts'
@@ -52,9 +52,9 @@ export class Api {
   readonly #credentials: Credentials
   /** performance.now() of the last call that reached nobody */
   #awayAt = Number.NEGATIVE_INFINITY
-  readonly #limit: Limit
+  readonly #limit: Semaphore
   /** what is under way */
-  readonly #scopes = new Set<Scope>()
+  readonly #scopes = new Set<AbortScope>()
   #closed = false
 
   /** Throws when the kubeconfig is of no use. */
@@ -63,7 +63,7 @@ export class Api {
     const { kubeconfig, callsAtATime, callMs, silenceMs } = options
     // the time of the call is up before that: it is the call that got no answer
     this.#credentials = new Credentials(kubeconfig, { connectMs: 2 * callMs, probeMs: silenceMs })
-    this.#limit = new Limit(callsAtATime)
+    this.#limit = new Semaphore(callsAtATime)
   }
 
   /** One call, not tried again. What the server answers as JSON. Throws ApiRefused, Unreachable and LeaseOverError. */
@@ -73,7 +73,7 @@ export class Api {
       const answer = async () => {
         scope.limit(this.#options.callMs)
         const { body } = await this.#opened(request, scope)
-        return parsed<T>(await textOf(body, LARGEST_ANSWER))
+        return parsed<T>(await readText(body, LARGEST_ANSWER))
       }
       return await this.#limit.run(scope.signal, answer)
     } catch (error) {
@@ -107,20 +107,20 @@ export class Api {
     this.#credentials.close()
   }
 
-  #scope(signal: AbortSignal | undefined): Scope {
+  #scope(signal: AbortSignal | undefined): AbortScope {
     if (this.#closed) throw closed()
-    const scope = new Scope(signal, () => this.#scopes.delete(scope))
+    const scope = new AbortScope(signal, () => this.#scopes.delete(scope))
     this.#scopes.add(scope)
     return scope
   }
 
   /** An answer that is 2xx, with its body to be read. */
-  async #opened(request: ApiRequest, scope: Scope): Promise<HttpAnswer> {
+  async #opened(request: ApiRequest, scope: AbortScope): Promise<HttpResponse> {
     for (let first = true; ; first = false) {
       const answer = await this.#send(request, scope)
       const { status, headers } = answer
       if (status >= 200 && status < 300) return answer
-      const body = await textOf(answer.body, LARGEST_ANSWER)
+      const body = await readText(answer.body, LARGEST_ANSWER)
       if (status === 401) this.#credentials.expire()
       // the token may have been changed since it was read
       if (status === 401 && first) continue
@@ -132,8 +132,8 @@ export class Api {
 
   async #send(
     { method, path, query = {}, body, contentType, what, leaseValid }: ApiRequest,
-    scope: Scope,
-  ): Promise<HttpAnswer> {
+    scope: AbortScope,
+  ): Promise<HttpResponse> {
     const { basePath, headers, client } = await scope.unlessAborted(this.#credentials.get())
     const search = new URLSearchParams(
       Object.entries(query).filter((one): one is [string, string] => one[1] !== undefined),
@@ -155,7 +155,7 @@ export class Api {
     })
   }
 
-  #sorted(error: unknown, request: ApiRequest, scope: Scope): unknown {
+  #sorted(error: unknown, request: ApiRequest, scope: AbortScope): unknown {
     if (scope.late) {
       if (!request.fromNode) {
         this.#awayAt = performance.now()

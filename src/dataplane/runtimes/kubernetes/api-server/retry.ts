@@ -16,7 +16,7 @@ const TRIES = 5
 export function retrying<T>(times: RetryTimes, work: () => Promise<T>, wanted = () => true): Promise<T> {
   return retry(work, {
     tries: TRIES,
-    wanted,
+    isWanted: wanted,
     when: (error) => error instanceof Unreachable,
     pause: (retries, error) => pause(times, retries, error),
   })

@@ -1,7 +1,7 @@
 /**
  * Turns what went wrong with a call into ApiRefused or Unreachable.
  */
-import { ConnectionError, type HttpAnswer } from '../../../../platform/http/client.ts'
+import { ConnectionError, type HttpResponse } from '../../../../platform/http/client.ts'
 import { ApiRefused, NO_SUCH_VERSION, Unreachable } from './errors.ts'
 import { isMisfit, isVersionOfNone } from './messages.ts'
 
@@ -18,7 +18,7 @@ const LONGEST_WAIT_MS = 60_000
  */
 export function refusal(
   status: number,
-  headers: HttpAnswer['headers'],
+  headers: HttpResponse['headers'],
   body: string,
   what: string,
   secret: boolean,
@@ -58,7 +58,7 @@ function statusOf(body: string): { reason: string; message: string } {
 }
 
 /** Milliseconds. The API server says it in seconds. */
-function retryAfter(headers: HttpAnswer['headers']): number | null {
+function retryAfter(headers: HttpResponse['headers']): number | null {
   const seconds = Number(headers['retry-after'] ?? Number.NaN)
   return seconds >= 0 ? Math.min(LONGEST_WAIT_MS, seconds * 1000) : null
 }

@@ -4,7 +4,7 @@
  * without success puts back what serves.
  */
 import type { Health, Run } from '../../../../domain/protocol/protocol.ts'
-import { within } from '../../../../platform/async/time-limit.ts'
+import { resultWithin } from '../../../../platform/async/time-limit.ts'
 import { EMPTY_MASK } from '../../../output/mask.ts'
 import { maskFailures, warnOfShortSecrets } from '../../../output/mask-failure.ts'
 import { imageOf } from '../../artifact.ts'
@@ -197,7 +197,7 @@ export class DeploymentController {
     this.#stopped = true
     this.#context.restarts.end(this.#owner.deploymentId)
     this.#context.follower.set(this.#owner.deploymentId, [])
-    await within(STOP_MS, this.#reconciler.stop())
+    await resultWithin(STOP_MS, this.#reconciler.stop())
   }
 
   async #rollOut(

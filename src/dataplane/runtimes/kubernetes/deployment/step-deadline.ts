@@ -3,7 +3,7 @@
  * wrong, and what it begins with is tried until then.
  */
 import { backoff, retry } from '../../../../platform/async/retry.ts'
-import { limited } from '../../../../platform/async/time-limit.ts'
+import { withTimeout } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import type { OnProgress, TimedStep } from '../../runtime.ts'
 import { ApiRefused, Unreachable } from '../api-server/errors.ts'
@@ -31,7 +31,7 @@ export async function untilReached<T>(
 ): Promise<T> {
   const left = Math.max(0, deadline - performance.now())
   let problem = 'it has not answered yet'
-  return limited(left, signal, async (inTime) => {
+  return withTimeout(left, signal, async (inTime) => {
     try {
       return await retry(() => work(inTime), {
         signal: inTime,

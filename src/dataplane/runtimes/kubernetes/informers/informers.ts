@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from 'pino'
-import { Scope } from '../../../../platform/async/time-limit.ts'
+import { AbortScope } from '../../../../platform/async/time-limit.ts'
 import { KINDS, type Kind } from '../api-server/kinds.ts'
 import { OptionalReflector } from './optional-reflector.ts'
 import { Reflector } from './reflector.ts'
@@ -29,7 +29,7 @@ export class Informers {
 
   /** See Cluster.open. */
   async open(namespace: string, signal: AbortSignal): Promise<void> {
-    const waiting = new Scope(signal, () => undefined)
+    const waiting = new AbortScope(signal, () => undefined)
     try {
       const { ready } = this.#namespaces.get(namespace) ?? this.#begin(namespace)
       await waiting.unlessAborted(ready)

@@ -1,7 +1,7 @@
 /**
  * What a container printed last, for the message of a failure.
  */
-import { limited } from '../../../../platform/async/time-limit.ts'
+import { withTimeout } from '../../../../platform/async/time-limit.ts'
 import { createLineRenderer, OutputTail } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
 import type { Cluster } from '../cluster/cluster.ts'
@@ -34,6 +34,6 @@ export async function withLastOutput(
       inTime,
     )
   // no output is better than no reason: whoever may not read logs, or whose pod is gone, has the headline
-  await limited(running ? RUNNING_LIMIT_MS : LIMIT_MS, signal, follow).catch(() => undefined)
+  await withTimeout(running ? RUNNING_LIMIT_MS : LIMIT_MS, signal, follow).catch(() => undefined)
   return tail.appendToWithCause(headline)
 }

@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import { promisify } from 'node:util'
-import { Scope } from '../../../../platform/async/time-limit.ts'
+import { AbortScope } from '../../../../platform/async/time-limit.ts'
 import { publicFolders } from '../processes/confinement.ts'
 import { freedIds, releaseFreedIds, withCleanupLock } from './reservations.ts'
 
@@ -37,7 +37,7 @@ export class FreedIdCleanup {
 
   /** Resolves after all ids that are freed now were cleaned. Rejects with the signal's reason; the cleanup continues then. */
   async runAll(signal: AbortSignal): Promise<void> {
-    const scope = new Scope(signal)
+    const scope = new AbortScope(signal)
     try {
       // a running cleanup may have started before an id was freed
       if (this.#running) await scope.unlessAborted(this.#running)

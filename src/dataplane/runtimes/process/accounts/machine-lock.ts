@@ -1,6 +1,6 @@
 /** A file lock between all servers of a machine. The kernel releases it when its holder dies. */
 import { spawn } from 'node:child_process'
-import { within } from '../../../../platform/async/time-limit.ts'
+import { resultWithin } from '../../../../platform/async/time-limit.ts'
 
 const MAX_WAIT_MS = 90_000
 /** after this time the lock counts as held by another; a free lock is acquired faster, even on a busy machine */
@@ -32,7 +32,7 @@ export async function withMachineLock<T>(
   signal?.addEventListener('abort', stop)
   const waits = setTimeout(() => onWait?.(), WAIT_NOTICE_MS)
   try {
-    const had = await within(maxWaitMs, got)
+    const had = await resultWithin(maxWaitMs, got)
     clearTimeout(waits)
     signal?.throwIfAborted()
     if (!had) throw new LockError(`The lock ${file} can't be acquired`)

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { limited } from '../../../../platform/async/time-limit.ts'
+import { withTimeout } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import type { AppLayout } from '../processes/layout.ts'
 import { createEngineFinder, type Engine, type EngineOptions, type FindEngine, runEngine } from './engine.ts'
@@ -81,7 +81,7 @@ export class Containers {
 
 async function listContainers(engine: Engine, labels: string[]): Promise<string[]> {
   const filters = labels.flatMap((label) => ['--filter', `label=${label}`])
-  const { ok, lines } = await limited(ENGINE_TIMEOUT_MS, never, (inTime) =>
+  const { ok, lines } = await withTimeout(ENGINE_TIMEOUT_MS, never, (inTime) =>
     runEngine(engine, ['ps', '--all', ...filters, '--format', '{{.Names}}'], inTime),
   )
   if (!ok)
@@ -95,7 +95,7 @@ async function listContainers(engine: Engine, labels: string[]): Promise<string[
 async function removeContainers(engine: Engine, names: string[], labels: string[]): Promise<boolean> {
   // engines answer differently for a container that is already gone, so only the list of existing containers counts
   if (names.length > 0)
-    await limited(ENGINE_TIMEOUT_MS, never, (inTime) => runEngine(engine, ['rm', '--force', ...names], inTime))
+    await withTimeout(ENGINE_TIMEOUT_MS, never, (inTime) => runEngine(engine, ['rm', '--force', ...names], inTime))
   const there = new Set(await listContainers(engine, labels))
   return names.every((name) => !there.has(name))
 }

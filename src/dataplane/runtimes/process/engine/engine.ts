@@ -2,7 +2,7 @@
  * Finds a working container engine and runs its command line. It is probed when an image is needed, not at startup; the result is
  * cached for a minute.
  */
-import { limited } from '../../../../platform/async/time-limit.ts'
+import { withTimeout } from '../../../../platform/async/time-limit.ts'
 import type { OnLine } from '../../../output/lines.ts'
 import { EMPTY_MASK, type Mask } from '../../../output/mask.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
@@ -64,7 +64,7 @@ export function createEngineFinder({
       runGroup(reaper, { command: name, args, cwd: '/', env, account: null, mask }, onLine, stop)
     const lines: string[] = []
     try {
-      const exit = await limited(PROBE_MS, signal, (inTime) =>
+      const exit = await withTimeout(PROBE_MS, signal, (inTime) =>
         run(['info', '--format', PROBES[name]], (_, line) => lines.push(line), inTime),
       )
       if (exit.code === 127) return `${name} is not installed`
@@ -76,7 +76,7 @@ export function createEngineFinder({
       const has = (controller: string) => said.split(/[\s[\]]+/).includes(controller)
       const supports = { cpu: has('cpu'), memory: has('memory'), processes: has('pids') }
       const engine: Engine = { name, env, storage, run, supports }
-      return (await limited(PROBE_MS, signal, async (inTime) => check?.(engine, inTime))) ?? engine
+      return (await withTimeout(PROBE_MS, signal, async (inTime) => check?.(engine, inTime))) ?? engine
     } catch (error) {
       if (signal.aborted) throw error
       return `${name} does not answer`

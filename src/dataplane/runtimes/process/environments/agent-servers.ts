@@ -7,7 +7,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { Limit } from '../../../../platform/async/limit.ts'
+import { Semaphore } from '../../../../platform/async/semaphore.ts'
 import type { ArtifactManifest } from '../../../build/build.ts'
 import { hidePasswords } from '../../../build/plan/describe-plan.ts'
 import type { CommandExit } from '../../../build/run-command.ts'
@@ -36,7 +36,7 @@ export interface AgentServerRequest {
 }
 
 /** installation folder → limit of one; callers that wait find the finished installation */
-const installLimits = new Map<string, Limit>()
+const installLimits = new Map<string, Semaphore>()
 /** a younger installation may be needed by a running build */
 const MIN_UNUSED_MS = 2 * 3_600_000
 
@@ -61,7 +61,7 @@ export async function ensureAgentServer(request: AgentServerRequest): Promise<st
     .digest('hex')
     .slice(0, 16)
   const folder = path.join(machine.layout.agentServers, what)
-  const turn = installLimits.get(folder) ?? new Limit(1)
+  const turn = installLimits.get(folder) ?? new Semaphore(1)
   installLimits.set(folder, turn)
   const waits = () => log('Waiting for another build that installs the same agent server')
   const id = await turn.run(signal, async () => currentId(folder) ?? (await installUnderLock(request, folder)), waits)

@@ -2,8 +2,8 @@
  * Runs statements that create, change and drop deployments' databases. Servers take turns by an advisory lock. Every wait has a
  * timeout on both ends, so a server that hangs can't block the others.
  */
-import { Limit } from '../../../../platform/async/limit.ts'
-import { within } from '../../../../platform/async/time-limit.ts'
+import { Semaphore } from '../../../../platform/async/semaphore.ts'
+import { resultWithin } from '../../../../platform/async/time-limit.ts'
 import { PgClient } from '../../../../platform/postgres/pg-client.ts'
 
 /**
@@ -36,7 +36,7 @@ export interface DatabaseAdmin {
 
 export function createDatabaseAdmin(url: string, limits: DatabaseAdminTimeouts = TIMEOUTS): DatabaseAdmin {
   // callers in this process queue here, without a connection
-  const turns = new Limit(1)
+  const turns = new Semaphore(1)
   return {
     url,
     run: (signal, work) => turns.run(signal, () => session(url, limits, signal, work)),
@@ -73,7 +73,7 @@ async function session(
     await query('SELECT pg_advisory_lock($1)', [PROVISIONING_LOCK_ID])
     await query(`SET statement_timeout = ${limits.statementMs}`)
     await work(query)
-    await within(1000, client.end())
+    await resultWithin(1000, client.end())
   } catch (error) {
     signal.throwIfAborted()
     throw error

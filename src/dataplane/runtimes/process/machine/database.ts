@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import pg from 'pg'
-import { writeWhole } from '../../../../platform/files/whole-file.ts'
+import { writeAtomically } from '../../../../platform/files/atomic-file.ts'
 import type { DatabaseAdmin } from './database-admin.ts'
 
 /** connection limit until database-limits.ts sets the deployment's own */
@@ -78,6 +78,6 @@ export function readPassword(file: string): string | null {
 
 function newPassword(file: string): string {
   const password = randomBytes(24).toString('hex')
-  writeWhole(file, JSON.stringify({ password }))
+  writeAtomically(file, JSON.stringify({ password }))
   return password
 }

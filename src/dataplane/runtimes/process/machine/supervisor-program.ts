@@ -8,7 +8,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { placePrograms } from '../../../../platform/postgres/embedded/account.ts'
-import { keepProgram } from '../../../../platform/programs/programs.ts'
+import { ensureCopy } from '../../../../platform/programs/programs.ts'
 
 export interface SupervisorProgram {
   file: string
@@ -30,7 +30,7 @@ const textCache = new Map<string, string>()
 export async function supervisorProgram(dataDir: string, source = ''): Promise<SupervisorProgram> {
   const text = textCache.get(source) ?? (await textOf(source))
   textCache.set(source, text)
-  const folder = await keepProgram(placePrograms(path.resolve(dataDir)), {
+  const folder = await ensureCopy(placePrograms(path.resolve(dataDir)), {
     identity: text,
     files: new Map([[FILE, Buffer.byteLength(text)]]),
     async write(to) {

@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { writeWhole } from '../../../../platform/files/whole-file.ts'
+import { writeAtomically } from '../../../../platform/files/atomic-file.ts'
 import { processStat } from '../processes/proc.ts'
 
 interface Entry {
@@ -20,7 +20,7 @@ interface Entry {
 export async function registerWorker(folder: string, holder: string): Promise<() => Promise<void>> {
   const file = path.join(folder, `${encodeURIComponent(holder)}.json`)
   const entry: Entry = { holder, machine: machineId(), pid: process.pid, started: startTime(process.pid) }
-  writeWhole(file, JSON.stringify(entry))
+  writeAtomically(file, JSON.stringify(entry))
   return async () => fs.rmSync(file, { force: true })
 }
 

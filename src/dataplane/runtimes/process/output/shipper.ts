@@ -4,8 +4,8 @@
  */
 import { ClaimLostError } from '../../../../domain/errors/errors.ts'
 import type { OutputRequest } from '../../../../domain/protocol/protocol.ts'
-import { Limit } from '../../../../platform/async/limit.ts'
 import { backoff, sleep } from '../../../../platform/async/retry.ts'
+import { Semaphore } from '../../../../platform/async/semaphore.ts'
 import type { LeasedClaim } from '../../runtime.ts'
 import { leftOut, type OutputLine } from '../supervisor/output/line.ts'
 import { OutputReader } from './output-reader.ts'
@@ -35,7 +35,7 @@ type HeldClaim = Pick<LeasedClaim, 'claimId' | 'token' | 'deployment' | 'leaseVa
 export class OutputShipper {
   readonly #options: ShipperOptions
   readonly #shipments = new Map<string, Shipment>()
-  readonly #limit = new Limit(AT_ONCE)
+  readonly #limit = new Semaphore(AT_ONCE)
 
   constructor(options: ShipperOptions) {
     this.#options = options
@@ -66,7 +66,7 @@ export class OutputShipper {
 /** The output of one deployment. */
 class Shipment {
   readonly #options: ShipperOptions
-  readonly #limit: Limit
+  readonly #limit: Semaphore
   readonly #reader: OutputReader
   readonly #ending = new AbortController()
   #claim: HeldClaim | null = null
@@ -75,7 +75,7 @@ class Shipment {
   #wanted = false
   #running: Promise<void> | null = null
 
-  constructor(options: ShipperOptions, limit: Limit, folder: string) {
+  constructor(options: ShipperOptions, limit: Semaphore, folder: string) {
     this.#options = options
     this.#limit = limit
     this.#reader = new OutputReader(folder)

@@ -5,7 +5,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
-import { within } from '../../../../platform/async/time-limit.ts'
+import { resultWithin } from '../../../../platform/async/time-limit.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { CommandExit } from '../../../build/run-command.ts'
 import { type OnLine, readLines } from '../../../output/lines.ts'
@@ -104,7 +104,7 @@ export async function startGroup(watch: GroupTracker, command: Command, read: Re
     over = true
     watch.remove(pid)
     // a process that left the group can hold the pipes open for ever
-    await within(1000, output)
+    await resultWithin(1000, output)
     child.stdout.destroy()
     child.stderr.destroy()
     return exit

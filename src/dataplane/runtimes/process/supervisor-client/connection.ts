@@ -5,7 +5,7 @@
 import net from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
-import { timely } from '../../../../platform/async/time-limit.ts'
+import { withHardTimeout } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import type { Answer, Hello, Request, Said, State, Welcome } from '../supervisor/protocol.ts'
 
@@ -103,7 +103,7 @@ export class Connection {
     try {
       send(socket, { verb: 'hello', ...hello })
       const silent = () => new SupervisorSilent('The supervisor of this deployment does not answer')
-      const welcome = welcomed(await timely(HELLO_MS, undefined, silent, () => greeted), hello)
+      const welcome = welcomed(await withHardTimeout(HELLO_MS, undefined, silent, () => greeted), hello)
       const connection = new Connection(socket, hello.token, welcome)
       onLine = (line) => connection.#hear(JSON.parse(line) as Answer | Said, heard)
       for (const line of early) onLine(line)
@@ -124,7 +124,7 @@ export class Connection {
         this.#waiting.set(id, { resolve, reject, ...(onProgress && { onProgress }) })
         send(this.#socket, { ...asked, id, token: this.#token } as Request)
       })
-    const answer = await timely(ms, undefined, silent, call).finally(() => this.#waiting.delete(id))
+    const answer = await withHardTimeout(ms, undefined, silent, call).finally(() => this.#waiting.delete(id))
     if (answer.ok) return
     if (answer.refused === 'stale') throw new StaleToken(answer.newest ?? this.#token)
     if (answer.refused === 'gone') throw new CandidateGone(answer.message ?? 'The candidate is gone')

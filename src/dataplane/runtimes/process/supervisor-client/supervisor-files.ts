@@ -10,7 +10,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { readOrMake, writeWhole } from '../../../../platform/files/whole-file.ts'
+import { readOrCreate, writeAtomically } from '../../../../platform/files/atomic-file.ts'
 import { processIdentity } from '../processes/process-identity.ts'
 
 export interface SupervisorFiles {
@@ -82,7 +82,7 @@ export function makeSupervisorFolder(dataDir: string, deploymentId: string, inst
   const { folder } = supervisorFiles(dataDir, deploymentId)
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   const about: About = { deploymentId, installation, socket: socketFor(dataDir, folder) }
-  writeWhole(path.join(folder, 'about.json'), JSON.stringify(about))
+  writeAtomically(path.join(folder, 'about.json'), JSON.stringify(about))
   return about
 }
 
@@ -102,7 +102,7 @@ function socketFor(dataDir: string, folder: string): string {
 export function secretOf(dataDir: string): string {
   const folder = runFolder(dataDir)
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
-  return readOrMake(path.join(folder, 'secret'), () => randomBytes(32).toString('hex'))
+  return readOrCreate(path.join(folder, 'secret'), () => randomBytes(32).toString('hex'))
 }
 
 /** Null: there is none, so nobody can have been started. */

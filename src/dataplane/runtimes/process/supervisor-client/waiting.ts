@@ -1,5 +1,5 @@
 /** A wait that a signal ends. */
-import { Scope } from '../../../../platform/async/time-limit.ts'
+import { AbortScope } from '../../../../platform/async/time-limit.ts'
 
 /** What `work` gives. When the signal aborts, its reason is thrown, at the latest when `undo` is done. */
 export async function unlessAborted<T>(
@@ -7,7 +7,7 @@ export async function unlessAborted<T>(
   work: Promise<T>,
   undo: () => Promise<void> = async () => undefined,
 ): Promise<T> {
-  const scope = new Scope(signal)
+  const scope = new AbortScope(signal)
   try {
     return await scope.unlessAborted(work)
   } catch (error) {

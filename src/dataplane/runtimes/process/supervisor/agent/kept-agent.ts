@@ -3,7 +3,7 @@
  */
 import type { Health, LogLevel, Progress } from '../../../../../domain/protocol/protocol.ts'
 import { backoff, sleep } from '../../../../../platform/async/retry.ts'
-import { limited } from '../../../../../platform/async/time-limit.ts'
+import { withTimeout } from '../../../../../platform/async/time-limit.ts'
 import { createMask, type Mask } from '../../../../output/mask.ts'
 import { isNoSpaceError, noSpaceFailure } from '../../../../output/no-space.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
@@ -133,7 +133,7 @@ export class KeptAgent {
     for (let restarts = 0; ; ) {
       let up = 0
       try {
-        this.#agent ??= await limited(START_LIMIT_MS, signal, (inTime) =>
+        this.#agent ??= await withTimeout(START_LIMIT_MS, signal, (inTime) =>
           this.#start(inTime, ({ reason, message }) => {
             this.#progress = { reason, message: message.split('\n')[0]! }
             this.onChange()

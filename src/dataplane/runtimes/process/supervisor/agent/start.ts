@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { Progress } from '../../../../../domain/protocol/protocol.ts'
 import { DEFAULT_HEALTH_PATH } from '../../../../../domain/values/health-path.ts'
 import { sleep } from '../../../../../platform/async/retry.ts'
-import { Scope } from '../../../../../platform/async/time-limit.ts'
+import { AbortScope } from '../../../../../platform/async/time-limit.ts'
 import type { Mask } from '../../../../output/mask.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
 import { isFree } from '../../machine/ports.ts'
@@ -70,7 +70,7 @@ export async function startAgent(
   const started = await startProcess({ ...around, plan, mask, port, onExceeded: hooks.onExceeded }, signal)
   hooks.onStarted(started.pid)
   const observed: Observed = { port, path: plan.healthPath ?? DEFAULT_HEALTH_PATH, answered: null, listening: null }
-  const stop = new Scope(signal)
+  const stop = new AbortScope(signal)
   let exit: Ended | null = null
   void started.ended.then((ended) => {
     exit = ended

@@ -3,7 +3,7 @@
  * replaced and still answer.
  */
 import type { Health, Progress } from '../../../../../domain/protocol/protocol.ts'
-import { limited, within } from '../../../../../platform/async/time-limit.ts'
+import { resultWithin, withTimeout } from '../../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
 import { KeptAgent } from '../agent/kept-agent.ts'
 import type { Surroundings } from '../agent/start.ts'
@@ -63,7 +63,7 @@ export class Deployment {
   async open(port: number, host: string): Promise<void> {
     const { network } = this.#options
     void network.want({ address: { port, host } })
-    const opened = await within(
+    const opened = await resultWithin(
       BIND_MS,
       network.opened(port).then(() => true),
     )
@@ -180,7 +180,7 @@ export class Deployment {
   #begin(plan: AgentPlan, ms: number): Candidate {
     const agent = this.#newAgent(plan)
     const candidate: Candidate = { agent, ready: Promise.resolve(), progress: null, watchers: new Set() }
-    candidate.ready = limited(ms, undefined, (inTime) =>
+    candidate.ready = withTimeout(ms, undefined, (inTime) =>
       agent.first(inTime, (progress) => {
         candidate.progress = progress
         for (const watcher of candidate.watchers) watcher(progress)

@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { writeWhole } from '../../../../../platform/files/whole-file.ts'
+import { writeAtomically } from '../../../../../platform/files/atomic-file.ts'
 
 /** digits of the largest bigint of Postgres */
 const DIGITS = 19
@@ -15,7 +15,7 @@ export class Fence {
 
   constructor(folder: string) {
     const file = path.join(folder, 'fence')
-    if (!fs.existsSync(file)) writeWhole(file, written(0n))
+    if (!fs.existsSync(file)) writeAtomically(file, written(0n))
     this.#file = fs.openSync(file, 'r+')
     // after a power failure it may be empty; then nobody older is left, either
     this.#newest = BigInt(/^\d+/.exec(fs.readFileSync(this.#file, 'utf8'))?.[0] ?? 0)

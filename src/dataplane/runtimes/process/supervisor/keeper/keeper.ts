@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { within } from '../../../../../platform/async/time-limit.ts'
+import { resultWithin } from '../../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
 import { ephemeralPorts } from '../../machine/ports.ts'
 import { SUPERVISOR_VARIABLE } from '../../processes/process-tags.mjs'
@@ -94,9 +94,9 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
 
   async function leave(): Promise<void> {
     // where the lock is another's, so is the socket
-    if (lock?.held()) await within(1000, control?.close() ?? Promise.resolve())
+    if (lock?.held()) await resultWithin(1000, control?.close() ?? Promise.resolve())
     lock?.release()
-    await within(POSTGRES_MS, shutDownPostgresIfUnused(path.dirname(path.dirname(folder))).catch(record))
+    await resultWithin(POSTGRES_MS, shutDownPostgresIfUnused(path.dirname(path.dirname(folder))).catch(record))
     process.exit()
   }
 

@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { sleep } from '../../../../../platform/async/retry.ts'
-import { writeWhole } from '../../../../../platform/files/whole-file.ts'
+import { writeAtomically } from '../../../../../platform/files/atomic-file.ts'
 import { processIdentity } from '../../processes/process-identity.ts'
 
 /** ms: who has the lock then keeps it; until then it may be one that is just ending */
@@ -28,7 +28,7 @@ export async function takeLock(folder: string): Promise<Lock | null> {
     if (isHeld(read(file))) continue
     // what a dead one has left is removed by one alone: who announces it and finds nobody else who does
     const announced = path.join(folder, `taking-${process.pid}`)
-    writeWhole(announced, own)
+    writeAtomically(announced, own)
     try {
       if (othersTake(folder, path.basename(announced))) continue
       if (isHeld(read(file))) continue

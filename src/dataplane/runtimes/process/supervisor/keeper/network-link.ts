@@ -1,7 +1,7 @@
 /** The keeper's end of the channel to its network process, which is started again whenever it dies. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { backoff, sleep } from '../../../../../platform/async/retry.ts'
-import { within } from '../../../../../platform/async/time-limit.ts'
+import { resultWithin } from '../../../../../platform/async/time-limit.ts'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
 import type { FromNetwork, ToNetwork, Wanted } from '../network/messages.ts'
 
@@ -64,7 +64,7 @@ export class NetworkLink {
     const told = this.#apply()
     // nothing starts it again
     if (!told && this.#closing.signal.aborted) return
-    await within(
+    await resultWithin(
       APPLIED_MS,
       this.#until(() => this.#applied >= version),
     )
@@ -107,7 +107,7 @@ export class NetworkLink {
     const closed = new Promise<void>((resolve) => {
       this.#closed = resolve
     })
-    if (this.#send({ do: 'close' })) await within(CLOSE_MS, closed)
+    if (this.#send({ do: 'close' })) await resultWithin(CLOSE_MS, closed)
     const child = this.#child
     this.#child = null
     child?.kill('SIGKILL')

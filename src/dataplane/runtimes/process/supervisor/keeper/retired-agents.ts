@@ -4,7 +4,7 @@
  */
 import os from 'node:os'
 import { sleep } from '../../../../../platform/async/retry.ts'
-import { within } from '../../../../../platform/async/time-limit.ts'
+import { resultWithin } from '../../../../../platform/async/time-limit.ts'
 import type { KeptAgent } from '../agent/kept-agent.ts'
 import type { Supervised } from '../protocol.ts'
 import type { NetworkLink } from './network-link.ts'
@@ -82,7 +82,7 @@ export class RetiredAgents {
     const { network, drainSeconds } = this.#options
     const { upstream } = agent
     if (upstream && served) {
-      await within(drainSeconds * 1000, network.idle(upstream.id), hurry)
+      await resultWithin(drainSeconds * 1000, network.idle(upstream.id), hurry)
       this.#ending.add(upstream.id)
       await network.want({ ending: [...this.#ending] })
     }

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createProxyServer } from 'httpxy'
 import { sleep } from '../../../../../platform/async/retry.ts'
-import { within } from '../../../../../platform/async/time-limit.ts'
+import { resultWithin } from '../../../../../platform/async/time-limit.ts'
 import { upgradableMessages } from '../../../../../platform/http/upgradable.ts'
 import { endBodyProperly, endWebSocketProperly } from './endings.ts'
 import { makeFit, withholdOffers } from './fit.ts'
@@ -152,7 +152,7 @@ export class AppProxy {
     this.ending(upstreams)
     for (const response of this.#open) if (!response.writableEnded) answer(response, 503, NOTHING_SERVES)
     for (const end of this.#upgraded.values()) end()
-    await within(CLOSE_MS, Promise.all(upstreams.map((id) => this.idle(id))))
+    await resultWithin(CLOSE_MS, Promise.all(upstreams.map((id) => this.idle(id))))
     this.#server.closeAllConnections()
     for (const socket of this.#upgraded.keys()) socket.destroy()
   }

@@ -1,9 +1,9 @@
 /** One question to the provider: limited in time, its failures in words that tell what to do, without secrets. */
 
 import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
-import { limited } from '../../platform/async/time-limit.ts'
+import { withTimeout } from '../../platform/async/time-limit.ts'
 import type { Log } from '../../platform/log/log.ts'
-import { CALL_LIMIT } from './fetch.ts'
+import { CALL_TIMEOUT_MS } from './fetch.ts'
 
 /** What the libraries throw; nothing else of it is looked at, since it holds the request. */
 interface Failure {
@@ -18,16 +18,16 @@ interface Failure {
  * ProviderUnavailableError, with a Refusal for a 4xx that says something about what was asked, or with the signal's
  * reason.
  */
-export async function ask<T>(
+export async function callProvider<T>(
   log: Log,
   what: string,
   signal: AbortSignal | undefined,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   try {
-    return await limited(CALL_LIMIT, signal ?? new AbortController().signal, (inner) => {
+    return await withTimeout(CALL_TIMEOUT_MS, signal ?? new AbortController().signal, (inner) => {
       const given = new Promise<never>((_, reject) => {
-        const giveUp = () => reject(new ProviderUnavailableError(`did not answer within ${CALL_LIMIT / 1000} s`))
+        const giveUp = () => reject(new ProviderUnavailableError(`did not answer within ${CALL_TIMEOUT_MS / 1000} s`))
         if (inner.aborted) giveUp()
         else inner.addEventListener('abort', giveUp, { once: true })
       })

@@ -12,7 +12,7 @@ const USERS_LOCK = 7_074_831
 const SETUP_LOCK = 7_074_832
 const CONNECT_MS = 5_000
 
-export interface User {
+export interface UsageLock {
   /** Resolves when its connection has ended, for whatever reason: from then on it is not counted. */
   ended: Promise<void>
   /** Runs `whenLast` if nobody else uses the server; until it is over nobody can join. */
@@ -20,7 +20,7 @@ export interface User {
 }
 
 /** Becomes a user. Null: the server is not up yet, or is being stopped. `url` names a database of the superuser. */
-export async function join(url: string): Promise<User | null> {
+export async function join(url: string): Promise<UsageLock | null> {
   const client = await connect(url)
   if (!client) return null
   if (!(await lock(client, 'pg_try_advisory_lock_shared'))) {

@@ -3,14 +3,14 @@ import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 
 /** Writes it, or replaces the one that is there, in one move. */
-export function writeWhole(file: string, text: string): void {
+export function writeAtomically(file: string, text: string): void {
   const draft = draftOf(file)
   fs.writeFileSync(draft, text, { mode: 0o600 })
   fs.renameSync(draft, file)
 }
 
 /** What is in the file; where there is none it is made of `make`. Of several processes that do so at once, all get the same. */
-export function readOrMake(file: string, make: () => string): string {
+export function readOrCreate(file: string, make: () => string): string {
   if (!fs.existsSync(file)) {
     const draft = draftOf(file)
     fs.writeFileSync(draft, make(), { mode: 0o600, flag: 'wx' })

@@ -6,10 +6,10 @@ import { DomainError } from '../../domain/errors/errors.ts'
 import type { StoredObject } from '../../domain/ports/tarball-storage.ts'
 
 /** ms without a byte after which a file was left by a server that has died; an upload takes less (rest/v1/uploads.ts) */
-const LEFT_BEHIND = 2 * 60 * 60 * 1000
+const ABANDONED_AFTER_MS = 2 * 60 * 60 * 1000
 
 /** Rejects with what `chunks` fails with, and with UNAVAILABLE when the disk is full; the file is gone then. */
-export async function incoming(
+export async function receiveFile(
   folder: string,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<StoredObject & { temporary: string }> {
@@ -54,6 +54,6 @@ async function tidy(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const file = path.join(folder, name)
     const found = await stat(file).catch(() => null)
-    if (found && found.mtimeMs < Date.now() - LEFT_BEHIND) await rm(file, { force: true })
+    if (found && found.mtimeMs < Date.now() - ABANDONED_AFTER_MS) await rm(file, { force: true })
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Lets only so many pieces of work run at a time; the others wait in order.
  */
-export class Limit {
+export class Semaphore {
   #free: number
   readonly #waiting: (() => void)[] = []
 
