@@ -1,15 +1,14 @@
 /**
- * Things to do that come while others like them are being done are done together, next: so that a transaction, which costs
- * much the same for one or for fifty, is shared by those who come at once. Nobody waits for company: who comes when nothing
- * is being done begins at once.
+ * Batches calls with the same key: calls that arrive while a batch runs join the next one. Callers share one transaction,
+ * which costs about the same for one item as for fifty. The first call runs immediately.
  */
 
-/** Does all of these; answers for each, in their order. */
+/** Processes all items. Returns one result for each, in their order. */
 type DoAll<Item, Answer> = (items: readonly Item[]) => Promise<readonly Answer[]>
 
 /**
- * Does `item` with others of the same `key`, by the `doAll` of the first of them. Rejects where that does. `waits`: called if it
- * only waits from now on, in the group that is next.
+ * Processes `item` in a batch of its `key`, with the `doAll` of the batch's first call. Rejects when `doAll` rejects. Calls
+ * `waits` when the item has to wait and fits into the next batch.
  */
 export type Batch = <Item, Answer>(
   key: string,
@@ -31,14 +30,14 @@ interface Queue {
 }
 
 export interface BatcherOptions {
-  /** the most that are done together; default 50 */
+  /** items in one batch; default 50 */
   maxBatch?: number
-  /** of one key, how many groups are under way at once; default 1, so that the groups are as large as can be */
+  /** concurrent batches of one key; default 1, which makes batches as large as possible */
   concurrentBatches?: number
 }
 
 export function createBatcher({ maxBatch: most = 50, concurrentBatches: atOnce = 1 }: BatcherOptions = {}): Batch {
-  /** only of keys in use */
+  /** keys in use only */
   const lines = new Map<string, Queue>()
 
   async function run(key: string, line: Queue): Promise<void> {

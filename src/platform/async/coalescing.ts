@@ -1,24 +1,21 @@
 /**
- * Reads by id that are asked for at the same moment are one read, begun as soon as the process has looked at what has come in;
- * who asks while one is under way is of the next one, which begins when that has ended, or in 5 ms: so that one that is slow
- * is nobody else's.
+ * Coalesces reads by id: ids requested in the same turn of the event loop share one read. Calls during a read join the next
+ * one, which starts when that read ends, or after 5 ms, so a slow read delays nobody else.
  */
 import DataLoader from 'dataloader'
 
-/** The most ids in one read. */
 const MAX_IDS = 100
-/** ms */
 const MAX_WAIT_MS = 5
 
 export class Coalescer<Found> {
-  /** of lines whose next read has not begun */
+  /** by line: the loader of a read that has not started */
   readonly #next = new Map<string, DataLoader<string, Found | null>>()
-  /** of lines, the read that was begun last, while it is under way */
+  /** by line: the latest read under way */
   readonly #underWay = new Map<string, Promise<unknown>>()
 
   /**
-   * What `read` finds of `id`, which is asked together with others of the same `line`; null: nothing. By the `read` of the first
-   * of them: equal lines must mean equal reads. Rejects where that does.
+   * Returns the row that `read` finds for `id`, or null. Calls with the same `line` share the first call's `read`, so equal
+   * lines must mean equal reads. Rejects when `read` rejects.
    */
   load(
     line: string,
@@ -62,7 +59,7 @@ export class Coalescer<Found> {
       begin()
     }
     const timer = setTimeout(once, MAX_WAIT_MS)
-    // who has come in until then is of it, too
+    // includes ids that arrive in this turn
     const next = () => setImmediate(once)
     before.then(next, next)
   }

@@ -1,17 +1,15 @@
 /**
- * Work that must not be cut short once it has begun: a request that can be sent to a provider only once, whose answer has to
- * be stored even if its caller has left. The server's stop waits for it, for a while.
+ * Tracks work that must finish once it has started: a request that can be sent to a provider only once. Its response is
+ * stored even when the caller has left. The server's stop waits for it, up to a limit.
  */
 import { AbortScope, resultWithin } from './time-limit.ts'
 
 export interface InFlight {
-  /** The work on this key that is in flight in this process. It never rejects. */
+  /** The work in flight for this key in this process. It never rejects. */
   pending(key: string): Promise<void> | undefined
-  /** Begins work on a key. It must not throw. */
+  /** Starts work for a key. `work` must not throw synchronously. */
   begin(key: string, work: () => Promise<void>): void
-  /**
-   * The server stops: callers begin nothing new. Resolves when all that was begun is over, at the latest after `ms`.
-   */
+  /** Call it when the server stops: callers must start nothing new. Resolves when all work has ended, or after `ms`. */
   close(ms: number): Promise<void>
   readonly closed: boolean
 }
@@ -35,7 +33,7 @@ export function createInFlight(): InFlight {
     },
     async close(ms) {
       closed = true
-      // what was about to begin as the server's stop began may still come
+      // work that was about to start may still be added
       const begun = async () => {
         while (all.size > 0) await Promise.all(all)
       }
@@ -47,7 +45,7 @@ export function createInFlight(): InFlight {
   }
 }
 
-/** Resolves when `work`, which never rejects, is over, or `signal` aborts: then it goes on by itself. */
+/** Resolves when `work`, which never rejects, ends or `signal` aborts. An abort does not stop the work. */
 export async function doneOrAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const scope = new AbortScope(signal)
   await scope.unlessAborted(work).catch(() => undefined)

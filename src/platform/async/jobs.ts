@@ -1,6 +1,6 @@
 /**
- * Runs jobs, each in rounds of its own, never twice at a time; an error is logged, not in each round that it is the same, and the next
- * round comes all the same.
+ * Runs periodic jobs of a server; rounds of one job never overlap. A failed round is logged and does not stop later rounds.
+ * The log does not repeat the same error for each round.
  */
 import { setMaxListeners } from 'node:events'
 import type { Log } from '../log/log.ts'
@@ -10,29 +10,29 @@ import { sleep } from './retry.ts'
 
 export interface Job {
   name: string
-  /** seconds between two rounds that nobody asked for */
+  /** between two rounds without a wake-up */
   intervalSeconds: number
-  /** whether `wake` wakes it */
+  /** whether `wake` starts a round */
   woken?: boolean
-  /** One round. `signal`: the server stops. */
+  /** One round. `signal` aborts when the server stops. */
   round(signal: AbortSignal): Promise<void>
 }
 
-/** ms between two rounds of a job that can be woken: what comes meanwhile is done together. */
+/** pause after each round of a wakeable job; wake-ups in it share the next round */
 const WAKE_DEBOUNCE_MS = 250
 
 export interface Jobs {
-  /** There may be something to do. */
+  /** Tells the wakeable jobs that there may be work. */
   wake(): void
-  /** Resolves when the rounds under way are over. */
+  /** Resolves when running rounds have ended. */
   stop(): Promise<void>
 }
 
-/** The first rounds come at once. `isTold`: whether the log tells of such an error anyhow; default: of none. */
+/** Starts the first rounds immediately. `isTold`: whether another part logs this error; default: never. */
 export function startJobs(log: Log, jobs: readonly Job[], isTold: (error: unknown) => boolean = () => false): Jobs {
   const notifier = createNotifier()
   const abort = new AbortController()
-  // whatever is under way listens to it, however much that is
+  // any number of operations may listen to it
   setMaxListeners(0, abort.signal)
   const done = Promise.all(jobs.map(run))
   return {

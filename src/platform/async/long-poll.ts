@@ -1,16 +1,16 @@
-/** Looks again and again until there is something: whenever a notifier says so, and every few seconds besides. */
+/** Long poll: repeats a query when a notifier fires and every few seconds, until it finds something. */
 import type { Notifier } from './notifier.ts'
 import { sleep } from './retry.ts'
 
-/** ms between two looks: of what becomes due by time alone (a lease that ends, a back-off that is over) nobody is notified */
+/** no notification announces changes by time alone (an expired lease, an elapsed back-off) */
 const POLL_INTERVAL_MS = 5000
-/** ms: of many changes in a row not each is looked at by itself */
+/** limits queries when many notifications arrive in a row */
 const MIN_INTERVAL_MS = 100
 
 /**
- * Looks until there is something, for `seconds` at most. Null: there was nothing until the time was up, `signal` aborted or
- * the server stopped. Without a notifier (the command line) it looks just once. `enter`: before it waits it takes a place to
- * wait in; where that answers null it does not wait.
+ * Repeats `look` until it returns a value, for `seconds` at most. Returns null when the time is up, `signal` aborts or the
+ * server stops. Without a notifier (command line) it looks once. `enter` reserves a place before the first wait and returns
+ * its release; when it returns null, the poll ends without waiting.
  */
 export async function longPoll<T>(
   notifier: Notifier | undefined,

@@ -1,40 +1,45 @@
 /**
- * Wakes callers that wait for something when it may have come. A notification is only a hint (a NOTIFY can get lost): every
- * wait has an end, and then the caller looks again. Notifications are counted for each key (the id of a listener, of an
- * authorization, of a token; null: the built-in worker), so that a caller misses none between its look and its wait.
+ * Wakes waiting callers. A notification is only a hint (a NOTIFY can get lost): every wait has a timeout, then the caller
+ * looks again. Keys are ids of listeners, authorizations and tokens; null is the built-in worker.
  */
 
-/** What those who wait need of it. */
+/** The part that waiting callers need. */
 export interface Notifier {
-  /** A number that changes with each notification for this key (and now and then without). Ask before you look, then wait beyond it. */
+  /**
+   * Counter of this key. It changes with each notification, and sometimes without one. Read it before you look, then pass
+   * it to `wait`, so no notification between the two is missed.
+   */
   mark(key: string | null): number
-  /** Resolves when there was a notification beyond `mark`, at the latest after `ms`; at once when `signal` aborts or the server stops. */
+  /**
+   * Resolves after a notification later than `mark`, or after `ms`. Resolves immediately when `signal` aborts or the server
+   * stops.
+   */
   wait(key: string | null, mark: number, ms: number, signal?: AbortSignal): Promise<void>
-  /** The server stops: nobody is to wait any more. */
+  /** True when the server stops: callers must not wait any more. */
   readonly closed: boolean
 }
 
 export interface NotifierControl extends Notifier {
   notify(key: string | null): void
-  /** Notifications may have been missed, of any key. */
+  /** Wakes all keys, because notifications may have been missed. */
   notifyAll(): void
-  /** The server stops: every wait ends now, and none begins. */
+  /** Ends every wait; later waits return immediately. */
   close(): void
 }
 
-/** Keys whose last notification is remembered by itself; there are as many as tokens and authorizations over the years. */
+/** Keys tracked individually; over the years there are as many as tokens and authorizations. */
 const MAX_KEYS = 10_000
 
 export function createNotifier(): NotifierControl {
   let count = 0
-  /** the number of each key's last notification; of all others it may have been `forAll` */
+  /** counter of each key's last notification; `forAll` for untracked keys */
   const last = new Map<string | null, number>()
   let forAll = 0
   const waiting = new Map<string | null, Set<() => void>>()
   let closed = false
 
   const mark = (key: string | null) => last.get(key) ?? forAll
-  // whoever looked before this looks again, at worst for nothing
+  // earlier callers look again, at worst without finding anything
   const forget = () => {
     last.clear()
     forAll = ++count

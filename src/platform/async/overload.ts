@@ -1,6 +1,6 @@
 /**
- * Whether this process is overloaded: it can't do in time what it has begun. Readiness, metrics and the dashboard show it, and
- * the built-in worker begins less while it lasts. The thresholds are explained in docs/operations.md#overload.
+ * Detects that this process is overloaded. Readiness, metrics and the dashboard show it, and the built-in worker starts
+ * less work while it lasts. docs/operations.md#overload explains the thresholds.
  */
 import { readFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -17,29 +17,29 @@ export type OverloadCause = keyof typeof OVERLOAD_CAUSES
 
 const WORDS: Record<OverloadCause, string> = { CPU: 'CPU', DATABASE: 'database', EVENT_LOOP: 'event loop' }
 
-/** What one look has found. */
+/** One measurement. */
 export interface LoadSample {
-  /** 90th percentile of how late timers were, in ms */
+  /** 90th percentile of timer delay, in ms */
   eventLoopMs: number
-  /** one round trip; null: the database is away, which is no overload */
+  /** duration of one round trip, in ms; null: the database is unavailable, which is not an overload */
   databaseMs: number | null
-  /** share of the last 10 s in which a task of the machine waited for a CPU, in percent; null: the kernel does not say */
+  /** share of the last 10 s in which some task waited for a CPU, in percent; null: the kernel does not report it */
   cpuPressure: number | null
 }
 
 export interface Overloaded {
-  /** the most telling first */
+  /** most significant cause first */
   causes: OverloadCause[]
   since: Date
 }
 
 const SAMPLE_MS = 2000
-/** Samples in a row before it is said: 6 s. */
+/** Consecutive samples with a cause before an overload starts: 6 s. */
 const SAMPLES_TO_BEGIN = 3
-/** Samples in a row without a cause before it has passed: 10 s. */
+/** Consecutive samples without a cause before it ends: 10 s. */
 const SAMPLES_TO_END = 5
 const EVENT_LOOP_MS = 100
-/** With a CPU pressure of CPU_PRESSURE percent and more. */
+/** Applies from a CPU pressure of CPU_PRESSURE percent. */
 const STARVED_EVENT_LOOP_MS = 50
 const CPU_PRESSURE = 80
 const DATABASE_MS = 500
@@ -50,12 +50,12 @@ export class Overload {
   #bad = 0
   #good = 0
 
-  /** null: it is not overloaded */
+  /** null when the process is not overloaded */
   get now(): Overloaded | null {
     return this.#now
   }
 
-  /** Takes the next sample into account. Returns whether it is overloaded now and was not, or the reverse. */
+  /** Records a sample. Returns whether the overload started or ended with it. */
   note(sample: LoadSample): boolean {
     const causes = causesOf(sample)
     const before = this.#now
@@ -79,11 +79,11 @@ function causesOf({ eventLoopMs, databaseMs, cpuPressure }: LoadSample): Overloa
   ]
 }
 
-/** As a part of a sentence: `this server is overloaded (CPU, database)`. */
+/** For use in a sentence: `this server is overloaded (CPU, database)`. */
 export const describeOverload = ({ causes }: Overloaded): string =>
   `this server is overloaded (${causes.map((cause) => WORDS[cause]).join(', ')})`
 
-/** Samples this process into `overload` until it is stopped. `ping`: one round trip to the database. */
+/** Measures this process into `overload` and returns a function that stops it. `ping`: one round trip to the database. */
 export function watchOverload(overload: Overload, ping: () => Promise<unknown>, log: Log): () => void {
   const delay = monitorEventLoopDelay({ resolution: EVENT_LOOP_RESOLUTION_MS })
   delay.enable()
@@ -121,7 +121,7 @@ async function roundTrip(ping: () => Promise<unknown>): Promise<number | null> {
   return ms === undefined ? SAMPLE_MS : ms
 }
 
-/** Only Linux says it, and not every kernel. */
+/** Null on systems other than Linux, and on Linux kernels without pressure information. */
 function readCpuPressure(): number | null {
   try {
     const found = /^some avg10=([\d.]+)/.exec(readFileSync('/proc/pressure/cpu', 'utf8'))

@@ -1,7 +1,6 @@
-/** What the log says of something that fails again and again: the first time, every other failure, and now and then how often it was. */
+/** Limits log lines of a failure that repeats: the first time, each different error, and a reminder with the count. */
 import type { Log } from '../log/log.ts'
 
-/** ms between two lines about one failure that stays the same */
 const REMINDER_MS = 300_000
 
 export interface RecurringFailure {
@@ -9,7 +8,9 @@ export interface RecurringFailure {
   worked(): void
 }
 
-/** `about`: fields of its lines. `what`: what has failed and what comes of it, for people. `now`: in ms, of a clock that only goes on. */
+/**
+ * `about`: fields of the log lines. `what`: the failure and its consequence, for people. `now`: a monotonic clock in ms.
+ */
 export function createRecurringFailure(
   log: Log,
   about: object,
@@ -39,7 +40,7 @@ export function createRecurringFailure(
   }
 }
 
-/** Two failures with the same are the same to who reads the log. Ids and numbers in a message say which row it was this time. */
+/** Key that groups failures. Ids and numbers are masked, because they differ from row to row. */
 function nameOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return `${error.name} ${error.message}`.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d+/gi, '#')

@@ -1,35 +1,35 @@
-/** Trying again: how long to wait before it, and for how long it is worth while. */
+/** Retries with back-off and limits. */
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Milliseconds to wait before retry number `retry` (0, 1, 2 …): doubles from `first`, at most `longest`. `least`: of that a
- * random share, this one at least, so that those who failed together do not come back together. Default: all of it.
+ * Milliseconds before retry number `retry` (0, 1, 2 …): doubles from `first`, up to `longest`. `least`: the smallest random
+ * share of that pause, so that clients which failed together don't return together. Default 1: the whole pause.
  */
 export function backoff(retry: number, first: number, longest: number, least = 1): number {
   return Math.min(longest, first * 2 ** Math.min(retry, 30)) * (least + (1 - least) * Math.random())
 }
 
-/** Sleeps; returns early, without an error, when the signal aborts. */
+/** Sleeps. Returns early, without an error, when the signal aborts. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await delay(Math.max(0, ms), undefined, { signal }).catch(() => undefined)
 }
 
 export interface RetryOptions {
-  /** Whether another try may do without this error. Asked once for each. */
+  /** Whether a retry may help with this error. Called once for each error. */
   when: (error: unknown) => boolean
   /** ms to wait before retry number `retry` (0, 1, 2 …) */
   pause: (retry: number, error: unknown) => number
-  /** so many at most */
+  /** maximum number of tries */
   tries?: number
-  /** ms: no try begins later than so long after the first */
+  /** no try starts later than this many ms after the first */
   withinMs?: number
-  /** No try begins after it aborted. */
+  /** No try starts after it aborts. */
   signal?: AbortSignal
-  /** Whether anybody still wants it; asked before and after each pause. */
+  /** Whether the result is still wanted. Called before and after each pause. */
   isWanted?: () => boolean
 }
 
-/** What `work` gives in the end. Rejects with the error of its last try. Something of `options` has to bound it. */
+/** Returns the first result of `work`, or rejects with the last error. `options` must contain a limit. */
 export async function retry<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { when, pause, tries = Number.POSITIVE_INFINITY, withinMs = Number.POSITIVE_INFINITY } = options
   const until = performance.now() + withinMs

@@ -1,6 +1,4 @@
-/**
- * Lets only so many pieces of work run at a time; the others wait in order.
- */
+/** Limits how many tasks run concurrently; the others wait in order. */
 export class Semaphore {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -9,7 +7,10 @@ export class Semaphore {
     this.#free = most
   }
 
-  /** Runs `work` when it is its turn; `onWait` is called if that is not now. Throws the signal's reason when that aborts while it waits. */
+  /**
+   * Runs `work` when a place is free. Calls `onWait` if it has to wait. Rejects with the signal's reason when that aborts
+   * the wait.
+   */
   async run<T>(signal: AbortSignal, work: () => Promise<T>, onWait?: () => void): Promise<T> {
     if (this.#free === 0) onWait?.()
     await this.#enter(signal)

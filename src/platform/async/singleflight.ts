@@ -1,15 +1,15 @@
-/** Many who ask the same at once are answered by few reads, and each by one that began after it had asked. */
+/** Shares reads between concurrent callers. Each caller gets a read that started after its call. */
 
 interface Line<T> {
   running: Promise<T>
-  /** of those who came while that was running */
+  /** read for calls that arrived while `running` was under way */
   next: Promise<T> | null
 }
 
 export class Singleflight {
   readonly #lines = new Map<string, Line<unknown>>()
 
-  /** What `read` gives; equal keys must mean equal reads. */
+  /** Returns the result of `read`. Equal keys must mean equal reads. */
   read<T>(key: string, read: () => Promise<T>): Promise<T> {
     const line = this.#lines.get(key) as Line<T> | undefined
     if (!line) return this.#begin(key, read)

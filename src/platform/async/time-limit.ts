@@ -1,19 +1,18 @@
 /**
- * Limits of time, and what else ends work. By hand and not with AbortSignal.any: in Node 20 a signal that lives long
- * keeps a little of each that was ever made from it, and the garbage collector can take AbortSignal.timeout's signal
- * below it, which then never aborts.
+ * Timeouts and abort scopes. They avoid AbortSignal.any: in Node 20 a long-lived signal leaks memory for each derived
+ * signal, and the garbage collector can take AbortSignal.timeout's signal below it, which then never aborts.
  */
 
-/** What ends one call or stream: its time, its caller, or the end of everything. */
+/** Abort scope of one call or stream: ended by a timeout, the caller or a parent signal. */
 export class AbortScope {
-  /** the time was up */
+  /** whether the timeout fired */
   late = false
   readonly #controller = new AbortController()
   readonly #parent: AbortSignal | undefined
   readonly #ended: () => void
   #timer: NodeJS.Timeout | undefined
 
-  /** Aborts with `parent`. `ended` is called by `end`. */
+  /** Aborts with `parent`. `end` calls `ended`. */
   constructor(parent: AbortSignal | undefined, ended: () => void = () => undefined) {
     this.#parent = parent
     this.#ended = ended
@@ -25,10 +24,10 @@ export class AbortScope {
     return this.#controller.signal
   }
 
-  /** Aborts in so many ms, unless `end` or `unlimited` is called before. */
+  /** Aborts after `ms`, unless `end` or `unlimited` is called before. */
   limit(ms: number, reason: () => Error = timeIsUp): void {
     this.#timer = setTimeout(() => {
-      // in a process that was busy for long the answer may be there, and was only not read yet
+      // after a busy period the result may have arrived but not been read yet
       this.#grace = setImmediate(() => {
         this.late = true
         this.#controller.abort(reason())
@@ -45,7 +44,7 @@ export class AbortScope {
     this.#controller.abort(reason)
   }
 
-  /** What the promise gives, for what does not take a signal. */
+  /** Returns the promise's result, or rejects when the scope aborts. For work that takes no signal. */
   async unlessAborted<T>(promise: Promise<T>): Promise<T> {
     const { signal } = this
     promise.catch(() => undefined)
@@ -58,7 +57,7 @@ export class AbortScope {
     return await Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', stop))
   }
 
-  /** It is over: nothing is kept of it. */
+  /** Removes the timer and the listener on the parent. */
   end(): void {
     this.unlimited()
     this.#parent?.removeEventListener('abort', this.#follow)
@@ -71,7 +70,7 @@ export class AbortScope {
 
 const timeIsUp = () => new DOMException('The time is up', 'TimeoutError')
 
-/** Does `work` with a signal that aborts with `signal`, or with a TimeoutError after `ms`. */
+/** Runs `work` with a signal that aborts with `signal`, or with a TimeoutError after `ms`. */
 export async function withTimeout<T>(
   ms: number,
   signal: AbortSignal | undefined,
@@ -86,7 +85,7 @@ export async function withTimeout<T>(
   }
 }
 
-/** Like `limited`, but rejects with `reason` when the time is up whether `call` heeds its signal or not. */
+/** Like `withTimeout`, but rejects with `reason` at the timeout even if `call` ignores its signal. */
 export function withHardTimeout<T>(
   ms: number,
   signal: AbortSignal | undefined,
@@ -101,7 +100,7 @@ export function withHardTimeout<T>(
   }).finally(() => scope.end())
 }
 
-/** What the promise gives, or `undefined` when it takes longer than `ms` or the signal aborts; then it goes on by itself. */
+/** Returns the promise's result, or `undefined` after `ms` or when the signal aborts. The work itself continues. */
 export async function resultWithin<T>(ms: number, promise: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
   const scope = new AbortScope(signal)
   scope.limit(ms)

@@ -1,4 +1,4 @@
-/** The settings of what one deployment may use on the machine of the process runtime (docs/operations.md#bounds). */
+/** Settings that limit one deployment on the process runtime's machine (docs/operations.md#bounds). */
 import { amount, type SettingsTable } from './setting-types.ts'
 
 export const BOUND_SETTINGS = {

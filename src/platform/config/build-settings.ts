@@ -1,8 +1,8 @@
-/** The settings of builds: where packages come from, and the agent servers for graphs that bring none (docs/agents.md). */
+/** Settings of builds: package sources, and agent servers for graphs without one (docs/agents.md). */
 import { z } from 'zod'
 import type { SettingsTable } from './setting-types.ts'
 
-/** Words with spaces between. None of them is an option of the installer. */
+/** Space-separated words. None may be an option of the installer. */
 const packages = z
   .string()
   .transform((text) => text.split(/\s+/).filter(Boolean))
@@ -33,7 +33,7 @@ export const BUILD_SETTINGS = {
   UV_INDEX_URL: [indexes, null, 'the same for uv'],
 } as const satisfies SettingsTable
 
-/** The two settings of each agent server. */
+/** The pair of settings of each agent server. */
 export const SUPPLIED_SERVERS = [
   ['AGENT_SERVER_NODE', 'AGENT_SERVER_NODE_COMMAND'],
   ['AGENT_SERVER_PYTHON', 'AGENT_SERVER_PYTHON_COMMAND'],
@@ -41,13 +41,13 @@ export const SUPPLIED_SERVERS = [
 
 const INDEXES = ['NPM_CONFIG_REGISTRY', 'PIP_INDEX_URL', 'PIP_EXTRA_INDEX_URL', 'UV_INDEX_URL'] as const
 
-/** Of the settings those that builds have in their environment. */
+/** The settings that builds get as environment variables. */
 export function packageIndexes(
   config: { [K in (typeof INDEXES)[number]]: string | undefined },
 ): Record<string, string> {
   return Object.fromEntries(INDEXES.flatMap((name) => (config[name] ? [[name, config[name]]] : [])))
 }
 
-/** An agent server, by its two settings; null: there is none. */
+/** An agent server from its two settings; null when they are not set. */
 export const suppliedServer = (packages: string[] | undefined, command: string | undefined) =>
   packages && command ? { packages, command } : null

@@ -1,6 +1,6 @@
 /**
- * Every setting of the builder program (docs/images.md#builders-on-machines-of-their-own), from the environment. A wrong value
- * stops the start with one clear line. A test checks the table in docs/settings.md against BUILDER_SETTINGS.
+ * All settings of the builder program (docs/images.md#builders-on-machines-of-their-own). A test compares BUILDER_SETTINGS
+ * with the table in docs/settings.md.
  */
 import { z } from 'zod'
 import { BUILD_SETTINGS, SUPPLIED_SERVERS } from './build-settings.ts'
@@ -10,7 +10,7 @@ import { LISTENER_SETTINGS } from './listener-settings.ts'
 import { folder, host, integer, type SettingsTable } from './setting-types.ts'
 import { SETTINGS } from './settings.ts'
 
-/** name → [schema, default as it would be written (null: none), what it is for] */
+/** name → [schema, default as text (null: none), description] */
 export const BUILDER_SETTINGS = {
   CONTROL_PLANE_URL: LISTENER_SETTINGS.CONTROL_PLANE_URL,
   CONTROL_PLANE_API_KEY: [LISTENER_SETTINGS.CONTROL_PLANE_API_KEY[0], null, 'a key of role `builder`; required'],

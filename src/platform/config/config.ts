@@ -1,6 +1,6 @@
 /**
- * The settings of the server (settings.ts), as the environment has them. The only reader of process.env. A wrong value
- * stops the start with one clear line.
+ * Reads the server's settings (settings.ts) from the environment. No other file reads process.env. A wrong value stops the
+ * start with one line.
  */
 import path from 'node:path'
 import type { z } from 'zod'
@@ -8,23 +8,23 @@ import { SUPPLIED_SERVERS } from './build-settings.ts'
 import type { SettingsTable } from './setting-types.ts'
 import { SETTINGS } from './settings.ts'
 
-/** The settings of a table, as parsed. */
+/** The parsed settings of a table. */
 export type ParsedSettings<T extends SettingsTable> = { [K in keyof T]: z.output<T[K][0]> }
 
-/** The settings as parsed, and what follows from several of them together. */
+/** The parsed settings, with defaults that depend on other settings. */
 export interface Config extends Omit<ParsedSettings<typeof SETTINGS>, 'RUNTIME' | 'GIT_DIRECTORY'> {
   RUNTIME: 'process' | 'kubernetes' | 'none'
   GIT_DIRECTORY: string
 }
 
-/** A setting is wrong. `message` is the one line that the operator reads. */
+/** A setting is wrong. The operator reads `message`, one line. */
 export class ConfigError extends Error {}
 
-/** Parses the settings of a table from an environment, and adds every wrong one to `wrong`, in words. */
+/** Parses a table's settings from an environment. Adds a message to `wrong` for each wrong value. */
 export function parseSettings<T extends SettingsTable>(table: T, env: Environment, wrong: string[]): ParsedSettings<T> {
   const parsed: Record<string, unknown> = {}
   for (const [name, [schema, preset]] of Object.entries(table)) {
-    // an empty variable is one that was not set: compose files and CI write them so
+    // an empty variable counts as unset: compose files and CI write them so
     const result = schema.safeParse(env[name] || (preset ?? undefined))
     if (result.success) parsed[name] = result.data
     else wrong.push(`${name} ${result.error.issues[0]?.message ?? 'is wrong'}`)
@@ -37,7 +37,7 @@ export function rejectWrong(wrong: string[]): void {
   if (wrong.length > 0) throw new ConfigError(`Wrong settings: ${wrong.join('; ')}`)
 }
 
-/** Of settings that make sense only if all of a group are given: adds to `wrong` when some are. */
+/** Adds a message to `wrong` for each group of which only some settings are given. */
 export function requireTogether<T>(wrong: string[], settings: T, groups: readonly (readonly (keyof T & string)[])[]) {
   for (const names of groups) {
     const given = names.filter((name) => settings[name])
@@ -48,14 +48,14 @@ export function requireTogether<T>(wrong: string[], settings: T, groups: readonl
 
 type Environment = Record<string, string | undefined>
 
-/** Where a container engine finds its daemon, its settings, its log-ins and its proxy. */
+/** Variables for a container engine's daemon, settings, log-ins and proxy. */
 const ENGINE_VARIABLES =
   /^(PATH|HOME|TMPDIR|XDG_\w+|DOCKER_\w+|CONTAINERS?_\w+|REGISTRY_AUTH_FILE|SSL_CERT_(FILE|DIR)|DBUS_SESSION_BUS_ADDRESS|(HTTPS?|NO)_PROXY)$/i
 
-/** What a container engine is run with of the server's own environment: its own variables, and nothing of ours. */
+/** Environment for a container engine: its variables only, so no secret of the server gets there. */
 export const engineEnvironment = (env: Environment = process.env) => only(ENGINE_VARIABLES, env)
 
-/** What Postgres's own programs are run with of the environment: where they are, and their own variables. */
+/** Environment for Postgres's programs: PATH, HOME and PG variables. */
 export const postgresEnvironment = (env: Environment = process.env) => only(/^(PATH|HOME|PG\w+)$/, env)
 
 const only = (names: RegExp, env: Environment): Record<string, string> =>

@@ -1,8 +1,8 @@
-/** The settings of images: the registry that they are in, what runs them and what builds them. */
+/** Settings of images: the registry, the engine that runs them and the engine that builds them. */
 import { z } from 'zod'
 import { image, integer, type SettingsTable, url } from './setting-types.ts'
 
-/** An image reference, in which `{version}` may stand for a part of it. */
+/** An image reference; `{version}` may replace a part of it. */
 const baseImage = z
   .string()
   .refine(

@@ -1,9 +1,8 @@
-/** The listening sockets that systemd passes to a service that has a socket unit (sd_listen_fds(3)). */
+/** Finds the listening sockets that systemd passes to a service with a socket unit (sd_listen_fds(3)). */
 
-/** First file descriptor of them. */
 const FIRST_FD = 3
 
-/** Their file descriptors. Variables of another process, inherited by this one, count for nothing. */
+/** Their file descriptors. Ignores variables that were meant for another process and inherited. */
 export function inheritedSockets(env: Record<string, string | undefined>, pid = process.pid): number[] {
   const { LISTEN_PID, LISTEN_FDS } = env
   if (LISTEN_PID !== String(pid) || !/^[1-9]\d{0,2}$/.test(LISTEN_FDS ?? '')) return []

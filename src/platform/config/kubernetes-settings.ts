@@ -1,4 +1,4 @@
-/** What the Kubernetes runtime is set by, in a listener and in a server with RUNTIME=kubernetes alike. */
+/** Settings of the Kubernetes runtime, for a listener and for a server with RUNTIME=kubernetes. */
 import { z } from 'zod'
 import { podClasses, podPatches } from './pod-patches.ts'
 import {
@@ -14,13 +14,13 @@ import {
   type SettingsTable,
 } from './setting-types.ts'
 
-/** Bounds as those of a resource spec (docs/deployments.md#resource-spec). */
+/** The same limits as in a resource spec (docs/deployments.md#resource-spec). */
 const cpu = cores(0.1, 8)
 const cpuLimit = amount(0.1, 16)
 const memory = integer(1, 100_000_000)
 const memoryLimit = amount(1, 100_000_000)
 
-/** For what a resource spec does not name ([Resources](../../../docs/kubernetes.md#resources)). */
+/** Defaults for values that a resource spec omits ([Resources](../../../docs/kubernetes.md#resources)). */
 const DEFAULT_SETTINGS = {
   DEFAULT_CPU: [cpu, '0.2', 'cores requested by each server and queue whose `resource_spec` names none'],
   DEFAULT_CPU_LIMIT: [cpuLimit, '2', 'most cores of these, if it names no request either; 0: no limit'],

@@ -1,4 +1,4 @@
-/** The settings of the limits (docs/api-rules.md#limits): how much one key, one address and one workspace may have of this server. */
+/** Settings of the limits for keys, addresses and workspaces (docs/api-rules.md#limits). */
 import { integer, origins, ranges, type SettingsTable } from './setting-types.ts'
 
 export const LIMIT_SETTINGS = {

@@ -1,7 +1,4 @@
-/**
- * Every setting of the listener program, from the environment. A wrong value stops the start with one clear line.
- * A test checks the table in docs/settings.md against LISTENER_SETTINGS.
- */
+/** All settings of the listener program. A test compares LISTENER_SETTINGS with the table in docs/settings.md. */
 import { z } from 'zod'
 import { type ParsedSettings, parseSettings, rejectWrong } from './config.ts'
 import { KUBERNETES_SETTINGS } from './kubernetes-settings.ts'
@@ -10,7 +7,7 @@ import { SETTINGS } from './settings.ts'
 
 const absent = (issue: { input?: unknown }) => issue.input === undefined
 
-/** name → [schema, default as it would be written (null: none), what it is for] */
+/** name → [schema, default as text (null: none), description] */
 export const LISTENER_SETTINGS = {
   CONTROL_PLANE_URL: [
     z
@@ -23,7 +20,7 @@ export const LISTENER_SETTINGS = {
   CONTROL_PLANE_API_KEY: [
     z
       .string({ error: 'is missing' })
-      // a file that a Secret was made from often ends with a newline
+      // a Secret made from a file often ends with a newline
       .trim()
       .regex(/^[\x21-\x7e]{20,256}$/, 'must be an API key: 20 to 256 printable characters without spaces'),
     null,

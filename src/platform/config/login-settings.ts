@@ -1,8 +1,8 @@
-/** The settings of who is let in beside keys, as settings.ts has them: JWTs, sessions, the organization's own login (OpenID Connect). */
+/** Settings of logins other than API keys: JWTs, sessions and the organization's own login (OpenID Connect). */
 import { z } from 'zod'
 import { integer, type SettingsTable, url } from './setting-types.ts'
 
-/** What people send their passwords to is never plain http, but on this machine. */
+/** Passwords go to the issuer, so it must use https, except on this machine. */
 const issuer = url.refine((text) => {
   const { protocol, hostname, search, hash, username } = new URL(text)
   const own = hostname === 'localhost' || hostname.endsWith('.localhost') || ['127.0.0.1', '[::1]'].includes(hostname)

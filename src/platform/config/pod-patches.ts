@@ -1,26 +1,26 @@
 /**
- * POD_PATCHES and POD_CLASSES: changes to the pod templates of the Kubernetes runtime, for all deployments and for those of a class.
- * Checked as far as can be without a cluster: the shape, and that they change no label that objects are selected by.
+ * Validates POD_PATCHES and POD_CLASSES: changes to the Kubernetes runtime's pod templates, for all deployments or one
+ * class. Checks the shape, and protects labels that select objects. Other checks need a cluster.
  */
 import { z } from 'zod'
 
-/** A merge patch of a pod template; the lists of named things in it are merged by their names (render/patch.ts). */
+/** Merge patch of a pod template. Lists of named items are merged by name (render/patch.ts). */
 interface PodPatch {
   metadata?: { labels?: Record<string, string | null>; annotations?: Record<string, string | null> }
   spec?: Record<string, unknown>
 }
 
-/** Each with the container that it has anyway. */
+/** Component → the container that its pod always has. */
 const COMPONENTS = { server: 'agent', queue: 'agent', database: 'postgres', cache: 'redis' } as const
 export type PodPatches = Partial<Record<keyof typeof COMPONENTS, PodPatch>>
-/** By name. A class leaves database and cache alone, so that a change of class restarts no database. */
+/** By name. A class can't patch database and cache, so changing the class restarts no database. */
 export type PodClasses = Record<string, Pick<PodPatches, 'server' | 'queue'>>
 
-/** The protocol takes no more (domain/protocol/requests.ts). */
+/** Limit of the protocol (domain/protocol/requests.ts). */
 const MOST_CLASSES = 100
 const CLASS_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
-/** Labels and annotations by which objects are selected, known and fenced. */
+/** Labels and annotations that select, identify and fence objects. */
 const OURS = /^(pilothouse\.dev|app\.kubernetes\.io)\//
 const NAMED = ['containers', 'initContainers', 'volumes'] as const
 
@@ -30,7 +30,7 @@ export const podPatches = json<PodPatches>(PATCHES_EXAMPLE, (patches) =>
 )
 export const podClasses = json<PodClasses>(`{"gpu": ${PATCHES_EXAMPLE}}`, classesProblem)
 
-/** `problemOf`: what is wrong, in words that follow the name of the setting; null: nothing. */
+/** `problemOf` returns the problem, phrased to follow the setting's name, or null. */
 function json<T>(example: string, problemOf: (value: unknown) => string | null) {
   return z.string().transform((text, context): T => {
     let value: unknown

@@ -1,9 +1,9 @@
-/** The kinds of values that settings have: zod schemas of their text in the environment, with what is said of a wrong one. */
+/** Value types of settings: zod schemas of their text, with the message for a wrong value. */
 import { isIP, isIPv6 } from 'node:net'
 import path from 'node:path'
 import { z } from 'zod'
 
-/** name → [schema, default as it would be written (null: none), what it is for] */
+/** name → [schema, default as text (null: none), description] */
 export type SettingsTable = Record<string, readonly [z.ZodType, string | null, string]>
 
 /** `1-5` → [1, 5], inclusive. */
@@ -13,7 +13,7 @@ export const portRange = z
   .transform((text) => text.split('-').map(Number) as [number, number])
   .refine(([low, high]) => low >= 1 && high <= 65_535 && low <= high, 'must be two ports, the lower one first')
 
-/** ids that systems give to accounts, below what some programs take for a negative number; not `nobody` and its like */
+/** User ids for accounts; above 2³¹ some programs read a negative number. Excludes `nobody` (65534) and 65535. */
 const isUid = (id: number) => id >= 1000 && id < 2 ** 31 - 1 && id !== 65_534 && id !== 65_535
 
 /** `1-5` → [1, 5], inclusive; or `off`. */
@@ -26,7 +26,7 @@ export const uidRange = z
     'must be two user ids from 1000 to 2147483646, the lower one first, or off',
   )
 
-/** Made absolute. */
+/** A path, made absolute. */
 export const folder = z
   .string()
   .min(1)
@@ -48,14 +48,14 @@ export const ranges = list.refine(
   (entries) => entries.every((entry) => isIP(entry.split('/')[0]!) > 0 && isOutboundEntry(entry)),
   'must be IP addresses or ranges like 10.0.0.0/8, comma-separated',
 )
-/** Origins as browsers write them: scheme, host, and the port unless it is the scheme's own. */
+/** Origins as browsers write them: scheme, host, and the port unless it is the scheme's default. */
 export const origins = list.refine(
   (entries) =>
     entries.every((entry) => /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry),
   'must be origins like https://example.com, comma-separated, without a path',
 )
 export const url = z.url({ protocol: /^https?$/, error: 'must be an http(s) URL' })
-/** Digits, with a fraction if `pattern` allows one; both bounds are inclusive. */
+/** Digits, with a fraction if `pattern` allows one. Both limits are inclusive. */
 function numeric(min: number, max: number, pattern: RegExp, what: string) {
   const error = `must be ${what} from ${min} to ${max}`
   return z
@@ -65,7 +65,7 @@ function numeric(min: number, max: number, pattern: RegExp, what: string) {
     .refine((value) => value >= min && value <= max, error)
 }
 export const integer = (min: number, max: number) => numeric(min, max, /^\d+$/, 'a whole number')
-/** What there may be of something; 0, for no limit, is null. A fraction only where less than one makes sense. */
+/** A limit; 0 means no limit and becomes null. Fractions are allowed only if `min` is below 1. */
 export const amount = (min: number, max: number) => {
   const error = `must be 0, or a ${min < 1 ? '' : 'whole '}number from ${min} to ${max}`
   return z
@@ -94,13 +94,13 @@ export const image = z
 export const k8sName = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, 'must be the name of a Kubernetes object')
-/** Name of a Kubernetes object for each deployment, if it has the placeholder `{deployment}`. */
+/** Name of a Kubernetes object. With the placeholder `{deployment}` it differs for each deployment. */
 export const k8sNameOfDeployment = z
   .string()
   .refine((text) => k8sName.safeParse(text.replaceAll('{deployment}', 'd')).success, {
     error: 'must be the name of a Kubernetes object; {deployment} in it stands for the deployment',
   })
-/** JSON object whose values are texts: annotations. */
+/** JSON object of strings. */
 export const annotations = z.string().transform((text, context): Record<string, string> => {
   const parsed = z
     .string()
@@ -115,7 +115,7 @@ export const annotations = z.string().transform((text, context): Record<string, 
   })
   return z.NEVER
 })
-/** A user of a pod, not root; `any` is null: whichever the cluster gives. */
+/** A pod's user id, not root. `any` becomes null: the cluster assigns one. */
 export const podUser = z
   .string()
   .regex(/^(any|\d{1,10})$/, 'must be a user id, or any')
@@ -126,7 +126,8 @@ export const domain = z
   .regex(/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a domain name')
 
 /**
- * Neither a scheme nor a port, no `*`, and nothing like `10.1` or `10.0.0.256`: the last part of a name is no number.
+ * Rejects schemes, ports, `*`, and incomplete addresses like `10.1` or `10.0.0.256`: a host name's last label is not a
+ * number.
  */
 function isOutboundEntry(entry: string): boolean {
   const [address = '', bits = ''] = entry.split('/')

@@ -1,6 +1,6 @@
 /**
- * Every setting of the server: its values, its default, what it is for. config.ts reads them. A test checks
- * the table in docs/settings.md against SETTINGS.
+ * All settings of the server: schema, default, description. config.ts reads them. A test compares SETTINGS with the table
+ * in docs/settings.md.
  */
 import { z } from 'zod'
 import { LOG_FORMATS } from '../log/destination.ts'

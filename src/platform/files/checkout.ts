@@ -1,9 +1,9 @@
-/** Where this program's files are, whether it runs from its sources or from what was built of them (start/build.ts). */
+/** Finds the checkout, for code that runs from sources or from a build (start/build.ts). */
 import fs from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The folder of package.json, prisma/ and so on: absolute. */
+/** Absolute path of the folder with package.json and prisma/. */
 export const CHECKOUT = above(path.dirname(fileURLToPath(import.meta.url)))
 
 function above(folder: string): string {

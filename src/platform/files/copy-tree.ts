@@ -1,18 +1,18 @@
-/** Copies folders that others may be changing, as they are: owners, modes and links, and nothing that is neither file nor folder. */
+/** Copies folders that may change meanwhile, with owners, modes and links. Skips sockets, pipes and devices. */
 import { constants } from 'node:fs'
 import { chmod, copyFile, lchown, lstat, mkdir, readdir, readlink, symlink } from 'node:fs/promises'
 import path from 'node:path'
 
 export interface CopyOptions {
-  /** `name`: path below `from`, empty for itself. What it says yes to is left out, and all below it. */
+  /** Returns true for paths to leave out, with everything below. `name`: path below `from`; empty for `from` itself. */
   skip?: (name: string) => boolean
-  /** whose the copy is, when we are root; default: whose the original is */
+  /** owner of the copy when we run as root; default: the original's owner */
   owner?: { uid: number; gid: number } | null
 }
 
 /**
- * Copies a file, a link or a folder with all that is in it to `to`, which must not be there. What goes while it is copied
- * is left out. Follows no links below `from`; whoever else can write there must not be somebody to beware of.
+ * Copies a file, link or folder to `to`, which must not exist. Skips files that disappear during the copy. Follows no links
+ * below `from`. Every account that can write there must be trusted.
  */
 export async function copyTree(from: string, to: string, { skip, owner }: CopyOptions = {}): Promise<void> {
   await copy('')

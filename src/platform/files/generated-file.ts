@@ -1,6 +1,6 @@
 /**
- * Files of the checkout that are made of its code. `npm run schema` writes them; with `--check`, as `npm run check` has it, it
- * only says which of them are not what the code makes, and fails.
+ * Writes files generated from code, for `npm run schema`. With `--check` (in `npm run check`) it only reports outdated
+ * files and sets a failing exit code.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -19,7 +19,7 @@ export function writeOrCheck(file: URL, text: string): void {
   process.exitCode = 1
 }
 
-/** The first line at which two texts differ, for people; null if they are the same. */
+/** Describes the first differing line of two texts; null if they are equal. */
 export function firstDifference(expected: string, found: string): string | null {
   const [want, have] = [expected.split('\n'), found.split('\n')]
   const at = want.findIndex((line, i) => line !== have[i])

@@ -1,51 +1,51 @@
 /**
- * Calls to one server over connections that are kept. By undici's `dispatch` and not `fetch`: it follows no redirect
- * (which would carry keys elsewhere), bounds the connections, and tells when a request is about to go out.
+ * HTTP client of one server, over kept connections. Uses undici's `dispatch`, not `fetch`: it follows no redirects (which
+ * would carry keys elsewhere), limits connections, and reports when a request is about to be sent.
  */
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici'
 
 export interface HttpClientOptions {
-  /** of the server: scheme, host and port */
+  /** scheme, host and port of the server */
   origin: string
-  /** at a time; more requests than that queue up. Default: as many as there are requests */
+  /** maximum connections; further requests queue. Default: unlimited */
   connections?: number
-  /** ms in which a connection has to be made */
+  /** connect timeout in ms */
   connectMs: number
-  /** ms of silence after which a connection is probed (TCP keep-alive) */
+  /** ms of silence before a TCP keep-alive probe */
   probeMs?: number
-  /** certificates: `ca`, `cert`, `key`, `servername` … as node:tls has them */
+  /** TLS options as in node:tls: `ca`, `cert`, `key`, `servername` … */
   tls?: Omit<buildConnector.BuildOptions, 'timeout' | 'keepAliveInitialDelay'>
-  /** URL of the proxy to go through: http, https or socks5 */
+  /** proxy URL: http, https or socks5 */
   proxy?: string
 }
 
 export interface HttpRequest {
   method: Dispatcher.HttpMethod
-  /** with the query */
+  /** including the query */
   path: string
   headers: Record<string, string | string[] | undefined>
   body?: string
-  /** Ends the request, or its answer; what has not gone out by then never does. */
+  /** Aborts the request or its response. A request that was not sent yet never is. */
   signal: AbortSignal
-  /** Called in the tick in which the request goes out, on a connection that is up. When it throws, nothing is sent. */
+  /** Called just before the request is sent, on an open connection. When it throws, nothing is sent. */
   beforeSend?: () => void
 }
 
 export interface HttpResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** Ends with an error when the connection breaks, or the signal aborts, before it is complete. */
+  /** Errors when the connection breaks or the signal aborts before the body is complete. */
   body: Readable
 }
 
-/** The connection could not be made, or broke. */
+/** The connection could not be opened, or broke. */
 export class ConnectionError extends Error {
   override name = 'ConnectionError'
-  /** of the system, or of undici */
+  /** error code of the system or of undici */
   readonly code: string
-  /** it was a kept connection that the server had closed meanwhile: nothing is wrong, a new one will do */
+  /** true for a kept connection that the server had closed: retry on a new connection */
   readonly stale: boolean
 
   constructor(message: string, code: string, stale: boolean, options?: ErrorOptions) {
@@ -55,15 +55,15 @@ export class ConnectionError extends Error {
   }
 }
 
-/** ms for which an idle connection is kept, unless the server says otherwise */
+/** how long an idle connection is kept, unless the server sends a shorter time */
 const IDLE_MS = 60_000
-/** how a connection ends that the other side has closed; undici's own code for it is not for people */
+/** codes for a connection closed by the other side; undici's own code means little to people */
 const CLOSED = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']
 
 export class HttpClient {
   readonly #options: HttpClientOptions
   #dispatcher: Dispatcher
-  /** inside undici's event of a new connection: a request that goes out now is its first */
+  /** true inside undici's connect event: a request sent now is the connection's first */
   #connected = false
 
   constructor(options: HttpClientOptions) {
@@ -72,11 +72,11 @@ export class HttpClient {
   }
 
   /**
-   * Resolves when the head of the answer is there, whatever its status. Rejects with ConnectionError, with the signal's
-   * reason, and with what `beforeSend` throws. A request is never sent twice.
+   * Resolves when the response head has arrived, with any status. Rejects with ConnectionError, the signal's reason, or the
+   * error of `beforeSend`. Never sends a request twice.
    */
   async send({ signal, beforeSend, ...request }: HttpRequest): Promise<HttpResponse> {
-    // a connection whose answer has just ended is known to be free only then
+    // undici marks a connection as free only one turn after its response ended
     await nextTurn()
     signal.throwIfAborted()
     return await new Promise((resolve, reject) => {
@@ -84,7 +84,7 @@ export class HttpClient {
       let body: Readable | null = null
       let reused = false
       const abort = () => {
-        // one that still waits for its connection is not sent when that is there: see onRequestStart
+        // a request that still waits for a connection is dropped in onRequestStart
         reject(signal.reason)
         sent?.abort(signal.reason)
       }
@@ -113,7 +113,7 @@ export class HttpClient {
               done(error)
             },
           })
-          // whoever reads it gets the error, also later
+          // a reader still gets the error later
           body.on('error', () => undefined)
           resolve({ status, headers, body })
         },
@@ -127,13 +127,13 @@ export class HttpClient {
     })
   }
 
-  /** Opens new connections from now on: those that are kept may be dead without anybody having noticed. */
+  /** Uses new connections from now on, because the kept ones may be dead without an error. */
   renew(): void {
     this.close()
     this.#dispatcher = this.#open()
   }
 
-  /** Takes no more requests and ends idle connections; what is under way may end. */
+  /** Accepts no more requests and closes idle connections; running requests may finish. */
   close(): void {
     this.#dispatcher.close().catch(() => undefined)
   }
@@ -145,7 +145,7 @@ export class HttpClient {
 
   #open(): Dispatcher {
     const { origin, connections = null, connectMs, probeMs, tls, proxy } = this.#options
-    // whoever sends sets the limits of time: undici's own are counted in half seconds
+    // callers set the timeouts: undici's own count in half seconds
     const options = { connections, keepAliveTimeout: IDLE_MS, headersTimeout: 0, bodyTimeout: 0 }
     const how = { ...tls, timeout: connectMs, ...(probeMs === undefined ? {} : { keepAliveInitialDelay: probeMs }) }
     if (proxy === undefined) return new Pool(origin, { ...options, connect: this.#noticing(buildConnector(how)) })
@@ -158,12 +158,12 @@ export class HttpClient {
     })
   }
 
-  /** undici sends the request that a connection was made for before its call to `done` returns. */
+  /** undici sends the first request of a connection before its call to `done` returns. */
   #noticing(connect: buildConnector.connector): buildConnector.connector {
     return (options, done) =>
       connect(options, (...[error, socket]: buildConnector.CallbackArgs) => {
         this.#connected = true
-        // undici would try at once again, for ever, when a proxy closes its connection
+        // without the code change undici would retry endlessly when a proxy closes its connection
         if (error) done(broken(error, (error as NodeJS.ErrnoException).code ?? 'unknown', false), null)
         else done(null, socket!)
         this.#connected = false
@@ -177,7 +177,7 @@ function broken(cause: Error, code: string, mayBeStale: boolean): ConnectionErro
   return new ConnectionError(cause.message, closed ? 'ECONNRESET' : code, mayBeStale && closed, { cause })
 }
 
-/** The whole body as text. Rejects when it is larger than so many bytes. */
+/** Reads the whole body as text. Rejects when it is larger than `mostBytes`. */
 export async function readText(body: Readable, mostBytes: number): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0

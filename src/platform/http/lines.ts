@@ -1,13 +1,13 @@
 /**
- * Cuts a stream of bytes into lines at newlines, and only there: `node:readline` (which the client's Watch uses)
- * also cuts at U+2028, which may stand in JSON, and an event would be lost.
+ * Splits a byte stream into lines at newlines only. `node:readline` (in the Kubernetes client's Watch) also splits at
+ * U+2028, which may occur in JSON, so an event would be lost.
  */
 import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 
 /**
- * Calls `onLine` for each line, also for a last one without newline. A line is cut at `longest` characters.
- * Resolves at the end of the stream, rejects with its error.
+ * Calls `onLine` for each line, including a last one without newline. Truncates lines to `longest` characters. Resolves at
+ * the end of the stream, rejects with its error.
  */
 export async function splitLines(stream: Readable, longest: number, onLine: (line: string) => void): Promise<void> {
   const decoder = new StringDecoder('utf8')

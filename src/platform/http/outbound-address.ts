@@ -1,7 +1,4 @@
-/**
- * Which addresses this server's own calls may go to (OUTBOUND_ALLOW): the defence against being aimed at private
- * networks (SSRF).
- */
+/** Decides which addresses the server's outbound calls may reach (OUTBOUND_ALLOW). This is the defence against SSRF. */
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
@@ -12,10 +9,10 @@ export interface OutboundRules {
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** All that is handed out to networks of the Internet so far; the rest of IPv6 is reserved, or embeds old addresses. */
+/** The IPv6 range assigned for the Internet so far; the rest is reserved or embeds IPv4 addresses. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
-/** Why calls to this URL would be refused, as far as its text tells: "must be …", "is at …". Null: they wouldn't. */
+/** Why calls to this URL are refused, judged by its text: "must be …", "is at …". Null: they are allowed. */
 export function addressRefusal(rules: OutboundRules, url: string): string | null {
   const refusal = urlRefusal(url)
   if (refusal) return refusal
@@ -28,9 +25,9 @@ export function addressRefusal(rules: OutboundRules, url: string): string | null
   return `is at a private address (${host}); see OUTBOUND_ALLOW`
 }
 
-/** The part of it that is about the URL itself. */
+/** Checks the URL itself, without the address rules. */
 function urlRefusal(text: string): string | null {
-  // spaces and backslashes, which URL would mend, are read otherwise elsewhere
+  // URL accepts spaces and backslashes, but other parsers read them differently
   const url = /^[a-z]+:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : null
   if (!url || !hostOf(url)) return 'must be an absolute URL'
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(hostOf(url)))) {
@@ -41,21 +38,19 @@ function urlRefusal(text: string): string | null {
   return null
 }
 
-/**
- * Whether a call to `hostname` (as `hostOf` gives it) may go to `ip`, one of its addresses. What is no address may not.
- */
+/** Whether a call to `hostname` (from `hostOf`) may go to its address `ip`. False when `ip` is not an IP address. */
 export function addressAllowed(rules: OutboundRules, hostname: string, ip: string): boolean {
   if (!isIP(ip)) return false
   const address = ipaddr.process(ip)
   return isPublic(address) || rules.allow.some((entry) => covers(entry, hostname, address))
 }
 
-/** The host name without brackets and final dot, in small letters. */
+/** The host name in lower case, without brackets and final dot. */
 export function hostOf(url: URL): string {
   return bare(url.hostname.replace(/^\[(.*)\]$/, '$1'))
 }
 
-/** Whether it is this machine: the only one that plain http may go to. `host`: a name or an address. */
+/** Whether `host`, a name or an address, is this machine. Plain http may go nowhere else. */
 export function isLoopback(host: string): boolean {
   return isLocalName(host) || (isIP(host) > 0 && ipaddr.process(host).range() === 'loopback')
 }
@@ -72,10 +67,10 @@ function isPublic(address: Address): boolean {
 
 function covers(entry: string, hostname: string, address: Address): boolean {
   const [network = '', bits] = entry.split('/')
-  // whoever allows this machine by its name means it by its addresses, too
+  // allowing `localhost` by name also allows its addresses
   if (bare(entry) === 'localhost' && address.range() === 'loopback') return true
   if (!isIP(network)) return bare(entry) === hostname
-  // `process` reads an IPv4 address in IPv6 clothes as what it is; a range is taken as it stands
+  // `process` unwraps IPv4-mapped IPv6 addresses; ranges are taken literally
   const own = bits === undefined ? ipaddr.process(network) : ipaddr.parse(network)
   if (own.kind() !== address.kind()) return false
   return address.match(own, bits === undefined ? address.toByteArray().length * 8 : Number(bits))

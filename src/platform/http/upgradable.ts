@@ -1,16 +1,18 @@
 /**
- * Which requests leave HTTP. Node hands every request with an `Upgrade` header over as soon as anybody listens for one: those of
- * clients, too, that offer HTTP/2 with each request, as Java's and `curl --http2` do, and expect an answer.
+ * Decides which requests become WebSockets. Once a listener exists, Node hands over every request with an `Upgrade` header,
+ * including clients that offer HTTP/2 (Java, `curl --http2`) and expect a normal response.
  */
 import { IncomingMessage } from 'node:http'
 
-/** For `createServer`: a class of requests of which those that open a WebSocket, and that `takes`, are handed over; the others are answered. */
+/**
+ * Request class for `createServer`. Only WebSocket requests accepted by `takes` are upgraded; others get a normal response.
+ */
 export function upgradableMessages(takes: (request: IncomingMessage) => boolean): typeof IncomingMessage {
   return class UpgradableMessage extends IncomingMessage {
     declare private asked: boolean
-    /** Node asks for it when the headers have been read. */
+    /** Node reads it after parsing the headers. */
     get upgrade(): boolean {
-      // what CONNECT asks for is refused elsewhere: it has no answer that HTTP could go on behind
+      // CONNECT is refused elsewhere: no HTTP response could follow it on the connection
       return this.asked && (this.method === 'CONNECT' || (isWebSocket(this) && takes(this)))
     }
     set upgrade(asked: boolean) {

@@ -1,18 +1,18 @@
-/** Where log lines go: stdout, as JSON for a log shipper, or readable for somebody who looks at a terminal. */
+/** Writes log lines to stdout: JSON for a log shipper, or readable text for a terminal. */
 import { type DestinationStream, pino } from 'pino'
 
 export const LOG_FORMATS = ['auto', 'json', 'pretty'] as const
 
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
-/** Fields that tell machines which line belongs to what; people read the message. */
+/** Fields for machines only; people read the message. */
 const FOR_MACHINES = 'pid,requestId,workspaceId,deploymentId,revisionId,type'
 
-/** `auto`: readable on a terminal, JSON everywhere else. Nothing is buffered: a line is out when the call returns. */
+/** `auto`: readable on a terminal, otherwise JSON. Unbuffered: a line is written when the call returns. */
 export async function logDestination(format: LogFormat): Promise<DestinationStream> {
   const readable = format === 'pretty' || (format === 'auto' && process.stdout.isTTY)
   if (!readable) return pino.destination({ fd: 1, sync: true })
-  // only who looks at it pays for loading it
+  // loaded only when needed
   const { default: pretty } = await import('pino-pretty')
   return pretty({
     destination: 1,

@@ -1,4 +1,4 @@
-/** The little of a logger that this program's parts use. Implemented by pino (app/logger.ts). */
+/** The logger interface of this program. app/logger.ts implements it with pino. */
 export interface Log {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void

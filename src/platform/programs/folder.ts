@@ -1,4 +1,4 @@
-/** A program that is a folder of files, as npm installed it. */
+/** Describes a program that is a folder of files, as installed by npm. */
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Program } from './programs.ts'
@@ -8,7 +8,7 @@ export function folderProgram(from: string, identity: string, links: ReadonlyMap
   const found = fs.readdirSync(from, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const names = found.map(({ parentPath, name }) => path.relative(from, path.join(parentPath, name)))
   const files = names.flatMap((name) => {
-    // some tools that install have made files of the links
+    // some installers turn the links into files
     if (links.has(name)) return []
     const { size, mode } = fs.statSync(path.join(from, name))
     return [{ name, size, executable: (mode & 0o100) !== 0 }]
@@ -16,12 +16,12 @@ export function folderProgram(from: string, identity: string, links: ReadonlyMap
   return {
     identity,
     files: new Map(files.map(({ name, size }) => [name, size])),
-    // a thousand small files are many times slower one by one in the background
+    // synchronous: asynchronous copies of a thousand small files are many times slower
     async write(to) {
       for (const { name, executable } of files) {
         ensureFolders(to, path.dirname(name))
         const copy = path.join(to, name)
-        // shares its blocks with the original where the file system can do that
+        // shares blocks with the original if the file system supports it
         fs.copyFileSync(path.join(from, name), copy, fs.constants.COPYFILE_FICLONE)
         fs.chmodSync(copy, executable ? 0o755 : 0o644)
       }
@@ -33,7 +33,7 @@ export function folderProgram(from: string, identity: string, links: ReadonlyMap
   }
 }
 
-/** For every account to enter, whatever our umask is. */
+/** Creates folders that every account can enter, regardless of our umask. */
 function ensureFolders(root: string, below: string): void {
   let at = root
   for (const name of below.split(path.sep)) {

@@ -1,7 +1,6 @@
 /**
- * Copies of programs that outlive the checkout they came from: `npm ci` deletes what is under a process that runs. Each
- * is in a folder of its own, named by the hash of what it is: made in one move, so that several servers may do so at
- * once, never changed, and removed when nobody has use of it any more.
+ * Keeps copies of programs that outlive their checkout: `npm ci` deletes files below a running process. Each copy has a
+ * folder named by its content hash. It is created in one rename, never changed, and removed when unused.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -10,23 +9,23 @@ import path from 'node:path'
 import { type RunningProcess, runningProcesses } from './running.ts'
 
 export interface Program {
-  /** what tells it from every other: its text, or its name and version */
+  /** identity: its text, or its name and version */
   identity: string
-  /** its files, as paths below its folder, and their sizes in bytes */
+  /** path below its folder → size in bytes */
   files: ReadonlyMap<string, number>
-  /** Writes them into an empty folder, for every account to read. */
+  /** Writes the files into an empty folder, readable by every account. */
   write(folder: string): Promise<void>
 }
 
-/** Names of unfinished copies, and of broken ones that are about to be removed. */
+/** Prefix of unfinished copies, and of copies that are being removed. */
 const DRAFT = '.draft-'
 /**
- * A copy that was used less long ago than this stays, in ms: whoever was told of it may be about to run it, servers
- * say all along that they have use of theirs, and the processes of another container can't be seen.
+ * A copy used more recently stays: a process may be about to run it. Servers mark their copies regularly, because processes
+ * of other containers are invisible.
  */
 const FRESH_MS = 24 * 3600_000
 
-/** Makes a copy of the program below `bin` if there is none, and answers its folder (absolute, without symbolic links). */
+/** Creates the copy below `bin` if it is missing. Returns its folder, absolute and without symbolic links. */
 export async function ensureCopy(bin: string, { identity, files, write }: Program): Promise<string> {
   if (fs.mkdirSync(bin, { recursive: true, mode: 0o755 }) !== undefined) fs.chmodSync(bin, 0o755)
   const named = createHash('sha256')
@@ -48,13 +47,13 @@ export async function ensureCopy(bin: string, { identity, files, write }: Progra
   return folder
 }
 
-/** Keeps a copy from being removed for a day more. */
+/** Protects a copy from removal for another day. */
 export async function markInUse(folder: string): Promise<void> {
   const now = new Date()
   await utimes(folder, now, now)
 }
 
-/** Removes the copies below `bin` that no process runs and that nobody has used for a day; answers their names. */
+/** Removes copies below `bin` that no process runs and that were not marked for a day. Returns their names. */
 export async function removeUnusedCopies(bin: string): Promise<string[]> {
   const isOld = async (folder: string) => {
     const found = await stat(folder).catch(() => null)
@@ -67,7 +66,7 @@ export async function removeUnusedCopies(bin: string): Promise<string[]> {
     if (!(await isOld(folder))) continue
     running ??= await runningProcesses()
     if (running.some(({ command }) => command.includes(`${folder}/`))) continue
-    // out of the way first: nobody finds half of a copy, and who was told of it in this moment has said so by now
+    // rename first, so nobody finds half a copy; a server that just got this path has marked it by now
     const aside = path.join(bin, `${DRAFT}${name}`)
     try {
       await rename(folder, aside)
@@ -81,7 +80,7 @@ export async function removeUnusedCopies(bin: string): Promise<string[]> {
   return removed
 }
 
-/** After a power failure files of a finished copy may be empty. */
+/** Whether all files have their size: after a power failure some may be empty. */
 function isWhole(folder: string, files: ReadonlyMap<string, number>): boolean {
   for (const [name, size] of files)
     if (fs.statSync(path.join(folder, name), { throwIfNoEntry: false })?.size !== size) return false

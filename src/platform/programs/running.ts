@@ -1,16 +1,16 @@
-/** What runs on this machine, as far as we are allowed to see it. */
+/** Lists the processes of this machine that this account can see. */
 import { execFile } from 'node:child_process'
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
 export interface RunningProcess {
-  /** number of the process that it is a child of */
+  /** pid of the parent process */
   parent: number
-  /** path of its program, where that can be found out, and its arguments */
+  /** program path, if known, and arguments */
   command: string
 }
 
-/** Throws where that can't be found out at all. */
+/** Throws when processes can't be listed. */
 export async function runningProcesses(): Promise<RunningProcess[]> {
   return process.platform === 'linux' ? fromProc() : fromPs()
 }
@@ -31,7 +31,10 @@ async function fromProc(): Promise<RunningProcess[]> {
   return found
 }
 
-/** It has ended meanwhile, or is another account's: an ordinary user can't ask for its program, but for its arguments. */
+/**
+ * Returns '' when the process has ended, or belongs to another account. An ordinary user can read arguments, but not the
+ * program.
+ */
 function hidden(error: NodeJS.ErrnoException): string {
   if (['ENOENT', 'ESRCH', 'EACCES', 'EPERM'].includes(error.code ?? '')) return ''
   throw error
