@@ -1,27 +1,29 @@
 /**
- * Carries one migration out beside servers that run. A lock that keeps others out is waited for no longer than they can
- * bear: whoever asks for one stands in line, and all who come later stand behind it.
+ * Applies one migration while servers run. It limits each lock wait: other statements queue behind a waiting exclusive
+ * lock.
  */
 import type pg from 'pg'
 import type { Migration } from './migration-files.ts'
 import { recordApplied } from './migration-history.ts'
 
-/** ms to wait for one lock while others stand behind it */
+/** other statements queue behind this wait */
 const TABLE_LOCK_TIMEOUT_MS = 2_000
-/** ms that an index made or dropped beside writers waits for a transaction that is open, a dump for one: nobody stands behind it */
+/** wait of CREATE/DROP INDEX CONCURRENTLY for open transactions (a dump, for example); nothing queues behind it */
 const INDEX_LOCK_TIMEOUT_MS = 15 * 60_000
 
 const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK_DETECTED = '40P01'
 
-/** What it needs is in use, and it may be tried again soon. */
+/** True when the migration needs something in use and a retry may succeed. */
 export function isInUse({ index }: Migration, error: unknown): boolean {
   const { code } = error as { code?: unknown }
-  // an index has waited long enough
+  // an index build has already waited long enough
   return code === DEADLOCK_DETECTED || (code === LOCK_NOT_AVAILABLE && index === null)
 }
 
-/** Applies it and puts it on record. Throws what Postgres says; nothing is left then but what can be repeated. */
+/**
+ * Applies and records the migration. On an error it leaves only changes that can be repeated, and throws Postgres's error.
+ */
 export async function applyMigration(client: pg.Client, migration: Migration): Promise<void> {
   if (migration.isOutside) {
     await client.query(`SET lock_timeout = ${migration.index ? INDEX_LOCK_TIMEOUT_MS : TABLE_LOCK_TIMEOUT_MS}`)
@@ -36,13 +38,13 @@ export async function applyMigration(client: pg.Client, migration: Migration): P
     await recordApplied(client, migration)
     await client.query('COMMIT')
   } catch (error) {
-    // the connection may have broken: the cause says so
+    // the connection may have broken; the original error says so
     await client.query('ROLLBACK').catch(() => {})
     throw error
   }
 }
 
-/** What is left of an index whose making was ended: it answers nobody, but is written to. */
+/** Drops an invalid index of an interrupted build: no query uses it, but every write updates it. */
 async function dropInvalid(client: pg.Client, index: string): Promise<void> {
   const { rowCount } = await client.query(
     'SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid',

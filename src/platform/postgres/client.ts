@@ -1,6 +1,6 @@
 /**
- * The database as a process uses it: pools of their own for the API, the worker, the renewal of leases, health and wake-ups, so
- * that nobody waits for what somebody else has used up; and every statement can be observed (the tests count them).
+ * Opens the database of one process, with separate pools for requests, worker, lease renewal, health and wake-ups, so none
+ * of them starves another. See README.md.
  */
 import type pg from 'pg'
 import { type Prisma, PrismaClient } from '../../generated/prisma/client.ts'
@@ -14,33 +14,36 @@ import { createWakeUps } from './wake-ups.ts'
 export interface Database {
   /** for requests */
   prisma: PrismaClient
-  /** for hot reads of requests, on the same connections */
+  /** for hot reads of requests, from the same pool */
   query: Query
-  /** for what requests write, on the same connections */
+  /** for writes of requests, from the same pool */
   transact: Transact
-  /** for what the server does by itself: its worker, sweeps, jobs */
+  /** for the server's background work: worker, sweeps, jobs */
   worker: PrismaClient
-  /** as `query`, on the worker's connections */
+  /** like `query`, from the worker's pool */
   workerQuery: Query
-  /** as `transact`, on the worker's connections */
+  /** like `transact`, from the worker's pool */
   workerTransact: Transact
-  /** for the renewal of leases, which is one short statement, and nothing else: it must not wait for anything */
+  /** only for renewing leases, one short statement that must not wait for other work */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
-  /** Wakes who listens, after a commit (wake-ups.ts). Tests that count statements don't see it: it is nobody's in particular. */
+  /** Sends NOTIFY after a commit (wake-ups.ts). `onQuery` does not report it, because it belongs to no single request. */
   wake(notices: Iterable<string>): void
-  /** for short looks that come again and again whatever happens, on the connection of wake-ups: not seen by tests either */
+  /** for short periodic reads, from the wake-up pool; `onQuery` does not report them */
   look: Query
-  /** that of requests */
+  /** pool of requests */
   pool: pg.Pool
-  /** for short looks that must not wait for requests: of those who watch the server, and of the watch of keys */
+  /** pool for health checks and the key watch, which must not wait for requests */
   health: pg.Pool
-  /** whether the database answers, within the limits of the pool `health` */
+  /** whether the database answers, within the limits of the `health` pool */
   answers(): Promise<boolean>
-  /** One round trip. Rejects while the database is away. Tests don't see it. */
+  /** One round trip. Rejects while the database is unavailable. `onQuery` does not report it. */
   roundTrip(): Promise<void>
-  /** all of them, by what they are for */
+  /** pools by purpose */
   pools: Readonly<Record<'api' | 'worker' | 'renewal' | 'health' | 'wakes', pg.Pool>>
-  /** Calls `listener` with the text of each statement, `BEGIN` and `COMMIT` too, as it is sent; but for wake-ups. Returns its end. */
+  /**
+   * Calls `listener` with each statement's text as it is sent, including `BEGIN` and `COMMIT`, but without wake-ups.
+   * Returns a function that unsubscribes.
+   */
   onQuery(listener: (sql: string) => void): () => void
   /** Waits for running queries, then closes every connection. */
   close(): Promise<void>
@@ -50,24 +53,24 @@ export interface DatabaseOptions {
   /** `postgresql://…` */
   url: string
   /**
-   * `url` is a pooler, which refuses settings of a session: there they stand at the role (pooler.ts). `direct`: past it, for
-   * the renewal of leases, since those who fill the pooler up must not hold it up; null: there is none.
+   * `url` is a pooler. It refuses session settings, so the role must have them (pooler.ts). `direct` bypasses it for lease
+   * renewal, so a full pooler can't delay that; null: there is no direct URL.
    */
   pooled?: { direct: string | null }
-  /** the most connections of requests */
+  /** maximum connections for requests */
   poolSize: number
-  /** the most connections of the worker and its like; default 5 */
+  /** maximum connections for background work; default 5 */
   workerPoolSize?: number
-  /** how long a statement of a request may take, and the wait for a connection; default 8 */
+  /** timeout of a request's statement and of its wait for a connection, in s; default 8 */
   querySeconds?: number
   log?: Log
 }
 
-/** What bounds the waits of one pool, in ms. */
+/** Timeouts of one pool, in ms. */
 interface Limits {
-  /** for a connection: one that is free, or a new one */
+  /** for getting a free or new connection */
   connect: number
-  /** for one statement, waits for locks included; Postgres cancels it */
+  /** for one statement including lock waits; Postgres cancels it */
   statement: number
   /** for one lock */
   lock: number
@@ -75,27 +78,27 @@ interface Limits {
   transaction: number
 }
 
-/** `seconds`: for one statement, or a connection. A lock gives up before its statement does: that tells more. */
+/** The lock timeout is shorter than the statement timeout, because its error tells more. */
 const requestLimits = (seconds: number): Limits => ({
   connect: seconds * 1000,
   statement: seconds * 1000,
   lock: Math.min(5_000, seconds * 500),
   transaction: seconds * 2000,
 })
-/** Sweeps look at much. */
+/** Sweeps read much. */
 const WORKER: Limits = { connect: 10_000, statement: 20_000, lock: 3_000, transaction: 30_000 }
-/** A holder gives a lease up that it has not heard of in time, and wants to try twice. */
+/** A holder gives up a lease that it could not renew before its end; the timeout leaves room for two tries. */
 const RENEWAL: Limits = { connect: 2_000, statement: 2_000, lock: 500, transaction: 2_000 }
 const HEALTH: Limits = { connect: 2_000, statement: 2_000, lock: 500, transaction: 2_000 }
 
-/** Two: one answers while the other one is opened again. */
+/** Two: one works while the other reconnects. */
 const RENEWAL_POOL = 2
-/** ms that the answer to a statement may take beyond what Postgres gives it: then the connection is silent */
+/** time beyond the statement timeout after which a connection counts as dead */
 const ANSWER_GRACE_MS = 2_000
-/** ms that a transaction may do nothing: a process that hangs in one must not hold its locks for long */
+/** a hanging process must not hold its locks for long */
 const IDLE_IN_TRANSACTION_MS = 10_000
 
-/** Connects lazily: a database that can't be reached shows at the first query. */
+/** Connects lazily: an unreachable database shows at the first query. */
 export function connectDatabase({
   url,
   pooled,
@@ -131,11 +134,11 @@ export function connectDatabase({
   const pools = {
     api: open('pilothouse', poolSize, requests),
     worker: open('pilothouse worker', workerPoolSize, WORKER),
-    // never closed for being idle: to connect is one more thing that can take its time
+    // never closed when idle: a new connection may be slow
     renewal: open('pilothouse leases', RENEWAL_POOL, RENEWAL, direct, 0),
-    // two: what metrics count keeps nobody waiting who asks whether the server is ready
+    // two, so metrics queries don't delay a readiness check
     health: open('pilothouse health', 2, HEALTH),
-    // one: what comes while some are sent is sent together
+    // one, so notices that arrive during a send go out together
     wakes: open('pilothouse wakes', 1, HEALTH, set, 10_000, () => undefined),
   }
   const isPooled = pooled !== undefined
@@ -173,7 +176,7 @@ export function connectDatabase({
     },
     async close() {
       await Promise.all([prisma.$disconnect(), worker.$disconnect(), wakeUps.close()])
-      await Promise.all(Object.values(pools).map((pool) => pool.end())) // Prisma leaves a pool that it was given open
+      await Promise.all(Object.values(pools).map((pool) => pool.end())) // Prisma does not close a pool that it was given
     },
   }
 }
@@ -182,12 +185,15 @@ function client(pool: pg.Pool, { connect, transaction }: Limits): PrismaClient {
   return new PrismaClient({
     ...withLazyCompiler,
     adapter: new JoiningAdapter(pool),
-    // the pool's own limit comes first, and tells more
+    // the pool's timeout fires first, because its error tells more
     transactionOptions: { maxWait: connect + ANSWER_GRACE_MS, timeout: transaction },
   })
 }
 
-/** Through a pooler a name may be another session's, so there it goes without. */
+/**
+ * A pooler may send the statement to another session, where the prepared name is unknown or different. So it is sent
+ * unnamed.
+ */
 function queryOn(pool: pg.Pool, isPooled: boolean): Query {
   return async <Row>({ name, text }: Statement, values: readonly unknown[]) => {
     const { rows } = await pool.query({ ...(isPooled ? {} : { name }), text, values: values as unknown[] })
@@ -196,9 +202,9 @@ function queryOn(pool: pg.Pool, isPooled: boolean): Query {
 }
 
 /**
- * Adds our session settings to those that the URL may bring, since pg lets the URL's `options` replace all others. The
- * URL's come after our limits and before the time zone: the adapter writes times without an offset and reads them as
- * UTC, so any other zone shifts every value.
+ * Adds our session settings to the URL's `options`, because pg lets the URL's `options` replace all others. Order: our
+ * limits, the URL's options, our time zone. The adapter writes times without offset and reads them as UTC, so another zone
+ * shifts them.
  */
 function withSessionSettings(url: string, { statement, lock }: Limits): string {
   const parsed = new URL(url)

@@ -1,18 +1,15 @@
 /**
- * The database's clock, as this process knows it (docs/architecture.md#rules): how far it is from a clock of our own that nobody
- * sets, looked at again and again. Rules in SQL compare with the database's own; what is written and what is derived here
- * agrees with them, however the clock of this machine is set, and when.
+ * Provides the database's time in this process (docs/architecture.md#rules): a monotonic clock plus an offset measured
+ * regularly. SQL compares with the database's clock, so times written here must agree with it.
  */
 import type { Log } from '../log/log.ts'
 import { onSingleConnection } from './single-connection.ts'
 
-/** ms between two looks */
 const CHECK_INTERVAL_MS = 60_000
-/** ms for one look */
 const TIMEOUT_MS = 5_000
-/** ms from which on the log says so */
+/** difference from which the log warns */
 const LOG_THRESHOLD_MS = 5_000
-/** ms by which the machine's clock has to move by itself, until the database is looked at again at once: it may have moved, too */
+/** a jump of the machine's clock that triggers a new measurement: the database's clock may have jumped, too */
 const CLOCK_STEP_MS = 1_000
 
 export interface DatabaseClock {
@@ -20,14 +17,14 @@ export interface DatabaseClock {
   stop(): void
 }
 
-/** ms since the epoch, by the machine's clock, at the moment that performance.now() calls 0: moves when that clock is set. */
+/** Machine time at performance.now() = 0, in ms since the epoch. It changes when someone sets the machine's clock. */
 const origin = () => Date.now() - performance.now()
 
-/** Looks once before it resolves. A look that fails leaves the clock as it is. `url`: of the database. */
+/** Measures once before it resolves. A failed measurement leaves the clock unchanged. `url`: the database's. */
 export async function databaseClock(url: string, log: Log): Promise<DatabaseClock> {
-  /** the same by the database's clock */
+  /** the database's time at performance.now() = 0 */
   let theirs = origin()
-  /** the machine's, as it was when the database was last asked, or was to be */
+  /** the machine's origin at the latest measurement */
   let ours = theirs
   let told = 0
   const look = async () => {
@@ -52,7 +49,7 @@ export async function databaseClock(url: string, log: Log): Promise<DatabaseCloc
   return { now, stop: () => clearInterval(timer) }
 }
 
-/** `origin` by the database's clock. On a connection of its own, which no full pool delays. */
+/** Origin by the database's clock, measured on a dedicated connection, so a full pool can't delay it. */
 function originOf(url: string): Promise<number> {
   return onSingleConnection(url, { name: 'clock', connectMs: TIMEOUT_MS, answerMs: TIMEOUT_MS }, async (client) => {
     const asked = performance.now()

@@ -1,16 +1,15 @@
 /**
- * The connections that our pools are made of. Each has an error listener from its creation, since an error that nobody
- * listens to ends the process; each statement has a time limit here, beside that of Postgres, since a connection may go silent
- * without an end, and one that exceeded it is destroyed; and every way to lose a connection is named by one SQLSTATE.
+ * Pool connections with an error listener (an unhandled error event ends the process), a client-side statement timeout that
+ * destroys a silent connection, and one SQLSTATE for every kind of lost connection.
  */
 import pg from 'pg'
 import type { Outage } from './outage.ts'
 import { PgClient } from './pg-client.ts'
 
-/** The connection is gone, or could not be had. In Postgres' own shape, so that Prisma hands the code on. */
+/** The connection broke or could not be opened. It has Postgres's error shape, so Prisma passes the code on. */
 class LostConnection extends Error {
   readonly severity = 'FATAL'
-  /** 08006: connection_failure · 53300: none was free in time */
+  /** 08006: connection_failure; 53300: no connection was free before the timeout */
   readonly code: '08006' | '53300'
   constructor(cause: Error) {
     super(`The connection to the database was lost: ${cause.message || (cause as NodeJS.ErrnoException).code}`, {
@@ -20,36 +19,36 @@ class LostConnection extends Error {
   }
 }
 
-/** What `pg` says in words alone. */
+/** `pg` errors that have only a message, no code. */
 export const LOST =
   /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout e|Cannot use a pool)/
-/** Postgres ends the session, lets nobody in, lacks something, or is too slow. */
+/** SQLSTATEs for an ended or refused session, missing resources or a timeout. */
 const ENDED = /^(08|57|53|58|25P03|25006)/
 
 export interface ConnectionWatch {
-  /** ms that a statement may take */
+  /** statement timeout in ms */
   limit: number
   outage: Outage
   /** called with each statement's text as it is sent */
   onStatement(sql: string): void
 }
 
-/** Prepared statements that a connection keeps. */
+/** Maximum for each connection. */
 const MAX_PREPARED_STATEMENTS = 100
 
-/** What `pg` knows of them on a connection. */
+/** Internal `pg` state of a connection's prepared statements. */
 interface NamedStatements {
-  /** texts by names: those are not sent again */
+  /** name → text of statements that Postgres has already parsed */
   parsedStatements: Record<string, string>
   close(statement: { type: 'S'; name: string }): void
 }
 
 type Callback = (error: Error | undefined, result?: unknown) => void
 
-/** A class of clients for a pool: `new pg.Pool({ Client: watchedClient(…) })`. */
+/** Client class for a pool: `new pg.Pool({ Client: watchedClient(…) })`. */
 function watchedClient({ limit, outage, onStatement }: ConnectionWatch): typeof pg.Client {
   return class extends PgClient {
-    /** of its prepared statements, those used last behind the others */
+    /** names of prepared statements, least recently used first */
     readonly #names = new Set<string>()
 
     constructor(config: pg.ClientConfig & { connectionString: string }) {
@@ -85,7 +84,7 @@ function watchedClient({ limit, outage, onStatement }: ConnectionWatch): typeof 
       )
     }
 
-    /** Lets Postgres forget the one of them that was not used for the longest: each keeps its plan in the session's memory. */
+    /** Deallocates the least recently used statement: each keeps its plan in the session's memory. */
     #keepNamed(name: string): void {
       this.#names.delete(name)
       this.#names.add(name)
@@ -94,11 +93,11 @@ function watchedClient({ limit, outage, onStatement }: ConnectionWatch): typeof 
       this.#names.delete(oldest)
       const { connection } = this as unknown as { connection: NamedStatements }
       delete connection.parsedStatements[oldest]
-      // without a round trip: it goes before the statement that is sent now
+      // no extra round trip: it is sent before the next statement
       connection.close({ type: 'S', name: oldest })
     }
 
-    /** Destroys the connection when its time is up, unless the answer had come and was only not read yet. */
+    /** Destroys the connection at the timeout, unless the response has arrived and only waits to be read. */
     #limit(): () => void {
       let over = false
       const late = () => !over && this.#destroy()
@@ -117,13 +116,13 @@ function watchedClient({ limit, outage, onStatement }: ConnectionWatch): typeof 
   } as unknown as typeof pg.Client
 }
 
-/** A pool of them: that none could be had is named, too. */
+/** A pool of watched clients. It also translates the error when no connection is available. */
 export class WatchedPool extends pg.Pool {
   readonly #outage: Outage
   constructor(config: pg.PoolConfig, watch: ConnectionWatch) {
     super({ ...config, Client: watchedClient(watch) } as pg.PoolConfig)
     this.#outage = watch.outage
-    // an idle one broke; the pool replaces it by itself
+    // an idle connection broke; the pool replaces it
     this.on('error', () => {})
   }
 
@@ -137,7 +136,7 @@ export class WatchedPool extends pg.Pool {
     super.connect((error, client, done) => callback(error && toLostConnection(error, this.#outage), client, done))
   }
 
-  /** When a connection breaks in a query of the pool's own, the pool learns of it first and rejects with its own error. */
+  /** When a connection breaks in `pool.query`, the pool notices first and rejects with an untranslated error. */
   // biome-ignore lint/suspicious/noExplicitAny: as above
   override query(...args: any[]): any {
     return (Reflect.apply(super.query, this, args) as Promise<unknown>).catch((error) => {

@@ -1,6 +1,6 @@
 /**
- * The databases of a Postgres that is not ours, as dumps in a folder: the server's (`server.dump`), and one for each of
- * others beside it, by their names.
+ * Dumps and restores an external Postgres, as files in a folder: `server.dump`, and one for each deployment's database by
+ * name.
  */
 import { mkdir, readdir } from 'node:fs/promises'
 import path from 'node:path'
@@ -9,12 +9,12 @@ import { dump, type ProgramEnvironment, restoreDump } from './pg-programs.ts'
 import { onSingleConnection } from './single-connection.ts'
 
 const SERVER = 'server.dump'
-/** What is said of a database that a restore has made, until it is whole. */
+/** Comment on a database while its restore is unfinished. */
 const COMMENT = 'pilothouse: being restored'
 
 /**
- * Dumps the server's database as of one moment, and those of `nameOf` the deployments that it knows, if they are there.
- * Throws DumpError.
+ * Dumps the server's database as of one moment, and the existing databases of its deployments. `nameOf`: deployment id →
+ * database name. Throws DumpError.
  */
 export async function saveDumps(
   url: string,
@@ -36,12 +36,12 @@ export async function saveDumps(
   })
 }
 
-/** Names of the databases beside the server's. */
+/** Names of the deployments' databases. */
 export async function namesOfDumps(folder: string): Promise<string[]> {
   return (await readdir(folder)).filter((name) => name !== SERVER).map((name) => path.basename(name, '.dump'))
 }
 
-/** What is in the way of restoring, in words; null: nothing. What an interrupted restore has made is not. */
+/** Why a restore can't start, for people; null: it can. Databases of an interrupted restore are no obstacle. */
 export function restoreObstacle(url: string, names: string[]): Promise<string | null> {
   return connected(url, async (client) => {
     const { rowCount } = await client.query(
@@ -61,8 +61,8 @@ export function restoreObstacle(url: string, names: string[]): Promise<string | 
 }
 
 /**
- * Brings the dumps back. `create` makes an empty database of that name, with its role, which has the same name. The server's
- * own comes last: without it nobody works with the others. Throws DumpError.
+ * Restores the dumps. `create` makes an empty database with a role of the same name. The server's database comes last,
+ * because the others are not used without it. Throws DumpError.
  */
 export async function restoreDumps(
   url: string,
@@ -86,7 +86,7 @@ async function comment(url: string, name: string, text: string | null): Promise<
   await connected(url, (client) => client.query(`COMMENT ON DATABASE ${pg.escapeIdentifier(name)} IS ${value}`))
 }
 
-/** The same server, another database. */
+/** URL of another database on the same server. */
 function atDatabase(url: string, name: string): string {
   const other = new URL(url)
   other.pathname = `/${name}`

@@ -1,8 +1,7 @@
 /**
- * LISTEN that heals itself: one connection of its own, watched by a heartbeat, opened again with back-off when it
- * breaks. A notification is only ever a hint that comes early: those sent while there was no connection are lost,
- * so callers read their state again at every `onConnect`. Through a pooler nobody can LISTEN: there `onConnect` comes every
- * now and then instead.
+ * LISTEN on a dedicated connection, checked by a heartbeat and reopened with back-off. Notifications sent without a
+ * connection are lost, so callers reread their state at every `onConnect`. With only a pooler, it calls `onConnect`
+ * periodically instead.
  */
 import pg from 'pg'
 import { backoff, sleep } from '../async/retry.ts'
@@ -10,30 +9,30 @@ import type { Log } from '../log/log.ts'
 import { PgClient } from './pg-client.ts'
 
 export interface ListenOptions {
-  /** of a direct connection; null: there is only a pooler, and `onConnect` is called every second */
+  /** URL of a direct connection; null: only a pooler exists, and `onConnect` is called every second */
   url: string | null
   channels: readonly string[]
   onNotify(channel: string, payload: string): void
-  /** after every connect, the first too, once the channels are listened to: read again what they are about */
+  /** called after every connect, once LISTEN is active: reread the state behind the channels */
   onConnect(): void
   log: Log
-  /** how often the connection is checked, and how long an answer may take, in ms; default 10 s and 5 s */
+  /** interval and timeout of the connection check, in ms; default 10 s and 5 s */
   heartbeat?: { every: number; limit: number }
 }
 
 export interface Listening {
-  /** No callback is called after this. */
+  /** After it no callback is called. */
   close(): Promise<void>
 }
 
-/** ms between two calls of `onConnect` where nobody can LISTEN */
+/** between two calls of `onConnect` without LISTEN */
 const POLL_INTERVAL_MS = 1_000
 const MIN_BACKOFF_MS = 100
 const MAX_BACKOFF_MS = 10_000
-/** Tries in vain until it is worth a line in the log, after some seconds: of a short absence others tell. */
+/** Failed tries before a log line, some seconds; other parts report shorter outages. */
 const FAILURES_BEFORE_LOG = 4
 
-/** Begins at once and never gives up. */
+/** Starts immediately and never gives up. */
 export function listen(options: ListenOptions): Listening {
   const abort = new AbortController()
   const done =
@@ -47,7 +46,7 @@ export function listen(options: ListenOptions): Listening {
 }
 
 async function keepPolling({ log, onConnect }: ListenOptions, signal: AbortSignal): Promise<void> {
-  // the first time, too, only when the caller has what `listen` returns
+  // the first call also comes after `listen` has returned
   await Promise.resolve()
   while (!signal.aborted) {
     guarded(log, onConnect)
@@ -68,12 +67,12 @@ async function keepListening(options: ListenOptions, url: string, signal: AbortS
       if (failures === FAILURES_BEFORE_LOG)
         options.log.warn({ error: (error as Error).message }, 'no LISTEN connection can be had; trying on')
     }
-    // random: the replicas of a restarted database shall not all come at once
+    // random, so replicas don't reconnect to a restarted database all together
     await sleep(backoff(failures++, MIN_BACKOFF_MS, MAX_BACKOFF_MS, 0.5), signal)
   }
 }
 
-/** One connection, from its opening to its end: returns when `signal` aborts, throws when it breaks. */
+/** One connection's lifetime. Returns when `signal` aborts, throws when the connection breaks. */
 async function session(options: ListenOptions, url: string, signal: AbortSignal, connected: () => void): Promise<void> {
   const { every, limit } = options.heartbeat ?? { every: 10_000, limit: 5_000 }
   const client = new PgClient({
@@ -81,18 +80,18 @@ async function session(options: ListenOptions, url: string, signal: AbortSignal,
     application_name: 'pilothouse listen',
     keepAlive: true,
     connectionTimeoutMillis: limit,
-    // a half-open connection shows only in that nobody answers
+    // a half-open connection shows only by missing responses
     query_timeout: limit,
   })
   const broken = new Promise<never>((_, reject) => {
     client.on('error', reject)
     client.on('end', () => reject(new Error('the connection was closed')))
   })
-  broken.catch(() => {}) // it may break while nobody waits for it
+  broken.catch(() => {}) // it may break while no code awaits it
   client.on('notification', ({ channel, payload }) => {
     if (!signal.aborted) guarded(options.log, () => options.onNotify(channel, payload ?? ''))
   })
-  // not end(): it waits for an answer that a half-open connection never gives
+  // not end(), which waits for a response that a half-open connection never gives
   const cut = () => client.connection.stream.destroy()
   signal.addEventListener('abort', cut)
   try {
@@ -111,7 +110,7 @@ async function session(options: ListenOptions, url: string, signal: AbortSignal,
   }
 }
 
-/** A fault of the caller's must not look like one of the connection. */
+/** A bug in a callback must not look like a connection error. */
 function guarded(log: Log, callback: () => void): void {
   try {
     callback()

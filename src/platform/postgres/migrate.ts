@@ -1,7 +1,7 @@
 /**
- * Brings a database up to date at start: applies prisma/migrations as `prisma migrate deploy` would (same table,
- * same checksums, same advisory lock), so that both can be used on one database. Prisma's own command needs a
- * native engine that it downloads; this needs nothing. And it lets servers that run meanwhile work (apply-migration.ts).
+ * Applies prisma/migrations at start like `prisma migrate deploy` (same table, checksums and advisory lock), so both work
+ * on one database. Prisma's command needs a downloaded native engine; this does not. Running servers keep working
+ * (apply-migration.ts).
  */
 import { join } from 'node:path'
 import type pg from 'pg'
@@ -16,37 +16,36 @@ import { onSingleConnection } from './single-connection.ts'
 const OLDEST_POSTGRES = 15
 
 /**
- * Ends the name of a migration that servers without it can't run on; any other one leaves older servers working. They
- * find the name in the history, where they have no file to read.
+ * Name suffix of a migration that older servers can't run on. All other migrations keep older servers working. Older
+ * servers see only the name, in the history.
  */
 const BREAKING = '_breaking'
 
-/** ms before a migration is tried again that could not have what it needs, from one try to the next; after the last one it has failed */
+/** pauses before retries of a migration whose tables are in use; after the last one it fails */
 const RETRY_PAUSES_MS = [250, 500, 1_000, 2_000, 4_000, ...Array.from({ length: 20 }, () => 8_000)]
 
-/** The database can't be brought up to date. `message` is one line for the operator. */
+/** The database can't be migrated. `message` is one line for the operator. */
 export class MigrationError extends Error {}
 
 export interface MigrateOptions {
   log?: Log
-  /** how long the database may take to let us in, in ms; default 30 s (one that sleeps has to wake up) */
+  /** connect timeout in ms; default 30 s (a sleeping database has to wake up) */
   connectMs?: number
   /** folder of `<name>/migration.sql`; default: the project's prisma/migrations */
   directory?: string
-  /** `url` is a pooler, which can't hold the lock: what is missing is an error */
+  /** `url` is a pooler, which can't hold the advisory lock: a missing migration is an error */
   pooled?: boolean
-  /** how long to wait before a migration is tried again whose tables are in use, in ms: one after the other */
+  /** pauses between retries while tables are in use, in ms */
   pauses?: readonly number[]
 }
 
 /**
- * Applies what is missing and returns the names of those applied now. Each is one transaction, or one statement outside any.
- * Migrations of a newer version that are already in the database are left alone, with one warning. Throws MigrationError,
- * also when one of those is breaking.
+ * Applies missing migrations and returns their names. Each is one transaction, or one statement outside a transaction.
+ * Newer, unknown migrations in the database cause a warning. Throws MigrationError, also for an unknown breaking migration.
  */
 export async function migrate(url: string, options: MigrateOptions = {}): Promise<string[]> {
   const migrations = await readMigrations(options.directory ?? join(CHECKOUT, 'prisma/migrations'))
-  // whatever listens there may not be Postgres, and say nothing
+  // the program that listens there may not be Postgres and may never respond
   return onSingleConnection(url, { name: 'migrate', connectMs: options.connectMs }, async (client) => {
     await requireVersion(client)
     if (!options.pooled) return bringUpToDate(client, migrations, options)
@@ -62,14 +61,14 @@ async function bringUpToDate(
   migrations: readonly Migration[],
   { log, pauses = RETRY_PAUSES_MS }: MigrateOptions,
 ): Promise<string[]> {
-  // a role that is used through a pooler has limits of its own, which are not for this
+  // a role for a pooler has timeouts that must not apply here
   await client.query('SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0')
   const applied: string[] = []
   const tries = new Map<string, number>()
   for (;;) {
-    // whoever migrates, too, has a turn before the next try: it may be what stood in the way
+    // other migrating servers get a turn before the retry: they may have caused the conflict
     const inUse = await withHistory(client, log, async () => {
-      // what there is to say of the history is said once
+      // log remarks about the history only once
       const missing = await findMissing(client, migrations, applied.length + tries.size > 0 ? undefined : log)
       for (const migration of missing) {
         const failure = await attempt(client, migration)
@@ -92,14 +91,14 @@ async function bringUpToDate(
   }
 }
 
-/** Null: it is applied. An error: what it needs is in use, and nothing of it is left. Throws MigrationError for any other one. */
+/** Null: applied. An error: a needed lock is in use and nothing was changed. Throws MigrationError for other errors. */
 async function attempt(client: pg.Client, migration: Migration): Promise<unknown> {
   try {
     await applyMigration(client, migration)
     return null
   } catch (cause) {
     if (isInUse(migration, cause)) return cause
-    // the next start tries again; where the connection broke, the cause says so
+    // the next start retries; when the connection broke, `cause` says so
     await recordFailed(client, migration, cause).catch(() => {})
     throw failed(migration, cause)
   }
@@ -117,7 +116,7 @@ async function requireVersion(client: pg.Client): Promise<void> {
     throw new MigrationError(`Postgres ${OLDEST_POSTGRES} or newer is needed; this server is ${version}.`)
 }
 
-/** What the database lacks, in its order. */
+/** Missing migrations, in order. */
 async function findMissing(
   client: pg.Client,
   migrations: readonly Migration[],
@@ -138,7 +137,7 @@ async function findMissing(
   })
 }
 
-/** Of a rolling upgrade, or of going back: what a newer version has applied must leave this one working. */
+/** For rolling upgrades and downgrades: migrations of a newer version must not be breaking. */
 function requireKnown(migrations: readonly Migration[], applied: readonly string[], log: Log | undefined): void {
   const known = new Set(migrations.map(({ name }) => name))
   const newer = applied.filter((name) => !known.has(name))

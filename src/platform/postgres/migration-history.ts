@@ -1,17 +1,16 @@
-/** The history of a database, in the table and under the lock of Prisma's own command. */
+/** Migration history, in the table and under the advisory lock of Prisma's command. */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { sleep } from '../async/retry.ts'
 import type { Log } from '../log/log.ts'
 import type { Migration } from './migration-files.ts'
 
-/** The advisory lock that Prisma's migrate takes; of several servers that start at once one has it. */
+/** Advisory lock of Prisma's migrate; only one of several starting servers gets it. */
 const PRISMA_LOCK = 72_707_369
-/** ms between two tries to get it */
 const LOCK_RETRY_MS = 100
-/** ms after which a line says what is waited for */
+/** wait for the lock before a log line */
 const LOG_AFTER_MS = 5_000
-/** As Prisma makes it. */
+/** Same definition as Prisma's. */
 const HISTORY_TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
   "id" VARCHAR(36) PRIMARY KEY NOT NULL, "checksum" VARCHAR(64) NOT NULL, "finished_at" TIMESTAMPTZ,
   "migration_name" VARCHAR(255) NOT NULL, "logs" TEXT, "rolled_back_at" TIMESTAMPTZ,
@@ -19,8 +18,8 @@ const HISTORY_TABLE = `CREATE TABLE IF NOT EXISTS "_prisma_migrations" (
 const COLUMNS = `INSERT INTO "_prisma_migrations" (id, checksum, migration_name,`
 
 /**
- * Runs `work` while nobody else migrates, with a history that is there. Asks for the lock again and again: a statement that
- * waited for it would be an open transaction, which an index that is made concurrently waits for.
+ * Runs `work` under the migration lock, with an existing history table. It polls for the lock: a blocked statement would be
+ * an open transaction, and CREATE INDEX CONCURRENTLY waits for those.
  */
 export async function withHistory<T>(client: pg.Client, log: Log | undefined, work: () => Promise<T>): Promise<T> {
   const begun = performance.now()
@@ -38,7 +37,7 @@ export async function withHistory<T>(client: pg.Client, log: Log | undefined, wo
     await client.query(HISTORY_TABLE)
     return await work()
   } finally {
-    // where the connection is gone the lock is, too
+    // a closed connection has already released the lock
     await client.query('SELECT pg_advisory_unlock($1)', [PRISMA_LOCK]).catch(() => {})
   }
 }
@@ -48,7 +47,7 @@ interface Entry {
   isFinished: boolean
 }
 
-/** Name → what is on record, without what was rolled back. */
+/** Name → recorded state, without rolled-back entries. */
 export async function readHistory(client: pg.Client): Promise<Map<string, Entry>> {
   const there = await client.query<{ there: boolean }>(
     `SELECT to_regclass('"_prisma_migrations"') IS NOT NULL AS there`,
@@ -61,13 +60,13 @@ export async function readHistory(client: pg.Client): Promise<Map<string, Entry>
   return new Map(rows.map(({ name, checksum, finished }) => [name, { checksum, isFinished: finished }]))
 }
 
-/** It has been applied. */
+/** Records an applied migration. */
 export async function recordApplied(client: pg.Client, { checksum, name }: Migration): Promise<void> {
   const statement = `${COLUMNS} finished_at, applied_steps_count) VALUES ($1, $2, $3, now(), 1)`
   await client.query(statement, [randomUUID(), checksum, name])
 }
 
-/** It has failed, and will be tried again. */
+/** Records a failed migration, which the next start retries. */
 export async function recordFailed(client: pg.Client, { checksum, name }: Migration, cause: unknown): Promise<void> {
   const statement = `${COLUMNS} rolled_back_at, logs) VALUES ($1, $2, $3, now(), $4)`
   await client.query(statement, [randomUUID(), checksum, name, String(cause)])

@@ -1,20 +1,20 @@
 /**
- * One line in the log for one outage of the database, however many statements fail in it: when it begins, with the
- * reason, and when it is over, with how long it took. Each caller gets the error in its own answer.
+ * Logs a database outage with one line at its begin (with the reason) and one at its end (with its duration), instead of
+ * one for each failed statement. Callers still get each error.
  */
 import type { Log } from '../log/log.ts'
 
 export interface Outage {
-  /** A connection could not be had, or broke. `reason`: one line, without secrets. */
+  /** A connection broke or could not be opened. `reason`: one line, without secrets. */
   failed(reason: string): void
-  /** A statement was answered. */
+  /** A statement succeeded. */
   worked(): void
 }
 
-/** ms without a failure after which it is over: connections that break one by one are one outage */
+/** time without a failure that ends an outage; connections that break one by one count as one outage */
 const QUIET_MS = 5_000
 
-/** `log` absent: nothing is logged. */
+/** Without `log` nothing is logged. */
 export function createOutage(log: Log | undefined): Outage {
   let current: { begun: number; last: number; failures: number } | null = null
   return {

@@ -1,4 +1,4 @@
-/** A `pg.Client` with libpq's `require_auth=scram-sha-256`: if its URL has that, a server has to prove that it knows the password. */
+/** A `pg.Client` with libpq's `require_auth=scram-sha-256`: the server must prove that it knows the password. */
 import pg from 'pg'
 
 export class PgClient extends pg.Client {
@@ -8,7 +8,7 @@ export class PgClient extends pg.Client {
   }
 }
 
-/** SCRAM proves both sides to each other. Without it the password, or statements with secrets, would go to any server. */
+/** SCRAM authenticates both sides. Without it, any server could receive the password or statements with secrets. */
 function requireScram({ connection }: pg.Client): void {
   let hasProof = false
   const refuse = () =>
@@ -24,7 +24,7 @@ function requireScram({ connection }: pg.Client): void {
   connection.on('authenticationOk', () => {
     if (!hasProof) refuse()
   })
-  // pg also emits it for a wrong proof, and would go on. A destroyed stream sends nothing that is written to it
+  // pg also emits this for a wrong proof, and would continue. A destroyed stream sends nothing more
   connection.once('error', () => {
     connection.removeAllListeners('readyForQuery')
     connection.stream.destroy()

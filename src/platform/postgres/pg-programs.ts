@@ -1,12 +1,11 @@
 /**
- * Dumps of the databases of a Postgres that is not ours, by its own programs (`pg_dump`, `pg_restore`), which have to be
- * installed. Passwords are in their environment, never in their arguments.
+ * Runs `pg_dump` and `pg_restore`, which must be installed. Passwords are passed in the environment, never as arguments.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 
-/** What of a connection string is Postgres's own, and not a matter of one client library. */
+/** Connection parameters of libpq; others belong to a client library. */
 const PARAMETERS = new Set([
   'host',
   'port',
@@ -18,19 +17,19 @@ const PARAMETERS = new Set([
   'target_session_attrs',
 ])
 
-/** A program could not do it. `message`: why, for people. */
+/** A program failed. `message`: the reason, for people. */
 export class DumpError extends Error {}
 
-/** What the programs are run with beside the password: PATH, and Postgres's own variables. */
+/** Environment of the programs without the password: PATH and PG variables. */
 export type ProgramEnvironment = Record<string, string>
 
-/** Writes one database to `file`; `snapshot`: as it was then. */
+/** Dumps one database to `file`; `snapshot`: as of that exported snapshot. */
 export async function dump(url: string, file: string, env: ProgramEnvironment, snapshot?: string): Promise<void> {
   const consistent = snapshot === undefined ? [] : [`--snapshot=${snapshot}`]
   await runProgram('pg_dump', url, ['--format=custom', `--file=${file}`, ...consistent], env)
 }
 
-/** Brings a dump back into an empty database, all of it or nothing; `role`: whose everything in it is. */
+/** Restores a dump into an empty database, in one transaction. `role`: owner of all objects. */
 export async function restoreDump(url: string, file: string, env: ProgramEnvironment, role?: string): Promise<void> {
   const owner = role === undefined ? [] : [`--role=${role}`]
   const how = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error', ...owner]
@@ -58,9 +57,9 @@ function withoutPassword(url: string): { address: string; password: string } {
   const password = decodeURIComponent(address.password)
   address.password = ''
   for (const name of [...address.searchParams.keys()]) if (!PARAMETERS.has(name)) address.searchParams.delete(name)
-  // a word of one client library: encrypted, without looking at the certificate
+  // `no-verify` belongs to node-postgres: encrypted, without checking the certificate
   if (address.searchParams.get('sslmode') === 'no-verify') address.searchParams.set('sslmode', 'require')
-  // libpq reads `+` as itself, not as a space
+  // libpq reads `+` literally, not as a space
   address.search = address.search.replaceAll('+', '%20')
   return { address: address.href, password }
 }

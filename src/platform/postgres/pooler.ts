@@ -1,27 +1,23 @@
 /**
- * What a connection pooler between us and Postgres (PgBouncer in transaction mode, and its like) takes away, found out at
- * the start. Through one, a statement or a transaction has a session, but a client has none: no LISTEN, no lock of a
- * session, and no settings of our own, which have to stand at the role instead.
+ * Checks a connection pooler (such as PgBouncer in transaction mode) at start. A pooler's clients have no session: no
+ * LISTEN, no session locks, no session settings. The role must have the settings instead.
  */
 import pg from 'pg'
 import { onSingleConnection } from './single-connection.ts'
 
-/** A pooler that we can't work with as it is. `message` is for the operator. */
+/** The pooler or its role is not set up as required. `message` is for the operator. */
 class PoolerError extends Error {}
 
 const ANSWER_MS = 10_000
 
-/** How long things may take in a session that we can't set up: the most that a setting of the role may be, and what we recommend, in ms. */
+/** Role timeouts in ms: the accepted maximum and our recommendation. */
 const BOUNDS = {
   statement_timeout: { most: 60_000, recommended: 20_000 },
   lock_timeout: { most: 30_000, recommended: 5_000 },
   idle_in_transaction_session_timeout: { most: 60_000, recommended: 10_000 },
 } as const
 
-/**
- * Whether a pooler answers at `url`. The process id that a client is told when it connects is that of its session; a pooler
- * makes one up, since it has no session to give.
- */
+/** Whether `url` is a pooler. A direct connection reports its session's process id; a pooler reports a made-up one. */
 export function isPooled(url: string): Promise<boolean> {
   return connected(url, async (client) => {
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
@@ -33,11 +29,11 @@ interface RoleSettings {
   role: string
   database: string
   zone: string
-  /** name → value in ms */
+  /** setting → value in ms */
   settings: Record<string, string>
 }
 
-/** Throws PoolerError unless the sessions behind `pooled` have the settings that we give our own. */
+/** Throws PoolerError unless sessions behind `pooled` have the settings that direct connections get from us. */
 export async function requireRoleSettings(pooled: string): Promise<void> {
   const { role, database, zone, settings } = await connected(pooled, async (client) => {
     const { rows } = await client.query<RoleSettings>(
@@ -48,7 +44,7 @@ export async function requireRoleSettings(pooled: string): Promise<void> {
     return rows[0]!
   })
   const lacking = [
-    // the adapter writes times without an offset, and reads them as UTC
+    // the adapter writes times without offset and reads them as UTC
     ...(/^(Etc\/)?UTC$/i.test(zone) ? [] : [`timezone = 'UTC'`]),
     ...Object.entries(BOUNDS)
       .filter(([name, { most }]) => !(Number(settings[name]) > 0 && Number(settings[name]) <= most))
@@ -62,11 +58,11 @@ export async function requireRoleSettings(pooled: string): Promise<void> {
   )
 }
 
-/** Throws PoolerError unless `direct` is the database behind `pooled`, and reached without a pooler. */
+/** Throws PoolerError unless `direct` reaches the database behind `pooled` without a pooler. */
 export async function requireDirect(direct: string, pooled: string): Promise<void> {
   if (await isPooled(direct))
     throw new PoolerError('DATABASE_DIRECT_URL has to go past every connection pooler, but one answers there')
-  // a lock of one session is seen in every other one of the same database, and nowhere else
+  // an advisory lock is visible in all sessions of the same database, and nowhere else
   const key = Math.floor(Math.random() * Number.MAX_SAFE_INTEGER)
   const same = await connected(direct, async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [key])

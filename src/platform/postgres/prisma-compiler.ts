@@ -1,32 +1,28 @@
 /**
- * Prisma's compiler, a WebAssembly that makes statements of Prisma's queries, loaded when the first of them is asked for. A start,
- * hot reads, most writes and what a server does by itself are statements of ours, which Prisma sends as they are.
- * It takes 30 MB and 100 ms of CPU. Of the two that Prisma brings it is the small one, with half of the memory: what it takes
- * longer for a query it takes once, since Prisma keeps what was compiled.
+ * Loads Prisma's query compiler (WebAssembly; 30 MB, 100 ms of CPU) at the first query that needs it: hot reads, most
+ * writes and background work are raw SQL. Uses Prisma's small variant with half the memory; compiled queries are cached, so
+ * speed matters once.
  */
 import { createRequire } from 'node:module'
 import type { GetPrismaClientConfig } from '@prisma/client/runtime/client'
 
-/** Prisma's JavaScript around the WebAssembly. */
+/** Prisma's JavaScript wrapper of the WebAssembly. */
 type Runtime = Awaited<ReturnType<NonNullable<GetPrismaClientConfig['compilerWasm']>['getRuntime']>>
 type Compiler = InstanceType<Runtime['QueryCompiler']>
 type Options = ConstructorParameters<Runtime['QueryCompiler']>[0]
 
 const FILES = '@prisma/client/runtime/query_compiler_small_bg.postgresql'
-/** What the WebAssembly calls its JavaScript. */
+/** Import name of the wrapper in the WebAssembly. */
 const RUNTIME = './query_compiler_small_bg.js'
-/** A WebAssembly with nothing but the function that is called when one was loaded, `__wbindgen_start`. */
+/** A minimal WebAssembly with only the start function, `__wbindgen_start`. */
 const EMPTY = 'AGFzbQEAAAABBAFgAAADAgEABxQBEF9fd2JpbmRnZW5fc3RhcnQAAAoEAQIACw=='
 
 const require = createRequire(import.meta.url)
 
-/** One for all clients: they have the same schema. */
+/** Shared by all clients, which have the same schema. */
 let shared: Compiler | null = null
 
-/**
- * For the constructor of Prisma's client, which does not declare it. Without the compiler's files a query fails that needs it, and
- * so does the next one.
- */
+/** Undeclared option of Prisma's client. If the compiler's files are missing, each query that needs it fails. */
 export const withLazyCompiler: object = {
   __internal: {
     configOverride: (config: GetPrismaClientConfig): GetPrismaClientConfig => ({
@@ -55,7 +51,7 @@ class LazyCompiler implements Compiler {
     return this.#with((compiler) => compiler.compileBatch(request))
   }
 
-  /** Of one client: others use it, too. */
+  /** No-op, because other clients share the compiler. */
   free(): void {}
 
   #with<T>(use: (compiler: Compiler) => T): T {
@@ -63,7 +59,7 @@ class LazyCompiler implements Compiler {
     try {
       return use(shared)
     } catch (error) {
-      // it broke down, and its memory is as it was then
+      // after a crash its memory is corrupt
       if (error instanceof WebAssembly.RuntimeError) shared = null
       throw error
     }
@@ -73,7 +69,7 @@ class LazyCompiler implements Compiler {
 function load(options: Options): Compiler {
   const code = require.resolve(`${FILES}.wasm-base64.js`)
   const bytes = Buffer.from(require(code).wasm, 'base64')
-  // the text is two times as large as what is made of it, and would stay
+  // the base64 text is larger than the compiled code and would stay in memory
   delete require.cache[code]
   const runtime: Runtime = require(`${FILES}.js`)
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes), {

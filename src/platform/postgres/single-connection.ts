@@ -1,30 +1,33 @@
-/** A connection of its own for a few statements, past every pool: at the start, in backups, for the clock. */
+/** Runs a few statements on a dedicated connection, outside all pools: at start, in backups, for the clock. */
 import type pg from 'pg'
 import { LOST } from './connection.ts'
 import { PgClient } from './pg-client.ts'
 
 export interface SingleConnectionOptions {
-  /** `application_name`, behind `pilothouse ` */
+  /** suffix of `application_name`, after `pilothouse ` */
   name: string
-  /** ms in which it has to be made; default 30 s */
+  /** connect timeout in ms; default 30 s */
   connectMs?: number
-  /** ms that an answer may take; default: as long as it takes */
+  /** timeout of each response in ms; default: none */
   answerMs?: number
 }
 
-/** SQLSTATEs of a Postgres that starts, stops, breaks a connection or has none left. A wrong password or database is none of them. */
+/**
+ * SQLSTATEs for a Postgres that starts, stops, closes connections or has none left. A wrong password or database is not
+ * among them.
+ */
 const AWAY_STATE = /^(08|53300|57P0[1-3])/
-/** Codes of the network. */
+/** Network error codes. */
 const AWAY_CODE = /^E(AI_)?[A-Z]+$/
 
-/** Whether an error of `onSingleConnection` means that the database may answer later. */
+/** Whether an error of `onSingleConnection` means that the database may be available later. */
 export function isAway(error: unknown): boolean {
   const { code, severity, message } = (error ?? {}) as { code?: unknown; severity?: unknown; message?: string }
   if (typeof severity === 'string') return AWAY_STATE.test(String(code))
   return AWAY_CODE.test(String(code)) || LOST.test(message ?? '')
 }
 
-/** Runs `work` on it. Rejects with what `work` does, and with what `pg` says of a connection that can't be had or breaks. */
+/** Runs `work`. Rejects with its error, or with `pg`'s error when the connection fails. */
 export async function onSingleConnection<T>(
   url: string,
   { name, connectMs = 30_000, answerMs }: SingleConnectionOptions,
@@ -37,14 +40,14 @@ export async function onSingleConnection<T>(
     connectionTimeoutMillis: connectMs,
     query_timeout: answerMs,
   })
-  client.on('error', () => undefined) // the statement under way rejects; the event alone would end the process
+  client.on('error', () => undefined) // the running statement rejects; an unhandled event would end the process
   let isOpen = false
   try {
     await client.connect()
     isOpen = true
     return await work(client)
   } finally {
-    // end() waits for an answer, which a silent connection never gives
+    // end() waits for a response, which a silent connection never sends
     if (isOpen && answerMs === undefined) await client.end()
     else client.connection.stream.destroy()
   }

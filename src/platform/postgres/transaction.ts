@@ -1,43 +1,43 @@
 /**
- * Transactions past Prisma: statements are planned once on each connection and cost a third of what they cost through Prisma's
- * client. Whoever needs Prisma in one gets it, on the same connection and in the same transaction.
+ * Transactions with raw prepared statements, which cost a third of Prisma's. Prisma can join the same transaction on the
+ * same connection.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { PrismaPg } from '@prisma/adapter-pg'
 import type pg from 'pg'
 import type { Prisma, PrismaClient } from '../../generated/prisma/client.ts'
 
-/** A statement that is planned once on each connection, under a name that no other text has. Its values are `$1`, `$2` … */
+/** A prepared statement. Each text has a unique name. Values are `$1`, `$2` … */
 export interface Statement {
   name: string
   text: string
 }
 
-/** Runs a statement past Prisma and answers its rows as `pg` reads them. Throws what `pg` throws (errors/database-error.ts). */
+/** Runs a raw statement and returns its rows as `pg` parses them. Throws `pg` errors (errors/database-error.ts). */
 export type Query = <Row>(statement: Statement, values: readonly unknown[]) => Promise<Row[]>
 
-/** A transaction that is open, on a connection of its own. Statements are carried out in the order in which they are sent. */
+/** An open transaction on its connection. Statements run in the order in which they are sent. */
 interface OpenTransaction {
-  /** for what only reads or locks: it is sent without waiting for those before it, together with what is sent at the same moment */
+  /** for reads and locks: sent without waiting for earlier responses, together with other statements of the same turn */
   query: Query
-  /** for what writes: sent when the transaction is known to have begun */
+  /** for writes: sent only after BEGIN has succeeded */
   write: Query
-  /** Prisma in this transaction; made when it is first asked for */
+  /** Prisma in this transaction; created on first use */
   prisma(): Promise<Prisma.TransactionClient>
 }
 
 /**
- * Runs `work` in a transaction, once, and commits it; rolls it back when `work` throws. Throws what that throws, or the
- * COMMIT: then it may have been carried out where the connection is lost.
+ * Runs `work` once in a transaction and commits; rolls back when `work` throws. Throws the error of `work` or of COMMIT. If
+ * the connection breaks during COMMIT, the commit may have succeeded.
  */
 export type Transact = <T>(work: (open: OpenTransaction) => Promise<T>) => Promise<T>
 
 export interface TransactOptions {
   pool: pg.Pool
   prisma: PrismaClient
-  /** ms for a whole transaction */
+  /** timeout of the whole transaction in ms */
   limit: number
-  /** a pooler is between: there a name may be another session's, so statements go without */
+  /** a pooler may use another session, so statements are sent without a name */
   isPooled: boolean
 }
 
@@ -61,7 +61,7 @@ export function transactOn({ pool, prisma, limit, isPooled }: TransactOptions): 
   }
 }
 
-/** What `pg` does not declare: whether it sends a statement before those sent earlier are answered, and its socket. */
+/** Undeclared `pg` members: pipelining (statements are sent before earlier responses arrive) and the socket. */
 type Pipelined = pg.PoolClient & {
   pipeline?: boolean
   connection?: { stream: { cork(): void; uncork(): void } }
@@ -83,7 +83,7 @@ class Transaction implements OpenTransaction {
     this.#endsAt = performance.now() + limit
     this.#together()
     this.#begun = client.query('BEGIN')
-    // it shows in what is sent behind it, too
+    // later statements fail with the same error
     this.#begun.catch(() => {})
   }
 
@@ -114,11 +114,11 @@ class Transaction implements OpenTransaction {
     await this.#begun
     this.#requireTime()
     const { command } = await this.#client.query('COMMIT')
-    // so Postgres answers where a statement has failed and nobody minded
+    // Postgres responds so when a statement had failed and its error was ignored
     if (command === 'ROLLBACK') throw new Error('a statement of this transaction had failed: nothing of it was written')
   }
 
-  /** Whether the connection is of no more use. */
+  /** Returns whether the connection is unusable. */
   async rollback(): Promise<boolean> {
     await this.#borrowed?.end()
     return this.#client.query('ROLLBACK').then(
@@ -127,7 +127,7 @@ class Transaction implements OpenTransaction {
     )
   }
 
-  /** What is sent until the process waits goes to Postgres as one: each write to a socket costs as much as all else of a statement. */
+  /** Collects statements of this turn into one socket write, which costs as much as the rest of a statement. */
   #together(): void {
     const stream = this.#client.connection?.stream
     if (!stream) return
@@ -135,19 +135,19 @@ class Transaction implements OpenTransaction {
     process.nextTick(() => stream.uncork())
   }
 
-  /** In Postgres' words: a statement's time limit. */
+  /** Throws an error like Postgres's statement timeout. */
   #requireTime(): void {
     if (performance.now() < this.#endsAt) return
     throw Object.assign(new Error('The transaction took too long.'), { severity: 'ERROR', code: '57014' })
   }
 }
 
-/** The connection whose transaction Prisma is to join, in the calls below. */
+/** Connection whose transaction Prisma joins, for the calls below. */
 const lent = new AsyncLocalStorage<pg.PoolClient>()
-/** transactions that Prisma has not joined yet */
+/** number of transactions that Prisma has not joined yet */
 let lending = 0
 
-/** While anybody may look into it, Node 20 follows each promise of the process, at a tenth of the cost of a request. */
+/** While the AsyncLocalStorage is enabled, Node 20 tracks each promise, at a tenth of a request's cost. */
 function joinedOrNot(): void {
   lending--
   if (lending === 0) lent.disable()
@@ -177,7 +177,7 @@ function lend(prisma: PrismaClient, connection: pg.PoolClient) {
   }
 }
 
-/** Prisma's adapter; a transaction that it is to join is somebody else's to begin and to end. */
+/** Prisma's adapter. A joined transaction is begun and ended by its owner, not by Prisma. */
 export class JoiningAdapter extends PrismaPg {
   override async connect(): ReturnType<PrismaPg['connect']> {
     const adapter = await super.connect()
@@ -185,7 +185,7 @@ export class JoiningAdapter extends PrismaPg {
     adapter.startTransaction = async (isolation) => {
       const client = lent.getStore()
       if (!client) return start(isolation)
-      // its statements go where `client` points, as those of the adapter's own transactions do
+      // its statements go to `client`, like those of the adapter's own transactions
       return Object.assign(Object.create(adapter), {
         client,
         options: { usePhantomQuery: true },

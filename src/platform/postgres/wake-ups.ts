@@ -1,25 +1,23 @@
 /**
- * Wakes who listens, on any server, to what has been committed: many at once, in a statement of their own. A transaction that writes
- * and notifies is let through by Postgres one at a time, in all databases of a cluster, with its wait for the disk; one that only
- * notifies waits for no disk. A wake-up is a hint: where it gets lost with its process, who listens finds out by looking, soon
- * (api/realtime/relay.ts, platform/async/long-poll.ts). What nobody looks for by himself is notified in its transaction.
+ * Sends NOTIFYs after commits, batched into separate statements. A NOTIFY in a writing transaction would serialise commits
+ * (README.md). A lost wake-up is safe, because listeners also poll.
  */
 import { backoff, retry, sleep } from '../async/retry.ts'
 import type { Log } from '../log/log.ts'
 import type { Query } from './transaction.ts'
 
 export interface WakeUps {
-  /** Sends them (`channel payload`), at once unless some were sent just now. The same one is sent once for all who ask meanwhile. */
+  /** Sends notices (`channel payload`) immediately, or after a running send. Equal notices are sent once. */
   send(notices: Iterable<string>): void
-  /** Resolves when what was asked for is sent, or can't be; call it last. */
+  /** Resolves when all notices are sent or have failed. Call it last. */
   close(): Promise<void>
 }
 
-/** ms between two statements: each costs every server a look */
+/** each statement makes every server look */
 const SEND_INTERVAL_MS = 5
 const MAX_TRIES = 5
 
-/** `$1`: channels with their payloads. In their order. */
+/** `$1`: notices, sent in order. */
 const NOTIFY = {
   name: 'wake',
   text: `SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($1::text[]) AS notice`,

@@ -1,6 +1,6 @@
 /**
- * Whose processes the embedded Postgres runs as. It refuses to run as root, so a server that is root lends it an
- * account of the system, and a place that this account can reach.
+ * Chooses the account and folder of the embedded Postgres. Postgres refuses to run as root, so a root server uses a system
+ * account and a place which that account can reach.
  */
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -13,17 +13,17 @@ export interface Account {
   gid: number
 }
 
-/** Never `nobody`: agents run under that, and whoever shares Postgres's account can read its files. */
+/** Excludes the account of agents (65534), which could then read Postgres's files. */
 const CANDIDATES = ['postgres', 'daemon']
 
-/** An account that nobody has: what it can reach, all can. */
+/** Matches no account: what it can reach, every account can. */
 const NO_ACCOUNT: Account = { uid: -1, gid: -1 }
 
-/** Where the cluster of `dataDir` is or goes to, and whose it is. Account null: our own will do. */
+/** Location and owner of the cluster of `dataDir`. Account null: our own. */
 export function placeCluster(dataDir: string): { data: string; account: Account | null } {
   const inPlace = path.join(dataDir, 'postgres')
   if (process.getuid?.() !== 0) return { data: inPlace, account: null }
-  // a cluster that is there already keeps its owner: Postgres starts under no other account
+  // an existing cluster keeps its owner, because Postgres starts under no other account
   const owner = ownerOf(inPlace)
   if (owner) return { data: inPlace, account: owner }
   const account = systemAccount()
@@ -31,14 +31,14 @@ export function placeCluster(dataDir: string): { data: string; account: Account 
   return { data, account: ownerOf(data) ?? account }
 }
 
-/** Where copies of programs go that outlive a checkout: where every account can run them, if we are root. */
+/** Folder for program copies; when we are root, every account can run them there. */
 export function placePrograms(dataDir: string): string {
   fs.mkdirSync(dataDir, { recursive: true, mode: 0o711 })
   const open = process.getuid?.() !== 0 || canReach(NO_ACCOUNT, dataDir)
   return path.join(open ? dataDir : reachableFolderFor(dataDir), 'bin')
 }
 
-/** Null: there is nothing, or it is root's. */
+/** Null when the file is missing or root owns it. */
 function ownerOf(file: string): Account | null {
   const found = fs.statSync(file, { throwIfNoEntry: false })
   return found && found.uid !== 0 ? { uid: found.uid, gid: found.gid } : null
@@ -56,7 +56,7 @@ export function systemAccount(): Account {
   )
 }
 
-/** Can `account` get to what is in `folder`? Each folder on the way down has to let it through. */
+/** Whether `account` can enter `folder` and all its parents. */
 export function canReach(account: Account, folder: string): boolean {
   for (let at = folder; ; at = path.dirname(at)) {
     const { uid, gid, mode } = fs.statSync(at)
@@ -67,8 +67,8 @@ export function canReach(account: Account, folder: string): boolean {
 }
 
 /**
- * A folder that every account can reach, standing in for `original`, which it can't (below /root, say). Root
- * owns it. In a temporary folder somebody else might have made it first, so that is checked.
+ * A folder that every account can reach, in place of `original` (below /root, for example). Root must own it: in a
+ * temporary folder another account might have created it first.
  */
 export function reachableFolderFor(original: string): string {
   const name = `pilothouse-${createHash('sha256').update(original).digest('hex').slice(0, 16)}`
@@ -77,7 +77,7 @@ export function reachableFolderFor(original: string): string {
     try {
       fs.mkdirSync(folder, { recursive: true })
     } catch {
-      continue // read-only, or missing
+      continue // read-only or missing
     }
     const { uid, mode } = fs.lstatSync(folder)
     if (uid !== 0 || mode & 0o022) throw new Error(`${folder} must belong to root and be writable by nobody else.`)

@@ -1,7 +1,6 @@
 /**
- * A backup of the embedded Postgres while it works: its files, copied between `pg_backup_start` and `pg_backup_stop`, and
- * the log that was written meanwhile. It has every database, every role and every password. The first start on the copy
- * replays that log, up to the end of the backup.
+ * Backs up the running embedded Postgres: copies its files between `pg_backup_start` and `pg_backup_stop`, plus the WAL
+ * written during the copy. Includes all databases, roles and passwords. The first start on the copy replays the WAL.
  */
 import fs from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -11,24 +10,24 @@ import { onSingleConnection } from '../single-connection.ts'
 import { placeCluster } from './account.ts'
 import { findPostmaster, shutDown } from './postmaster.ts'
 
-/** Of this machine or of this moment; Postgres makes them anew. */
+/** Files of this machine or moment; Postgres creates them again. */
 const NOT_COPIED = new Set(['postmaster.pid', 'postmaster.opts', 'pg_internal.init'])
-/** Folders that a copy has to have, empty. */
+/** Folders that the copy needs, empty. */
 const EMPTY = /^pg_(wal|replslot|dynshmem|notify|serial|snapshots|stat_tmp|subtrans)\//
 const CONTROL = 'global/pg_control'
 
-/** Copies the cluster into `target`, which is made. `url`: of any of its databases, as the superuser. */
+/** Copies the cluster into `target`, which it creates. `url`: any of its databases, as superuser. */
 export async function copyCluster(url: string, target: string): Promise<void> {
   await onSingleConnection(url, { name: 'backup' }, async (client) => {
     const one = async (sql: string) => (await client.query<Record<string, string>>(sql)).rows[0]!
     const { data } = await one(`SELECT current_setting('data_directory') AS data`)
-    // it keeps the log that the copy will need, and is gone with this connection
+    // temporary slot: keeps the WAL that the copy needs, until this connection closes
     await client.query('SELECT pg_create_physical_replication_slot($1, true, true)', [`backup_${process.pid}`])
     const { first } = await one(`SELECT pg_walfile_name(pg_backup_start('pilothouse', true)) AS first`)
-    // files may grow, shrink and go meanwhile: the log makes up for it
+    // files may change during the copy: the WAL repairs that
     await copyTree(data!, target, { skip: leftOut })
     await mkdir(path.join(target, 'pg_wal', 'archive_status'), { mode: 0o700 })
-    // last, since it says from where the log is replayed
+    // last, because it defines where replay starts
     await copyFile(path.join(data!, CONTROL), path.join(target, CONTROL))
     const { last, label } = await one(
       'SELECT pg_walfile_name(lsn) AS last, labelfile AS label FROM pg_backup_stop(false)',
@@ -51,12 +50,12 @@ function leftOut(name: string): boolean {
   )
 }
 
-/** Whether DATA_DIR has a cluster, wherever its files are. */
+/** Whether DATA_DIR has a cluster, in any location. */
 export function hasCluster(dataDir: string): boolean {
   return fs.existsSync(dataDir) && fs.existsSync(path.join(placeCluster(path.resolve(dataDir)).data, 'PG_VERSION'))
 }
 
-/** Makes a copy the cluster of `dataDir`, which has none yet; whole, or not at all. */
+/** Installs a copy as the cluster of `dataDir`, which has none. All or nothing. */
 export async function placeCopy(copy: string, dataDir: string): Promise<void> {
   const { data, account } = placeCluster(path.resolve(dataDir))
   const draft = await mkdtemp(`${data}.init-`)
@@ -69,7 +68,7 @@ export async function placeCopy(copy: string, dataDir: string): Promise<void> {
   }
 }
 
-/** Takes away what `placeCopy` has made, also when somebody has started Postgres on it and was killed. */
+/** Removes the cluster of `placeCopy`, and stops a Postgres left running on it. */
 export async function removeCluster(dataDir: string): Promise<void> {
   const { data } = placeCluster(path.resolve(dataDir))
   const running = findPostmaster(data)

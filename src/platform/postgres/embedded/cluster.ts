@@ -1,6 +1,6 @@
 /**
- * The files of the embedded Postgres: where they are, and how they are made. Its access rules are here: a password
- * on every connection, and no role but the superuser in any database but its own.
+ * Locates or creates the embedded Postgres's files. Access rules: every connection needs the password, and every role
+ * except the superuser can enter only its own database.
  */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -13,39 +13,42 @@ import { type Account, placeCluster } from './account.ts'
 import { type Binaries, keepBinaries } from './binaries.ts'
 import { SUPERUSER } from './postmaster.ts'
 
-/** For clusters of earlier versions, too. */
+/** Also added to clusters of earlier versions. */
 const SOCKET_RULE = `local   all       ${SUPERUSER}                  scram-sha-256
 `
-/** The process runtime gives each deployment a database and a role of the same name: hence `sameuser`. */
+/** `sameuser`, because the process runtime gives each deployment a database and a role of the same name. */
 const ACCESS_RULES = `# TYPE  DATABASE  USER        ADDRESS       METHOD
 host    all       ${SUPERUSER}    127.0.0.1/32  scram-sha-256
 host    sameuser  all         127.0.0.1/32  scram-sha-256
 ${SOCKET_RULE}`
 
-/** Longest path of a Unix socket on macOS; Linux takes 107. */
+/** Limit for a Unix socket's path on macOS; Linux allows 107. */
 const LONGEST_SOCKET_BYTES = 103
 
 export interface Cluster {
   /** Postgres's data directory */
   data: string
-  /** what the server says */
+  /** Postgres's log file */
   log: string
-  /** the superuser's */
+  /** password of the superuser */
   password: string
   binaries: Binaries
-  /** null: our own */
+  /** account of its processes; null: our own */
   account: Account | null
-  /** a path of the data directory that is short enough for clients of a socket in it; null: there is none */
+  /** path of the data directory, short enough for socket clients; null: none */
   socketFolder: string | null
 }
 
-/** Environment of Postgres's programs: none of ours, which has secrets in it. */
+/** Environment of Postgres's programs, without our variables, which contain secrets. */
 export const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 
-/** Finds the cluster below `folder`, our DATA_DIR, or makes it. `durable`: false leaves out what only a power failure would show. */
+/**
+ * Finds or creates the cluster below `folder`, our DATA_DIR. `durable` false skips syncs that matter only at a power
+ * failure.
+ */
 export async function ensureCluster(folder: string, durable: boolean): Promise<Cluster> {
   const dataDir = path.resolve(folder)
-  // others may pass (builds and agents have their folders in here, under another account) but not look around
+  // other accounts may pass through (builds and agents have folders inside) but not list it
   if (fs.mkdirSync(dataDir, { recursive: true, mode: 0o711 }) !== undefined) fs.chmodSync(dataDir, 0o711)
   const { data, account } = placeCluster(dataDir)
   const passwordFile = path.join(dataDir, 'postgres-password')
@@ -72,14 +75,14 @@ function allowSocket({ data }: Cluster): void {
   if (!fs.readFileSync(file, 'utf8').includes(SOCKET_RULE)) fs.appendFileSync(file, `\n${SOCKET_RULE}`)
 }
 
-/** On Linux a descriptor gives a long folder a short path. It stays open until the process ends: pools reconnect. */
+/** Shortens a long path on Linux by a file descriptor, which stays open until the process ends, because pools reconnect. */
 function shortPath(folder: string): string | null {
   if (Buffer.byteLength(`${folder}/.s.PGSQL.65535`) <= LONGEST_SOCKET_BYTES) return folder
   if (process.platform !== 'linux') return null
   return `/proc/${process.pid}/fd/${fs.openSync(folder, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY)}`
 }
 
-/** Files of another major version are of no use to it, and what it says of them is in its log only. */
+/** Refuses files of another major version: Postgres would report them only in its log. */
 function refuseOtherMajor({ data, binaries }: Cluster): void {
   const major = fs.readFileSync(path.join(data, 'PG_VERSION'), 'utf8').trim()
   if (major === binaries.major) return
@@ -88,7 +91,10 @@ function refuseOtherMajor({ data, binaries }: Cluster): void {
   )
 }
 
-/** Beside its place and then moved there: of several processes that do so at once, one wins and the others use its. */
+/**
+ * Creates the cluster next to its place and renames it. Of several concurrent processes one wins; the others use its
+ * cluster.
+ */
 async function initialize({ data, password, binaries, account }: Cluster, durable: boolean): Promise<void> {
   const draft = await mkdtemp(`${data}.init-`)
   try {
@@ -98,7 +104,7 @@ async function initialize({ data, password, binaries, account }: Cluster, durabl
     if (account) for (const file of [draft, passwordFile]) fs.chownSync(file, account.uid, account.gid)
     await runInitdb(binaries.initdb, account, [
       ...['-D', files, '-U', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
-      // sorts by code point on every machine, yet knows the upper and lower case of all letters
+      // sorts by code point on every machine, and still maps the case of all letters
       ...['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'],
       ...(durable ? [] : ['--no-sync']),
     ])

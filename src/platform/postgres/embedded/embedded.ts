@@ -1,9 +1,6 @@
 /**
- * A Postgres of our own, for when no DATABASE_URL is given: the real one, from npm, on files in DATA_DIR. Several
- * servers may start on one DATA_DIR at any time: one of them starts Postgres, the others join, the last one to stop
- * stops it. One that was killed is no obstacle: the next joins what it left running. A Postgres that ends under its
- * servers is started again, where it was. It stays up for others who need it, agents with databases in it, after all
- * servers have gone; it runs from a copy of its programs, so that a server may be upgraded meanwhile.
+ * Starts or joins the embedded Postgres, used when DATABASE_URL is not set. Several servers share one on the same DATA_DIR;
+ * the last one to stop also stops Postgres, unless agents need it. See README.md.
  */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,40 +15,42 @@ import { ensureDatabase, join, type UsageLock } from './usage-lock.ts'
 /** The server's own database. */
 const DATABASE = 'pilothouse'
 
-/** What ends a start that may succeed when tried again: somebody else was first, on the files or on the port, or has ended it. */
+/**
+ * Messages of a failed start that may succeed when retried: another process was first on the files or port, or stopped it.
+ */
 const PASSING =
   /received (fast|immediate|smart) shutdown request|"postmaster\.pid" (already exists|is empty)|could not \w+ (old )?lock file "postmaster\.pid": No such file|bogus data in lock file|could not bind|pre-existing shared memory block/
 
-/** Postgres ends with this text where it can't make its socket: on some file systems of containers. */
+/** Postgres exits with this text when it can't create its socket, on some container file systems. */
 const NO_SOCKETS = 'could not create any Unix-domain sockets'
 
 export interface EmbeddedOptions {
-  /** made if missing; the cluster is in `postgres` below it */
+  /** created if missing; the cluster is in `postgres` below it */
   dataDir: string
-  /** Postgres's settings, by name; they count for whoever starts it */
+  /** Postgres settings by name; used only if this call starts it */
   settings?: Record<string, string>
-  /** how long it may take until it answers, in ms; default 60 s (a recovery takes its time) */
+  /** start timeout in ms; default 60 s, because a recovery is slow */
   waitMs?: number
-  /** whether others than servers need it: then it stays up when the last server stops */
+  /** whether agents still need it: then it keeps running after the last server stops */
   needed?: () => boolean
-  /** gets a line when it ended under us, and when it is back */
+  /** logs when Postgres ended unexpectedly and when it is back */
   log?: Log
 }
 
 export interface Embedded {
-  /** of our database, as superuser, with the password: never log it */
+  /** superuser URL of our database, with the password: never log it */
   url: string
-  /** false: it ran already */
+  /** false: it was already running */
   started: boolean
-  /** absolute: the copy of its programs that a start of ours would use */
+  /** absolute path of the program copy that a start would use */
   programs: string
-  /** Resolves, with why, if it ended under us and can't be started again: nothing works without it. */
+  /** Resolves with the reason when it ended and can't be restarted; then the server can't work. */
   lost: Promise<Error>
-  /** Close your connections first. Stops Postgres if nobody else uses it; may be called again. */
+  /** Close your connections first. Stops Postgres if nothing else uses it. May be called again. */
   stop(): Promise<void>
 }
 
-/** Starts or joins it. Errors are for the operator, and never have the password in them. */
+/** Starts or joins it. Errors are for the operator and never contain the password. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const cluster = await ensureCluster(options.dataDir, options.settings?.fsync !== 'off')
   const leaving = new AbortController()
@@ -73,7 +72,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     for (;;) {
       await Promise.race([user.ended, left])
       if (leaving.signal.aborted) return
-      // it may be the end of the connection alone: then this only joins again
+      // perhaps only the connection broke: then this only joins again
       options.log?.warn({}, 'the connection to the embedded Postgres broke: it is started again if need be')
       user = (await bringUp(cluster, options, leaving.signal, postmaster)).user
       options.log?.info({}, 'the embedded Postgres is there again')
@@ -93,7 +92,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       stays = needed()
       if (server && !stays) await shutDown(server)
     })
-    // who needed it may have gone in this moment, and have seen that we were connected
+    // an agent may have ended in this moment and not stopped Postgres because we were connected
     if (stays && !needed()) await shutDownUnused(cluster.data)
   }
 
@@ -116,7 +115,10 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   return { url: urlOf(cluster, postmaster, DATABASE), started, programs: cluster.binaries.folder, lost, stop }
 }
 
-/** Joins the one that runs, or starts it; `before`: clients use its port and socket, so both have to stay. Rejects when `signal` aborts. */
+/**
+ * Joins a running Postgres or starts it. `before`: clients use its port and socket, so both must stay. Rejects when
+ * `signal` aborts.
+ */
 async function bringUp(
   cluster: Cluster,
   { settings = {}, waitMs = 60_000, log }: EmbeddedOptions,
@@ -126,7 +128,7 @@ async function bringUp(
   const until = Date.now() + waitMs
   let own: { child: ChildProcess; said(): string } | undefined
   let startSettings = settings
-  const withdraw = () => own?.child.kill('SIGINT') // nobody else would stop it
+  const withdraw = () => own?.child.kill('SIGINT') // no other server would stop it
   const wrongPassword = (cause: unknown) => {
     withdraw()
     throw new Error(`The Postgres in ${cluster.data} does not accept the password in DATA_DIR/postgres-password.`, {
@@ -163,7 +165,7 @@ async function bringUp(
   throw new Error(`Postgres did not answer within ${Math.round(waitMs / 1000)} s; see ${cluster.log}.`)
 }
 
-/** Names the socket, if clients can use it. By either way the server has to prove that it knows the password. */
+/** URL with the socket if clients can use it. On both ways the server must prove that it knows the password. */
 function urlOf({ password, socketFolder }: Cluster, { port, hasSocket }: Postmaster, database: string): string {
   const url = new URL(`postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`)
   if (hasSocket && socketFolder !== null) url.searchParams.set('host', socketFolder)
@@ -175,13 +177,13 @@ function hasEnded(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null || child.pid === undefined
 }
 
-/** That of the last start, if it is free: agents that still run, and other servers, know it. */
+/** The previous port if it is free: running agents and other servers know it. */
 async function choosePort({ data }: Cluster): Promise<number> {
   const last = lastPort(data)
   return last === undefined ? freePort() : freePort(last).catch(() => freePort())
 }
 
-/** Rejects if `port` is taken; 0 is any. */
+/** Rejects if `port` is taken; 0: any free port. */
 function freePort(port = 0): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = net.createServer()

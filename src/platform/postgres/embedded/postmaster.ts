@@ -1,6 +1,5 @@
 /**
- * The process of the embedded Postgres: find it, end it. Several servers share one, whoever started it. Supervisors use
- * this, too, so it needs nothing that is not Node's.
+ * Finds and stops the embedded Postgres's process. Supervisors use this file, so it imports only Node and small helpers.
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -9,30 +8,30 @@ import path from 'node:path'
 import { sleep } from '../../async/retry.ts'
 import { runningProcesses } from '../../programs/running.ts'
 
-/** Servers connect as this role, and nobody else does. */
+/** Role of servers only. */
 export const SUPERUSER = 'postgres'
 
-/** As its file tells, `postmaster.pid` among its data. */
+/** Content of `postmaster.pid` in its data directory. */
 export interface Postmaster {
   pid: number
-  /** the data directory, in the words it was started with */
+  /** data directory as written in its command line */
   folder: string
   port: number
   /** False: `hasSocket` is not known yet. */
   isListening: boolean
-  /** False: an earlier version started it, or its socket can't be made. */
+  /** False: an earlier version started it, or it can't create a socket. */
   hasSocket: boolean
 }
 
-/** A setting of our own: names the DATA_DIR of a Postgres, whose files may be in another folder. */
+/** A custom Postgres setting with the DATA_DIR, because the files may be in another folder. */
 export const DATA_DIR_SETTING = 'pilothouse.data_dir'
 
-/** How long a shutdown may take before it is cut short (the next start then recovers), in ms. */
+/** Then the shutdown is forced, and the next start recovers. */
 const SHUTDOWN_MS = 30_000
-/** How long a connection that was closed may be seen, in ms. */
+/** How long a closed connection may stay visible. */
 const CLOSING_MS = 1000
 
-/** Undefined: none runs on these files, and none that starts now will be hindered by what the last one left. */
+/** Undefined: none runs on these files. It then also removes remains that would block a start. */
 export function findPostmaster(data: string): Postmaster | undefined {
   const content = readPidFile(data)
   if (content === undefined) return undefined
@@ -41,7 +40,7 @@ export function findPostmaster(data: string): Postmaster | undefined {
     pid: Number(pid),
     folder: folder ?? '',
     port: Number(port),
-    isListening: Boolean(status), // written after both
+    isListening: Boolean(status), // written after pid and port
     hasSocket: Boolean(socketFolder),
   }
   if (isRunning(postmaster)) return postmaster
@@ -49,7 +48,7 @@ export function findPostmaster(data: string): Postmaster | undefined {
   return undefined
 }
 
-/** The port of the last start, which agents have in their environment. Undefined: there was none. */
+/** Port of the last start, which agents have in their environment. Undefined: never started. */
 export function lastPort(data: string): number | undefined {
   try {
     const [, port] = / "-p" "(\d+)"/.exec(fs.readFileSync(path.join(data, 'postmaster.opts'), 'utf8')) ?? []
@@ -59,7 +58,7 @@ export function lastPort(data: string): number | undefined {
   }
 }
 
-/** Ends it, with everybody's sessions, and waits until it is gone. */
+/** Stops it, ends all sessions, and waits until it is gone. */
 export async function shutDown(postmaster: Postmaster): Promise<void> {
   for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
     process.kill(postmaster.pid, signal)
@@ -68,8 +67,7 @@ export async function shutDown(postmaster: Postmaster): Promise<void> {
 }
 
 /**
- * Ends it when no server is connected, and does not wait for its end. A connection that was closed just now is seen for a
- * moment more.
+ * Stops it if no server is connected, without waiting for its end. A connection closed just now stays visible for a moment.
  */
 export async function shutDownUnused(data: string): Promise<void> {
   const postmaster = findPostmaster(data)
@@ -79,14 +77,14 @@ export async function shutDownUnused(data: string): Promise<void> {
   if (isRunning(postmaster)) process.kill(postmaster.pid, 'SIGINT')
 }
 
-/** DATA_DIRs whose Postgres runs on this machine, as far as this account can see. */
+/** DATA_DIRs whose Postgres runs on this machine and is visible to this account. */
 export async function dataDirsInUse(): Promise<string[]> {
   const named = new RegExp(`/postgres -D .* -c ${DATA_DIR_SETTING}=(.+?) ?$`)
   const found = (await runningProcesses().catch(() => [])).map(({ command }) => named.exec(command)?.[1])
   return [...new Set(found.filter((folder) => folder !== undefined))].sort()
 }
 
-/** Its processes have titles: `postgres: <role> <database> <address>(<port>) …`, or `[local]` in place of the address. */
+/** Process titles: `postgres: <role> <database> <address>(<port>) …`, or `[local]` in place of the address. */
 async function hasServers({ pid }: Postmaster): Promise<boolean> {
   const ofServers = new RegExp(`postgres: ${SUPERUSER} \\S+ (\\S+\\(\\d+\\)|\\[local\\])`)
   return (await runningProcesses()).some(({ parent, command }) => parent === pid && ofServers.test(command))
@@ -104,13 +102,13 @@ function readPidFile(data: string): string | undefined {
   }
 }
 
-/** It is empty for an instant while Postgres makes it; for longer only after a power failure. */
+/** The file is empty for an instant while Postgres creates it; for longer only after a power failure. */
 function isRemnant(data: string): boolean {
   const made = fs.statSync(pidFile(data), { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY
   return Date.now() - made > 10_000
 }
 
-/** Is it still this process? After a reboot the pid in the file may be anybody's. */
+/** Whether the pid still belongs to this Postgres. After a reboot it may belong to another process. */
 function isRunning({ pid, folder }: Postmaster): boolean {
   try {
     const command =
@@ -124,9 +122,8 @@ function isRunning({ pid, folder }: Postmaster): boolean {
 }
 
 /**
- * Postgres won't start while the pid in its file is that of any process of its account, and two that start at once may
- * remove each other's file as a dead one's. Moved, then looked at: a new one may have written the file meanwhile, and
- * gets it back.
+ * Postgres does not start while the pid in its file belongs to any process of its account, and two concurrent starts may
+ * remove each other's file. So rename first, then check; a file of a new Postgres is restored.
  */
 function removePidFile(data: string, stale: string): void {
   const file = pidFile(data)
@@ -134,7 +131,7 @@ function removePidFile(data: string, stale: string): void {
   try {
     fs.renameSync(file, aside)
   } catch {
-    return // another process did it
+    return // another process removed it
   }
   if (fs.readFileSync(aside, 'utf8') !== stale) fs.linkSync(aside, file)
   fs.unlinkSync(aside)

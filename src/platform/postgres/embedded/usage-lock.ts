@@ -1,25 +1,25 @@
 /**
- * Who uses the embedded Postgres, so that the last one stops it. Each user holds a shared advisory lock on a
- * connection of its own for as long as it lives; kill -9 ends that too. Whoever gets the exclusive lock is the last.
+ * Counts users of the embedded Postgres, so the last one stops it. Each server holds a shared advisory lock on a dedicated
+ * connection, which `kill -9` also releases. A server that gets the exclusive lock is the last.
  */
 import pg from 'pg'
 import { PgClient } from '../pg-client.ts'
 import { onSingleConnection } from '../single-connection.ts'
 
-/** Users lock it shared, the one that stops the server exclusively. The keys mean something here only. */
+/** Shared for users, exclusive for stopping. The keys are only used in this database. */
 const USERS_LOCK = 7_074_831
-/** Locked while databases are made. */
+/** Held while databases are created. */
 const SETUP_LOCK = 7_074_832
 const CONNECT_MS = 5_000
 
 export interface UsageLock {
-  /** Resolves when its connection has ended, for whatever reason: from then on it is not counted. */
+  /** Resolves when its connection ends: from then on this server is not counted. */
   ended: Promise<void>
-  /** Runs `whenLast` if nobody else uses the server; until it is over nobody can join. */
+  /** Runs `whenLast` if no other server uses Postgres. No server can join until it ends. */
   leave(whenLast: () => Promise<void>): Promise<void>
 }
 
-/** Becomes a user. Null: the server is not up yet, or is being stopped. `url` names a database of the superuser. */
+/** Registers a user. Null: Postgres is not ready or is stopping. `url`: any database, as superuser. */
 export async function join(url: string): Promise<UsageLock | null> {
   const client = await connect(url)
   if (!client) return null
@@ -40,7 +40,10 @@ export async function join(url: string): Promise<UsageLock | null> {
   }
 }
 
-/** Makes the database if it is missing, and closes it and the standard ones to every role but the superuser. */
+/**
+ * Creates the database if it is missing. Revokes access to it and to the standard databases from all roles but the
+ * superuser.
+ */
 export async function ensureDatabase(url: string, name: string): Promise<void> {
   await onSingleConnection(url, { name: 'embedded', connectMs: CONNECT_MS }, async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [SETUP_LOCK])
@@ -50,7 +53,7 @@ export async function ensureDatabase(url: string, name: string): Promise<void> {
   })
 }
 
-/** Null: nobody answers, or not yet, or no more. A wrong password is an error. */
+/** Null: not available yet or any more. A wrong password is an error. */
 async function connect(url: string): Promise<pg.Client | null> {
   const client = new PgClient({
     connectionString: url,
@@ -69,7 +72,7 @@ async function connect(url: string): Promise<pg.Client | null> {
   }
 }
 
-/** False also when the connection broke. */
+/** Also false when the connection broke. */
 async function lock(client: pg.Client, how: 'pg_try_advisory_lock' | 'pg_try_advisory_lock_shared'): Promise<boolean> {
   try {
     const { rows } = await client.query<{ got: boolean }>(`SELECT ${how}($1) AS got`, [USERS_LOCK])
