@@ -1,4 +1,4 @@
-/** The server's process: settings → app → listen → drain on a signal (lifetime.ts). */
+/** The server's process: reads settings, builds the app, listens, and drains on a signal (lifetime.ts). */
 import { type App, buildApp } from './app/app.ts'
 import { addressForTerminal } from './app/dashboard-address.ts'
 import { exitMessage } from './app/exit-message.ts'
@@ -15,9 +15,9 @@ try {
   lifetime.opened(app, app.core.log)
   void app.lost.then(onLost)
   if (!lifetime.ending) await app.start(inheritedSockets(process.env))
-  // a key that was made is in the database already, so this is the only time that it can be shown
+  // the generated key is already in the database, so this is the only time it can be shown
   say(lifetime.ending ? keyLines(app) : banner(config, app))
-  // never where somebody keeps what is printed
+  // only on a terminal, never where output is stored
   if (!lifetime.ending && process.stderr.isTTY) say(dashboardLines(await addressForTerminal(app.core)))
 } catch (error) {
   if (app) say(keyLines(app))
@@ -28,7 +28,7 @@ try {
 }
 if (lifetime.ending) await lifetime.leave()
 
-/** Without its database, or with a step that can't be ended, a server is of no use: its supervisor starts it again. */
+/** A server without its database, or with a step that can't be stopped, exits, and the service manager restarts it. */
 function onLost(error: Error): void {
   if (!lifetime.end(1)) return
   app?.core.log.error({ error: error.message }, 'this server ends')
@@ -48,13 +48,13 @@ function banner(config: Config, { publicUrl, generatedKey }: App): string {
   ].join('\n')
 }
 
-/** Empty: there is none. */
+/** Empty without an address. */
 function dashboardLines(address: string | null): string {
   if (address === null) return ''
   return `  Dashboard    ${address}\n  Opens it signed in, once, within 10 minutes; \`npm run cli -- dashboard\` prints another address.\n\n`
 }
 
-/** The key that the first start made, for people. Empty on every other start. */
+/** The key created by the first start. Empty on other starts. */
 function keyLines({ generatedKey }: Pick<App, 'generatedKey'>): string {
   if (generatedKey === null) return ''
   return `\n  Admin key    ${generatedKey}\n  Keep it: it is shown this once. Send it in the X-Api-Key header.\n`

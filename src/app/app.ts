@@ -1,6 +1,6 @@
 /**
- * Wires a server together: database → bootstrap → authentication → REST and GraphQL → background work. Reads no
- * environment and handles no signals (main.ts does), so tests run as many as they like.
+ * Wires a server together: database, bootstrap, authentication, REST and GraphQL, background work. Reads no environment and
+ * handles no signals (main.ts does), so tests can create many.
  */
 import { mkdir } from 'node:fs/promises'
 import os from 'node:os'
@@ -48,17 +48,20 @@ export interface App {
   database: Database
   fastify: FastifyInstance
   relay: Relay
-  /** the admin key that the first start made: show it once, never log it. Null on every other start. */
+  /** admin key created by the first start, null on every other start. Show it once and never log it. */
   generatedKey: string | null
-  /** Resolves, with why, when nothing works any more: its own Postgres can't be started again, or a step can't be ended. */
+  /**
+   * Resolves with the reason when the server can't work any more: its Postgres can't be restarted, or a step can't be
+   * stopped.
+   */
   lost: Promise<Error>
-  /** how clients reach it; known for certain once it is started */
+  /** URL for clients; final once the server has started */
   publicUrl(): string
-  /** Listens, on the sockets of systemd if there are any (file descriptors), and begins its background work. */
+  /** Listens (on systemd's sockets if given, as file descriptors) and starts background work. */
   start(sockets?: readonly number[]): Promise<void>
   /**
-   * Drains: finishes what was begun, takes nothing new, ends streams, gives leases back. May be called again. Whether its
-   * agents end, too: by default what AGENTS_END_WITH_SERVER says.
+   * Drains: finishes open work, accepts nothing new, ends streams, releases leases. May be called again. `ending` says
+   * whether agents end, too; default: AGENTS_END_WITH_SERVER.
    */
   close(ending?: Ending): Promise<void>
 }
@@ -66,7 +69,7 @@ export interface App {
 export interface Overrides {
   log?: Logger
   clock?: () => Date
-  /** ends a start that waits for its database */
+  /** aborts a start that waits for its database */
   signal?: AbortSignal
 }
 
@@ -76,7 +79,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
   const waits = createDatabaseWait(log, config.DATABASE_WAIT_SECONDS, overrides.signal)
   const opened = await createCore(config, log, { clock: overrides.clock, waits })
   try {
-    // the database may go away again after the migrations
+    // the database may become unavailable after the migrations
     const found = await waits(
       () => openInstallation(config, opened.core),
       (error) => databaseFailure(error) === 'lost',
@@ -88,7 +91,7 @@ export async function buildApp(config: Config, overrides: Overrides = {}): Promi
   }
 }
 
-/** The first start makes the organization and its key. */
+/** The first start creates the organization and its key. */
 async function openInstallation(config: Config, core: Core) {
   const { generatedKey } = await bootstrap(core, { text: config.CONTROL_PLANE_API_KEY, name: operatorName() })
   await checkKeyRing(core.db, core.keyring)
@@ -213,7 +216,7 @@ async function assemble(
     await listening.begin({ host: config.HOST, port: config.PORT, sockets })
     relay.start()
     unwatch = watchOverload(overload, database.roundTrip, log)
-    // its absence is nobody's matter before somebody signs in there: then that is an error of theirs
+    // an unavailable provider matters only to people who sign in there; they then get the error
     core.login
       ?.prepare()
       .catch((error) => log.warn({ said: clauseOf(error) }, 'the provider of OIDC_ISSUER does not answer as it should'))

@@ -1,4 +1,4 @@
-/** What a server does without being asked: keeps up with what other servers say, enforces deadlines, works. */
+/** Background work of a server: listens to other servers' notifications, enforces deadlines, runs the worker. */
 import os from 'node:os'
 import type { Logger } from 'pino'
 import { createSourceBuilder } from '../dataplane/builder/source-builder.ts'
@@ -28,20 +28,20 @@ import { createImageStore, pullCredentialsOf } from './image-store.ts'
 import { changeJobsOf, gitProviderJobsOf, jobsOf } from './jobs.ts'
 import { createSourceAccess } from './source-access.ts'
 
-/** ms that the stop waits for calls at OAuth providers: what they answer can't be had a second time */
+/** time for calls to OAuth providers at stop: their responses can't be requested again */
 const IN_FLIGHT_MS = 6000
 
-/** ms that a report of the worker may take, locks that it waits for among it; then it is made again */
+/** timeout of one worker report, including lock waits; then it is retried */
 const REPORT_MS = 20_000
 
-/** s between two looks for agents whose deployments are gone */
-const ORPHANS_SECONDS = 60
+/** interval of the check for agents whose deployments are gone */
+const ORPHAN_CHECK_SECONDS = 60
 
-/** ms that leases have to be given back before agents are ended that are to end, too */
+/** time to release leases before agents are stopped */
 const RELEASE_MS = 2000
 
-/** s: with AGENTS_END_WITH_SERVER, agents whose server has crashed end when no other one has come by then */
-const CRASHED_SECONDS = 10
+/** with AGENTS_END_WITH_SERVER, agents of a crashed server end when no server has returned in this time */
+const CRASH_GRACE_SECONDS = 10
 
 /** How a server ends. */
 export interface Ending {
@@ -54,32 +54,32 @@ export interface BackgroundOptions {
   database: Database
   config: Config
   log: Logger
-  /** of the database, past every pooler; null: there is none */
+  /** direct database URL without a pooler; null: none */
   direct: string | null
-  /** told of changes without an event */
+  /** receives changes without an event */
   changes: { hinted(deploymentId: string): void; missed(): void }
-  /** told of what this server hears of revoked keys */
+  /** receives revoked keys */
   keys: { revoked(keyId: string): void; missed(): void }
-  /** called when the worker has something that can't be ended: this process has to end */
+  /** called when the worker can't stop a step: this process must end */
   onStuck: (error: Error) => void
 }
 
 export interface Background {
-  /** Stops taking work and gives every lease back; agents go on serving unless they are to end. At most some 8 s. */
+  /** Takes no more work and releases all leases. Agents continue unless `ending` stops them. Takes at most about 8 s. */
   stop(ending: Ending): Promise<void>
 }
 
-/** The database is away: that is one line in the log, however many rounds of jobs fail (platform/postgres/outage.ts). */
+/** A database outage has its own log line (platform/postgres/outage.ts), so failing jobs don't log it. */
 const isOutage = (error: unknown) => databaseFailure(error) === 'lost'
 
-/** Resolves when the server hears what others say and its worker is there. */
+/** Resolves when LISTEN is active and the worker runs. */
 export async function startBackground(options: BackgroundOptions): Promise<Background> {
   const { core, database, config, log, direct, keys, changes, onStuck } = options
   const notifier = createNotifier()
   core.notifier = notifier
   const oauthNotifier = createNotifier()
   core.oauthNotifier = oauthNotifier
-  // what the server does by itself has connections of its own, so that neither it nor requests wait for the other
+  // background work has a separate pool, so neither it nor requests wait for the other
   const own: Core = { ...core, db: database.worker, query: database.workerQuery, transact: database.workerTransact }
   const gitProviderJobs = startJobs(log, gitProviderJobsOf(own), isOutage)
   const changeJobs = startJobs(log, changeJobsOf({ ...own, query: database.look }), isOutage)
@@ -105,7 +105,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
         else notifier.notify(payload || null)
       },
       onConnect() {
-        // whatever was said while there was no connection was missed
+        // notifications during the missing connection were lost
         keys.missed()
         changes.missed()
         notifier.notifyAll()
@@ -127,7 +127,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   const jobs = startJobs(log, jobsOf(own, config.SWEEP_SECONDS), isOutage)
   return {
     async stop(ending) {
-      // listeners that wait here for work get an empty answer at once
+      // listeners that wait here for work get an empty response immediately
       notifier.close()
       oauthNotifier.close()
       await Promise.all([
@@ -163,7 +163,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
     return {
       async stop(ending) {
         const stopped = Promise.all([started.stop(), looks.stop(), output.close()])
-        // a database that is away must not keep the agents from ending
+        // an unavailable database must not delay the agents' end
         if (ending.agents) await resultWithin(RELEASE_MS, stopped)
         else await stopped
         await runtime.close({ endAgents: ending.agents })
@@ -173,9 +173,9 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
   }
 }
 
-/** Throws ConfigError when the kubeconfig is of no use. */
+/** Throws ConfigError when the kubeconfig is unusable. */
 async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promise<Runtime> {
-  // its client takes a second to load, which no other server has to wait for
+  // loading its client takes a second, so other servers don't import it
   const { createPlace } = await import('../listener/place.ts')
   const images = createSourceBuilder({
     engine: config.BUILDER,
@@ -198,11 +198,11 @@ async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promi
   return (await createPlace(config, config.K8S_NAMESPACE ?? null, log, images, pullCredentials)).runtime
 }
 
-/** Agents go on serving whatever becomes of servers, so somebody has to look whether they still should. */
+/** Agents outlive servers, so a job stops those whose deployment is gone. */
 function agentsWithoutDeployment(core: Core, runtime: ProcessRuntime): Job {
   return {
     name: 'end of agents whose deployments are gone',
-    intervalSeconds: ORPHANS_SECONDS,
+    intervalSeconds: ORPHAN_CHECK_SECONDS,
     async round() {
       const ended = await runtime.endOrphans((ids) => goneDeployments(core, ids))
       for (const { deploymentId, problem } of ended)
@@ -211,7 +211,7 @@ function agentsWithoutDeployment(core: Core, runtime: ProcessRuntime): Job {
   }
 }
 
-/** Throws ConfigError: what can be wrong here is the account that builds and agents run under, or the folder. */
+/** Throws ConfigError when the account of builds and agents, or the folder, is unusable. */
 async function processRuntime(
   core: Core,
   config: Config,
@@ -221,7 +221,7 @@ async function processRuntime(
 ): Promise<ProcessRuntime> {
   const installation = await installationId(core)
   try {
-    // made of the checkout as it is now: when the first agent is started it may be gone, or another version's
+    // bundled now: when the first agent starts, the checkout may be gone or upgraded
     await supervisorProgram(config.DATA_DIR)
     return createProcessRuntime({
       dataDir: config.DATA_DIR,
@@ -256,8 +256,8 @@ async function processRuntime(
       output,
       supervisors: {
         installation,
-        // in which a server that was not asked to end them can come back
-        orphanHours: config.AGENTS_END_WITH_SERVER ? CRASHED_SECONDS / 3600 : config.SUPERVISOR_ORPHAN_HOURS,
+        // time in which a crashed server can come back
+        orphanHours: config.AGENTS_END_WITH_SERVER ? CRASH_GRACE_SECONDS / 3600 : config.SUPERVISOR_ORPHAN_HOURS,
         drainSeconds: config.DRAIN_SECONDS,
         output: {
           fileBytes: config.APP_OUTPUT_FILE_MB * 1_000_000,

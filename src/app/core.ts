@@ -1,4 +1,4 @@
-/** Opens what every process of ours works on: the database, up to date, and the core on top of it. For the server and the command line. */
+/** Opens the migrated database and the domain core, for the server and the command line. */
 import type { Logger } from 'pino'
 import { createGitProvider } from '../adapters/git-provider/create-git-provider.ts'
 import { createLazyLogin } from '../adapters/oauth/create-login.ts'
@@ -23,33 +23,35 @@ import { loadKeyRing } from './keyring-file.ts'
 import { startCopyRemoval } from './programs.ts'
 import { createBuildSources } from './source-access.ts'
 
-/** Minutes for one try of taking a deployment down; a failed one is tried again. Longer than the longest grace period of pods. */
+/** Timeout of one teardown try; a failed one is retried. Longer than the longest grace period of pods. */
 const TEARDOWN_DEADLINE_MINUTES = 75
 
 export interface Opened {
   core: Core
   database: Database
-  /** of the database past every pooler, with its password: never log it. null: a pooler is the only way to it */
+  /** direct database URL with its password: never log it. Null: only a pooler URL exists */
   direct: string | null
-  /** names of the migrations that were applied now */
+  /** migrations applied by this start */
   migrated: string[]
-  /** Resolves, with why, if the embedded Postgres ended under us and can't be started again. */
+  /** Resolves with the reason when the embedded Postgres ended and can't be restarted. */
   lost: Promise<Error>
-  /** Waits for running queries; stops an embedded Postgres that nobody else uses and no agent needs. */
+  /** Waits for running queries. Stops the embedded Postgres if no other server and no agent uses it. */
   close(): Promise<void>
 }
 
 interface CoreOptions {
   clock?: () => Date
-  /** for a DATABASE_URL; default: the first error ends the start */
+  /** for a DATABASE_URL; default: no waiting */
   waits?: DatabaseWait
 }
 
-/** Starts or joins the embedded Postgres unless there is a DATABASE_URL. Throws ConfigError and MigrationError, whose messages are for the operator. */
+/**
+ * Starts or joins the embedded Postgres unless DATABASE_URL is set. Throws ConfigError and MigrationError for the operator.
+ */
 export async function createCore(config: Config, log: Logger, options: CoreOptions = {}): Promise<Opened> {
   const { clock, waits = (work) => work() } = options
-  // Postgres, builds and agents run under other accounts then, and have to get at what is made for them; what is
-  // nobody's business is made with a mode of its own
+  // Postgres, builds and agents then run as other accounts and must read files created for them; private files get explicit
+  // modes
   if (process.getuid?.() === 0) process.umask(0o022)
   refuseUnfinished(config)
   const keyring = await loadKeyRing(config)
@@ -70,7 +72,7 @@ export async function createCore(config: Config, log: Logger, options: CoreOptio
       querySeconds: config.DATABASE_QUERY_SECONDS,
       log,
     })
-    // a server that listens knows its port better, and says so
+    // a listening server replaces this with its real port
     const publicUrl = () => publicUrlOf(config)
     const tarballs = await createStorage({ config, keyring, publicUrl: () => core.publicUrl() })
     const core: Core = {
@@ -116,11 +118,11 @@ export async function createCore(config: Config, log: Logger, options: CoreOptio
   }
 }
 
-/** The URL for clients of a server with these settings. `bound`: where it listens, if it does. */
+/** Public URL of a server with these settings. `bound`: the address it listens on, if known. */
 export function publicUrlOf(config: Config, bound: { host: string; port: number } | null = null): string {
   if (config.PUBLIC_URL) return config.PUBLIC_URL.replace(/\/$/, '')
   const { host: address, port } = bound ?? { host: config.HOST, port: config.PORT }
-  // clients can't connect to the address of all interfaces
+  // clients can't connect to a wildcard address
   const host = ['0.0.0.0', '::'].includes(address) ? 'localhost' : address
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
@@ -139,7 +141,7 @@ function cantBeUsed({ DATA_DIR }: Config, cause: unknown): ConfigError {
   return new ConfigError(`The embedded Postgres in ${DATA_DIR} can't be used: ${reasonOf(cause)}`, { cause })
 }
 
-/** The first use of the database: whatever goes wrong with reaching it shows here. `own`: the embedded one. */
+/** First use of the database: connection problems show here. `own`: URL of the embedded one. */
 async function bringUpToDate(
   config: Config,
   own: string | null,
@@ -153,10 +155,10 @@ async function bringUpToDate(
   return { url, direct, migrated }
 }
 
-/** A migration whose connection broke was rolled back. */
+/** A migration whose connection broke was rolled back, so it can be retried. */
 const mayPass = (error: unknown) => isAway(error instanceof MigrationError ? error.cause : error)
 
-/** The error for the operator. */
+/** Converts an error for the operator. */
 function cantBeReached(cause: unknown): Error {
   if (cause instanceof MigrationError || cause instanceof ConfigError) return cause
   return new ConfigError(`The database can't be used: ${reasonOf(cause)}. See DATABASE_URL.`, { cause })
@@ -165,7 +167,7 @@ function cantBeReached(cause: unknown): Error {
 const NO_DIRECT_URL =
   'there is a connection pooler at DATABASE_URL, through which nobody can LISTEN: changes are looked for every second. Set DATABASE_DIRECT_URL'
 
-/** Null: a pooler is the only way. */
+/** Null when only a pooler URL exists. */
 async function directUrl({ DATABASE_DIRECT_URL, RUNTIME, WORKER }: Config, url: string): Promise<string | null> {
   if (DATABASE_DIRECT_URL) {
     await requireDirect(DATABASE_DIRECT_URL, url)

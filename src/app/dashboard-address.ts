@@ -1,15 +1,14 @@
 /**
- * The address that opens the dashboard signed in, for whoever may run commands on the server's machine: with a code in its fragment, which no
- * server is sent and no log has in it. It works once, for 10 minutes, and is never shown but on a terminal, or to who has asked for it.
+ * Creates a URL that opens the dashboard signed in, for people with a shell on the server's machine. Its code is in the
+ * fragment, which is never sent or logged. It works once, for 10 minutes, and is only shown on a terminal or on request.
  */
 
 import { issueSessionCode } from '../domain/sessions/issue-code.ts'
 import type { Core } from '../domain/transaction/context.ts'
 
-/** Seconds. */
 const CODE_TTL_SECONDS = 600
 
-/** `workspaceId`: null: every workspace of the organization. Whoever opens it is an admin, as the command line is. */
+/** `workspaceId` null: all workspaces of the organization. The session has the admin role, like the command line. */
 export async function dashboardAddress(
   core: Core,
   { organizationId, workspaceId }: { organizationId: string; workspaceId: string | null },
@@ -22,7 +21,7 @@ export async function dashboardAddress(
   return `${core.publicUrl()}/sign-in#code=${code}`
 }
 
-/** Of all workspaces of the oldest organization, which mostly is the only one; null: that can't be had now. */
+/** URL for all workspaces of the oldest organization (usually the only one). Null when it can't be created now. */
 export async function addressForTerminal(core: Core): Promise<string | null> {
   try {
     const { id } = await core.db.organization.findFirstOrThrow({ orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] })

@@ -1,16 +1,15 @@
-/** A start waits for a database that restarts or is not reachable yet, instead of ending at the first error. */
+/** Lets a start wait for a database that restarts or is not reachable yet. */
 import { backoff, retry } from '../platform/async/retry.ts'
 import type { Log } from '../platform/log/log.ts'
 
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5_000
-/** Between two lines of the log. */
 const LOG_INTERVAL_MS = 60_000
 
-/** Runs `work` again for as long as `isAway` says so of its error. Rejects with the last error. */
+/** Retries `work` while `isAway` returns true for its error. Rejects with the last error. */
 export type DatabaseWait = <T>(work: () => Promise<T>, isAway: (error: unknown) => boolean) => Promise<T>
 
-/** `seconds`: the longest wait; 0: none. `signal`: ends the wait. */
+/** `seconds`: longest wait; 0: no wait. `signal` ends the wait. */
 export function createDatabaseWait(log: Log, seconds: number, signal?: AbortSignal): DatabaseWait {
   const until = performance.now() + seconds * 1000
   let saidAt = Number.NEGATIVE_INFINITY
@@ -34,7 +33,7 @@ export function createDatabaseWait(log: Log, seconds: number, signal?: AbortSign
   }
 }
 
-/** One line. An error of several addresses has a code and no message; one of Prisma has several lines. */
+/** The error as one line. Errors of several addresses have a code but no message; Prisma's have several lines. */
 export function reasonOf(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException
   return (message || String(code)).replaceAll(/\s+/g, ' ').trim()

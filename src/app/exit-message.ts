@@ -1,4 +1,4 @@
-/** An error that ends a process → what its operator reads: one line for what they can mend, more for what only we can. */
+/** Formats an error that ends a process: one line for operator mistakes, with the stack for bugs. */
 
 import { StuckError } from '../dataplane/worker/stop-step.ts'
 import { DomainError } from '../domain/errors/errors.ts'
@@ -7,7 +7,7 @@ import { MigrationError } from '../platform/postgres/migrate.ts'
 
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number; hostname?: string }
 
-/** `prefix`: of the settings that say where to listen. */
+/** `prefix`: of the settings for host and port (`LISTENER_` for example). */
 export function exitMessage(error: unknown, prefix = ''): string {
   for (const known of [ConfigError, MigrationError, DomainError, StuckError])
     if (error instanceof known) return error.message
@@ -18,7 +18,7 @@ export function exitMessage(error: unknown, prefix = ''): string {
     return `Can't listen on ${address}:${port} (${code}): see ${prefix}HOST and ${prefix}PORT.`
   }
   if (syscall === 'getaddrinfo') return `No address is known for ${hostname} (${code}): see ${prefix}HOST.`
-  // of the file system: it names the file
+  // a file system error names the file
   if (code !== undefined && path !== undefined) return message
   return `Pilothouse failed: ${error instanceof Error ? (error.stack ?? message) : String(error)}`
 }

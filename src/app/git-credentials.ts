@@ -1,4 +1,4 @@
-/** Credentials for the repository of a deployment: a token of its integration that lives for an hour at most. */
+/** Gets credentials for a deployment's repository: a token of its integration, valid for an hour at most. */
 
 import type { GitCredentials } from '../dataplane/build/source-access.ts'
 import { StepFailure } from '../dataplane/output/step-failure.ts'
@@ -8,13 +8,13 @@ import type { Core } from '../domain/transaction/context.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
 import { withTimeout } from '../platform/async/time-limit.ts'
 
-/** What the provider takes beside a token of an installation, instead of a person's name. */
+/** User name that the provider expects with an installation token. */
 const USERNAME = 'x-access-token'
 
-/** how long a build waits for a provider that is down, in milliseconds */
+/** how long a build waits for an unavailable provider */
 const MAX_WAIT_MS = 60_000
 
-/** Null: the repository is read without. Throws StepFailure with what to do about it. */
+/** Null: the repository needs no credentials. Throws StepFailure that says what to do. */
 export async function gitCredentials(
   core: Core,
   deploymentId: string,
@@ -56,7 +56,7 @@ export async function gitCredentials(
       'INTEGRATION_UNAVAILABLE',
       `The installation does not reach the repository ${repository}: add the repository to it at the git provider, then redeploy. If the repository moved to another account, create the deployment again with an integration of that account.`,
     )
-  // so that a push under a later name finds the deployment
+  // lets a push after a rename find the deployment
   await recordRepositoryId(core, deploymentId, found.repositoryId)
   const credentials = { username: USERNAME, password: found.token }
   if (sameName(found.repository, repository)) return credentials
@@ -65,7 +65,7 @@ export async function gitCredentials(
 
 const sameName = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
 
-/** Asks again while the provider is unavailable; when the time is up, its last answer is why the step failed. */
+/** Retries while the provider is unavailable. After `ms`, the step fails with the provider's last error. */
 async function retryWhileUnavailable<T>(
   ms: number,
   signal: AbortSignal,

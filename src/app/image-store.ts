@@ -1,14 +1,17 @@
-/** Where this server's builds push images to (see dataplane/builder/image-store.ts): the registry of the settings, with tokens of ours. */
+/**
+ * Image store of this server's builds (dataplane/builder/image-store.ts): the configured registry, with tokens signed by
+ * us.
+ */
 import { CACHE, type ImageStore, TAG_PREFIX } from '../dataplane/builder/image-store.ts'
 import { type Registry, repositoryOf } from '../domain/ports/registry.ts'
 import type { Core } from '../domain/transaction/context.ts'
 
-/** Tags that the cache of a deployment has at most, one for each layer; with more of them it begins anew. */
+/** Maximum tags of a deployment's build cache, one for each layer; beyond that the cache is cleared. */
 const MAX_CACHE_TAGS = 300
 
-/** `seconds`: as long as a build may take. */
+/** `seconds`: longest duration of a build. */
 export function createImageStore({ registry, db }: Core, seconds: number): ImageStore {
-  /** Null: there is no registry, or its images are pushed by people. */
+  /** Null without a registry, or when people push its images themselves. */
   async function repositoryFor(id: string): Promise<string | null> {
     const select = { id: true, workspaceId: true, source: true }
     const deployment = registry && (await db.deployment.findUnique({ where: { id }, select }))
@@ -39,7 +42,7 @@ export function createImageStore({ registry, db }: Core, seconds: number): Image
   }
 }
 
-/** Of what builds push to a repository and keep below it, removes all but these; with none of these the cache, too. */
+/** Removes built images except `keepDigests`. Without any digest to keep, it also removes the build cache. */
 export async function removeImagesBut(
   registry: Registry,
   repository: string,
@@ -65,13 +68,13 @@ async function removeTags(
     signal.throwIfAborted()
     const digest = await registry.digestOf(repository, tag)
     if (digest === null || removed.has(digest)) continue
-    // one that allows none allows no other
+    // a registry that refuses one removal refuses all
     if (!(await registry.remove(repository, digest))) return
     removed.add(digest)
   }
 }
 
-/** What a cluster pulls with the images that were built for a deployment, which are in its repository. */
+/** Credentials for a cluster to pull images built for a deployment from its repository. */
 export const pullCredentialsOf =
   (registry: Registry) =>
   ({ deploymentId, workspaceId }: { deploymentId: string; workspaceId: string }, image: string) => {

@@ -1,4 +1,4 @@
-/** What a server does now and then without being asked. A round that finds nothing to do is one statement. */
+/** Periodic jobs of a server. A round without work costs one statement. */
 import { announceChanges } from '../domain/change-feed/announce.ts'
 import { tellOfTheClock } from '../domain/change-feed/clock.ts'
 import { refreshExpiring } from '../domain/oauth/tokens/refresh-expiring.ts'
@@ -14,16 +14,15 @@ import type { Core } from '../domain/transaction/context.ts'
 import type { Job } from '../platform/async/jobs.ts'
 import { removeImagesBut } from './image-store.ts'
 
-/** Nobody waits for these either. */
 const IMAGES_SECONDS = 60
-/** Uploads are kept for a day and more: nobody waits for their removal. */
+/** Uploads are kept for more than a day, so their removal is not urgent. */
 const UPLOAD_SECONDS = 300
-/** A log that grows as fast as it may is hardly longer than it should be meanwhile. */
+/** Short enough that a fast-growing log hardly exceeds its limit. */
 const RETENTION_SECONDS = 60
-/** Tokens are refreshed minutes ahead, and whoever needs one earlier does it. */
+/** Tokens are refreshed minutes before they expire; an earlier user refreshes them itself. */
 const REFRESH_SECONDS = 30
 
-/** `seconds`: SWEEP_SECONDS. */
+/** `seconds`: SWEEP_SECONDS */
 export function jobsOf(core: Core, seconds: number): Job[] {
   return [
     { name: 'sweep', intervalSeconds: seconds, round: () => countedSweep(core) },
@@ -52,7 +51,7 @@ function imageJobsOf(core: Core): Job[] {
   ]
 }
 
-/** Tells what shows of deployments: woken by what was committed, and by itself for what nobody is woken of. */
+/** Announces visible changes of deployments: after commits, and by polling for changes without a notification. */
 export function changeJobsOf(core: Core): Job[] {
   return [
     { name: 'changes of deployments', intervalSeconds: 1, woken: true, round: () => announceChanges(core) },
@@ -60,7 +59,7 @@ export function changeJobsOf(core: Core): Job[] {
   ]
 }
 
-/** NOTIFY wakes those of them that somebody waits for; each also looks by itself now and then. */
+/** NOTIFY wakes the urgent ones; all of them also poll. */
 export function gitProviderJobsOf(core: Core): Job[] {
   if (!core.gitProvider) return []
   return [
@@ -70,7 +69,7 @@ export function gitProviderJobsOf(core: Core): Job[] {
   ]
 }
 
-/** Enforces the deadlines; its rounds are counted. */
+/** Enforces deadlines and reports the duration to metrics. */
 async function countedSweep(core: Core): Promise<void> {
   const began = performance.now()
   await sweep(core)

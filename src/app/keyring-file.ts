@@ -1,6 +1,6 @@
 /**
- * Where the key ring for secrets at rest comes from: SECRETS_KEYS, or a key file in DATA_DIR that the first start
- * makes. Before anything is served, the ring is tried on what the database holds.
+ * Loads the key ring for secrets at rest, from SECRETS_KEYS or a key file in DATA_DIR that the first start creates. Before
+ * serving, it is tested on stored secrets.
  */
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { type Config, ConfigError } from '../platform/config/config.ts'
 
 const FILE = 'secrets.key'
 
-/** Throws ConfigError when the key file can't be read or written, or is none. */
+/** Throws ConfigError when the key file is unreadable, unwritable or malformed. */
 export async function loadKeyRing(config: Pick<Config, 'SECRETS_KEYS' | 'DATA_DIR'>): Promise<KeyRing> {
   if (config.SECRETS_KEYS) return KeyRing.parse(config.SECRETS_KEYS)
   const file = path.join(config.DATA_DIR, FILE)
@@ -27,7 +27,7 @@ export async function loadKeyRing(config: Pick<Config, 'SECRETS_KEYS' | 'DATA_DI
   }
 }
 
-/** Puts a new key in front of those in the key file, which is made if there is none. Throws ConfigError. */
+/** Adds a new first key to the key file, which is created if missing. Throws ConfigError. */
 export async function addKey(config: Pick<Config, 'DATA_DIR'>): Promise<{ id: string; file: string }> {
   await loadKeyRing({ ...config, SECRETS_KEYS: undefined })
   const file = path.join(config.DATA_DIR, FILE)
@@ -42,7 +42,7 @@ export async function addKey(config: Pick<Config, 'DATA_DIR'>): Promise<{ id: st
   return { id: key.slice(0, key.indexOf(':')), file }
 }
 
-/** One key a line, the one that encrypts first. */
+/** One key per line; the first one encrypts. */
 function keysOf(text: string): string[] {
   const keys = text.split(/\s+/).filter(Boolean)
   if (keys.length === 0 || !keys.every((key) => /^[\w-]+:[A-Za-z0-9+/]{43}=$/.test(key)))
@@ -52,7 +52,7 @@ function keysOf(text: string): string[] {
 
 const newKey = () => `file-${randomBytes(4).toString('hex')}:${randomBytes(32).toString('base64')}`
 
-/** For its owner only, and on the disk when this resolves. */
+/** Readable by its owner only, and synced to disk. */
 async function writeKeyFile(file: string, keys: string[]): Promise<void> {
   const handle = await open(file, 'wx', 0o600)
   try {
@@ -72,14 +72,14 @@ async function readKey(file: string): Promise<string | null> {
   }
 }
 
-/** Of several processes that come here at once one makes the file, whole from the first moment; all use that one. */
+/** Creates the key file. Of concurrent processes one creates it, complete from the first moment; all use it. */
 async function makeKey(file: string): Promise<string> {
-  // others may pass through it, as Postgres's and the agents' accounts must, but not look around
+  // other accounts (Postgres, agents) may pass through the folder but not list it
   await mkdir(path.dirname(file), { recursive: true, mode: 0o711 })
   const own = `${file}.${randomBytes(6).toString('hex')}`
   try {
     await writeKeyFile(own, [newKey()])
-    // unlike rename, link never replaces what somebody else put there first
+    // unlike rename, link never replaces an existing file
     await link(own, file).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     })
@@ -89,7 +89,7 @@ async function makeKey(file: string): Promise<string> {
   return (await readFile(file, 'utf8')).trim()
 }
 
-/** Throws ConfigError when the ring can't open what other starts encrypted in this database. */
+/** Throws ConfigError when the ring can't decrypt what earlier starts encrypted in this database. */
 export async function checkKeyRing(db: Db, keyring: KeyRing): Promise<void> {
   const keyId = await installationKeyId(db)
   if (keyId !== null && !keyring.has(keyId)) throw missing(keyId)

@@ -1,21 +1,21 @@
 /**
- * How a process of ours ends: on SIGTERM, SIGINT or SIGHUP (its terminal was closed) it closes what it has opened,
- * a second signal ends it at once, and nothing takes longer than LIMIT. Who ends it at a terminal means all of it; a
- * service manager that stops it may be about to start the next one.
+ * Ends a process of ours on SIGTERM, SIGINT or SIGHUP (closed terminal): closes the app within EXIT_TIMEOUT_MS. Another
+ * signal exits immediately. SIGINT and SIGHUP also end agents; SIGTERM does not, since a service manager may start the next
+ * server.
  */
 import type { Log } from '../platform/log/log.ts'
 import { exitMessage } from './exit-message.ts'
 
-/** ms from the first signal to the end, whatever is still open. */
+/** from the first signal to the end, even if connections are open */
 const EXIT_TIMEOUT_MS = 10_000
-/** ms in which another signal counts as the same one */
+/** another signal in this time counts as the same one */
 const REPEATED_SIGNAL_MS = 1_000
 
-/** People's text goes to stderr, so that stdout stays what a log shipper reads: JSON lines. */
+/** Text for people goes to stderr, so stdout has only JSON lines for a log shipper. */
 export const say = (text: string) => process.stderr.write(text)
 
 export interface Closable {
-  /** `ending`: none when it does not matter who ends it */
+  /** `ending`: omitted when the reason does not matter */
   close(ending?: { agents: boolean }): Promise<void>
 }
 
@@ -31,22 +31,22 @@ export class Lifetime {
     process.on('uncaughtException', (error) => this.#onBug(error))
   }
 
-  /** Its end has begun. Whoever is still starting then calls `leave` as soon as it has opened what it was about to. */
+  /** True once the end has begun. Code that is still starting then calls `leave` when its app is open. */
   get ending(): boolean {
     return this.signal.aborted
   }
 
-  /** Aborts when its end begins. */
+  /** Aborts when the end begins. */
   get signal(): AbortSignal {
     return this.#end.signal
   }
 
-  /** This is to be closed before the end. */
+  /** Registers the app to close before the end. */
   opened(what: Closable, log: Log): void {
     this.#opened = { what, log }
   }
 
-  /** Ends the process for a reason of its own. False: it was ending already. */
+  /** Ends the process for an internal reason. Returns false if it was already ending. */
   end(exitCode: number): boolean {
     if (this.ending) return false
     this.#end.abort()
@@ -55,7 +55,7 @@ export class Lifetime {
     return true
   }
 
-  /** Closes and ends, in LIMIT at the latest. */
+  /** Closes the app and exits, after EXIT_TIMEOUT_MS at the latest. */
   async leave(exitCode = this.#exitCode): Promise<never> {
     this.#end.abort()
     setTimeout(() => process.exit(1), EXIT_TIMEOUT_MS)
@@ -70,17 +70,17 @@ export class Lifetime {
   }
 
   #onSignal(signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP'): void {
-    // one Ctrl-C arrives twice: from the terminal, and handed on by npm
+    // one Ctrl-C arrives twice: from the terminal and forwarded by npm
     if (this.ending && performance.now() - this.#signalled < REPEATED_SIGNAL_MS) return
     if (this.ending) process.exit(1)
     this.#signalled = performance.now()
     this.#atTerminal = signal !== 'SIGTERM'
     this.end(0)
-    // it leaves by itself as soon as it is there, which may take its time
+    // a starting process leaves once it has started, which may take longer
     if (!this.#opened) setTimeout(() => process.exit(1), EXIT_TIMEOUT_MS)
   }
 
-  /** Nothing can be relied on any more, but leases can still be given back, so that others go on at once. */
+  /** After a bug no state is reliable, but leases can still be released, so other servers continue immediately. */
   #onBug(error: Error): void {
     if (this.ending || !this.#opened) {
       say(`${exitMessage(error)}\n`)

@@ -1,4 +1,4 @@
-/** All limits of a server, from its settings. */
+/** Creates all limits of a server from its settings. */
 
 import { matcher } from '../api/limits/address.ts'
 import { Admission } from '../api/limits/admission.ts'
@@ -9,10 +9,10 @@ import { createSlotPool, type SlotPools } from '../domain/concurrency/concurrenc
 import type { Reveals } from '../domain/transaction/context.ts'
 import type { Config } from '../platform/config/config.ts'
 
-/** Sources that builders of one organization fetch at a time, and those of all. */
+/** Concurrent source downloads by builders of one organization, and of all organizations. */
 const MAX_DOWNLOADS_PER_ORGANIZATION = 16
 const MAX_DOWNLOADS = 128
-/** Heavy documents of one key that wait for their turn. */
+/** Queue length for heavy documents of one key. */
 const HEAVY_QUEUE = 50
 
 export interface Limits {
@@ -22,7 +22,7 @@ export interface Limits {
   slots: SlotPools
   /** null: no limit */
   reveals: Reveals | null
-  /** whether an address is a proxy of ours, whose X-Forwarded-For is believed */
+  /** whether an address is a trusted proxy, whose X-Forwarded-For counts */
   trusted(address: string | undefined): boolean
 }
 

@@ -1,12 +1,12 @@
 /**
- * The log, without secrets; platform/log/destination.ts says where it goes. Whatever is handed to it is copied without the
- * fields that hold secrets, at any depth, and without passwords in URLs; of an error only what describes it is kept.
+ * Creates the logger. It removes secret fields at any depth, passwords in URLs and our API keys, and keeps only descriptive
+ * parts of errors. platform/log/destination.ts defines the output.
  */
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { databaseFailure } from '../domain/errors/database-error.ts'
 import type { Config } from '../platform/config/config.ts'
 
-/** Fields whose values are never logged, lower-case. */
+/** Fields (lower case) whose values are never logged. */
 const SECRET = new Set([
   'x-api-key',
   'authorization',
@@ -30,7 +30,7 @@ const SECRET = new Set([
   'codeverifier',
 ])
 const REDACTED = '[redacted]'
-/** Deeper than this nothing is logged: a log line is no dump. */
+/** Deeper values are not logged: a log line is not a dump. */
 const MAX_DEPTH = 6
 
 /** `stream`: default stdout, as JSON lines. */
@@ -45,14 +45,15 @@ export function createLogger(level: Config['LOG_LEVEL'], stream?: DestinationStr
         log: (fields) => redact(fields, 0) as Record<string, unknown>,
       },
       hooks: {
-        // of a database that is away or overloaded one line tells (platform/postgres/outage.ts), and not one for each who meets it
+        // an unavailable or overloaded database has its own log line (platform/postgres/outage.ts), so individual errors
+        // are dropped
         logMethod(args, method) {
           const { err } = (args[0] ?? {}) as { err?: unknown }
           const failure = databaseFailure(err)
           if (failure !== 'lost' && failure !== 'busy') method.apply(this, args)
         },
       },
-      // errors are described by redact(); pino's own serializer would add every enumerable property
+      // redact() describes errors; pino's own serializer would add every enumerable property
       serializers: { err: (described: unknown) => described },
     },
     stream ?? pino.destination({ fd: 1, sync: true }),
@@ -74,7 +75,7 @@ function redact(value: unknown, depth: number): unknown {
   )
 }
 
-/** What an error says. Not its other properties: drivers put parameters and rows there. */
+/** The error's description, without its other properties, where drivers put parameters and rows. */
 function describe(error: Error & { code?: unknown }, depth: number): object {
   return {
     type: error.name,
@@ -85,12 +86,12 @@ function describe(error: Error & { code?: unknown }, depth: number): object {
   }
 }
 
-/** Prisma prints the whole call that it finds wrong, with all values; what is wrong comes last. */
+/** Prisma's message contains the whole call with its values; the reason is the last paragraph. */
 function withoutArguments({ name, message }: Error): string {
   return name === 'PrismaClientValidationError' ? message.slice(message.lastIndexOf('\n\n') + 2) : message
 }
 
-/** `scheme://user:password@host` → `scheme://user:[redacted]@host`, and keys of ours wherever they stand. */
+/** `scheme://user:password@host` → `scheme://user:[redacted]@host`; also removes our API keys. */
 function withoutPasswords(text: string): string {
   return text.replace(/(\/\/[^/\s:@]*:)[^/\s@]+@/g, `$1${REDACTED}@`).replace(/cpk_[\w-]{20,}/g, REDACTED)
 }

@@ -1,4 +1,4 @@
-/** Copies of programs in the DATA_DIR: ours are kept, those of other versions go when nobody runs them any more. */
+/** Removes unused program copies from DATA_DIR. Marks our own as used. */
 import { type Jobs, startJobs } from '../platform/async/jobs.ts'
 import type { Config } from '../platform/config/config.ts'
 import type { Log } from '../platform/log/log.ts'
@@ -6,10 +6,9 @@ import { placePrograms } from '../platform/postgres/embedded/account.ts'
 import type { Embedded } from '../platform/postgres/embedded/embedded.ts'
 import { markInUse, removeUnusedCopies } from '../platform/programs/programs.ts'
 
-/** seconds; a copy that was not used for a day may go */
 const INTERVAL_SECONDS = 3600
 
-/** `embedded`: null when there is another database. Null: no programs are run from copies. */
+/** `embedded` null: another database is used. Returns null when no program runs from a copy. */
 export function startCopyRemoval(config: Config, embedded: Embedded | null, log: Log): Jobs | null {
   if (!embedded && !(config.WORKER && config.RUNTIME === 'process')) return null
   async function round(): Promise<void> {

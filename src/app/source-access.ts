@@ -1,4 +1,7 @@
-/** What builds on this machine get from their own server (see dataplane/build/source-access.ts), and builders elsewhere from theirs. */
+/**
+ * Gives builds access to sources (dataplane/build/source-access.ts): builds on this machine, and builders through their
+ * server.
+ */
 
 import type { Readable } from 'node:stream'
 import type { ImageCredentials, SourceAccess } from '../dataplane/build/source-access.ts'
@@ -18,7 +21,7 @@ export function createSourceAccess(core: Core): SourceAccess {
   }
 }
 
-/** The same for builders elsewhere: what people can mend is told, not thrown. */
+/** The same for remote builders: failures that people can fix are returned, not thrown. */
 export function createBuildSources(core: Core): BuildSources {
   return {
     git: (deploymentId, signal, ms) =>
@@ -38,7 +41,10 @@ async function orFailure<T>(ask: () => Promise<T>): Promise<T | Unavailable> {
 
 const TOKEN_SECONDS = 10 * 60
 
-/** A token for the deployment's own repository or the one below it that the image is in, only to pull; null for every other image: it is pulled without credentials. */
+/**
+ * A pull token for the deployment's repository or one below it. Null for every other image: it is pulled without
+ * credentials.
+ */
 async function imageCredentials(
   { db, registry }: Core,
   deploymentId: string,
@@ -56,7 +62,7 @@ async function imageCredentials(
 
 const AGAIN = 'upload it again and set source_revision_config.source_tarball_path'
 
-/** Rejects with a StepFailure when it was removed or is another one. */
+/** Rejects with StepFailure when the tarball was removed or replaced. */
 async function tarball(core: Core, revisionId: string, signal: AbortSignal): Promise<Readable> {
   const revision = await core.db.revision.findUnique({ where: { id: revisionId }, select: { sourceTarballPath: true } })
   const upload = await core.db.upload.findFirst({

@@ -1,22 +1,22 @@
-/** Ends what runs of a DATA_DIR on this machine, without its database: its servers, and the agents that outlive them. */
+/** Stops the servers and agents of a DATA_DIR on this machine, without its database. */
 import path from 'node:path'
 import { livingWorkers } from '../dataplane/runtimes/process/machine/worker-registry.ts'
 import { processIdentity } from '../dataplane/runtimes/process/processes/process-identity.ts'
 import { type Ended, endAgents } from '../dataplane/runtimes/process/supervisor-client/end-agents.ts'
 import { sleep } from '../platform/async/retry.ts'
 
-/** ms that a server has to end: a little more than it gives itself */
+/** a little longer than a server's own limit */
 const STOP_MS = 15_000
-/** ms that requests in flight have */
+/** time for open requests */
 const DRAIN_MS = 2000
 
 export interface StoppedServer {
   pid: number
-  /** false: it did not end in time */
+  /** false: it did not end before the timeout */
   ended: boolean
 }
 
-/** Asks the servers of the DATA_DIR that have a worker here to end, and waits for it. */
+/** Sends SIGTERM to this DATA_DIR's servers with a worker on this machine, and waits for their end. */
 export async function stopServers(dataDir: string): Promise<StoppedServer[]> {
   const workers = path.join(dataDir, 'workers')
   const pids = [...new Set(livingWorkers(workers))]
@@ -27,7 +27,7 @@ export async function stopServers(dataDir: string): Promise<StoppedServer[]> {
   return pids.map((pid) => ({ pid, ended: !lives(pid) }))
 }
 
-/** Ends every agent of the DATA_DIR. */
+/** Stops all agents of the DATA_DIR. */
 export function stopAgents(dataDir: string): Promise<Ended[]> {
   return endAgents(dataDir, DRAIN_MS)
 }

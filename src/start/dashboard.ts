@@ -1,6 +1,6 @@
 /**
- * The dashboard's part of a build: what Vite makes of `src/dashboard`, and beside each file of it the same compressed, so that
- * no server compresses anything. Names have a hash of what is in them: only index.html can change.
+ * Builds the dashboard with Vite and stores a compressed version of each file, so the server compresses nothing. File names
+ * contain a content hash: only index.html can change.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -10,18 +10,17 @@ import type { InlineConfig } from 'vite'
 import { CHECKOUT } from '../platform/files/checkout.ts'
 
 const DASHBOARD = 'src/dashboard'
-/** Stands in index.html where the server puts the nonce of each answer. */
+/** Placeholder in index.html that the server replaces with each response's nonce. */
 const NONCE = '__NONCE__'
 const COMPRESSIBLE = /\.(html|js|css|svg)$/
-/** Files of the shell, with all that they import, as the list of deployments. The palette is loaded when it is opened. */
+/** Files of the shell, including imports (the list of deployments). The palette is loaded when opened. */
 const SHELL = /src\/dashboard\/(api\/|app\/(?!palette-view))/
-/** bytes below which it isn't worth it */
 const MIN_COMPRESSED_BYTES = 512
 
 const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify(zlib.gzip)
 
-/** For a build, and for `npm run dashboard`. */
+/** Used by the build and by `npm run dashboard`. */
 export const viteConfig: InlineConfig = {
   configFile: false,
   root: path.join(CHECKOUT, DASHBOARD),
@@ -31,9 +30,9 @@ export const viteConfig: InlineConfig = {
   oxc: { jsx: { runtime: 'automatic' } },
 }
 
-/** Into `folder`, which is made. */
+/** Builds into `folder`, which it creates. */
 export async function buildDashboard(folder: string): Promise<void> {
-  // takes a third of a second to load, and most builds have a dashboard already
+  // loading takes a third of a second, and most builds reuse the dashboard
   const { build } = await import('vite')
   await build({
     ...viteConfig,
@@ -41,15 +40,15 @@ export async function buildDashboard(folder: string): Promise<void> {
       outDir: folder,
       emptyOutDir: true,
       target: 'baseline-widely-available',
-      // light-dark() as it is: what is made of it for older browsers does not know the kit's way of choosing
+      // keeps light-dark(): Vite's fallback for older browsers ignores the design kit's theme switch
       cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
-      // a policy without `data:` is the stricter one
+      // allows a stricter policy without `data:`
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
       chunkSizeWarningLimit: 1024,
       rolldownOptions: {
-        // what the shell needs is one file: browsers load six at a time
+        // one file for the shell: browsers load six files in parallel
         output: { codeSplitting: { groups: [{ name: 'shell', test: SHELL, includeDependenciesRecursively: true }] } },
       },
     },
@@ -67,7 +66,7 @@ async function compress(file: string): Promise<void> {
   fs.writeFileSync(`${file}.gz`, gz)
 }
 
-/** Every file that it is made of, as paths below the checkout, sorted. */
+/** All source files, as paths below the checkout, sorted. */
 export function dashboardSources(): string[] {
   const below = fs.readdirSync(path.join(CHECKOUT, DASHBOARD), { recursive: true, withFileTypes: true })
   return below

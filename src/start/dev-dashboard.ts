@@ -1,6 +1,6 @@
 /**
- * `npm run dashboard -- [URL OF A SERVER]`: the dashboard from its sources, anew in the browser at each change, in front of a
- * server that runs (default http://127.0.0.1:8080). For whoever works on it.
+ * `npm run dashboard -- [SERVER URL]`: serves the dashboard from its sources with live reload, in front of a running server
+ * (default http://127.0.0.1:8080).
  */
 import { createServer, type ProxyOptions } from 'vite'
 import { viteConfig } from './dashboard.ts'
@@ -10,7 +10,7 @@ const proxied: ProxyOptions = {
   target,
   ws: true,
   changeOrigin: true,
-  // the server takes sessions from its own origin alone
+  // the server accepts sessions only from its own origin
   configure(proxy) {
     proxy.on('proxyReq', (request) => request.setHeader('origin', target))
     proxy.on('proxyReqWs', (request) => request.setHeader('origin', target))

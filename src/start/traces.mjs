@@ -1,16 +1,16 @@
 /**
- * Stack traces of a build name the sources. Node would do so, too (--enable-source-maps), but reads every map at once, which
- * costs a tenth of a start; here a map is read when the first error is shown whose stack has its file.
+ * Maps stack traces of a build to source lines. --enable-source-maps would read every map at start, a tenth of its time;
+ * this reads a map when an error in its file is first shown.
  */
 import fs from 'node:fs'
 import { SourceMap } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** file → its map; null: it has none */
+/** file → source map; null: none */
 const maps = new Map()
 
-/** `folder`: of the build, absolute. */
+/** `folder`: absolute path of the build. */
 export function traceSources(folder) {
   Error.prepareStackTrace = (error, sites) =>
     [headOf(error), ...sites.map((site) => lineOf(site, folder))].join('\n    at ')
@@ -30,7 +30,7 @@ function lineOf(site, folder) {
   if (!named?.startsWith('file:') || line === null) return shown
   const file = fileURLToPath(named)
   if (path.dirname(file) !== folder) return shown
-  // packages have no mappings, and stay as they are
+  // packages have no mappings and stay unchanged
   const { originalSource, originalLine, originalColumn } = mapOf(file)?.findEntry(line - 1, column - 1) ?? {}
   if (originalSource === undefined || originalSource === null) return shown
   const source = path.join(folder, originalSource)

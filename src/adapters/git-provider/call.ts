@@ -1,11 +1,11 @@
-/** One question to the provider: limited in time, its failures in words that tell what to do, without secrets. */
+/** Runs one call to the provider with a timeout, and converts its failures into messages for people, without secrets. */
 
 import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
 import { withTimeout } from '../../platform/async/time-limit.ts'
 import type { Log } from '../../platform/log/log.ts'
 import { CALL_TIMEOUT_MS } from './fetch.ts'
 
-/** What the libraries throw; nothing else of it is looked at, since it holds the request. */
+/** Shape of the libraries' errors. Only these fields are used, because the rest contains the request. */
 interface Failure {
   status: number
   message: string
@@ -14,9 +14,8 @@ interface Failure {
 }
 
 /**
- * Does `work`; whatever of its requests is still open after the limit is given up. Rejects with
- * ProviderUnavailableError, with a Refusal for a 4xx that says something about what was asked, or with the signal's
- * reason.
+ * Runs `work` and gives up at the timeout. Rejects with ProviderUnavailableError, with Refusal for a 4xx about the request,
+ * or with the signal's reason.
  */
 export async function callProvider<T>(
   log: Log,
@@ -41,7 +40,7 @@ export async function callProvider<T>(
   }
 }
 
-/** The provider understood and said no. */
+/** The provider understood the request and refused it. */
 export class Refusal extends Error {
   readonly status: number
 
@@ -57,7 +56,7 @@ function translate(error: unknown): unknown {
   if (cause instanceof ProviderUnavailableError) return cause
   if (typeof status !== 'number') return error
   if (!response) {
-    // the limit of a single request (fetch.ts)
+    // timeout of a single request (fetch.ts)
     if ((error as Error).name === 'AbortError') return new ProviderUnavailableError('did not answer in time')
     const code = codeOf(cause)
     return new ProviderUnavailableError(`can't be reached${code ? ` (${code})` : ''}`)
@@ -82,7 +81,7 @@ function waitOf(headers: Record<string, string | undefined>): string {
   return seconds > 0 ? ` and wants us to wait ${seconds} s` : ''
 }
 
-/** `ECONNREFUSED` and the like, however deep it is. */
+/** A system error code like `ECONNREFUSED`, from any depth of causes. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { code } = error as NodeJS.ErrnoException

@@ -1,4 +1,4 @@
-/** What the domain asks of the git provider, over its REST API. */
+/** Implements the domain's git provider port with the provider's REST API. */
 import { verify } from '@octokit/webhooks-methods'
 import type { GitProvider, NewCommitStatus } from '../../domain/ports/git-provider.ts'
 import { callProvider, Refusal } from './call.ts'
@@ -8,7 +8,7 @@ import { mayUse } from './may-use.ts'
 import { listRepositories } from './repositories.ts'
 import { repositoryOf, webUrlOf } from './urls.ts'
 
-/** The longest description that the provider takes. */
+/** Longest description that the provider accepts, in characters. */
 const DESCRIPTION = 140
 
 export function gitProviderOf(connection: Connection, webhookSecret: string): GitProvider {
@@ -68,7 +68,7 @@ export function gitProviderOf(connection: Connection, webhookSecret: string): Gi
           }),
         )
         return true
-        // 403: archived since, or without the permission
+        // 403: the repository was archived, or the permission is missing
       }).catch(without(403, 404, 422))
       return made ?? false
     },
@@ -87,7 +87,7 @@ export function gitProviderOf(connection: Connection, webhookSecret: string): Gi
   }
 }
 
-/** Null for a refusal with one of these. */
+/** Returns null for a refusal with one of these statuses. */
 function without(...statuses: number[]): (error: unknown) => null {
   return (error) => {
     if (error instanceof Refusal && statuses.includes(error.status)) return null
@@ -96,7 +96,7 @@ function without(...statuses: number[]): (error: unknown) => null {
 }
 
 function written({ state, context, description, targetUrl }: NewCommitStatus) {
-  // half of a character would be refused
+  // half of a surrogate pair would be refused
   const begin = description.slice(0, DESCRIPTION - 1).replace(/[\uD800-\uDBFF]$/, '')
   const short = description.length > DESCRIPTION ? `${begin.trimEnd()}…` : description
   return { state, context, description: short, ...(targetUrl ? { target_url: targetUrl } : {}) }

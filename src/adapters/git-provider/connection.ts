@@ -1,4 +1,4 @@
-/** Clients of the provider's REST API: as our app, as one of its installations, as a person. */
+/** Clients of the provider's REST API: as our app, as an installation, as a person. */
 import { createAppAuth } from '@octokit/auth-app'
 import { Octokit as Core } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
@@ -8,7 +8,7 @@ import type { Log } from '../../platform/log/log.ts'
 import { fetchJson } from './fetch.ts'
 
 export interface ConnectionSettings {
-  /** without a slash at the end */
+  /** without a final slash */
   apiUrl: string
   appId: string
   privateKey: string
@@ -16,18 +16,18 @@ export interface ConnectionSettings {
   log: Log
 }
 
-/** Seconds that a request of ours may be delayed by a rate limit; a longer wait is an error at once. */
+/** Seconds that a request may wait for a rate limit; a longer wait is an immediate error. */
 const SHORT_WAIT = 3
-/** answers that another try does not change; how to go on after a rate limit is the throttling's decision */
+/** statuses that a retry does not change; the throttling plugin handles rate limits */
 const FINAL = [400, 401, 403, 404, 409, 410, 422, 429, 451]
 
 const Octokit = Core.plugin(paginateRest, retry, throttling)
 export type Client = InstanceType<typeof Octokit>
 
-// its own words are left out: they would go to the console, and what failed is logged by call.ts
+// silences the library's console output; call.ts logs failures
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
-/** Installation tokens, kept until shortly before they end. Oldest ones go when there are too many. */
+/** Caches installation tokens until shortly before they expire. Drops the oldest when full. */
 class TokenCache {
   readonly #kept = new Map<string, { value: string; until: number }>()
 
@@ -51,7 +51,7 @@ export class Connection {
     this.settings = settings
   }
 
-  /** As the app; with an installation, as that: the provider's limits count for each on its own. */
+  /** Client as the app or as an installation. The provider's rate limits count separately for each. */
   as(installationId?: number): Client {
     const { appId, privateKey, oauthClient } = this.settings
     return this.#client(`${appId}/${installationId ?? 'app'}`, {
@@ -67,7 +67,7 @@ export class Connection {
     })
   }
 
-  /** As the person whom the token belongs to. */
+  /** Client as the token's owner. */
   asPerson(token: string): Client {
     return this.#client('person', { auth: token })
   }
@@ -81,7 +81,7 @@ export class Connection {
       userAgent: 'pilothouse',
       log: silent,
       request: { fetch: fetchJson, log: silent },
-      // a second between two tries; a third one would take longer than people wait
+      // one second between tries; a third try would take longer than people wait
       retry: { doNotRetry: FINAL, retries: 1 },
       throttle: { id: throttleId, onRateLimit: waitsShortly, onSecondaryRateLimit: waitsShortly },
     })

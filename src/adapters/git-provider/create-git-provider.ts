@@ -1,17 +1,17 @@
-/** Opens the client of the git hosting provider that the settings name. */
+/** Creates the client of the configured git provider. */
 import { createPrivateKey } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { GitProvider } from '../../domain/ports/git-provider.ts'
 import { type Config, ConfigError } from '../../platform/config/config.ts'
 import type { Log } from '../../platform/log/log.ts'
 
-/** Null: none is configured. Throws ConfigError for a private key that is none. */
+/** Null when none is configured. Throws ConfigError for an invalid private key. */
 export async function createGitProvider(config: Config, log: Log): Promise<GitProvider | null> {
   const { GITPROVIDER_API_URL: url, GITPROVIDER_APP_ID: appId, GITPROVIDER_PRIVATE_KEY: key } = config
   const { GITPROVIDER_WEBHOOK_SECRET: webhookSecret } = config
   if (!url || !appId || !key || !webhookSecret) return null
   const { GITPROVIDER_CLIENT_ID: id, GITPROVIDER_CLIENT_SECRET: secret } = config
-  // its packages take a while to load, which no server or command without a provider has to wait for
+  // its packages load slowly, so servers and commands without a provider don't import them
   const [{ gitProviderOf }, { Connection }] = await Promise.all([import('./client.ts'), import('./connection.ts')])
   const connection = new Connection({
     apiUrl: url.replace(/\/+$/, ''),
@@ -23,7 +23,7 @@ export async function createGitProvider(config: Config, log: Log): Promise<GitPr
   return gitProviderOf(connection, webhookSecret)
 }
 
-/** The key as PKCS#8, whatever it was; the setting itself is never part of a message. */
+/** Converts the key to PKCS#8. No message contains the setting's value. */
 async function readKey(setting: string): Promise<string> {
   const pem = setting.includes('-----BEGIN') ? setting.replaceAll('\\n', '\n') : await readKeyFile(setting)
   let key: ReturnType<typeof createPrivateKey>
@@ -41,7 +41,7 @@ async function readKeyFile(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (error) {
-    // without the path: it may be a key that lost its first line
+    // omits the path: it may be a key that lost its first line
     const { code } = error as NodeJS.ErrnoException
     throw new ConfigError(`GITPROVIDER_PRIVATE_KEY is neither a key in PEM form nor a file that can be read (${code})`)
   }

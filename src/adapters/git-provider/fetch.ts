@@ -1,14 +1,14 @@
-/** fetch with a limit of time, that takes nothing but JSON for an answer of the API. */
+/** fetch with a timeout that accepts only JSON responses. */
 import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
 
-/** The longest that one call may take, in milliseconds; all requests it makes together. */
+/** Timeout of one call with all its requests. */
 export const CALL_TIMEOUT_MS = 10_000
-/** The longest for one request: shorter, so that the next call does not join a token request that is lost already. */
+/** Timeout of one request. Shorter than the call's timeout, so a retry starts a new token request. */
 const REQUEST_TIMEOUT_MS = 8_000
 
 /**
- * Requests that the libraries make on their own (for tokens) come without a signal and others may wait for them, so
- * each has the limit here too. The timer holds the controller: a signal below AbortSignal.any alone may be collected.
+ * The libraries' token requests come without a signal and other calls may wait for them, so each request has a timeout
+ * here. The timer holds the controller: the garbage collector could take a signal that only AbortSignal.any refers to.
  */
 export async function fetchJson(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   const late = new AbortController()

@@ -1,10 +1,10 @@
-/** Work in the name of an installation, with a token that is kept between calls, and tokens for cloning, which read one repository and nothing else. */
+/** Calls as an installation with a cached token, and read-only tokens for cloning one repository. */
 import type { CloneToken } from '../../domain/ports/git-provider.ts'
 import type { Client, Connection } from './connection.ts'
 
 /**
- * A kept token stops working when the app is removed, suspended or installed anew; then a new one tells what is the
- * matter, or helps.
+ * A cached token stops working when the app is removed, suspended or reinstalled. A new token then helps, or its error
+ * explains.
  */
 export async function asInstallation<T>(
   connection: Connection,
@@ -12,7 +12,7 @@ export async function asInstallation<T>(
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const client = connection.as(installationId)
-  // on its own: within the request, its retries would multiply with those of the request
+  // separate call: inside the request, its retries would multiply with the request's
   await client.auth({ type: 'installation' })
   try {
     return await work(client)
@@ -23,10 +23,13 @@ export async function asInstallation<T>(
   }
 }
 
-/** A token that ends sooner than this is replaced: the clone may have to wait for its turn. */
+/** A token that expires sooner is replaced, because the clone may have to wait for its turn. */
 const MIN_TOKEN_LIFETIME_MS = 10 * 60_000
 
-/** For the repository's id: a public repository can be looked up by its name although it is in no installation. */
+/**
+ * Gets a clone token by the repository's id. A name is not enough: it also finds public repositories outside the
+ * installation.
+ */
 export async function cloneToken(
   connection: Connection,
   installationId: number,
@@ -34,7 +37,7 @@ export async function cloneToken(
   signal: AbortSignal,
 ): Promise<CloneToken> {
   const { data } = await asInstallation(connection, installationId, (asked) =>
-    // the provider redirects a former name
+    // the provider redirects old names
     asked.request('GET /repos/{owner}/{repo}', { ...named(repository), request: { signal } }),
   )
   const found = { repositoryId: data.id, repository: data.full_name }

@@ -1,9 +1,9 @@
-/** Whether a person who comes back from the provider may use an installation. */
+/** Checks whether a person who returns from the provider may use an installation. */
 import { ProviderUnavailableError } from '../../domain/ports/git-provider.ts'
 import { callProvider } from './call.ts'
 import type { Connection } from './connection.ts'
 
-/** The code works once: it is exchanged for a token of the person, which is forgotten after the look-up. */
+/** Exchanges the single-use code for a token of the person, and drops the token after the check. */
 export async function mayUse(
   connection: Connection,
   code: string,
@@ -18,7 +18,7 @@ export async function mayUse(
   })
 }
 
-/** Null: the code is wrong, was used, or is too old. */
+/** Null when the code is wrong, used or expired. */
 async function exchange(connection: Connection, code: string): Promise<string | null> {
   try {
     const { token } = (await connection.as().auth({ type: 'oauth-user', code })) as { token: string }

@@ -1,12 +1,11 @@
-/** All repositories of an installation. */
+/** Lists all repositories of an installation. */
 import type { ProviderRepository } from '../../domain/ports/git-provider.ts'
 import type { Client } from './connection.ts'
 
 const PAGE_SIZE = 100
-/** pages that are fetched at the same time */
 const CONCURRENT_PAGES = 6
 
-/** The first page tells how many there are; the others are fetched side by side. */
+/** The first page has the total; the other pages are fetched concurrently. */
 export async function listRepositories(client: Client, signal: AbortSignal): Promise<ProviderRepository[]> {
   const fetchPage = async (page: number) => {
     const parameters = { per_page: PAGE_SIZE, page, request: { signal } }
@@ -24,7 +23,7 @@ export async function listRepositories(client: Client, signal: AbortSignal): Pro
     }
   }
   await Promise.all(Array.from({ length: CONCURRENT_PAGES }, fetchRest))
-  // one that moves between two pages while they are fetched comes twice
+  // a repository that moves to another page during the fetch appears twice
   const unique = new Map(pages.flat().map((repository) => [repository.id, repository]))
   return [...unique.values()]
     .filter(({ archived }) => !archived)

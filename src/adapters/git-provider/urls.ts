@@ -1,4 +1,4 @@
-/** URLs of the provider: its web site beside its API, and what a repository's URL names there. */
+/** URLs of the provider: its web site, and the repository that a URL names. */
 
 /** `https://api.github.com` → `https://github.com`, `https://HOST/api/v3` → `https://HOST`, others: the origin. */
 export function webUrlOf(apiUrl: string): string {
@@ -6,7 +6,7 @@ export function webUrlOf(apiUrl: string): string {
   return hostname === 'api.github.com' ? 'https://github.com' : origin
 }
 
-/** `owner/name` of a URL for cloning from this web site; null: it is none, or has credentials in it. */
+/** `owner/name` of a clone URL on this web site; null for other URLs and for URLs with credentials. */
 export function repositoryOf(webUrl: string, repoUrl: string): string | null {
   if (!URL.canParse(repoUrl)) return null
   const { origin, username, password, pathname, search, hash } = new URL(repoUrl)

@@ -1,4 +1,4 @@
-/** Opens what signs tokens for the container registry that the settings name. */
+/** Creates the client and token signer of the configured container registry. */
 
 import type { Registry } from '../../domain/ports/registry.ts'
 import { type Config, ConfigError } from '../../platform/config/config.ts'
@@ -6,10 +6,10 @@ import { createImages } from './images.ts'
 import { pullPassword, repositoryOfPullPassword } from './pull-password.ts'
 import { readSigningKey } from './signing-key.ts'
 
-/** for one call of the registry's API */
+/** lifetime of a token for one API call */
 const API_SECONDS = 60
 
-/** Null: none is configured. Throws ConfigError for a key or certificate that can't be used. */
+/** Null when none is configured. Throws ConfigError for an unusable key or certificate. */
 export async function createRegistry(config: Config): Promise<Registry | null> {
   const { REGISTRY_URL, REGISTRY_TOKEN_KEY, REGISTRY_TOKEN_CERTIFICATE } = config
   if (!REGISTRY_URL) return null
@@ -19,7 +19,7 @@ export async function createRegistry(config: Config): Promise<Registry | null> {
     service: config.REGISTRY_SERVICE ?? host,
     issuer: config.REGISTRY_ISSUER,
   }
-  // what no command without a registry has to wait for
+  // not loaded without a registry
   const { signToken, verifyToken } = await import('./token.ts')
   const images = createImages(REGISTRY_URL, (access) => signToken(signing, 'pilothouse', access, API_SECONDS))
   return {

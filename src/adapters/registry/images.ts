@@ -1,11 +1,10 @@
-/** What is in a repository of the registry, by its own API (github.com/opencontainers/distribution-spec). */
+/** Lists and removes images of a repository by the registry API (github.com/opencontainers/distribution-spec). */
 import type { Registry, RegistryAccess } from '../../domain/ports/registry.ts'
 
-/** ms for one answer */
 const ANSWER_MS = 15_000
-/** of pages that the registry gives */
+/** tags in one page */
 const PAGE_SIZE = 1000
-/** what a tag can stand for: an image, or an index of several */
+/** a tag's manifest: an image, or an index of several images */
 const MANIFESTS = [
   'application/vnd.oci.image.manifest.v1+json',
   'application/vnd.oci.image.index.v1+json',
@@ -13,7 +12,7 @@ const MANIFESTS = [
   'application/vnd.docker.distribution.manifest.list.v2+json',
 ].join(', ')
 
-/** `sign`: makes a token that the registry takes. */
+/** `sign` creates a token for the registry. */
 export function createImages(
   address: string,
   sign: (access: RegistryAccess[]) => Promise<string>,
@@ -33,7 +32,7 @@ export function createImages(
       for (let rest: string | null = `tags/list?n=${PAGE_SIZE}`; rest; ) {
         const answer: Response = await call('GET', repository, rest, ['pull'])
         const body = (await answer.json().catch(() => ({}))) as { tags?: string[] | null }
-        // a repository that nothing was pushed to is not there
+        // a repository without any push does not exist
         if (answer.status === 404) return found
         if (!answer.ok) throw unexpected('a list of tags', answer.status)
         const names = body.tags ?? []

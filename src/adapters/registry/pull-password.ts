@@ -1,6 +1,6 @@
 /**
- * What a cluster pulls the images of a deployment with, whenever it starts a pod: a token of an hour would have ended by
- * then. Made from the key that signs tokens, so that all servers make and know the same; good at our realm alone, to pull.
+ * Password with which a cluster pulls a deployment's images at any later pod start; a one-hour token would have expired.
+ * Derived from the signing key, so all servers create and accept the same. Valid only for pulling, at our token endpoint.
  */
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 
@@ -13,7 +13,7 @@ export function pullPassword(privateKey: KeyObject, repository: string): string 
   return `${PREFIX}${Buffer.from(repository).toString('base64url')}.${code}`
 }
 
-/** The repository that it is for; null: it is none of ours. */
+/** The repository of a pull password; null: it is not valid. */
 export function repositoryOfPullPassword(privateKey: KeyObject, password: string): string | null {
   if (!password.startsWith(PREFIX)) return null
   const repository = Buffer.from(password.slice(PREFIX.length).split('.')[0]!, 'base64url').toString()

@@ -1,4 +1,4 @@
-/** The key that signs tokens for the registry and the certificate that the registry trusts, read from their PEM files. */
+/** Reads the registry's token signing key and the certificate that the registry trusts, from PEM files. */
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { ConfigError } from '../../platform/config/config.ts'
@@ -7,11 +7,11 @@ export interface SigningKey {
   algorithm: 'RS256' | 'ES256'
   privateKey: KeyObject
   publicKey: KeyObject
-  /** the certificate of the key, then those of its issuers: base64 of DER, as in the `x5c` of a JWT */
+  /** certificate chain from the key's certificate to its issuers: base64 of DER, as in a JWT's `x5c` */
   chain: string[]
 }
 
-/** Throws ConfigError with the one thing that is wrong. */
+/** Throws ConfigError with the first problem. */
 export async function readSigningKey(keyFile: string, certificateFile: string): Promise<SigningKey> {
   const privateKey = keyOf(await readPem('REGISTRY_TOKEN_KEY', keyFile))
   const chain = chainOf(await readPem('REGISTRY_TOKEN_CERTIFICATE', certificateFile))
@@ -38,7 +38,7 @@ function keyOf(pem: string): KeyObject {
   try {
     return createPrivateKey(pem)
   } catch {
-    // what the parser says may quote the key
+    // the parser's message may quote the key
     throw new ConfigError('REGISTRY_TOKEN_KEY: the file holds no private key in PEM, or an encrypted one')
   }
 }
@@ -54,7 +54,7 @@ function chainOf(pem: string): X509Certificate[] {
   try {
     if (blocks.length > 0) return blocks.map((block) => new X509Certificate(block))
   } catch {
-    // said below
+    // reported below
   }
   throw new ConfigError('REGISTRY_TOKEN_CERTIFICATE: the file holds no certificate in PEM')
 }

@@ -1,4 +1,4 @@
-/** Tokens of the Docker registry token protocol (distribution.github.io/distribution/spec/auth/jwt). */
+/** Signs and verifies Docker registry tokens (distribution.github.io/distribution/spec/auth/jwt). */
 import { randomUUID } from 'node:crypto'
 import { errors, jwtVerify, SignJWT } from 'jose'
 import { z } from 'zod'
@@ -10,12 +10,12 @@ export interface Signing extends SigningKey {
   issuer: string
 }
 
-/** Seconds that the registry's clock may be behind ours. */
+/** How far the registry's clock may be behind ours. */
 const CLOCK_LEEWAY_SECONDS = 60
 
 /**
- * The registry finds the key by `x5c`. There is no `kid`: some releases of the registry look at it first, and each
- * generation computes it in another way.
+ * Signs a token. The registry finds the key by `x5c`. `kid` is omitted: some registry releases check it first, and each
+ * generation computes it differently.
  */
 export function signToken(
   { algorithm, privateKey, chain, service, issuer }: Signing,
@@ -45,7 +45,7 @@ const claimsOfOurs = z.object({
   ),
 })
 
-/** Null: not signed by our key, not for this registry, expired, or not of our making. */
+/** Null when the token is not signed by our key, is for another service, has expired or has unknown claims. */
 export async function verifyToken(
   { algorithm, publicKey, service, issuer }: Signing,
   token: string,

@@ -1,4 +1,4 @@
-/** Opens the storage of uploaded source tarballs that the settings name: a folder, or an S3 bucket. */
+/** Creates the configured storage for uploaded source tarballs: a folder or an S3 bucket. */
 import path from 'node:path'
 import type { KeyRing } from '../../domain/crypto/keyring.ts'
 import type { TarballStorage } from '../../domain/ports/tarball-storage.ts'
@@ -7,16 +7,16 @@ import { createFolderStorage } from './folder.ts'
 
 export interface StorageOptions {
   config: Config
-  /** signs the addresses of uploads */
+  /** signs upload URLs */
   keyring: KeyRing
   publicUrl: () => string
 }
 
-/** Touches neither disk nor network: that comes with the first upload. */
+/** Uses neither disk nor network before the first upload. */
 export async function createStorage({ config, keyring, publicUrl }: StorageOptions): Promise<TarballStorage> {
   if (!config.STORAGE_S3_BUCKET)
     return createFolderStorage({ folder: path.join(config.DATA_DIR, 'uploads'), keyring, publicUrl })
-  // its SDK takes a while to load, which no other server has to wait for
+  // its SDK loads slowly, so other servers don't import it
   const { createBucketStorage } = await import('./s3.ts')
   return createBucketStorage({
     bucket: config.STORAGE_S3_BUCKET,

@@ -1,6 +1,6 @@
 /**
- * Uploaded tarballs in a folder of this machine. Each object has its checksum beside it, written after it: an object
- * without one was never whole. Uploads come to our own server, by an address that is signed with the key ring.
+ * Stores uploaded tarballs in a local folder. Each object has a checksum file, written last: an object without one is
+ * incomplete. Clients upload to our server, by a URL signed with the key ring.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ export interface FolderOptions {
 
 export function createFolderStorage({ folder, keyring, publicUrl }: FolderOptions): TarballStorage {
   const fileOf = (objectPath: string) => {
-    // a part that begins with a dot would lead out, or to what is being received
+    // a part with a leading dot could leave the folder or name an unfinished upload
     if (!objectPath.split('/').every((part) => /^[\w-][\w.-]*$/.test(part))) throw new Error('no path of an object')
     return path.join(folder, objectPath)
   }
@@ -51,7 +51,7 @@ export function createFolderStorage({ folder, keyring, publicUrl }: FolderOption
       for (const file of objectPaths.map(fileOf)) {
         await rm(sumOf(file), { force: true })
         await rm(file, { force: true })
-        // once it is empty
+        // succeeds only when it is empty
         await rmdir(path.dirname(file)).catch(() => {})
       }
     },
@@ -60,7 +60,7 @@ export function createFolderStorage({ folder, keyring, publicUrl }: FolderOption
 
 const sumOf = (file: string) => `${file}.sum`
 
-/** Without its checksum there is no object: that goes first and comes last. */
+/** The checksum file is removed first and written last, because an object without it does not exist. */
 async function put(temporary: string, file: string, { size, checksum }: StoredObject): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
   await rm(sumOf(file), { force: true })
@@ -75,7 +75,7 @@ async function readSum(file: string): Promise<StoredObject | null> {
   return text === null ? null : (JSON.parse(text) as StoredObject)
 }
 
-/** What is not there is null. */
+/** Null when the file is missing. */
 function orNull<T>(work: Promise<T>): Promise<T | null> {
   return work.catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null

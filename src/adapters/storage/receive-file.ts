@@ -1,14 +1,14 @@
-/** Writes what arrives to a file of its own, chunk by chunk, and knows its size and checksum when it is whole. */
+/** Writes an upload to a temporary file, and returns its size and checksum. */
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { DomainError } from '../../domain/errors/errors.ts'
 import type { StoredObject } from '../../domain/ports/tarball-storage.ts'
 
-/** ms without a byte after which a file was left by a server that has died; an upload takes less (rest/v1/uploads.ts) */
+/** file age after which its server must have died; an upload takes less time (rest/v1/uploads.ts) */
 const ABANDONED_AFTER_MS = 2 * 60 * 60 * 1000
 
-/** Rejects with what `chunks` fails with, and with UNAVAILABLE when the disk is full; the file is gone then. */
+/** Rejects with the error of `chunks`, or with UNAVAILABLE when the disk is full. Then the file is removed. */
 export async function receiveFile(
   folder: string,
   chunks: AsyncIterable<Uint8Array>,
@@ -26,7 +26,7 @@ async function receive(
   folder: string,
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<StoredObject & { temporary: string }> {
-  // DATA_DIR is for other accounts to get through, what is in here is not
+  // other accounts may pass through DATA_DIR, but not read this folder
   await mkdir(path.dirname(path.dirname(folder)), { recursive: true })
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await tidy(folder)

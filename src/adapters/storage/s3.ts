@@ -1,4 +1,4 @@
-/** Uploaded tarballs in an S3 bucket, or one of a service that speaks its API: uploads go there, past our server. */
+/** Stores uploaded tarballs in an S3 bucket or a compatible service. Clients upload there directly. */
 import { addAbortSignal, type Readable } from 'node:stream'
 import {
   DeleteObjectCommand,
@@ -13,21 +13,19 @@ import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { ObjectChangedError, type TarballStorage } from '../../domain/ports/tarball-storage.ts'
 import { withTimeout } from '../../platform/async/time-limit.ts'
 
-/** ms for an answer to begin, tries included */
-const ANSWER_TIME = 20_000
-/** ms without a byte */
-const SILENCE = 30_000
-/** connections: more than are read at a time (app/limits.ts) */
-const DOWNLOADS = 256
+const RESPONSE_TIMEOUT_MS = 20_000
+const IDLE_TIMEOUT_MS = 30_000
+/** concurrent connections; more than concurrent reads (app/limits.ts) */
+const MAX_DOWNLOADS = 256
 
 export interface BucketOptions {
   bucket: string
   /** undefined: AWS */
   endpoint: string | undefined
   region: string
-  /** begins the keys of all objects */
+  /** prefix of all object keys */
   prefix: string
-  /** undefined: as the SDK finds them */
+  /** undefined: the SDK's default credentials */
   credentials: { accessKeyId: string; secretAccessKey: string } | undefined
 }
 
@@ -36,23 +34,23 @@ export function createBucketStorage({ bucket, endpoint, region, prefix, credenti
     region,
     endpoint,
     credentials,
-    // other services seldom have a name for each bucket
+    // other services seldom support a host name for each bucket
     forcePathStyle: endpoint !== undefined,
-    // or the signed address demands a checksum that no plain client sends
+    // otherwise the signed URL requires a checksum that plain clients don't send
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: { connectionTimeout: 5_000, socketTimeout: SILENCE },
+    requestHandler: { connectionTimeout: 5_000, socketTimeout: IDLE_TIMEOUT_MS },
   } satisfies S3ClientConfig
   const client = new S3Client(options)
-  // who reads slowly takes no connection from what others wait for
-  const many = { keepAlive: true, maxSockets: DOWNLOADS }
+  // separate client: slow readers must not use up connections of other calls
+  const many = { keepAlive: true, maxSockets: MAX_DOWNLOADS }
   const downloads = new S3Client({
     ...options,
     requestHandler: { ...options.requestHandler, httpAgent: many, httpsAgent: many },
   })
   const named = (objectPath: string) => ({ Bucket: bucket, Key: prefix + objectPath })
   const inTime = <T>(work: (options: { abortSignal: AbortSignal }) => Promise<T>, signal?: AbortSignal) =>
-    withTimeout(ANSWER_TIME, signal ?? new AbortController().signal, (abortSignal) => work({ abortSignal }))
+    withTimeout(RESPONSE_TIMEOUT_MS, signal ?? new AbortController().signal, (abortSignal) => work({ abortSignal }))
 
   return {
     uploadUrl(objectPath, now, seconds) {
@@ -68,7 +66,7 @@ export function createBucketStorage({ bucket, endpoint, region, prefix, credenti
       const found = await orNull(inTime((how) => downloads.send(get, how), signal))
       if (!found) return null
       const body = found.Body as Readable
-      // some services don't know If-Match
+      // some services ignore If-Match
       if (`etag:${found.ETag}` !== checksum) {
         body.destroy()
         throw new ObjectChangedError()
@@ -76,14 +74,14 @@ export function createBucketStorage({ bucket, endpoint, region, prefix, credenti
       return signal ? addAbortSignal(signal, body) : body
     },
     async remove(objectPaths) {
-      // one by one: the call for many needs a checksum that differs between services
+      // one by one: the bulk call needs a checksum that differs between services
       for (const objectPath of objectPaths)
         await orNull(inTime((how) => client.send(new DeleteObjectCommand(named(objectPath)), how)))
     },
   }
 }
 
-/** What is not there is null. */
+/** Null when the object is missing. */
 function orNull<T>(work: Promise<T>): Promise<T | null> {
   return work.catch((error: unknown) => {
     const status = error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined

@@ -1,6 +1,6 @@
 /**
- * Makes a backup, beside servers and agents that go on: first the databases, then the files that they speak of. A folder
- * that has the name of a backup is a whole one: it gets its name at the end.
+ * Makes a backup while servers and agents run: first the databases, then the files that they refer to. The folder gets its
+ * final name last, so a backup with that name is complete.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
@@ -19,17 +19,17 @@ import { requireUsed } from './data-dir.ts'
 
 export interface BackupOptions {
   config: Config
-  /** must not be there */
+  /** must not exist */
   target: string
-  /** the databases of DATABASE_URL are backed up by other means */
+  /** another tool backs up the databases of DATABASE_URL */
   filesOnly: boolean
-  /** dumps of the embedded Postgres, too, which another version of it, or another Postgres, can read */
+  /** dump the embedded Postgres, too: another version or another Postgres can read that */
   asDumps: boolean
-  /** for Postgres's programs */
+  /** environment of Postgres's programs */
   env: ProgramEnvironment
 }
 
-/** Throws BackupError, ConfigError and DumpError, whose messages are for the operator. Then there is nothing of it. */
+/** Throws BackupError, ConfigError and DumpError for the operator, and then leaves no files behind. */
 export async function backUp({ config, target, filesOnly, asDumps, env }: BackupOptions): Promise<Manifest> {
   const place = path.resolve(target)
   if (fs.existsSync(place)) throw new BackupError(`${place} is there already: name a new folder.`)
@@ -44,7 +44,7 @@ export async function backUp({ config, target, filesOnly, asDumps, env }: Backup
     const manifest: Manifest = { format: 1, databases, machine: MACHINE, keys: !config.SECRETS_KEYS }
     await saveFiles(config, databases, path.join(draft, 'data'))
     await writeFile(path.join(draft, 'backup.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 })
-    // on the disk before it gets its name; -f: of this file system alone
+    // synced before the rename; -f: only this file system
     await promisify(execFile)('sync', process.platform === 'linux' ? ['-f', draft] : [])
     await rename(draft, place)
     return manifest
@@ -60,7 +60,7 @@ async function saveDatabases(
   target: string,
   env: ProgramEnvironment,
 ): Promise<void> {
-  // agents whose server is stopped at the moment need it, too
+  // agents whose server is stopped need it, too
   const needed = () => supervisorLives(config.DATA_DIR)
   const embedded = config.DATABASE_URL ? null : await startEmbedded({ dataDir: config.DATA_DIR, needed })
   const url = config.DATABASE_DIRECT_URL ?? config.DATABASE_URL ?? embedded!.url

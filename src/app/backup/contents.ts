@@ -1,11 +1,7 @@
 /**
- * What a backup consists of. It is a folder for the server's account alone:
- *   backup.json   what it is of
- *   postgres/     the embedded Postgres, all of it
- *   databases/    or dumps, of any Postgres: `server.dump`, and `app_….dump` for each agent's database
- *   data/         of DATA_DIR: the key file, uploads, repositories, ports; `apps/<deployment>` with artifacts and passwords
- * Not in it is what can be made again or belongs to this machine: checkouts, processes, programs, HOME and temporary folders
- * of agents. Of these a new container has nothing either.
+ * Copies the files of a backup in both directions. The folder is readable by the server's account only: backup.json
+ * (manifest), postgres/ (embedded cluster) or databases/ (`server.dump` and `app_….dump` for each agent's database), and
+ * data/ (DATA_DIR).
  */
 import fs from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
@@ -15,16 +11,16 @@ import { createLayout, type Layout } from '../../dataplane/runtimes/process/proc
 import type { Config } from '../../platform/config/config.ts'
 import { copyTree } from '../../platform/files/copy-tree.ts'
 
-/** It can't be done. `message`: why, and what to do, for people. */
+/** The operation failed. `message`: why and what to do, for people. */
 export class BackupError extends Error {}
 
 const MANIFEST = z.object({
   format: z.literal(1),
-  /** `postgres`: the files of the embedded one; `dumps`; null: by other means */
+  /** `postgres`: files of the embedded one; `dumps`; null: backed up by another tool */
   databases: z.enum(['postgres', 'dumps']).nullable(),
-  /** what files of the embedded Postgres are of use on: `linux-x64` */
+  /** platform of the embedded Postgres's files: `linux-x64` */
   machine: z.string(),
-  /** whether the key file is in it */
+  /** whether it contains the key file */
   keys: z.boolean(),
 })
 
@@ -32,7 +28,7 @@ export type Manifest = z.output<typeof MANIFEST>
 
 export const MACHINE = `${process.platform}-${process.arch}`
 
-/** Throws BackupError when there is no backup, or one that this version can't read. */
+/** Throws BackupError when there is no backup, or a newer version made it. */
 export async function readManifest(backup: string): Promise<Manifest> {
   const text = await readFile(path.join(backup, 'backup.json'), 'utf8').catch(() => {
     throw new BackupError(`${backup} is no backup: it has no backup.json.`)
@@ -42,7 +38,7 @@ export async function readManifest(backup: string): Promise<Manifest> {
   return manifest.data
 }
 
-/** Folders and files of DATA_DIR, beside what is in `apps`. */
+/** Entries of DATA_DIR in a backup, except `apps`. */
 function ofDataDir(config: Config, databases: Manifest['databases']): string[] {
   const inside = path.resolve(config.GIT_DIRECTORY) === path.resolve(config.DATA_DIR, 'git')
   return [
@@ -54,7 +50,11 @@ function ofDataDir(config: Config, databases: Manifest['databases']): string[] {
   ]
 }
 
-/** Copies what is to be kept of DATA_DIR into `target`, which is made. Later than the databases, which know what has to be there. */
+/**
+ * Copies the needed parts of DATA_DIR into `target`, which it creates. Run it after the database backup, which knows the
+ * files it needs. Left out: files that can be created again or belong to this machine (checkouts, processes, programs,
+ * agents' HOME).
+ */
 export async function saveFiles(config: Config, databases: Manifest['databases'], target: string): Promise<void> {
   await mkdir(path.join(target, 'apps'), { recursive: true, mode: 0o700 })
   for (const name of ofDataDir(config, databases))
@@ -69,16 +69,16 @@ export async function saveFiles(config: Config, databases: Manifest['databases']
     await mkdir(copy, { mode: 0o700 })
     if (fs.existsSync(app.database)) await copyTree(app.database, path.join(copy, 'database.json'))
     if (!fs.existsSync(app.artifacts)) continue
-    // copies of what was built, which are made for runs, are beside it
+    // skips copies of artifacts made for runs
     await copyTree(app.artifacts, path.join(copy, 'artifacts'), { skip: (name) => /^[^/]+\/tree-/.test(name) })
-    // one that was removed meanwhile may be here in part
+    // an artifact removed during the copy may be incomplete
     for (const name of await readdir(path.join(copy, 'artifacts')))
       if (!fs.existsSync(path.join(app.artifacts, name, 'artifact.json')))
         await rm(path.join(copy, 'artifacts', name), { recursive: true, force: true })
   }
 }
 
-/** Copies it back into a DATA_DIR that has nothing of it. */
+/** Copies the files back into an empty DATA_DIR. */
 export async function bringFilesBack(config: Config, source: string): Promise<void> {
   const layout = layoutOf(config)
   for (const name of await readdir(source))
@@ -90,10 +90,10 @@ export async function bringFilesBack(config: Config, source: string): Promise<vo
     await copyTree(path.join(source, 'apps', id), layout.app(id).root)
 }
 
-/** Stands for the accounts that code of deployments runs under when the server is root: any that is not ours. */
+/** Stands for the deployments' accounts when the server is root; any account that is not ours. */
 const ANYBODY = { uid: 65_534, gid: 65_534 }
 
-/** Where agents' folders are: elsewhere than in DATA_DIR when their accounts could not reach that. */
+/** Layout of the agents' folders, which are outside DATA_DIR when the agents' accounts can't reach it. */
 export function layoutOf(config: Config): Layout {
   return createLayout(path.resolve(config.DATA_DIR), process.getuid?.() === 0 ? ANYBODY : null)
 }

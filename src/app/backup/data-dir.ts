@@ -1,11 +1,11 @@
-/** What a DATA_DIR has to be before it is used: restored in full, and for operators' commands one that a server has used. */
+/** Checks a DATA_DIR before use: no unfinished restore, and for operators' commands one that a server has used. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { type Config, ConfigError } from '../../platform/config/config.ts'
 import { hasCluster } from '../../platform/postgres/embedded/base-backup.ts'
 import { dataDirsInUse } from '../../platform/postgres/embedded/postmaster.ts'
 
-/** This file exists while a restore is under way. */
+/** Marker file of a running or interrupted restore. */
 export const UNFINISHED = 'restore-unfinished'
 
 /** Throws ConfigError. */
@@ -15,8 +15,8 @@ export function refuseUnfinished({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): void {
 }
 
 /**
- * A command with another DATA_DIR than the server's would start a second, empty Postgres. Throws ConfigError, which names the
- * folders of the servers that run.
+ * Throws ConfigError with the DATA_DIRs of running servers: a command with the wrong DATA_DIR would start a second, empty
+ * Postgres.
  */
 export async function requireUsed({
   DATABASE_URL,

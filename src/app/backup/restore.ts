@@ -1,6 +1,6 @@
 /**
- * Brings a backup back: into an empty DATA_DIR, and for dumps into an empty database. As long as it isn't whole, a file in
- * DATA_DIR says so, with which no server starts; a second try begins anew.
+ * Restores a backup into an empty DATA_DIR, and dumps into an empty database. A marker file prevents server starts until it
+ * is complete; another try starts over.
  */
 import fs from 'node:fs'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
@@ -19,13 +19,13 @@ import { UNFINISHED } from './data-dir.ts'
 export interface RestoreOptions {
   config: Config
   backup: string
-  /** the databases of DATABASE_URL are brought back by other means */
+  /** another tool restores the databases of DATABASE_URL */
   filesOnly: boolean
-  /** for Postgres's programs */
+  /** environment of Postgres's programs */
   env: ProgramEnvironment
 }
 
-/** Throws BackupError and DumpError, whose messages are for the operator. */
+/** Throws BackupError and DumpError for the operator. */
 export async function restore({ config, backup, filesOnly, env }: RestoreOptions): Promise<Manifest> {
   if (process.getuid?.() === 0) process.umask(0o022)
   const manifest = await readManifest(backup)
@@ -37,7 +37,7 @@ export async function restore({ config, backup, filesOnly, env }: RestoreOptions
   await makeRoom(config)
   await bringFilesBack(config, path.join(backup, 'data'))
   if (manifest.databases === 'postgres') await placeCopy(path.join(backup, 'postgres'), config.DATA_DIR)
-  // a copy is started once, to see that it is whole
+  // starts the copy once, to check that it is complete
   const embedded = config.DATABASE_URL ? null : await startEmbedded({ dataDir: config.DATA_DIR })
   try {
     const url = ownUrl ?? embedded!.url
@@ -67,7 +67,7 @@ function requireFitting(config: Config, { databases, machine, keys }: Manifest, 
     throw new BackupError('This backup has no key file, since there were SECRETS_KEYS: set them as they were.')
 }
 
-/** An empty DATA_DIR, or one in which a restore was interrupted, which is emptied. Marked as unfinished from here on. */
+/** Requires an empty DATA_DIR, or one with an interrupted restore, which it empties. Writes the marker file. */
 async function makeRoom(config: Config): Promise<void> {
   const { DATA_DIR: folder } = config
   const marker = path.join(folder, UNFINISHED)
@@ -80,7 +80,7 @@ async function makeRoom(config: Config): Promise<void> {
   if ((await mkdir(folder, { recursive: true, mode: 0o711 })) !== undefined) fs.chmodSync(folder, 0o711)
   if (found.length > 0) await removeCluster(folder)
   for (const name of found) if (name !== UNFINISHED) await rm(path.join(folder, name), { recursive: true, force: true })
-  // agents' folders and Postgres's files may be elsewhere, and have stayed there when the DATA_DIR was moved away
+  // agents' folders and Postgres's files may be elsewhere, and remain there when DATA_DIR was moved
   const { apps } = layoutOf(config)
   if (fresh && (fs.readdirSync(apps).length > 0 || (!config.DATABASE_URL && hasCluster(folder))))
     throw new BackupError(`${path.dirname(apps)} still has files of a DATA_DIR that was here before: move it away.`)
@@ -88,7 +88,7 @@ async function makeRoom(config: Config): Promise<void> {
   for (const name of await readdir(apps)) await rm(path.join(apps, name), { recursive: true, force: true })
 }
 
-/** Databases, roles and passwords as they were. */
+/** Restores databases, roles and passwords. */
 async function bringDatabasesBack(config: Config, url: string, dumps: string, env: ProgramEnvironment): Promise<void> {
   const layout = layoutOf(config)
   const admin = createDatabaseAdmin(url)
