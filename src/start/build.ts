@@ -29,7 +29,7 @@ const EXTERNAL_PACKAGES = [
   'pino-pretty',
   'tsx',
 ]
-/** What is CommonJS in a bundle of ES modules needs these. */
+/** CommonJS code in an ES module bundle needs these names. */
 const COMMON_JS = `import { createRequire as __createRequire } from 'node:module'
 const require = __createRequire(import.meta.url), __builtin = require, __filename = import.meta.filename, __dirname = import.meta.dirname`
 /** Changes with every package installation. */
