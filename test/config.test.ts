@@ -1,15 +1,15 @@
-/** The settings, one by one: a wrong value is one line that names the setting and says what is allowed. */
+/** Settings: a wrong value is one line that names the setting and the allowed values. */
 import { describe, expect, test } from 'vitest'
 import { readConfig } from '../src/platform/config/config.ts'
 import { SETTINGS } from '../src/platform/config/settings.ts'
 
 const KEY = `${'A'.repeat(43)}=`
 
-test('without any setting, every default is right', () => {
+test('without any setting, every default is valid', () => {
   expect(Object.keys(readConfig({})).sort()).toEqual(Object.keys(SETTINGS).sort())
 })
 
-test('an empty variable is one that was not set', () => {
+test('an empty variable counts as unset', () => {
   expect(readConfig({ PORT: '', PUBLIC_URL: '' })).toEqual(readConfig({}))
 })
 
@@ -84,14 +84,14 @@ describe('a wrong value', () => {
   })
 })
 
-test('RUNTIME=kubernetes alone', () => {
+test('RUNTIME=kubernetes without a namespace is refused', () => {
   expect(() => readConfig({ RUNTIME: 'kubernetes' })).toThrow(
     'Wrong settings: RUNTIME=kubernetes needs K8S_NAMESPACE, the namespace of the deployments',
   )
   expect(readConfig({ RUNTIME: 'kubernetes', K8S_NAMESPACE: 'agents' }).RUNTIME).toBe('kubernetes')
 })
 
-test.each(['127.0.0.1', 'agents.example.com', '::1', '[::1]'])('APP_HOST=%s is right', (APP_HOST) => {
+test.each(['127.0.0.1', 'agents.example.com', '::1', '[::1]'])('APP_HOST=%s is valid', (APP_HOST) => {
   expect(readConfig({ APP_HOST }).APP_HOST).toBe(APP_HOST)
 })
 

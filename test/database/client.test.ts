@@ -1,4 +1,4 @@
-// The Prisma client as the server uses it: its time zone, its patience, its robustness, and how it is observed.
+// The Prisma client as the server uses it: time zone, timeouts, robustness, and how statements are observed.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
 import { asAdmin, countStatements, type TestDatabase, testDatabase } from '../support/database.ts'
@@ -22,7 +22,7 @@ const terminateAll = () =>
     ),
   )
 
-test('a time comes back as it was stored, whatever zone and options the URL names', async () => {
+test('a time is read as it was stored, for any time zone and options in the URL', async () => {
   const url = new URL(database.url)
   url.searchParams.set('options', '-c TimeZone=Europe/Berlin -c statement_timeout=1234')
   const berlin = connectDatabase({ url: url.toString(), poolSize: 1 })
@@ -39,7 +39,7 @@ test('a time comes back as it was stored, whatever zone and options the URL name
   }
 })
 
-test('whoever hangs, on either end, does so for seconds: in every pool statements, locks and idle transactions have an end', async () => {
+test('in every pool statements, locks and idle transactions time out within seconds, on both ends', async () => {
   for (const [name, pool] of Object.entries(db.pools)) {
     const { rows } = await pool.query(`
       SELECT current_setting('statement_timeout')::interval BETWEEN '1 s' AND '20 s' AS statement,
@@ -49,7 +49,7 @@ test('whoever hangs, on either end, does so for seconds: in every pool statement
   }
 })
 
-test('a connection keeps a hundred prepared statements, those used last; another one is prepared again when it comes back', async () => {
+test('a connection keeps the 100 most recently used prepared statements and prepares others again', async () => {
   const own = connectDatabase({ url: database.url, poolSize: 1 })
   try {
     const ask = (i: number) =>
@@ -71,7 +71,7 @@ test('a connection keeps a hundred prepared statements, those used last; another
   }
 })
 
-test('statements are counted as they reach Postgres, without those that control transactions', async () => {
+test('statements are counted as Postgres receives them, without transaction control', async () => {
   const statements = await countStatements(db, () =>
     db.prisma.$transaction(async (tx) => {
       await tx.$queryRaw`SELECT 1 AS one`
@@ -83,7 +83,7 @@ test('statements are counted as they reach Postgres, without those that control 
   expect(await countStatements(db, async () => {})).toEqual([])
 })
 
-test('fifty transactions that queue for two connections all get their turn', async () => {
+test('fifty transactions that queue for two connections all complete', async () => {
   const name = 'Queue'
   await Promise.all(
     Array.from({ length: 50 }, () =>
@@ -95,7 +95,7 @@ test('fifty transactions that queue for two connections all get their turn', asy
   expect(await db.prisma.organization.count({ where: { name } })).toBe(50)
 })
 
-test('connections that Postgres ends, idle or in a transaction, are replaced and the process lives on', async () => {
+test('connections closed by Postgres, idle or in a transaction, are replaced, and the process survives', async () => {
   await db.prisma.organization.count()
   await terminateAll()
   const broken = db.prisma.$transaction(async (tx) => {

@@ -1,4 +1,4 @@
-/** A process whose clock is set wrongly goes by the database's. */
+/** A process with a wrong clock uses the database's time. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type DatabaseClock, databaseClock } from '../../src/platform/postgres/clock.ts'
 import { type TestDatabase, testDatabase } from '../support/database.ts'
@@ -49,7 +49,7 @@ test.each([
   }
 })
 
-test('a database that is away leaves the clock as it is', async () => {
+test('an unavailable database leaves the clock unchanged', async () => {
   const clock = await databaseClock('postgresql://nobody@127.0.0.1:1/none', log)
   expect(Math.abs(clock.now().getTime() - Date.now())).toBeLessThan(5_000)
   clock.stop()

@@ -1,4 +1,4 @@
-// The embedded Postgres: who starts it, who stops it, and who is let in.
+// The embedded Postgres: who starts it, who stops it, and who may connect.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -58,7 +58,7 @@ const withPassword = (url: string, user: string, password: string) => {
   return other.toString()
 }
 
-describe('an operator’s command with a DATA_DIR that no server has used makes no database', () => {
+describe('an operator’s command with an unused DATA_DIR creates no database', () => {
   const other = newDataDir()
   const commands = [
     ['keys', 'list'],
@@ -81,7 +81,7 @@ describe('an operator’s command with a DATA_DIR that no server has used makes 
     expect(fs.existsSync(other)).toBe(false)
   })
 
-  test('and names the DATA_DIR that is in use, also one with a space', async () => {
+  test('the error names the DATA_DIR in use, even one with a space', async () => {
     const spaced = `${newDataDir()} of mine`
     onTestFinished(() => rm(spaced, { recursive: true, force: true }))
     const running = await startEmbedded({ dataDir: spaced, settings: NOT_DURABLE })
@@ -90,7 +90,7 @@ describe('an operator’s command with a DATA_DIR that no server has used makes 
   })
 })
 
-test('a server reaches its Postgres by a socket in a folder that others can’t enter', async () => {
+test('a server connects to its Postgres by a socket in a private folder', async () => {
   const server = await start()
   onTestFinished(() => server.stop())
   const folder = new URL(server.url).searchParams.get('host')!
@@ -99,7 +99,7 @@ test('a server reaches its Postgres by a socket in a folder that others can’t 
   expect(await wayTo(server.url)).toBe('socket')
 })
 
-test('a DATA_DIR whose path is longer than that of a socket may be works as well', async () => {
+test('a DATA_DIR path longer than a socket path may be works', async () => {
   const long = path.join(newDataDir(), 'a'.repeat(75), 'b'.repeat(75))
   onTestFinished(() => rm(path.dirname(path.dirname(long)), { recursive: true, force: true }))
   const server = await startEmbedded({ dataDir: long, settings: NOT_DURABLE })
@@ -107,7 +107,7 @@ test('a DATA_DIR whose path is longer than that of a socket may be works as well
   expect(await wayTo(server.url)).toBe(process.platform === 'linux' ? 'socket' : 'TCP')
 })
 
-test('a Postgres that an earlier version started is joined by TCP, and has a socket from its next start on', async () => {
+test('a Postgres started by an earlier version is joined by TCP and has a socket after its next start', async () => {
   const rules = path.join(dataDir, 'postgres/pg_hba.conf')
   fs.writeFileSync(rules, fs.readFileSync(rules, 'utf8').replace(/^local.*\n/gm, ''))
   const settings = { ...NOT_DURABLE, unix_socket_directories: '' }
@@ -125,7 +125,7 @@ test('a Postgres that an earlier version started is joined by TCP, and has a soc
   expect(await refusal(next.url)).toBe(STOPPED)
 })
 
-test('where its socket can’t be made, it is reached by TCP', async () => {
+test('servers use TCP when the socket can’t be created', async () => {
   const server = await startEmbedded({
     dataDir,
     settings: { ...NOT_DURABLE, unix_socket_directories: `/${'a'.repeat(150)}` },
@@ -134,7 +134,7 @@ test('where its socket can’t be made, it is reached by TCP', async () => {
   expect(await wayTo(server.url)).toBe('TCP')
 })
 
-describe('a program that took the port of a Postgres without a socket is told neither password nor statements', () => {
+describe('a program that took the port of a Postgres without a socket gets neither password nor statements', () => {
   const int32 = (...values: number[]) =>
     Buffer.concat(values.map((value) => Buffer.from(Uint32Array.of(value).buffer).swap32()))
   const authentication = (...values: number[]) =>
@@ -181,7 +181,7 @@ describe('a program that took the port of a Postgres without a socket is told ne
   })
 })
 
-test('four servers that start at once on a fresh DATA_DIR share one Postgres, and the last to stop stops it', async () => {
+test('four servers that start together on a new DATA_DIR share one Postgres, and the last one stops it', async () => {
   const fresh = newDataDir()
   onTestFinished(() => rm(fresh, { recursive: true, force: true }))
   const servers = await Promise.all([1, 2, 3, 4].map(() => useInProcess(fresh)))
@@ -196,7 +196,7 @@ test('four servers that start at once on a fresh DATA_DIR share one Postgres, an
   expect(await refusal(url)).toBe(STOPPED)
 })
 
-test('it stays up as long as an agent needs it, and the next server joins it', async () => {
+test('Postgres runs while an agent needs it, and the next server joins it', async () => {
   let agents = 1
   const needed = () => agents > 0
   const first = await startEmbedded({ dataDir, settings: NOT_DURABLE, needed })
@@ -210,7 +210,7 @@ test('it stays up as long as an agent needs it, and the next server joins it', a
   expect(await refusal(first.url)).toBe(STOPPED)
 })
 
-test('when the last agent ends just while the last server goes, it is stopped all the same', async () => {
+test('Postgres stops when the last agent and the last server end at the same moment', async () => {
   const asked: boolean[] = []
   // the first time that it is asked for there is an agent, and then no more
   const needed = () => asked.push(true) === 1
@@ -220,7 +220,7 @@ test('when the last agent ends just while the last server goes, it is stopped al
   await expect.poll(() => findPostmaster(path.join(dataDir, 'postgres'))).toBeUndefined()
 })
 
-test('removing the checkout that it was started from disturbs neither it nor its next start', async () => {
+test('removing the checkout disturbs neither the running Postgres nor its next start', async () => {
   const checkout = path.join(dataDir, 'checkout')
   otherCheckout(checkout)
   const server = await useInProcess(dataDir, checkout)
@@ -249,7 +249,7 @@ test('files of another major version are refused in one line that says what to d
   }
 })
 
-test('a server that starts while the last one stops Postgres starts it anew', async () => {
+test('a server that starts while the last one stops Postgres starts it again', async () => {
   const first = await start()
   const stopping = first.stop()
   const second = await start()
@@ -259,7 +259,7 @@ test('a server that starts while the last one stops Postgres starts it anew', as
   expect(await refusal(second.url)).toBe(STOPPED)
 })
 
-test('Postgres outlives kill -9 of the server that started it, and whoever is last then stops it', async () => {
+test('Postgres survives kill -9 of the server that started it, and the last server stops it', async () => {
   const starter = await useInProcess(dataDir)
   expect(starter.started).toBe(true)
   await starter.end('kill -9')
@@ -273,7 +273,7 @@ test('Postgres outlives kill -9 of the server that started it, and whoever is la
   expect(await refusal(another.url)).toBe(STOPPED)
 })
 
-test('a server whose connection for being counted broke is counted again', async () => {
+test('a server whose usage lock connection broke is counted again', async () => {
   const first = await start()
   // waits until it is gone: until then it is counted
   await asAdmin(first.url, (admin) =>
@@ -289,7 +289,7 @@ test('a server whose connection for being counted broke is counted again', async
   expect(await refusal(first.url)).toBe(STOPPED)
 })
 
-test('a Postgres that is killed is there again, on its port, for all who used it', async () => {
+test('a killed Postgres restarts on the same port for all its servers', async () => {
   const servers = [await start(), await start()]
   const [{ url }] = servers as [(typeof servers)[0]]
   process.kill(postmaster(), 'SIGKILL')
@@ -305,7 +305,7 @@ test('a Postgres that is killed is there again, on its port, for all who used it
   await next.stop()
 })
 
-test('a server whose Postgres can’t be started again is told why', async () => {
+test('a server whose Postgres can’t be restarted gets the reason', async () => {
   const server = await start()
   const [folder, aside] = [path.join(dataDir, 'postgres'), path.join(dataDir, 'aside')]
   const pid = postmaster()
@@ -319,7 +319,7 @@ test('a server whose Postgres can’t be started again is told why', async () =>
   }
 })
 
-test('a server that stops while its Postgres is away does not wait for it', async () => {
+test('a server that stops without a running Postgres does not wait for it', async () => {
   const server = await start()
   process.kill(postmaster(), 'SIGKILL')
   await server.stop()
@@ -328,7 +328,7 @@ test('a server that stops while its Postgres is away does not wait for it', asyn
   expect(await refusal(next.url)).toBe(STOPPED)
 })
 
-test('a pid file left by a crash whose pid now is that of another process is no obstacle', async () => {
+test('a stale pid file with another process’s pid does not block the start', async () => {
   const { uid, gid } = fs.statSync(path.join(dataDir, 'postgres'))
   const bystander = spawn('sleep', ['60'], process.getuid?.() === 0 ? { uid, gid } : {})
   await once(bystander, 'spawn')
@@ -349,7 +349,7 @@ test('a pid file left by a crash whose pid now is that of another process is no 
   }
 })
 
-test('nobody gets in without a password, and a role gets into its own database only', async () => {
+test('every connection needs a password, and a role can enter only its own database', async () => {
   const server = await start()
   try {
     for (const url of [server.url, overTcp(server.url)]) {
@@ -381,14 +381,14 @@ test('nobody gets in without a password, and a role gets into its own database o
   }
 })
 
-test('roles can’t use up the connections: some are left for us', async () => {
+test('roles can’t use all connections: some are reserved for servers', async () => {
   const server = await start()
   const settings = await asAdmin(server.url, (admin) => admin.query('SHOW superuser_reserved_connections'))
   expect(settings.rows).toEqual([{ superuser_reserved_connections: '50' }])
   await server.stop()
 })
 
-test('the password is readable by the server only, and the log has neither it nor that of a role', async () => {
+test('only the server can read the password, and the log contains no password', async () => {
   const server = await start()
   const role = (password: string) => `CREATE ROLE three LOGIN PASSWORD '${password}'`
   await asAdmin(server.url, async (admin) => {
@@ -405,7 +405,7 @@ test('the password is readable by the server only, and the log has neither it no
   expect(log).not.toContain(new URL(server.url).password)
 })
 
-test('the start says in one line what is wrong with a setting, a missing password or a wrong one', async () => {
+test('a start reports a wrong setting and a missing or wrong password in one line', async () => {
   await expect(startEmbedded({ dataDir, settings: { max_connections: 'many' } })).rejects.toThrow(
     /Postgres did not start: .*max_connections/,
   )

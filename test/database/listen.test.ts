@@ -1,4 +1,4 @@
-// LISTEN: what is notified arrives, and no kind of broken connection ends that.
+// LISTEN: notifications arrive, and no broken connection stops them for longer than a reconnect.
 import { EventEmitter, once } from 'node:events'
 import net from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -44,7 +44,7 @@ test('notifications of the channels arrive with their payload', async () => {
   }
 })
 
-test('a connection that Postgres ends is opened again, and the caller is told to read again', async () => {
+test('a connection closed by Postgres is reopened, and the caller rereads its state', async () => {
   const heard = begin(database.url)
   await once(heard, 'connect')
   const again = once(heard, 'connect')
@@ -60,7 +60,7 @@ test('a connection that Postgres ends is opened again, and the caller is told to
   expect(await arrival).toEqual(['news', 'after'])
 })
 
-test('a connection on which nothing comes through any more is noticed and replaced', async () => {
+test('a silent connection is detected and replaced', async () => {
   const { hostname, port } = new URL(database.url)
   const sockets: net.Socket[] = []
   const proxy = net.createServer((near) => {
@@ -88,7 +88,7 @@ test('a connection on which nothing comes through any more is noticed and replac
   }
 })
 
-test('what a callback throws does not end the listening', async () => {
+test('an error in a callback does not stop listening', async () => {
   const seen = new EventEmitter()
   let calls = 0
   listening = listen({

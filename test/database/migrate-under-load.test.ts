@@ -1,4 +1,4 @@
-// Migrations at the start of a server while others work on the database.
+// Migrations at a server's start while other servers use the database.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
@@ -34,7 +34,7 @@ const anIndex = () =>
 const admin = <T>(work: (client: pg.Client) => Promise<T>) => asAdmin(database.url, work)
 const value = async (sql: string) =>
   admin(async (client) => Object.values((await client.query({ text: sql, rowMode: 'array' })).rows[0] ?? [])[0])
-/** Resolves when the migration under way waits for a lock. */
+/** Resolves when the running migration waits for a lock. */
 const isWaiting = () =>
   expect
     .poll(() =>
@@ -47,20 +47,20 @@ const isWaiting = () =>
 const isValid = () => value(`SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('things_by_name')`)
 const write = () => admin((client) => client.query(`SET lock_timeout = '1s'; INSERT INTO things (name) VALUES (NULL)`))
 
-/** Runs `work` while a transaction is open that has written to the table, which `end` commits. */
+/** Runs `work` while an open transaction has written to the table; `end` commits it. */
 const besideWriter = <T>(work: (end: () => Promise<unknown>) => Promise<T>) =>
   admin(async (writer) => {
     await writer.query('BEGIN; INSERT INTO things (name) VALUES (NULL)')
     return work(() => writer.query('COMMIT'))
   })
 
-/** A log that keeps what it was warned of. */
+/** A log that stores its warnings. */
 function warnings() {
   const told: object[] = []
   return { told, log: { info() {}, error() {}, warn: (fields: object) => told.push(fields) } }
 }
 
-test('writers go on while an index is made', async () => {
+test('writers continue while an index is built', async () => {
   await anIndex()
   await besideWriter(async (end) => {
     const migrating = migrate(database.url, { directory })
@@ -72,7 +72,7 @@ test('writers go on while an index is made', async () => {
   expect(await isValid()).toBe(true)
 })
 
-test('an index whose making was ended is made anew at the next start', async () => {
+test('the next start rebuilds an index whose build was interrupted', async () => {
   await anIndex()
   await besideWriter(async () => {
     const migrating = migrate(database.url, { directory })
@@ -87,7 +87,7 @@ test('an index whose making was ended is made anew at the next start', async () 
   expect(await isValid()).toBe(true)
 })
 
-test('servers that start at once, one of them in a statement that waits for the lock, come past each other', async () => {
+test('concurrently starting servers do not block each other, even when one waits for the lock in a statement', async () => {
   await anIndex()
   await besideWriter(async (end) => {
     const first = migrate(database.url, { directory })
@@ -107,7 +107,7 @@ test('servers that start at once, one of them in a statement that waits for the 
   expect(await isValid()).toBe(true)
 })
 
-test('a migration that needs what somebody has in use lets the others pass, is tried again, and says so', async () => {
+test('a migration whose table is in use lets other statements pass, retries, and logs the retry', async () => {
   await migration('2_column', 'ALTER TABLE things ADD COLUMN colour text')
   const { told, log } = warnings()
   await besideWriter(async (end) => {
@@ -128,7 +128,7 @@ test('a migration that needs what somebody has in use lets the others pass, is t
   expect(await migrate(database.url, { directory })).toEqual(['3_column'])
 })
 
-test('a migration that was rewritten with the same result is known by the checksum of before', async () => {
+test('a migration rewritten with the same result is recognised by its former checksum', async () => {
   const [{ checksum } = { checksum: '' }] = await readMigrations(directory)
   await migration('1_table', `-- formerly ${checksum}\nCREATE TABLE things (id serial PRIMARY KEY, name text)`)
   const { told, log } = warnings()
@@ -136,7 +136,7 @@ test('a migration that was rewritten with the same result is known by the checks
   expect(told).toEqual([])
 })
 
-test('what runs outside a transaction is one statement, so that Prisma’s command can run it, too', async () => {
+test('a migration outside a transaction is one statement, so Prisma’s command can run it, too', async () => {
   const own = new URL('../../prisma/migrations/', import.meta.url).pathname
   const outside = (await readMigrations(own)).filter(({ isOutside }) => isOutside)
   expect(outside.length).toBeGreaterThan(0)
@@ -156,7 +156,7 @@ test('what runs outside a transaction is one statement, so that Prisma’s comma
   }
 })
 
-test('indexes of tables that were there before are made beside their writers', async () => {
+test('indexes of existing tables are built concurrently with writers', async () => {
   const own = new URL('../../prisma/migrations/', import.meta.url).pathname
   // since when it is so
   const since = (await readMigrations(own)).filter(({ name }) => name > '20261122190000')

@@ -1,4 +1,4 @@
-// Migrations at the start of a server, on databases in every state that one can be found in.
+// Migrations at a server's start, on databases in every possible state.
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import net from 'node:net'
@@ -31,7 +31,7 @@ const history = () =>
        FROM _prisma_migrations ORDER BY started_at`,
   )
 
-test('three servers that start at once apply each migration once', async () => {
+test('three servers that start together apply each migration once', async () => {
   const applied = await Promise.all([1, 2, 3].map(() => migrate(database.url)))
   const own = await readdir(new URL('../../prisma/migrations', import.meta.url), { withFileTypes: true })
   const names = own.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).sort()
@@ -40,7 +40,7 @@ test('three servers that start at once apply each migration once', async () => {
   expect(await history()).toEqual(names.map((name) => ({ name, finished: true, rolled_back: false, logs: null })))
 })
 
-test('something that accepts connections and is no Postgres is given up on', async () => {
+test('a start gives up on a program that accepts connections but is not Postgres', async () => {
   const mute = net.createServer().listen(0, '127.0.0.1')
   await once(mute, 'listening')
   const { port } = mute.address() as net.AddressInfo
@@ -48,7 +48,7 @@ test('something that accepts connections and is no Postgres is given up on', asy
   mute.close()
 })
 
-test('a migration that fails leaves nothing behind, is on record, and is tried again at the next start', async () => {
+test('a failed migration leaves nothing behind, is recorded, and is retried at the next start', async () => {
   await migration('1_good', 'CREATE TABLE good (id int)')
   await migration('2_bad', 'CREATE TABLE half (id int); CREATE TABLE good (id int)')
   await expect(migrate(database.url, { directory })).rejects.toThrow(
@@ -64,14 +64,14 @@ test('a migration that fails leaves nothing behind, is on record, and is tried a
   expect(await migrate(database.url, { directory })).toEqual(['2_bad'])
 })
 
-test('a migration that somebody else began and did not finish stops the start', async () => {
+test('an unfinished migration of another program stops the start', async () => {
   await migration('1_good', 'CREATE TABLE good (id int)')
   await migrate(database.url, { directory })
   await rows('UPDATE _prisma_migrations SET finished_at = NULL')
   await expect(migrate(database.url, { directory })).rejects.toThrow(/1_good was begun earlier and did not finish/)
 })
 
-test('a database that a newer version has migrated is left as it is', async () => {
+test('a database migrated by a newer version is left unchanged', async () => {
   await migration('1_good', 'CREATE TABLE good (id int)')
   await migration('2_newer', 'CREATE TABLE newer (id int)')
   await migrate(database.url, { directory })
@@ -79,7 +79,7 @@ test('a database that a newer version has migrated is left as it is', async () =
   expect(await migrate(database.url, { directory })).toEqual([])
 })
 
-test('a migration that was changed after it was applied is not applied again, and the log says so', async () => {
+test('a migration changed after it was applied is not applied again, and the log warns', async () => {
   await migration('1_good', 'CREATE TABLE good (id int)')
   await migrate(database.url, { directory })
   await migration('1_good', 'CREATE TABLE good (id bigint)')
@@ -89,7 +89,7 @@ test('a migration that was changed after it was applied is not applied again, an
   expect(warnings).toEqual([{ migration: '1_good' }])
 })
 
-/** A log that keeps what it was warned of. */
+/** A log that stores its warnings. */
 function warnings() {
   const told: [object, string][] = []
   const log = {
@@ -100,7 +100,7 @@ function warnings() {
   return { told, log }
 }
 
-test('an older version starts on the database of a newer one, and warns once', async () => {
+test('an older version starts on a newer version’s database and warns once', async () => {
   await migration('1_first', 'CREATE TABLE first (id int)')
   await migration('2_newer', 'CREATE TABLE newer (id int)')
   await migration('3_newest', 'CREATE TABLE newest (id int)')
@@ -113,7 +113,7 @@ test('an older version starts on the database of a newer one, and warns once', a
   ])
 })
 
-test('an older version refuses to start behind a migration that is marked as breaking, and changes nothing', async () => {
+test('an older version refuses to start after a breaking migration and changes nothing', async () => {
   await migration('1_first', 'CREATE TABLE first (id int)')
   await migration('2_rename_breaking', 'ALTER TABLE first RENAME TO renamed')
   const { told, log } = warnings()

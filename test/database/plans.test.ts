@@ -1,7 +1,6 @@
 /**
- * Every statement that the server sends is planned on 20,000 deployments, and none may have to read a table from end to end.
- * They are found by doing whatever can be done: each operation of REST, each field of GraphQL with each of its arguments, the
- * data plane's calls and the jobs. What is added later is found by itself.
+ * Plans every statement of the server on 20,000 deployments; none may scan a whole table. It runs each REST operation, each
+ * GraphQL field with each argument, the data plane's calls and the jobs, so new statements are covered automatically.
  */
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
@@ -22,7 +21,7 @@ import { queriesOf } from '../support/walk-graphql.ts'
 
 const MANY = 20_000
 
-/** Tables that may be read as a whole, and why that stays cheap. */
+/** Tables that may be scanned, and why that stays cheap. */
 const SMALL: Record<string, string> = {
   installation: 'one row',
   lease_renewals: 'one row for each lease that was renewed while its deployment was locked, for an hour',
@@ -143,7 +142,7 @@ async function doJobs(): Promise<void> {
     await round(signal)
 }
 
-test('no statement has to read a whole table', async () => {
+test('no statement scans a whole table', async () => {
   expect(recorded.size).toBeGreaterThan(200)
   const client = new pg.Client({ connectionString: app.databaseUrl })
   await client.connect()
@@ -160,7 +159,7 @@ test('no statement has to read a whole table', async () => {
   expect(whole).toEqual([])
 })
 
-test('what is done again and again is planned once, whatever its values promise', async () => {
+test('a repeated statement is planned once, independent of its values', async () => {
   const { core, database } = app.app
   const plane = localControlPlane(core)
   // whose workspace has no listener: the built-in worker's steps
@@ -203,7 +202,7 @@ const UNINDEXED: Record<string, string> = {
   'renews_token_id → oauth_tokens': 'likewise',
 }
 
-test('what refers to a row is found by an index when that row is deleted', async () => {
+test('deleting a row finds its references by an index', async () => {
   const found = await asAdmin(app.databaseUrl, (client) =>
     client.query<{ table: string; reference: string }>(`
       SELECT c.conrelid::regclass::text AS table, a.attname || ' → ' || c.confrelid::regclass AS reference

@@ -10,13 +10,13 @@ import { imageDeployment } from '../support/factories.ts'
 import { Follower } from '../support/follower.ts'
 import { PGBOUNCER, type Pooler, startPooler } from '../support/pgbouncer.ts'
 
-test('a database that is reached without a pooler is not taken for one', async () => {
+test('a direct connection is not mistaken for a pooler', async () => {
   const database = await testDatabase()
   expect(await isPooled(database.url)).toBe(false)
   await database.drop()
 })
 
-test('an address past the pooler without one through it stops the start', () => {
+test('DATABASE_DIRECT_URL without DATABASE_URL stops the start', () => {
   expect(() => readConfig({ DATABASE_DIRECT_URL: 'postgresql://127.0.0.1/x' })).toThrow(
     'DATABASE_DIRECT_URL needs DATABASE_URL',
   )
@@ -56,14 +56,14 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
       (error: Error) => error.message,
     )
 
-  test('it is recognised, and migrations are not tried through it', async () => {
+  test('the pooler is recognised, and no migration runs through it', async () => {
     expect(await isPooled(pooler.url)).toBe(true)
     expect(await refusal({})).toBe(
       'The database has to be brought up to date, which can’t be done through a connection pooler: set DATABASE_DIRECT_URL.',
     )
   })
 
-  test('settings that the role lacks are named, as the statements that set them', async () => {
+  test('missing role settings are reported as SQL statements that set them', async () => {
     const said = await refusal({ DATABASE_DIRECT_URL: direct })
     const statements = said.match(/ALTER ROLE "\w+" IN DATABASE "\w+" SET \w+ = '\w+';/g)
     expect(said.split('\n')).toHaveLength(1)
@@ -75,14 +75,14 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
     first = await start({ DATABASE_DIRECT_URL: direct })
   })
 
-  test('an address that is not past the pooler, or of another database, is refused', async () => {
+  test('a DATABASE_DIRECT_URL through a pooler or to another database is refused', async () => {
     expect(await refusal({ DATABASE_DIRECT_URL: pooler.url })).toContain('has to go past every connection pooler')
     const other = await testDatabase({ migrated: false })
     expect(await refusal({ DATABASE_DIRECT_URL: other.url })).toContain('are not the same database')
     await other.drop()
   })
 
-  test('with a way past it many writes at once succeed, and a stream hears of each by LISTEN', async () => {
+  test('with a direct URL many concurrent writes succeed, and a stream gets each by LISTEN', async () => {
     const app = await start({ DATABASE_DIRECT_URL: direct })
     const { id, latest_revision_id: made } = await imageDeployment(app)
     const follower = new Follower(() => [app.url], app.keys.viewer, id)
@@ -95,7 +95,7 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
     expect(await listens(database.url)).toBeGreaterThan(0)
   })
 
-  test('who listens is woken through it, whichever session it comes by', async () => {
+  test('NOTIFY through any session of the pooler wakes listeners', async () => {
     const heard: string[] = []
     const told: unknown[] = []
     const log = { info() {}, error() {}, warn: (about: unknown) => told.push(about) }
@@ -119,7 +119,7 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
     await listening.close()
   })
 
-  test('without a way past it a stream still hears of everything, by looking', async () => {
+  test('without a direct URL a stream still gets every event, by polling', async () => {
     const app = await start({})
     expect(await listens(database.url)).toBe(0)
     const { id } = await imageDeployment(app)
@@ -130,7 +130,7 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
     await follower.close()
   })
 
-  test('without a way past it nothing is started that has to make databases', async () => {
+  test('without a direct URL a server that must create databases does not start', async () => {
     expect(await refusal({ WORKER: 'on', RUNTIME: 'process' })).toContain('RUNTIME=process makes databases')
   })
 })

@@ -42,7 +42,7 @@ afterAll(() => database.drop())
 const strings = (sql: string) =>
   asAdmin(database.url, async (client) => (await client.query<{ it: string }>(sql)).rows.map(({ it }) => it).sort())
 
-test('every column of the schema is in the database with its type and nullability, and no other', async () => {
+test('the database has exactly the schema’s columns, with their types and nullability', async () => {
   const expected = models.flatMap(({ table, fields }) =>
     fields
       .filter(({ type }) => !modelNames.has(type))
@@ -97,7 +97,7 @@ test('every key and index of the schema is in the database', async () => {
   expect(actual).toEqual(expected.sort())
 })
 
-test('what only SQL can say holds: one live name, one open step, whole leases, attempts from 1', async () => {
+test('SQL constraints hold: one live name, one open step, complete leases, attempts from 1', async () => {
   const run = (sql: string) => asAdmin(database.url, (client) => client.query(sql))
   const [organization, workspace, deployment] = [1, 2, 3].map((n) => `00000000-0000-7000-8000-00000000000${n}`)
   await run(`
@@ -127,7 +127,7 @@ test('what only SQL can say holds: one live name, one open step, whole leases, a
   ).rejects.toThrow('revisions_attempt_from_1')
 })
 
-test('a listener’s key is whole or revoked, and a deployment never loses its listener by the way', async () => {
+test('a listener’s key is complete or revoked, and deleting a listener never detaches a deployment', async () => {
   const run = (sql: string) => asAdmin(database.url, (client) => client.query(sql))
   const id = '00000000-0000-7000-8000-0000000000aa'
   await run(`

@@ -1,4 +1,4 @@
-/** Wake-ups: heard by who listens, many in one statement, and the last ones before the process ends. */
+/** Wake-ups: listeners get them, batched into one statement, including the last ones before the process ends. */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { connectDatabase, type Database } from '../../src/platform/postgres/client.ts'
 import { listen } from '../../src/platform/postgres/listen.ts'
@@ -13,7 +13,7 @@ afterAll(() => database.drop())
 
 const quiet = { info() {}, warn() {}, error() {} }
 
-/** What is heard on a channel from now on. */
+/** Collects notifications of a channel from now on. */
 async function hear(channel: string): Promise<string[]> {
   const heard: string[] = []
   await new Promise<void>((resolve) => {
@@ -29,7 +29,7 @@ async function hear(channel: string): Promise<string[]> {
   return heard
 }
 
-test('what is asked for while others are sent is sent together, each once, with or without a payload', async () => {
+test('notices that arrive during a send go out together, each once, with or without a payload', async () => {
   const heard = await hear('wakes')
   const db = connectDatabase({ url: database.url, poolSize: 1 })
   onTestFinished(() => db.close())
@@ -45,7 +45,7 @@ test('what is asked for while others are sent is sent together, each once, with 
   expect(statements).toBe(2)
 })
 
-test('who closes the database has told all before', async () => {
+test('closing the database first sends all pending notices', async () => {
   const heard = await hear('last')
   const db = connectDatabase({ url: database.url, poolSize: 1 })
   db.wake(['last first'])
@@ -54,7 +54,7 @@ test('who closes the database has told all before', async () => {
   await expect.poll(() => heard).toEqual(['first', 'second'])
 })
 
-test('without a database nobody is woken, which is told once, and what comes later is sent', async () => {
+test('an unavailable database loses wake-ups with one log line, and later wake-ups are sent', async () => {
   const heard = await hear('later')
   const db = connectDatabase({ url: database.url, poolSize: 1 })
   onTestFinished(() => db.close())

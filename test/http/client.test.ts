@@ -1,4 +1,4 @@
-/** The HTTP client of the listener and of the Kubernetes API: what it sends, and what it never sends. */
+/** The HTTP client of the listener and of the Kubernetes API: the requests it sends, and the ones it never sends. */
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
@@ -11,7 +11,7 @@ afterEach(() => {
   for (const each of open.splice(0)) each.close()
 })
 
-/** A server that answers what the test says, and a client of it. */
+/** A server with the test's responses, and a client for it. */
 async function pair(connections: number, answer: Answer) {
   const asked: string[] = []
   let opened = 0
@@ -29,7 +29,7 @@ async function pair(connections: number, answer: Answer) {
   return { asked, client, get, opened: () => opened, origin }
 }
 
-test('a request that was given up while it waited for a connection never goes out, and costs no connection', async () => {
+test('a request aborted while it waits for a connection is never sent and uses no connection', async () => {
   const pending: http.ServerResponse[] = []
   const { asked, get, opened } = await pair(1, (_, response) => void pending.push(response))
   const first = get('/first')
@@ -49,7 +49,7 @@ test('a request that was given up while it waited for a connection never goes ou
   expect(opened()).toBe(1)
 })
 
-test('a request that was given up while its connection was made never goes out', async () => {
+test('a request aborted while its connection opens is never sent', async () => {
   // TCP is there at once, TLS is not: the server says nothing
   const received: Buffer[] = []
   const sockets: net.Socket[] = []
@@ -82,7 +82,7 @@ test('a request that was given up while its connection was made never goes out',
   expect(looked).toBe(0)
 })
 
-test('what is looked at before it goes out is looked at when the connection is up, and nothing is sent against it', async () => {
+test('beforeSend runs on an open connection, and its error prevents sending', async () => {
   const { asked, get, opened } = await pair(1, (_, response) => void response.end('x'))
   const refuse = () => {
     throw new Error('the lease is over')
@@ -94,7 +94,7 @@ test('what is looked at before it goes out is looked at when the connection is u
   expect(opened()).toBe(1)
 })
 
-test('a connection that breaks is an error of the connection, stale only when it had served before', async () => {
+test('a broken connection is a ConnectionError, stale only if it had been used before', async () => {
   const { get } = await pair(1, (request, response) => {
     if (request.url === '/cut') request.socket.destroy()
     else if (request.url === '/half') {
@@ -111,7 +111,7 @@ test('a connection that breaks is an error of the connection, stale only when it
   await expect(readText(half.body, 100)).rejects.toThrow()
 })
 
-test('an answer has a bound, and a redirect is an answer', async () => {
+test('a response has a size limit, and a redirect is returned, not followed', async () => {
   const { asked, get } = await pair(
     1,
     (_, response) => void response.writeHead(302, { location: '/elsewhere' }).end('x'.repeat(1000)),
@@ -122,7 +122,7 @@ test('an answer has a bound, and a redirect is an answer', async () => {
   expect(asked).toEqual(['GET /a'])
 })
 
-test('an answer that goes on ends with its signal, and waits for whoever reads it', async () => {
+test('a streamed response ends with its signal and waits for its reader', async () => {
   let written = 0
   let closed = false
   const { get } = await pair(1, (_, response) => {
@@ -145,7 +145,7 @@ test('an answer that goes on ends with its signal, and waits for whoever reads i
   await expect.poll(() => closed).toBe(true)
 })
 
-test('after it was told to renew its connections no kept one is used', async () => {
+test('after renew() no kept connection is used', async () => {
   const { client, get, opened } = await pair(1, (_, response) => void response.end('x'))
   await readText((await get('/a')).body, 1)
   client.renew()
@@ -153,7 +153,7 @@ test('after it was told to renew its connections no kept one is used', async () 
   expect(opened()).toBe(2)
 })
 
-test('a proxy that closes its connection is asked once, not again and again', async () => {
+test('a proxy that closes its connection is called once, not repeatedly', async () => {
   let asked = 0
   const proxy = net.createServer((socket) => {
     asked++

@@ -100,7 +100,7 @@ describe('an address', () => {
     expect(addressRefusal({ allow: [entry] }, url)).not.toBeNull()
   })
 
-  test('of a private network is refused in whatever way it is spelt', () => {
+  test('in a private network is refused in every spelling', () => {
     const byte = fc.integer({ min: 0, max: 255 })
     const tail = fc.tuple(byte, byte, byte, byte)
     const within = (first: number[]) => tail.map((bytes) => [...first, ...bytes].slice(0, 4))

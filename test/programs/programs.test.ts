@@ -1,4 +1,4 @@
-// Copies of programs that outlive the checkout they came from: how they are made, and when they go.
+// Copies of programs that outlive their checkout: how they are created, and when they are removed.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -17,7 +17,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(root, { recursive: true, force: true }))
 
-/** As npm would install it: a program that stays until it is killed, with a library beside it. */
+/** A program as npm installs it: it runs until it is killed and has a library. */
 function installed(version = '1'): string {
   const folder = path.join(root, 'node_modules')
   fs.mkdirSync(path.join(folder, 'bin'), { recursive: true })
@@ -46,7 +46,7 @@ async function running(file: string) {
   }
 }
 
-test('servers that start at once share one copy, which is there when what it was made from is gone', async () => {
+test('servers that start together share one copy, which outlives its original', async () => {
   const folders = await Promise.all([1, 2, 3, 4].map(() => ensureCopy(bin, program())))
   expect(new Set(folders).size).toBe(1)
   expect(fs.readdirSync(bin)).toEqual([path.basename(folders[0]!)])
@@ -58,7 +58,7 @@ test('servers that start at once share one copy, which is there when what it was
   await stays.end()
 })
 
-test('every account can run a copy, whatever the modes of what was installed', async () => {
+test('every account can run a copy, regardless of the installed modes', async () => {
   const umask = process.umask(0o077)
   onTestFinished(() => void process.umask(umask))
   const copy = await ensureCopy(bin, program())
@@ -72,7 +72,7 @@ test('another version has a copy of its own', async () => {
   expect([read(first, 'lib/words.so'), read(second, 'lib/words.so')]).toEqual(['version 1', 'version 2'])
 })
 
-test('a copy that a power failure left empty is made again', async () => {
+test('a copy left empty by a power failure is created again', async () => {
   const copy = await ensureCopy(bin, program())
   fs.truncateSync(path.join(copy, 'lib/words.so.1'))
   expect(await ensureCopy(bin, program())).toBe(copy)
@@ -80,7 +80,7 @@ test('a copy that a power failure left empty is made again', async () => {
   expect(fs.readdirSync(bin)).toHaveLength(1)
 })
 
-test('a copy that nobody has used for a day goes, but not while somebody runs it', async () => {
+test('a copy unused for a day is removed, but not while a process runs it', async () => {
   const [run, idle] = [await ensureCopy(bin, program('1')), await ensureCopy(bin, program('2'))]
   const stays = await running(path.join(run, 'bin/stay'))
   expect(await removeUnusedCopies(bin)).toEqual([])
@@ -93,13 +93,13 @@ test('a copy that nobody has used for a day goes, but not while somebody runs it
   expect(fs.readdirSync(bin)).toEqual([])
 })
 
-test('a copy that a server asks for again counts as used', async () => {
+test('a copy requested again by a server counts as used', async () => {
   const copy = await ensureCopy(bin, program())
   lastUsedLongAgo(copy)
   await ensureCopy(bin, program())
   expect(await removeUnusedCopies(bin)).toEqual([])
 })
 
-test('where there are no copies there is nothing to remove', async () => {
+test('removal without copies does nothing', async () => {
   expect(await removeUnusedCopies(bin)).toEqual([])
 })

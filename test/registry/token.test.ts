@@ -37,7 +37,7 @@ describe.each([
   ['P-256', () => settings, 'ES256', 'registry.example.com:5000'],
   ['RSA', () => rsa, 'RS256', 'registry.example.com'],
 ] as const)('with a key of %s', (_kind, from, algorithm, host) => {
-  test('a token carries what the protocol asks for, and the certificate proves it', async () => {
+  test('a token has the protocol’s claims, and the certificate verifies it', async () => {
     const registry = (await open(asSettings(from())))!
     expect(registry.host).toBe(host)
     const token = await registry.sign('me', access, 900)
@@ -58,14 +58,14 @@ describe.each([
   })
 })
 
-test('a token of ours is taken back with what it allows and when it ends', async () => {
+test('verifying our token returns its access and expiry', async () => {
   const registry = (await open())!
   const token = await registry.sign('me', access, 900)
   const verified = await registry.verify(token)
   expect(verified).toEqual({ subject: 'me', access, expiresAt: new Date(decodeJwt(token).exp! * 1000) })
 })
 
-test('a token is none of ours if it expired, was changed, is for another service or by another key', async () => {
+test('a token that is expired, changed, for another service or signed by another key is rejected', async () => {
   const registry = (await open())!
   const token = await registry.sign('me', access, 900)
   const [head, , signature] = token.split('.')

@@ -1,4 +1,4 @@
-/** The small clocks of a server: the sweep and the notifier of its worker. */
+/** Periodic jobs and the notifier of a server's worker. */
 import { expect, test } from 'vitest'
 import { type Jobs, startJobs } from '../../src/platform/async/jobs.ts'
 import { createNotifier } from '../../src/platform/async/notifier.ts'
@@ -10,7 +10,7 @@ const never = new AbortController().signal
 const oneJob = (round: () => Promise<void>, every: number, log: Log): Jobs =>
   startJobs(log, [{ name: 'sweep', intervalSeconds: every, round }])
 
-test('a sweep comes again after an error; the log says what it was, once as long as it is the same, and when it works again', async () => {
+test('a sweep runs again after an error; the log has the error once while it stays the same, and a line when it is over', async () => {
   const said: object[] = []
   const log = (level: string) => (fields: object) => said.push({ level, ...fields })
   const outcomes = ['row 1 is odd', 'row 2 is odd', 'row 3 is odd', 'another', 'another', null, null, 'another']
@@ -34,7 +34,7 @@ test('a sweep comes again after an error; the log says what it was, once as long
   ])
 })
 
-test('of a failure that stays the same the log says in five minutes how often it has come', () => {
+test('a failure that persists is logged again after five minutes, with its count', () => {
   const said: object[] = []
   let now = 0
   const log = { ...quiet, error: (fields: object) => said.push(fields) }
@@ -47,7 +47,7 @@ test('of a failure that stays the same the log says in five minutes how often it
   ])
 })
 
-test('a sweep never overlaps itself, and its end waits for the round under way', async () => {
+test('a sweep never overlaps itself, and stop() waits for the running round', async () => {
   let inFlight = 0
   let most = 0
   let finish: () => void = () => {}
@@ -72,7 +72,7 @@ test('a sweep never overlaps itself, and its end waits for the round under way',
   expect([inFlight, most]).toEqual([0, 1])
 })
 
-test('a notification of a listener wakes everybody who waits for it, and nobody else', async () => {
+test('a listener’s notification wakes all its waiting callers and no others', async () => {
   const notifier = createNotifier()
   const woken: string[] = []
   const wait = (who: string, scope: string | null) =>
@@ -87,7 +87,7 @@ test('a notification of a listener wakes everybody who waits for it, and nobody 
   await others
 })
 
-test('after a time in which nothing was heard everybody looks again', async () => {
+test('after a lost LISTEN connection all waiting callers look again', async () => {
   const notifier = createNotifier()
   const seen = notifier.mark('a')
   const waiting = [
@@ -99,14 +99,14 @@ test('after a time in which nothing was heard everybody looks again', async () =
   await notifier.wait('a', seen, 60_000, never)
 })
 
-test('a notification that comes between the look and the wait is not lost', async () => {
+test('a notification between the look and the wait is not lost', async () => {
   const notifier = createNotifier()
   const seen = notifier.mark(null)
   notifier.notify(null)
   await notifier.wait(null, seen, 60_000, never)
 })
 
-test('notifications of ever new keys take no ever growing memory, and still none is lost', async () => {
+test('notifications of endless new keys use bounded memory, and none is lost', async () => {
   const notifier = createNotifier()
   const [rung, quiet] = [notifier.mark('rung'), notifier.mark('quiet')]
   notifier.notify('rung')
@@ -119,7 +119,7 @@ test('notifications of ever new keys take no ever growing memory, and still none
   await waiting
 })
 
-test('whoever waits goes on after a while, when it is told to stop, and when the server stops', async () => {
+test('a wait ends at its timeout, at its signal, and when the server stops', async () => {
   const notifier = createNotifier()
   await notifier.wait(null, notifier.mark(null), 1, never)
   const stop = new AbortController()

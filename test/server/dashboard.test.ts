@@ -1,4 +1,4 @@
-/** How a server serves the dashboard: where its page is, under which policy, how its files are kept, and how large the first load is. */
+/** How a server serves the dashboard: its paths, its policy, its caching, and the size of the first load. */
 import http from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -13,7 +13,7 @@ const page = (path: string, headers: Record<string, string> = {}) =>
   fetch(app.url + path, { headers: { accept: 'text/html,*/*', ...headers } })
 const assetsOf = (html: string) => [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path!)
 
-test('its page is at every address of its own, and nowhere else', async () => {
+test('the dashboard’s page is served at each of its paths and at no other', async () => {
   for (const path of ['/', '/sign-in', '/w/x', '/w/x/deployments/y?log=build']) {
     const response = await page(path)
     expect(response.status, path).toBe(200)
@@ -37,7 +37,7 @@ test('its page is at every address of its own, and nowhere else', async () => {
   expect(posted.headers.get('allow')).toBe('GET, HEAD')
 })
 
-test('what is no path of a file of its own is not there, and no error of ours', async () => {
+test('a path that names no dashboard file answers 404, never 500', async () => {
   const [file] = assetsOf(await (await page('/')).text())
   const asked = (path: string, headers = {}) =>
     new Promise<number>((resolve, reject) => {
@@ -59,7 +59,7 @@ test('what is no path of a file of its own is not there, and no error of ours', 
   expect(await asked(file!, { range: 'bytes=99999999-' })).toBe(200)
 })
 
-test('its policy allows nothing from elsewhere and nothing inline, but styles with the nonce of this answer', async () => {
+test('its policy allows nothing from other origins and nothing inline, except styles with the response’s nonce', async () => {
   const [one, other] = [await page('/'), await page('/')]
   const nonces = [one, other].map(
     (response) => /'nonce-([^']+)'/.exec(response.headers.get('content-security-policy')!)![1]!,
@@ -83,7 +83,7 @@ test('its policy allows nothing from elsewhere and nothing inline, but styles wi
   expect((await page('/docs')).headers.get('content-security-policy')).not.toContain('nonce')
 })
 
-test('its files are compressed and kept for a year, and the first load is less than 250 KB', async () => {
+test('its files are compressed and cached for a year, and the first load is less than 250 KB', async () => {
   const html = await (await page('/')).text()
   let bytes = html.length
   for (const path of assetsOf(html)) {

@@ -1,4 +1,4 @@
-// What a server does while its database is away, silent or cut off, and when it is back: nobody hears a 500, nobody hangs.
+// A server while its database is unavailable, silent or cut off, and afterwards: no request gets a 500, none hangs.
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
@@ -55,7 +55,7 @@ const create = (name = `app-${made++}`) => ({
   secrets: [],
 })
 
-test('of 74 reads on connections that went silent each is told within seconds to come again, and then all is well', async () => {
+test('74 reads on silent connections each get a retryable error within seconds, and then reads work again', async () => {
   await many(20, () => app.rest('GET', '/v2/deployments'))
   proxy.goSilent()
   const begun = performance.now()
@@ -71,7 +71,7 @@ test('of 74 reads on connections that went silent each is told within seconds to
   )
 })
 
-test('a query that is known waits once for what somebody has locked, and is told so as any other one', async () => {
+test('a compiled query waits once for a locked table, and fails with the same error as other queries', async () => {
   await eventually(works)
   const { url, tenant } = app
   // each time with other variables: what was answered before would be answered again
@@ -111,7 +111,7 @@ test('a query that is known waits once for what somebody has locked, and is told
   })
 })
 
-test('a database that is away is a 503 with Retry-After for reads and writes, REST and GraphQL, and one line in the log', async () => {
+test('an unavailable database answers 503 with Retry-After for reads and writes, REST and GraphQL, and logs one line', async () => {
   await eventually(works)
   proxy.away(true)
   const answers = await many(30, (index) =>
@@ -135,7 +135,7 @@ test('a database that is away is a 503 with Retry-After for reads and writes, RE
   expect(JSON.stringify(ofThis)).not.toContain('"stack"')
 })
 
-test('a write whose connection is cut after the COMMIT is answered with what was written', async () => {
+test('a write whose connection breaks after COMMIT answers with the written row', async () => {
   await eventually(works)
   const cut = proxy.cutAtCommit('after')
   const answer = await app.rest('POST', '/v2/deployments', { body: create('cut-after') })
@@ -146,7 +146,7 @@ test('a write whose connection is cut after the COMMIT is answered with what was
   ])
 })
 
-test('a write whose connection is cut before the COMMIT was not written, and may be repeated', async () => {
+test('a write whose connection breaks before COMMIT writes nothing and may be repeated', async () => {
   await eventually(works)
   const cut = proxy.cutAtCommit('before')
   const answer = await app.rest('POST', '/v2/deployments', { body: create('cut-before') })
@@ -155,7 +155,7 @@ test('a write whose connection is cut before the COMMIT was not written, and may
   expect((await there.rest('GET', '/v2/deployments?name=cut-before')).body.resources).toEqual([])
 })
 
-test('where nobody can tell whether it was written, nobody is told to repeat it; but with its key it can be', async () => {
+test('a write with an unknown outcome does not ask for a retry, but its idempotency key allows one', async () => {
   await eventually(works)
   const cut = proxy.cutAtCommit('after').then(() => proxy.away(true))
   const body = create('unknown')

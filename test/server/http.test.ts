@@ -1,4 +1,4 @@
-/** How the HTTP server ends. What it answers is tested with the transports. */
+/** How the HTTP server stops and handles slow or broken requests. Tests of the transports cover its responses. */
 import { once } from 'node:events'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { closeHttp, createHttp } from '../../src/api/server/http.ts'
 
-test('an answer that never ends, because its client does not read it, does not keep the server', async () => {
+test('a response that its client never reads does not prevent the server’s stop', async () => {
   const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null })
   fastify.get('/endless', (_request, reply) => {
     reply.hijack()
@@ -42,7 +42,7 @@ test('a body that takes too long to arrive is answered with 408', async () => {
   await closeHttp(fastify, 20)
 })
 
-test('a route that sees to the time of its body itself is not cut off', async () => {
+test('a route with its own body timeout is not cut off', async () => {
   const { fastify, request } = await stalled('/slow')
   const { fastify: other, request: cut } = await stalled('/body')
   // by the time that this one is cut off, the first would have been
@@ -79,7 +79,7 @@ async function connectTo(fastify: ReturnType<typeof createHttp>) {
   return heard
 }
 
-test('a WebSocket that is asked for before another answer is there ends its connection, not the server', async () => {
+test('a WebSocket request pipelined behind an open request closes its connection, not the server', async () => {
   const { fastify, answer, connect } = await connected()
   const { socket, closed } = await connect()
   const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
@@ -93,7 +93,7 @@ test('a WebSocket that is asked for before another answer is there ends its conn
   await closeHttp(fastify, 20)
 })
 
-test('a request that waits behind another one on its connection is told when the client is gone', async () => {
+test('a pipelined request notices that its client is gone', async () => {
   const { fastify, answer, connect } = await connected()
   let gone = 0
   fastify.get('/behind', (_request, reply) => {
@@ -128,7 +128,7 @@ test.each([
   await closeHttp(fastify, 20)
 })
 
-test('a request on a connection that was kept, to a server that stops, is told to come again', async () => {
+test('a request on a kept connection to a stopping server gets a retryable answer', async () => {
   const { fastify, answer, connect } = await connected()
   const heard = await connect()
   const { socket, closed } = heard

@@ -60,7 +60,7 @@ describe.skipIf(!hasIpv6)('on a machine with IPv4 and IPv6', () => {
     for (const host of ['127.0.0.1', '::1']) expect(await statusOf(host, port)).toBe(200)
   })
 
-  test('the second address takes WebSockets, counts connections and refuses what is no HTTP, as the first does', async () => {
+  test('the second address takes WebSockets, counts connections and refuses non-HTTP data, as the first does', async () => {
     const { port } = await server({ CONNECTIONS_PER_ADDRESS: '2' })
     const socket = new WebSocket(`ws://[::1]:${port}/graphql`, 'graphql-transport-ws')
     await once(socket, 'open')
@@ -96,7 +96,7 @@ describe.skipIf(!hasIpv6)('on a machine with IPv4 and IPv6', () => {
     for (const host of ['127.0.0.1', '::1']) expect(await listenError({ host, port: Number(port) })).toBeNull()
   })
 
-  test('a server whose port another program has in one family does not start, and says where', async () => {
+  test('a server whose port is taken in one address family does not start and names the address', async () => {
     const database = await testDatabase()
     const folder = await temporaryFolder()
     const other = net.createServer().listen(0, '::1')
@@ -110,14 +110,14 @@ describe.skipIf(!hasIpv6)('on a machine with IPv4 and IPv6', () => {
   })
 })
 
-test('sockets of systemd are those of the process that they are for', () => {
+test('a process ignores systemd sockets that were passed to another process', () => {
   expect(inheritedSockets({ LISTEN_PID: '7', LISTEN_FDS: '2' }, 7)).toEqual([3, 4])
   expect(inheritedSockets({ LISTEN_PID: '7', LISTEN_FDS: '2' }, 8)).toEqual([])
   expect(inheritedSockets({ LISTEN_PID: '7', LISTEN_FDS: 'two' }, 7)).toEqual([])
   expect(inheritedSockets({}, 7)).toEqual([])
 })
 
-test('a server serves the sockets of systemd, whose port stays held while it is down', async () => {
+test('a server uses systemd’s sockets, whose port stays open while it is down', async () => {
   const database = await testDatabase()
   const folder = await temporaryFolder()
   closing.push(database.drop, folder.remove)

@@ -1,4 +1,4 @@
-// One fault, one victim: while somebody has a deployment's row locked and does not come to an end, only what is about that row waits.
+// A locked deployment row delays only requests for that row.
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { localControlPlane } from '../../src/domain/claims/control-plane.ts'
@@ -54,7 +54,7 @@ const patch = (id: string, tag: string) =>
 const outcome = ({ status, body, headers }: Answer) =>
   status === 200 ? 'written' : `${status} ${body.code} ${Number(headers.get('retry-after')) > 0}`
 
-test('twelve writers to a locked row are told to come again; health, other deployments and every lease are as if nothing were', async () => {
+test('twelve writers to a locked row get a retryable error; health, other deployments and all leases are unaffected', async () => {
   const [locked, free] = claims.map(({ deployment }) => deployment.id) as [string, string]
   await hung.query('BEGIN')
   await hung.query('SELECT 1 FROM deployments WHERE id = $1 FOR UPDATE', [locked])
@@ -91,7 +91,7 @@ test('twelve writers to a locked row are told to come again; health, other deplo
   expect((await patch(locked, 'v99')).status).toBe(200)
 })
 
-test('of 64 writers at once to one deployment each writes, and a lease beside them is renewed in time', async () => {
+test('64 concurrent writers to one deployment all succeed, and its lease is still renewed', async () => {
   const [locked] = claims.map(({ deployment }) => deployment.id) as [string]
   const writers = Promise.all(Array.from({ length: 64 }, (_, index) => patch(locked, `w${index}`)))
   let writing = true
@@ -108,7 +108,7 @@ test('of 64 writers at once to one deployment each writes, and a lease beside th
   expect(Math.max(...took)).toBeLessThan(LEASE_SECONDS * 1000)
 })
 
-test('more writers than may wait for one deployment are sent away at once, without a connection', async () => {
+test('writers beyond a deployment’s queue limit are refused immediately, without a connection', async () => {
   const [locked] = claims.map(({ deployment }) => deployment.id) as [string]
   await hung.query('BEGIN')
   await hung.query('SELECT 1 FROM deployments WHERE id = $1 FOR UPDATE', [locked])
@@ -123,7 +123,7 @@ test('more writers than may wait for one deployment are sent away at once, witho
   expect(answers.filter((answer) => answer !== 'written' && !comeAgain.includes(answer))).toEqual([])
 }, 90_000)
 
-test('writers that all wait for the event log of one workspace leave connections to those who read', async () => {
+test('writers that wait for one workspace’s event log leave connections for readers', async () => {
   await hung.query('BEGIN')
   await hung.query('SELECT 1 FROM event_counters FOR UPDATE')
   let answered = 0

@@ -1,4 +1,7 @@
-/** Nothing secret is ever logged, stored in clear or said in an error (docs/deployments.md#secrets): canaries are sent every way there is. */
+/**
+ * No secret is logged, stored in clear text or quoted in an error (docs/deployments.md#secrets): canaries go through every
+ * path.
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
@@ -37,7 +40,7 @@ describe('a log line', () => {
     expect(line).toContain('db.example.com')
   })
 
-  test('has of an error what describes it, and not what a driver hung on it', () => {
+  test('has an error’s description, without properties added by a driver', () => {
     const cause = Object.assign(new Error('the reason'), { parameters: ['canary'] })
     const error = Object.assign(new Error('it failed', { cause }), { code: '23514', detail: 'Failing row: canary' })
     const line = JSON.parse(logged({ err: error }))
@@ -47,7 +50,7 @@ describe('a log line', () => {
   })
 })
 
-test('a database call that we got wrong is logged without its values', async () => {
+test('an invalid database call is logged without its values', async () => {
   const database = await testDatabase()
   const { prisma, close } = connectDatabase({ url: database.url, poolSize: 2 })
   const wrong = prisma.apiKey.create({ data: { name: 'canary', hash: 'canary' } as never })
@@ -108,7 +111,7 @@ describe('a server at the debug level', () => {
     secrets,
   })
 
-  test('keeps the canaries to itself, whatever is done with them', async () => {
+  test('never reveals the canaries in any operation', async () => {
     const made = await call('POST', '/v2/deployments', imageBody({ secrets }))
     expect(made.status).toBe(201)
     const { id } = JSON.parse(made.text)

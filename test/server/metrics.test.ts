@@ -1,4 +1,4 @@
-/** What /metrics tells an operator, and that the alert rules and the dashboard in docs/ ask for what there is. */
+/** /metrics for operators; the alert rules and the dashboard in docs/ use existing metrics. */
 import { readFileSync } from 'node:fs'
 import { loadYaml } from '@kubernetes/client-node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -25,7 +25,7 @@ async function metric(name: string): Promise<number> {
   return line === undefined ? Number.NaN : Number(line.slice(name.length + 1))
 }
 
-test('a rollout is counted: its statuses, its steps with their time, its events and log lines', async () => {
+test('metrics count a rollout: statuses, steps with durations, events and log lines', async () => {
   const ctx = await app.context(app.keys.admin)
   const plane = localControlPlane(app.app.core)
   const id = await gitDeployment(ctx)
@@ -48,7 +48,7 @@ test('a rollout is counted: its statuses, its steps with their time, its events 
   expect(await metric('pilothouse_log_lines_total')).toBe(2)
 })
 
-test('what waits to be taken, and a lease that ran out, can be seen', async () => {
+test('metrics show waiting work and an expired lease', async () => {
   const { core } = app.app
   const ctx = await app.context(app.keys.admin)
   const id = await gitDeployment(ctx)
@@ -69,7 +69,7 @@ test('what waits to be taken, and a lease that ran out, can be seen', async () =
   await createRevision(ctx, { path: { deployment_id: id }, body: {} })
 })
 
-test('streams, refused calls, connections and the disk can be seen', async () => {
+test('metrics show streams, refused calls, connections and the disk', async () => {
   const stream = await fetch(`${app.url}/graphql`, {
     method: 'POST',
     headers: { 'x-api-key': app.keys.viewer, accept: 'text/event-stream', 'content-type': 'application/json' },
@@ -90,7 +90,7 @@ test('streams, refused calls, connections and the disk can be seen', async () =>
   expect(await metric('pilothouse_data_dir_size_bytes')).toBeGreaterThanOrEqual(free)
 })
 
-test('a server that is overloaded says why in /readyz, the metrics and GraphQL, and serves on', async () => {
+test('an overloaded server reports the cause in /readyz, metrics and GraphQL, and keeps serving', async () => {
   const overload = app.app.core.overload!
   const asked = async () => ({
     ready: await (await fetch(`${app.url}/readyz`)).json(),
@@ -141,7 +141,7 @@ test.each([
   expect(overload.now?.causes ?? []).toEqual(causes)
 })
 
-test('a table that somebody has locked is no database that is away', async () => {
+test('a locked table does not count as an unavailable database', async () => {
   await asAdmin(app.databaseUrl, async (admin) => {
     await admin.query('BEGIN')
     await admin.query('LOCK TABLE revisions IN ACCESS EXCLUSIVE MODE')
@@ -153,7 +153,7 @@ test('a table that somebody has locked is no database that is away', async () =>
   })
 })
 
-test('the alert rules and the dashboard ask for metrics that there are', async () => {
+test('the alert rules and the dashboard use existing metrics', async () => {
   const read = (file: string) => readFileSync(new URL(`../../docs/monitoring/${file}`, import.meta.url), 'utf8')
   const alerts = loadYaml<{ groups: { rules: { alert: string; expr: string }[] }[] }>(read('alerts.yml'))
   const dashboard = JSON.parse(read('grafana-dashboard.json'))

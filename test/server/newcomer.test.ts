@@ -1,4 +1,4 @@
-/** What somebody meets who has just started a server: its front page, its log in a terminal, the demo. */
+/** The first experience with a new server: its front page, its log in a terminal, the demo. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLogger } from '../../src/app/logger.ts'
 import { type TestApp, testApp } from '../support/app.ts'
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-test('the front page is the dashboard; without JavaScript it says where the APIs are, and every link of it leads somewhere', async () => {
+test('the front page is the dashboard; without JavaScript it lists the APIs, and all its links work', async () => {
   const response = await fetch(`${app.url}/`, { headers: { accept: 'text/html' } })
   expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
   const page = await response.text()
@@ -25,19 +25,19 @@ test('the front page is the dashboard; without JavaScript it says where the APIs
     expect((await fetch(app.url + path, { headers: { accept: 'text/html' } })).status, path).toBe(200)
 })
 
-test('a program is told the same as JSON', async () => {
+test('a program gets the same information as JSON', async () => {
   const { status, body } = await app.rest('GET', '/', { key: null })
   expect(status).toBe(200)
   expect(body).toMatchObject({ name: 'Pilothouse', version: '0.1.0', docs: '/docs', graphql: '/graphql' })
 })
 
-test('GraphiQL brings the schema along: it asks for nothing before there is a key', async () => {
+test('GraphiQL contains the schema and sends no request before there is a key', async () => {
   const page = await (await fetch(`${app.url}/graphql`, { headers: { accept: 'text/html' } })).text()
   expect(page).toContain('"__schema":{"description"')
   expect(page).toContain('"name":"createDeployment"')
 })
 
-test('a line of the log about a request says who called, and from where', async () => {
+test('a request’s log line has the caller and the address', async () => {
   const { actor } = await app.context(app.keys.viewer)
   await app.rest('GET', '/v2/deployments', { key: app.keys.viewer })
   await app.gql('{ viewer { role } }', {}, { key: app.keys.viewer })
@@ -46,7 +46,7 @@ test('a line of the log about a request says who called, and from where', async 
     await expect.poll(() => of(route)).toMatchObject({ level: 'debug', status: 200, address: '127.0.0.1' })
 })
 
-test('the demo finds the server by PILOTHOUSE_URL, and says how long each step took', async () => {
+test('the demo uses PILOTHOUSE_URL and prints each step’s duration', async () => {
   const demo = run('cli', ['demo'], {
     PILOTHOUSE_URL: `${app.url}/`,
     CONTROL_PLANE_API_KEY: app.keys.admin,
@@ -76,7 +76,7 @@ test('the demo finds the server by PILOTHOUSE_URL, and says how long each step t
   expect(lines.filter(({ msg }) => /^demo #\d DEPLOYED in \d+\.\d s$/.test(String(msg)))).toHaveLength(3)
 }, 90_000)
 
-test('PILOTHOUSE_URL that is no address is told so', async () => {
+test('an invalid PILOTHOUSE_URL is reported', async () => {
   const env = { PILOTHOUSE_URL: 'here', CONTROL_PLANE_API_KEY: app.keys.admin }
   const { code, stderr } = await run('cli', ['demo'], env).ended
   expect(code).toBe(2)

@@ -1,4 +1,4 @@
-/** The server as a process: first start, health, drain on SIGTERM, kill -9, and starts that fail with one clear line. */
+/** The server as a process: first start, health, drain on SIGTERM, kill -9, and failing starts with one clear line. */
 import { once } from 'node:events'
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import http from 'node:http'
@@ -72,7 +72,7 @@ async function refuses(url: string): Promise<boolean> {
 }
 
 describe('with a Postgres of its own', () => {
-  test('the first start shows where it is and the admin key, once and to people only', async () => {
+  test('the first start prints its URL and the admin key, once and only on stderr', async () => {
     const first = await start()
     expect(first.output.stderr).toContain(`${first.url}/graphql`)
     expect(first.output.stderr).toContain(`${first.url}/docs`)
@@ -118,14 +118,14 @@ describe('with a Postgres of its own', () => {
     },
   )
 
-  test('a terminal that is closed ends the server with its Postgres', async () => {
+  test('closing the terminal ends the server with its Postgres', async () => {
     const server = await start()
     server.child.kill('SIGHUP')
     expect((await server.ended).code).toBe(0)
     expect(await readdir(path.join(folder.path, 'postgres'))).not.toContain('postmaster.pid')
   })
 
-  test('what was there before a kill -9 is there after it', async () => {
+  test('data survives kill -9', async () => {
     const killed = await start()
     const key = killed.key!
     const made = await fetch(`${killed.url}/v2/deployments`, {
@@ -145,11 +145,11 @@ describe('with a Postgres of its own', () => {
   })
 })
 
-describe('whose own Postgres ends under it', () => {
+describe('an embedded Postgres that ends unexpectedly', () => {
   const files = () => path.join(folder.path, 'postgres')
   const postmaster = async () => Number.parseInt(await readFile(path.join(files(), 'postmaster.pid'), 'utf8'), 10)
 
-  test('a server starts it again and goes on', async () => {
+  test('is restarted by its server', async () => {
     const server = await start()
     process.kill(await postmaster(), 'SIGKILL')
     await expect
@@ -159,7 +159,7 @@ describe('whose own Postgres ends under it', () => {
     expect((await server.ended).code).toBe(0)
   })
 
-  test('a server that can’t start it again ends and says why, for its supervisor to act', async () => {
+  test('ends its server with the reason if it can’t be restarted', async () => {
     const server = await start()
     const pid = await postmaster()
     await rename(files(), `${files()}.gone`)
@@ -185,7 +185,7 @@ describe('on a database', () => {
   })
   const here = () => start({ DATABASE_URL: database.url, CONTROL_PLANE_API_KEY: key })
 
-  test('SIGTERM lets an open request finish and takes no new one', async () => {
+  test('SIGTERM lets an open request finish and refuses new ones', async () => {
     const server = await here()
     const open = await halfRequest(server, key)
     server.child.kill('SIGTERM')
@@ -241,7 +241,7 @@ describe('on a database', () => {
       return { id, address }
     }
 
-    test('SIGTERM leaves it serving and gives its lease back, and the next server takes it over; Ctrl-C ends it', async () => {
+    test('SIGTERM keeps the agent serving and releases its lease, and the next server takes over; Ctrl-C ends the agent', async () => {
       const server = await start(env())
       const { address } = await deployed(server)
       server.child.kill('SIGTERM')
@@ -257,7 +257,7 @@ describe('on a database', () => {
       expect(await refuses(address)).toBe(true)
     }, 120_000)
 
-    test('it is ended by the command line, with its server or after it, and without the database', async () => {
+    test('the command line ends the agent, with its server or later, and without the database', async () => {
       const server = await start(env())
       const { id, address } = await deployed(server)
       expect(await stop()).toMatchObject({ code: 0, stdout: `Stopped the server (pid ${server.child.pid})\n` })
@@ -269,7 +269,7 @@ describe('on a database', () => {
     }, 120_000)
   })
 
-  test('connections that are kept alive do not delay the end', async () => {
+  test('kept-alive connections do not delay the stop', async () => {
     const server = await here()
     const agent = new http.Agent({ keepAlive: true })
     const request = http.get(`${server.url}/healthz`, { agent })
@@ -297,7 +297,7 @@ describe('on a database', () => {
     expect((await server.ended).code).toBe(0)
   })
 
-  test('a second signal ends it at once', async () => {
+  test('a second signal ends the server immediately', async () => {
     const server = await here()
     await halfRequest(server, key)
     server.child.kill('SIGTERM')
@@ -309,7 +309,7 @@ describe('on a database', () => {
     expect(performance.now() - signalled).toBeLessThan(6_000)
   })
 
-  test('a request that never ends is cut after a while, and the rest of the server ends as it should', async () => {
+  test('an endless request is cut off, and the server still stops cleanly', async () => {
     const server = await here()
     await halfRequest(server, key)
     const signalled = performance.now()
@@ -318,7 +318,7 @@ describe('on a database', () => {
     expect(performance.now() - signalled).toBeLessThan(10_000)
   })
 
-  test('a signal during the start ends it, too', async () => {
+  test('a signal during the start ends the server', async () => {
     const env = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0', WORKER: 'off' }
     const running = run('main', [], env)
     // the first thing that the start leaves behind, once the signals are handled
@@ -343,7 +343,7 @@ describe('on a database', () => {
     mute.close()
   })
 
-  test('a start waits for a database that is away, and goes on when it is back', async () => {
+  test('a start waits for an unavailable database and continues when it is available', async () => {
     const proxy = await tcpProxy(database.url)
     proxy.away(true)
     const env = { DATABASE_URL: proxy.url, DATA_DIR: folder.path, PORT: '0', WORKER: 'off' }
@@ -369,7 +369,7 @@ describe('on a database', () => {
     expect(await ended).toMatchObject({ code: 0, stderr: '' })
   })
 
-  test('is ready while the database answers, and alive without it', async () => {
+  test('a server is ready while the database answers, and alive without it', async () => {
     const app = await testApp()
     expect((await app.rest('GET', '/readyz', { key: null })).status).toBe(200)
     await gitDeployment(app)
@@ -394,7 +394,7 @@ describe('a start that can’t succeed says why in one line', () => {
     return stderr
   }
 
-  test('for wrong settings, all of them', async () => {
+  test('for all wrong settings together', async () => {
     expect(await lineOf({ SWEEP_SECONDS: 'soon', WORKER: 'maybe' })).toMatch(
       /^Wrong settings: WORKER must be on or off; SWEEP_SECONDS /,
     )
@@ -407,7 +407,7 @@ describe('a start that can’t succeed says why in one line', () => {
     expect(line).not.toContain('pa55word')
   })
 
-  test('for a database whose password is another, or that is missing', async () => {
+  test('for a wrong database password or a missing database', async () => {
     const database = await testDatabase()
     const url = new URL(database.url)
     url.username = 'nobody_of_that_name'

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { restartUnderLoad } from '../support/restarts.ts'
 
-test('a server lives through restarts and crashes of Postgres under load, never answers 500, and what it says of a write is true', async () => {
+test('a server survives restarts and crashes of Postgres under load, never answers 500, and reports each write correctly', async () => {
   const { answers, lost, written, survived } = await restartUnderLoad(3)
   expect(survived).toBe(3)
   expect(

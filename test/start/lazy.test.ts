@@ -1,12 +1,12 @@
-/** What a server loads only when somebody asks for it: memory that most servers never need. */
+/** Modules that a server loads only on first use, because they need much memory. */
 import { expect, test } from 'vitest'
 import { testDatabase } from '../support/database.ts'
 import { startServer, temporaryFolder } from '../support/process.ts'
 
-/** Node then says which modules are required. */
+/** makes Node report required modules */
 const LOADS = { NODE_DEBUG: 'module' }
 
-test('Prisma’s compiler is loaded by the first query that needs it, and not by a start, a list over REST or what a server does by itself', async () => {
+test('Prisma’s compiler is loaded by the first query that needs it, and not by a start, a REST list or background work', async () => {
   const database = await testDatabase()
   const folder = await temporaryFolder()
   const env = { DATABASE_URL: database.url, DATA_DIR: folder.path, SWEEP_SECONDS: '1', WORKER: 'on' }

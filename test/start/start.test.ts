@@ -1,4 +1,4 @@
-/** What `npm start` and `npm run cli` do before a program runs: made of the sources once, anew when they change, and never in the way. */
+/** `npm start` and `npm run cli` before a program runs: they build once, rebuild after changes, and never block a start. */
 import fs from 'node:fs'
 import { cp, mkdtemp, symlink } from 'node:fs/promises'
 import os from 'node:os'
@@ -11,7 +11,7 @@ import { type Ran, ROOT, run } from '../support/process.ts'
 let tree: string
 const at = (name: string) => path.join(tree, name)
 const current = () => JSON.parse(fs.readFileSync(at('dist/build.json'), 'utf8')).name as string
-/** Changes when one was made. */
+/** Changes with each build. */
 const made = () => fs.statSync(at('dist/build.json')).ino
 const change = (file: string, from: string, to: string) => {
   const text = fs.readFileSync(at(file), 'utf8')
@@ -19,7 +19,7 @@ const change = (file: string, from: string, to: string) => {
   fs.writeFileSync(at(file), text.replace(from, to))
 }
 
-/** What needs no database. */
+/** A command that needs no database. */
 const help = (): Promise<Ran> => run('cli', ['--help'], {}, tree).ended
 const FALLBACK = 'Pilothouse runs its sources as they are, which takes longer to start.\n'
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
 })
 afterAll(() => removeFolder(tree))
 
-test('the first start makes it, also two at once; the next ones take what is there', async () => {
+test('the first start builds, also when two start together; later starts reuse the build', async () => {
   for (const { code, stdout, stderr } of await Promise.all([help(), help()])) {
     expect(stderr).toBe('')
     expect(stdout).toContain('npm run cli')
@@ -42,21 +42,21 @@ test('the first start makes it, also two at once; the next ones take what is the
   expect(made()).toBe(before)
 }, 180_000)
 
-test('each file of it is a module that Node can load', () => {
+test('Node can load each file of a build as a module', () => {
   const folder = at(`dist/${current()}`)
   const files = fs.readdirSync(folder).filter((name) => name.endsWith('.mjs'))
   expect(files).toEqual(expect.arrayContaining(['main.mjs', 'cli.mjs', 'supervisor.mjs', 'reaper-main.mjs']))
   for (const name of files) transformSync(fs.readFileSync(path.join(folder, name), 'utf8'), { format: 'esm' })
 })
 
-test('a source that was touched and is the same is no reason to make it anew', async () => {
+test('a touched but unchanged source causes no rebuild', async () => {
   const before = made()
   fs.utimesSync(at('src/cli/main.ts'), new Date(), new Date())
   expect((await help()).code).toBe(0)
   expect(made()).toBe(before)
 })
 
-test('a source that has changed is run as it is now, and a stack trace names its line', async () => {
+test('a changed source runs in its new version, and a stack trace names its line', async () => {
   const older = current()
   change('src/cli/main.ts', 'try {\n', "try {\n  if (process.argv[2] === 'fail') throw new TypeError('on purpose')\n")
   change(
@@ -76,7 +76,7 @@ test('a source that has changed is run as it is now, and a stack trace names its
   expect(fs.existsSync(at(`dist/${older}/cli.mjs`))).toBe(true)
 })
 
-test('where nothing can be written the sources run, and a line says why', async () => {
+test('a read-only checkout runs the sources, and a line says why', async () => {
   fs.rmSync(at('dist'), { recursive: true })
   fs.writeFileSync(at('dist'), 'in the way')
   try {
@@ -89,7 +89,7 @@ test('where nothing can be written the sources run, and a line says why', async 
   }
 })
 
-test('of sources that can’t be built the rest runs, and a line says what is wrong', async () => {
+test('a start whose build fails runs the sources, and a line says what is wrong', async () => {
   change('src/api/rest/operations.ts', 'import', 'import import')
   const { code, stdout, stderr } = await help()
   expect(stderr).toMatch(/src\/api\/rest\/operations\.ts:\d+:\d+: ERROR/)
@@ -99,7 +99,7 @@ test('of sources that can’t be built the rest runs, and a line says what is wr
   expect(fs.readdirSync(at('dist'))).toEqual([])
 })
 
-test('what is no program is refused', async () => {
+test('an unknown program name is refused', async () => {
   expect(await run('nothing' as 'cli', [], {}).ended).toMatchObject({
     code: 2,
     stderr: 'Usage: node src/start/start.mjs main|cli [ARGUMENT…]\n',

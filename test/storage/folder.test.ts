@@ -1,4 +1,4 @@
-/** The folder that keeps uploaded tarballs. */
+/** Storage of uploaded tarballs in a folder. */
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
@@ -25,13 +25,13 @@ async function* chunks(...texts: string[]) {
 }
 const upload = async (...texts: string[]) => (await storage.receive!(chunks(...texts), OBJECT)).keep()
 
-test('what was uploaded comes back, with its size and checksum', async () => {
+test('an upload is returned with its size and checksum', async () => {
   await upload('hel', 'lo')
   expect(await storage.stat(OBJECT)).toEqual({ size: 5, checksum: HELLO })
   expect(String(await buffer((await storage.open(OBJECT, HELLO))!))).toBe('hello')
 })
 
-test('an upload is not there before it is kept, and leaves nothing when it is not', async () => {
+test('an upload is visible only after keep(), and discard() leaves nothing', async () => {
   const received = await storage.receive!(chunks('hello'), OBJECT)
   expect(await storage.stat(OBJECT)).toBeNull()
   expect(await storage.open(OBJECT, HELLO)).toBeNull()
@@ -39,7 +39,7 @@ test('an upload is not there before it is kept, and leaves nothing when it is no
   expect(await readdir(folder, { recursive: true })).toEqual(['.incoming'])
 })
 
-test('an upload that breaks off leaves nothing', async () => {
+test('an interrupted upload leaves nothing', async () => {
   async function* broken() {
     yield Buffer.from('hel')
     throw new Error('broken off')
@@ -48,26 +48,26 @@ test('an upload that breaks off leaves nothing', async () => {
   expect(await readdir(folder, { recursive: true })).toEqual(['.incoming'])
 })
 
-test('another tarball in the place of the accepted one is not handed out', async () => {
+test('a tarball that replaced the accepted one is not returned', async () => {
   await upload('hello')
   await upload('other')
   await expect(storage.open(OBJECT, HELLO)).rejects.toThrow(ObjectChangedError)
 })
 
-test('an object whose checksum was never written is none', async () => {
+test('an object without a checksum file does not exist', async () => {
   await upload('hello')
   await rm(path.join(folder, `${OBJECT}.sum`))
   expect(await storage.stat(OBJECT)).toBeNull()
 })
 
-test('two uploads to one path at once leave one of them, whole', async () => {
+test('two concurrent uploads to one path leave one of them, complete', async () => {
   const both = await Promise.all(['hello', 'other!'].map((text) => storage.receive!(chunks(text), OBJECT)))
   for (const one of both) await one.keep()
   const { size, checksum } = both[1]!
   expect(await storage.stat(OBJECT)).toEqual({ size, checksum })
 })
 
-test('removing takes everything with it, and may be done again', async () => {
+test('remove() deletes everything and may be repeated', async () => {
   await upload('hello')
   await storage.remove([OBJECT])
   await storage.remove([OBJECT])
@@ -75,7 +75,7 @@ test('removing takes everything with it, and may be done again', async () => {
   expect((await readdir(folder, { recursive: true })).sort()).toEqual(['.incoming', 'sources', 'sources/a'])
 })
 
-test('no other account can look into the folder', async () => {
+test('other accounts can’t read the folder', async () => {
   await upload('hello')
   for (const part of ['', 'sources', 'sources/a', 'sources/a/b', '.incoming'])
     expect((await stat(path.join(folder, part))).mode & 0o777).toBe(0o700)
@@ -90,7 +90,7 @@ test('a path that leads out of the folder is refused', async () => {
     ).rejects.toThrow('no path of an object')
 })
 
-test('what a server that died had half received is tidied up by the next upload', async () => {
+test('the next upload removes partial uploads of a dead server', async () => {
   await upload('hello')
   const left = path.join(folder, '.incoming', 'left')
   await writeFile(left, 'half')

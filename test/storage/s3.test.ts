@@ -46,46 +46,46 @@ async function put(objectPath: string, body: string): Promise<number> {
   return (await fetch(url, { method: 'PUT', body })).status
 }
 
-test('a plain PUT to the address uploads, and the tarball comes back', async () => {
+test('a plain PUT to the URL uploads, and the tarball is returned', async () => {
   expect(await put('sources/one.tar.gz', 'hello')).toBe(200)
   const stored = await storage.stat('sources/one.tar.gz')
   expect(stored).toEqual({ size: 5, checksum: expect.stringMatching(/^etag:"/) })
   expect(String(await buffer((await storage.open('sources/one.tar.gz', stored!.checksum))!))).toBe('hello')
 })
 
-test('the address asks for no checksum that a plain client would not send', async () => {
+test('the URL requires no checksum that a plain client doesn’t send', async () => {
   const { searchParams } = new URL(await storage.uploadUrl('sources/plain.tar.gz', new Date(), 3600))
   expect([...searchParams.keys()].filter((name) => /checksum/i.test(name))).toEqual([])
   expect(searchParams.get('X-Amz-SignedHeaders')).toBe('host')
 })
 
-test('an address lasts as long as was asked for, however wrong the clock of this machine is', async () => {
+test('a URL is valid for the requested time, even with a wrong clock on this machine', async () => {
   const now = new Date('2031-02-03T04:05:06Z')
   const { searchParams } = new URL(await storage.uploadUrl('sources/plain.tar.gz', now, 3600))
   expect(searchParams.get('X-Amz-Date')).toBe('20310203T040506Z')
   expect(searchParams.get('X-Amz-Expires')).toBe('3600')
 })
 
-test('what was never uploaded is not there', async () => {
+test('an object without an upload does not exist', async () => {
   expect(await storage.stat('sources/none.tar.gz')).toBeNull()
   expect(await storage.open('sources/none.tar.gz', 'etag:"x"')).toBeNull()
 })
 
-test('another tarball in the place of the accepted one is not handed out', async () => {
+test('a tarball that replaced the accepted one is not returned', async () => {
   await put('sources/two.tar.gz', 'first')
   const accepted = (await storage.stat('sources/two.tar.gz'))!
   await put('sources/two.tar.gz', 'second')
   await expect(storage.open('sources/two.tar.gz', accepted.checksum)).rejects.toThrow(ObjectChangedError)
 })
 
-test('removing takes the object away, and may be done again', async () => {
+test('remove() deletes the object and may be repeated', async () => {
   await put('sources/three.tar.gz', 'x')
   await storage.remove(['sources/three.tar.gz', 'sources/none.tar.gz'])
   await storage.remove(['sources/three.tar.gz'])
   expect(await storage.stat('sources/three.tar.gz')).toBeNull()
 })
 
-test('reading ends when its signal aborts', async () => {
+test('a read ends when its signal aborts', async () => {
   await put('sources/four.tar.gz', 'x'.repeat(1_000_000))
   const { checksum } = (await storage.stat('sources/four.tar.gz'))!
   const over = new AbortController()
@@ -94,12 +94,12 @@ test('reading ends when its signal aborts', async () => {
   await expect(buffer(body)).rejects.toThrow(/abort/i)
 })
 
-test('a bucket that is not there is an error, and no missing object', async () => {
+test('a missing bucket is an error, not a missing object', async () => {
   const wrong = await bucketAt(endpoint, 'nowhere')
   await expect(wrong.open('sources/x.tar.gz', 'etag:"x"')).rejects.toThrow(/bucket/i)
 })
 
-test('a server that is not there is an error', async () => {
+test('an unreachable server is an error', async () => {
   const away = await bucketAt('http://127.0.0.1:9')
   await expect(away.stat('sources/x.tar.gz')).rejects.toThrow()
 })
