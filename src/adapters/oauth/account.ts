@@ -3,19 +3,13 @@ import type { Account } from '../../domain/ports/oauth-client.ts'
 
 const MAX_LENGTH = 255
 
-/**
- * Claims of OpenID Connect (Core 5.1), from an id_token or the userinfo endpoint. Microsoft uses `upn` and `preferred_username`
- * for accounts without a mailbox. Null: there is no usable `sub`.
- */
+/** Claims of OpenID Connect (Core 5.1). Microsoft uses `upn` and `preferred_username` for accounts without a mailbox. */
 export function accountFromClaims(claims: Record<string, unknown>): Account | null {
   const { sub, email, preferred_username, upn, name } = claims
   return toAccount(sub, [email, preferred_username, upn, name])
 }
 
-/**
- * The label is the first usable text, or else the id. Both come from the provider, so the label is cut to what can be stored and
- * shown.
- */
+/** Null: no usable id. The label is the first usable text, or else the id. */
 export function toAccount(id: unknown, labels: readonly unknown[]): Account | null {
   // a cut id could equal another account's
   if (typeof id !== 'string' || id === '' || id.length > MAX_LENGTH || toPrintable(id) !== id) return null

@@ -78,10 +78,7 @@ async function exchange(
   return readTokenSet(asked, server, client, access.providerType)
 }
 
-/**
- * `iss` guards against callbacks of another provider (RFC 9207). It is compared only with a known issuer. Without one, each
- * provider of an organization has a separate redirect URI as protection (RFC 9700, 4.4.2.2).
- */
+/** Compares `iss` with a known issuer (RFC 9207). Otherwise the separate redirect URIs protect (RFC 9700, 4.4.2.2). */
 function validateCallback(
   access: ProviderAccess,
   server: oauth.AuthorizationServer,

@@ -11,10 +11,7 @@ import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 /** The form of an error code. Any other text might be a secret that the provider echoes. */
 const ERROR_CODE = /^[a-z]{2,24}([_.-][a-z]{1,24}){0,5}$/
 
-/**
- * `wanted` names the expected content, such as "a token". The library's errors contain the whole response, so they are never
- * passed on, not even as a cause.
- */
+/** `wanted`: the expected content. Library errors contain the response, so they are not passed on, not even as a cause. */
 export function toOAuthFailure(error: unknown, wanted: string): OAuthFailure {
   if (error instanceof OAuthFailure) return error
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) return toRefusal(error.error)

@@ -22,9 +22,8 @@ interface OutboundInit {
 }
 
 /**
- * Both return a Response with its complete body of at most 1 MiB, for any status. Both throw only OAuthFailure: `unreachable`
- * when nothing was sent, `unanswered` when it may have been sent without a complete response, `unusable` for an unacceptable
- * response. An aborted signal counts as a timeout.
+ * Both return a complete body of at most 1 MiB, for any status. Both throw only OAuthFailure: `unreachable` when nothing was
+ * sent, `unanswered` when the outcome is unknown, `unusable` for an unacceptable response. An aborted signal counts as a timeout.
  */
 export interface Outbound {
   /** Sends one request on a new connection. Returns redirects, does not follow them. */
@@ -65,10 +64,7 @@ export function createOutbound(rules: OutboundRules, resolve?: ResolveHost): Out
       }),
   }
 
-  /**
-   * Uses a new undici client, not `fetch`, for two reasons. `fetch` repeats a POST after a 421. And if a keep-alive connection
-   * breaks on reuse, it is unknown whether the request arrived.
-   */
+  /** Uses a new undici client: `fetch` repeats a POST after a 421, and a reused connection may break (README.md). */
   async function request(url: string, init: OutboundInit, signal: AbortSignal): Promise<Response> {
     if (signal.aborted) throw timeoutFailure(init, false)
     const target = new URL(url)

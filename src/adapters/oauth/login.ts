@@ -1,8 +1,4 @@
-/**
- * The organization's login by OpenID Connect: authorization code with PKCE, nonce and state
- * (docs/operations.md#login-by-openid-connect). The operator chooses the provider, so it may be in a private network. All other
- * limits of the guarded fetch apply.
- */
+/** The organization's login by OpenID Connect, with PKCE, nonce and state (docs/operations.md#login-by-openid-connect). */
 import * as oidc from 'openid-client'
 import type { Claims, Login } from '../../domain/ports/login.ts'
 import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
@@ -27,11 +23,12 @@ const TIMEOUT_MS = 5_000
 const METADATA_MAX_AGE_MS = 3_600_000
 /** Further logins fail immediately, so that slow ones do not pile up. */
 const MAX_CONCURRENT_LOGINS = 32
+/** The operator chooses the provider, so it may be in a private network. */
 const ANY_NETWORK = { allow: ['0.0.0.0/0', '::/0'] }
 
 interface CachedConfiguration {
   configuration: oidc.Configuration
-  /** from a monotonic clock */
+  /** ms, from a monotonic clock */
   since: number
 }
 

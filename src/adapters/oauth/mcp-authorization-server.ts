@@ -29,10 +29,7 @@ export interface UsableServer {
   refreshes: boolean
 }
 
-/**
- * `unnamed`: a sentence on why the MCP server's own origin is assumed; null: the MCP server names this issuer. Throws
- * McpDiscoveryError, McpUnavailableError.
- */
+/** `unnamed`: why the MCP server's own origin is assumed, as a sentence; null: the MCP server names this issuer. */
 export async function findAuthorizationServer(
   asking: McpRequests,
   issuer: string,

@@ -11,10 +11,7 @@ import { findProtectedResource } from './mcp-resource-metadata.ts'
 /** For all calls together, because a person waits. */
 const TIMEOUT_MS = 20_000
 
-/**
- * Uses the first usable authorization server that the MCP server names. Throws McpDiscoveryError or McpUnavailableError with the
- * problem of the first one.
- */
+/** Uses the first usable authorization server. Throws McpDiscoveryError or McpUnavailableError for the first one. */
 export async function registerForMcp(
   outbound: Outbound,
   rules: OutboundRules,

@@ -31,10 +31,7 @@ export function requireAvailable(response: Response): Response {
   return response
 }
 
-/**
- * Returns the error to throw; errors other than OAuthFailure pass unchanged. `what`: the failed action. The message shows only
- * the host of `url`, because the rest may be another server's text.
- */
+/** `what`: the failed action. Shows only the host of `url`, because the rest may be another server's text. */
 export function toMcpError(
   { signal, timeoutMs }: McpRequests,
   what: string,

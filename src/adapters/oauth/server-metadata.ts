@@ -57,10 +57,7 @@ function mayReceiveTokens(url: string, issuer: URL, tokenUrl: string): boolean {
   return issuer.origin === origin || (URL.canParse(url) && new URL(url).origin === origin)
 }
 
-/**
- * Both origins, extended by path parts that may name a tenant, as in `https://id.test/realms/a`. Shortest first, because that is
- * the most common.
- */
+/** Both origins with path parts that may name a tenant (`https://id.test/realms/a`). Shortest and most common first. */
 export function candidateIssuers({ authUrl, tokenUrl }: Pick<ProviderAccess, 'authUrl' | 'tokenUrl'>): URL[] {
   const both = [new URL(tokenUrl), new URL(authUrl)].map((url) => urlPrefixes(url))
   const depth = Math.max(...both.map((prefixes) => prefixes.length))
@@ -78,10 +75,7 @@ function urlPrefixes(url: URL): string[] {
   return [url.origin, ...longer]
 }
 
-/**
- * Neither member: the response is no metadata of this issuer. Redirects are not followed, because only the issuer's own server
- * may publish its metadata.
- */
+/** Neither member: no metadata of this issuer. Redirects are not followed: only the issuer may publish its metadata. */
 async function readMetadata(
   outbound: Outbound,
   issuer: URL,

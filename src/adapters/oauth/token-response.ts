@@ -15,10 +15,7 @@ const MAX_EXPIRES_IN_SECONDS = 10 * 365 * 24 * 3600
 
 const MAX_SCOPES = 500
 
-/**
- * `asked`: the library's request. Throws OAuthFailure: `refused` with the provider's error code, `unusable` without a usable
- * token, `unanswered` for truncated JSON.
- */
+/** Throws OAuthFailure: `refused`, `unusable` without a usable token, `unanswered` for truncated JSON. */
 export async function readTokenSet(
   asked: Promise<Response>,
   server: AuthorizationServer,
@@ -59,10 +56,7 @@ function toLibraryResponse(status: number, answer: Record<string, unknown>): Res
   return Response.json(Object.fromEntries(said))
 }
 
-/**
- * Some providers send a string. Null: absent, not a number, or 0, which means "never" for some (Mailchimp, VK). A negative value
- * means already expired.
- */
+/** Null: absent, not a number, or 0, which some use for "never" (Mailchimp, VK). Negative: already expired. */
 function parseExpiresIn(value: unknown): number | null {
   const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
   if (typeof seconds !== 'number' || Number.isNaN(seconds) || seconds === 0) return null

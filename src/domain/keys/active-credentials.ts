@@ -1,6 +1,4 @@
-/**
- * Checks which API keys and sessions are still valid, for credentials with open streams or waits (api/auth/credential-watch.ts).
- */
+/** Checks whether the credentials of open streams and waits are still valid (api/auth/credential-watch.ts). */
 import type { Actor } from '../transaction/access.ts'
 
 /** An API key or a session, with the workspace that it acts in. */

@@ -39,10 +39,7 @@ export interface CreatedKey {
   text: string | null
 }
 
-/**
- * Role: admin, so no caller can grant rights that they lack. Throws ForbiddenError, ValidationError; NotFoundError for the
- * listener.
- */
+/** Role: admin, so no caller grants rights that they lack. Throws NotFoundError for the listener. */
 export async function createKey(ctx: RequestContext, raw: RawInput): Promise<CreatedKey> {
   const issued: IssuedKey[] = []
   const row = await create(ctx, raw, async (_sql, written) => {

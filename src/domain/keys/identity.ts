@@ -10,8 +10,8 @@ export interface KeyIdentity {
   validForMs: number | null
   actor: Actor
   /**
-   * the requested workspace, or else the key's own; null: none, or one of another organization. An organization's builder key
-   * without a requested workspace gets the limits of the oldest one.
+   * the requested workspace, or else the key's own; null: none. A builder key of the organization uses the limits of its oldest
+   * one
    */
   workspace: Tenant | null
 }
@@ -50,10 +50,7 @@ const TENANCY: Statement = {
     WHERE o.id = $1::uuid`,
 }
 
-/**
- * Reads a key by its hash, with workspace and plan, in one statement. Null: unknown, expired or revoked. `tenantId`: the
- * requested workspace.
- */
+/** One statement. Null: unknown, expired or revoked. `tenantId`: the requested workspace. */
 export async function identifyKey(core: Core, hash: string, tenantId: string | null): Promise<KeyIdentity | null> {
   const [row] = await core.query<KeyRow>(BY_HASH, [hash, tenantId])
   if (!row) return null

@@ -14,10 +14,7 @@ export interface KeyFields {
 /** Roles whose keys belong to one listener or agent, with the field that names it. */
 const BOUND_ROLES = { listener: 'listener_id', agent: 'agent_id' } as const
 
-/**
- * A key of a listener or an agent belongs to one workspace. Keys of listeners, agents and builders can't read secrets by the API:
- * listeners and builders get them with their work, agents with their revision.
- */
+/** Listener and agent keys belong to one workspace. No machine key reads secrets by the API (README.md). */
 export function keyViolations(key: KeyFields): Violation[] {
   const bound = key.role === 'listener' || key.role === 'agent'
   return [

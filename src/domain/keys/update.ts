@@ -16,10 +16,7 @@ export const updateInput = z.object({
   }),
 })
 
-/**
- * Role: admin; viewer for a key that sets its own missing owner. Other servers show the new owner within seconds. Throws
- * NotFoundError; ForbiddenError, also if a workspace credential changes an organization-wide key.
- */
+/** Role: admin; viewer for a key that sets its own missing owner. Other servers show the new owner within seconds. */
 export const updateKey = writeVerb<KeyView>(async (ctx, raw, read) => {
   requireRole(ctx, 'viewer')
   const { path, body } = parse(updateInput, raw)

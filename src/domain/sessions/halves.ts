@@ -1,7 +1,4 @@
-/**
- * The two halves of a session, a cookie and a token that only the page has, and the one-time code that opens it. All are 256
- * random bits. The database stores hashes: one of the code, and one of both halves together (README.md).
- */
+/** The two halves of a session and its one-time code: 256 random bits each, stored as hashes (README.md). */
 import { hash, randomBytes } from 'node:crypto'
 
 /** Returns a half or a code. */

@@ -1,7 +1,4 @@
-/**
- * Issues a one-time code that opens a session: for the server's command line or after the organization's login. A code is never
- * logged, and a URL contains it only in the fragment (docs/api-rules.md#sessions).
- */
+/** Issues a one-time code that opens a session. A code is never logged, and a URL contains it only in the fragment. */
 import { randomUUID } from 'node:crypto'
 import type { RANKED_ROLES } from '../transaction/access.ts'
 import type { Core, Statement } from '../transaction/context.ts'

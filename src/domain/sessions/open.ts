@@ -1,7 +1,4 @@
-/**
- * Opens a session with an API key, which gives it its rights, or with a one-time code (issue-code.ts). Only the response contains
- * the two halves.
- */
+/** Opens a session with an API key or a one-time code (issue-code.ts). Only the response contains the two halves. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { rejectIfAny, UnauthenticatedError } from '../errors/errors.ts'
@@ -100,10 +97,7 @@ export function openWithKey(core: Core, key: OpeningKey): Promise<OpenedSession>
   )
 }
 
-/**
- * `boundTo`: values of all cookies with the name that the code may be bound to. Throws UnauthenticatedError when the code is
- * unknown, used, expired or bound to another browser.
- */
+/** `boundTo`: values of all cookies with the code's cookie name. Throws UnauthenticatedError for an unusable code. */
 export function openWithCode(core: Core, code: string, boundTo: readonly string[]): Promise<OpenedSession> {
   return open(core, (tx, hash) => tx.query<{ id: string }>(REDEEM, [hashToken(code), hash, boundTo.map(hashToken)]))
 }

@@ -1,6 +1,5 @@
 /**
- * Reads sessions of the workspace and organization-wide ones, newest first: the caller's own, for admins all. An unused code is
- * no session yet.
+ * Lists sessions, newest first: the caller's own, for admins all of the workspace and organization. Unused codes are not listed.
  */
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'

@@ -19,10 +19,7 @@ export const revokeInput = z.object({
   }),
 })
 
-/**
- * The caller's own; for admins any. Idempotent. Role: viewer. Throws NotFoundError, also for `current` without a session;
- * ForbiddenError if a workspace credential ends another subject's organization-wide session.
- */
+/** Throws NotFoundError, also for `current` without a session; ForbiddenError for another subject's organization-wide session. */
 export const revokeSession = writeVerb<SessionView>(async (ctx, raw, read) => {
   requireRole(ctx, 'viewer')
   const { session_id: asked } = parse(revokeInput, raw).path

@@ -1,7 +1,4 @@
-/**
- * Initialises an empty database: one organization, one workspace with a git integration, one admin key
- * (docs/api-rules.md#who-is-calling). Safe when several servers start on one database.
- */
+/** Initialises an empty database: organization, workspace, integration, admin key. Safe for servers that start concurrently. */
 
 import { issueKey } from '../keys/issue.ts'
 import { hashKey } from '../keys/key.ts'

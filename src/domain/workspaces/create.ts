@@ -16,10 +16,8 @@ export const createInput = z.object({
 })
 
 /**
- * Returns the row, or the result of `read` in the same transaction. The workspace has no git integration: the operator grants the
- * repositories below GIT_DIRECTORY (`npm run cli -- workspaces create --git-directory`). Role: admin, with an organization-wide
- * credential, because a workspace credential could not act in the new workspace. Throws ForbiddenError, ValidationError,
- * ConflictError (ALREADY_EXISTS).
+ * The operator grants the repositories below GIT_DIRECTORY (`npm run cli -- workspaces create --git-directory`). A workspace
+ * credential could not act in the new workspace. Throws ConflictError (ALREADY_EXISTS).
  */
 export const createWorkspace = writeVerb<Workspace>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')

@@ -15,10 +15,7 @@ export interface NewWorkspace {
   actor?: ActorRef
 }
 
-/**
- * Also creates the event counter. Throws ConflictError for a name that exists in the organization. (There is no unique index,
- * because older installations have duplicates.)
- */
+/** Throws ConflictError for an existing name. There is no unique index, because older installations have duplicates. */
 export async function insertWorkspace(
   tx: Tx,
   { organizationId, name, directoryIntegration, actor }: NewWorkspace,

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { actorOf } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 
-/** Ensures a project of that name, for a deployment that this transaction creates. Returns the id that a new project gets. */
+/** Ensures a project of that name, for a new deployment. Returns the id that a new project gets. */
 export function findOrCreateTracingProject(ctx: RequestContext, tx: Tx, name: string): string {
   const id = randomUUID()
   const workspaceId = ctx.workspace.id

@@ -31,9 +31,8 @@ interface AuthorizationRequest {
 }
 
 /**
- * `url` leads the person to the provider and back to the callback. It works once, within 15 minutes. The request includes the
- * scopes of the renewed token, so agents that use that token lose none. Role: deployer; admin for another user's token. Throws
- * ForbiddenError, ValidationError, NotFoundError; ConflictError when the provider lacks its client secret.
+ * `url` works once, within 15 minutes. It also requests the scopes of the renewed token, so its agents lose none. Role: deployer;
+ * admin for another user's token. Throws ConflictError when the provider lacks its client secret.
  */
 export async function authenticate(ctx: RequestContext, raw: RawInput): Promise<AuthorizationView> {
   requireRole(ctx, 'deployer')

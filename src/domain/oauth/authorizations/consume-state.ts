@@ -22,8 +22,7 @@ export class UsedLinkError extends ForbiddenError {
 }
 
 /**
- * `providerId` comes from the callback's path, in the form that `redirectUriOf` writes. One of several concurrent calls succeeds.
- * A state is invalid when the API key that started the authorization is revoked. Throws ForbiddenError and then changes nothing.
+ * One of several concurrent calls succeeds. A revoked API key makes its states invalid. After ForbiddenError nothing is changed.
  */
 export async function consumeState(core: Core, providerId: string, state: string): Promise<ConsumedAuthorization> {
   // a: the authorization; p: its provider

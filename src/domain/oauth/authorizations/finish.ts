@@ -1,7 +1,4 @@
-/**
- * Handles the OAuth callback: consumes the state, exchanges the code, stores the token and connects the agent. The state
- * identifies workspace, owner and agent. A code works only once, so the exchange continues when the person disconnects.
- */
+/** Handles the OAuth callback: consumes the state, exchanges the code, stores the token and connects the agent (../README.md). */
 import { z } from 'zod'
 import { unseal } from '../../crypto/encrypted-value.ts'
 import { ConflictError, ForbiddenError, ValidationError } from '../../errors/errors.ts'
@@ -69,11 +66,8 @@ interface ExchangeResult {
 }
 
 /**
- * Stores the token, or replaces the token that it renews, and connects the agent. A token with too few scopes is stored as well,
- * but then the authorization fails and no agent is connected. Throws ValidationError; ForbiddenError for an invalid state or when
- * the person declines; ConflictError (AUTHORIZATION_FAILED), also as IncompleteGrantError; DomainError
- * (OAUTH_PROVIDER_UNAVAILABLE). Except for invalid input or an invalid state, the authorization is stored as failed with the same
- * reason.
+ * Throws ForbiddenError for an invalid state or when the person declines; ConflictError (AUTHORIZATION_FAILED), also as
+ * IncompleteGrantError; OAUTH_PROVIDER_UNAVAILABLE. After a valid state, the reason is also stored.
  */
 export async function finishAuthorization(
   core: Core,

@@ -13,10 +13,7 @@ export interface TokenMatch {
   token: Candidate | null
 }
 
-/**
- * `tokens`: the person's tokens at the provider, the default first, then the oldest. `agentId` null: the request names no agent.
- * The closest token is the one to renew, so its connections continue to work.
- */
+/** `tokens`: the default first, then the oldest. The closest one is renewed, so its connections continue to work. */
 export function matchToken(
   tokens: readonly Candidate[],
   provider: Pick<OAuthProvider, 'tokenUrl'>,

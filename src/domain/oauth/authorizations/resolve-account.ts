@@ -4,10 +4,7 @@ import { type Account, clauseOf, type ProviderAccess, type TokenSet } from '../.
 import type { Core } from '../../transaction/context.ts'
 import { publishedEndpoints } from '../provider-access/access.ts'
 
-/**
- * Uses the token endpoint's response. If that has no display name, asks the userinfo endpoint. A failure of userinfo is only
- * logged, because the token works without it. Null: unknown.
- */
+/** Asks userinfo if the token response has no name. Its failure is only logged. Null: unknown. */
 export async function resolveAccount(
   core: Core,
   provider: OAuthProvider,

@@ -17,9 +17,8 @@ interface Row {
 }
 
 /**
- * Returns when the authorization is completed, or `pending` after the timeout. Allowed for its creator and for the token's owner.
- * Role: viewer. Throws ForbiddenError, ValidationError, NotFoundError; ConflictError (AUTHORIZATION_FAILED) with the reason;
- * RATE_LIMITED when too many calls of the workspace wait; UnauthenticatedError when the caller's credential ends during the wait.
+ * Allowed for the creator and the token's owner. Throws ConflictError (AUTHORIZATION_FAILED) with the reason; RATE_LIMITED for
+ * too many waits of the workspace; UnauthenticatedError when the caller's credential ends during the wait.
  */
 export async function waitForAuthorization(ctx: RequestContext, raw: RawInput): Promise<AuthorizationView> {
   requireRole(ctx, 'viewer')

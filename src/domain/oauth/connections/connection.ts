@@ -31,10 +31,7 @@ export type ConnectionView = Prisma.AgentConnectionGetPayload<{ include: typeof 
 /** `subject`: the person or key that connects them. */
 export type NewConnection = Record<'workspaceId' | 'agentId' | 'tokenId' | 'subject', string>
 
-/**
- * Connects an agent to a token, or returns the existing connection. The caller has checked that the token belongs to the
- * workspace and the subject.
- */
+/** Returns an existing connection as well. The caller has checked that the token belongs to workspace and subject. */
 export async function connectAgent(tx: Tx, connection: NewConnection): Promise<AgentConnection> {
   const { subject, ...key } = connection
   const [made] = await tx.sql.agentConnection.createManyAndReturn({

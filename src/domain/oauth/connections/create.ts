@@ -16,10 +16,7 @@ const createConnectionBody = z
 
 export const createInput = z.object({ path: agentPath, body: createConnectionBody })
 
-/**
- * Returns the new or existing connection as REST shows it, or the result of `read` in the same transaction. Role: deployer.
- * Throws NotFoundError for another user's token; ConflictError (TOKEN_EXPIRED).
- */
+/** Returns an existing connection as well. Throws NotFoundError for another user's token; ConflictError (TOKEN_EXPIRED). */
 export const createConnection = writeVerb<ConnectionView>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(createInput, raw)

@@ -43,10 +43,7 @@ export function redirectUriOf(
 /** Compares two URLs by origin, as an approximation of "same issuer". A token is sent only to its issuer. */
 export const sameOrigin = (a: string, b: string) => new URL(a).origin === new URL(b).origin
 
-/**
- * Sentence for admins about a missing client secret; null: the provider is usable. A provider may be created without the secret
- * that its auth method needs (docs/oauth.md#rules), but then no code can be exchanged.
- */
+/** Sentence for admins; null: usable. A provider may lack the secret that its auth method needs, but can't exchange codes. */
 export function describeMissingSecret(
   provider: Pick<OAuthProvider, 'providerId' | 'tokenEndpointAuthMethod' | 'clientSecret'>,
 ): string | null {

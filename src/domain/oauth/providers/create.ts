@@ -38,10 +38,7 @@ export interface NewProvider {
 
 export const createInput = z.object({ body: createBody })
 
-/**
- * Returns the row, or the result of `read` in the same transaction. Role: admin. Throws ForbiddenError, ValidationError,
- * ConflictError (ALREADY_EXISTS).
- */
+/** Throws ConflictError (ALREADY_EXISTS). */
 export const createProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   const { body } = parse(createInput, raw)

@@ -20,10 +20,7 @@ export const deleteInput = z.object({
   }),
 })
 
-/**
- * Returns the deleted provider, or the result of `read`. `force` revokes the tokens of all owners and shows none of them. Role:
- * admin. Throws ForbiddenError, NotFoundError; ConflictError while the provider has tokens.
- */
+/** `force` revokes the tokens of all owners and shows none. Throws ConflictError while the provider has tokens. */
 export const deleteProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   const { path, query } = parse(deleteInput, { query: {}, ...raw })

@@ -1,7 +1,4 @@
-/**
- * Creates an OAuth provider for an MCP server: finds its authorization server and registers a client there. The result is a
- * provider like any other (docs/oauth.md#rules).
- */
+/** Creates an OAuth provider for an MCP server: finds its authorization server and registers a client (docs/oauth.md#rules). */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
@@ -36,9 +33,8 @@ type DiscoverBody = z.output<typeof discoverBody>
 export const discoverInput = z.object({ body: discoverBody })
 
 /**
- * Returns like `createProvider`. Of two concurrent calls with one `provider_id` one fails, and its registered client stays unused
- * at the server. Role: admin. Throws ForbiddenError; ValidationError, also for a server that lacks a required feature;
- * ConflictError (ALREADY_EXISTS); OAuthUnavailableError.
+ * The loser of two concurrent calls leaves an unused client at the server. Throws ValidationError, also for a server that lacks a
+ * required feature; ConflictError (ALREADY_EXISTS); OAuthUnavailableError.
  */
 export const discoverMcpProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')

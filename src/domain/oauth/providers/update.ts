@@ -16,11 +16,7 @@ import { updateViolations } from './rules.ts'
 
 export const updateInput = z.object({ path: providerPath, body: updateBody })
 
-/**
- * Tokens stay, but are not refreshed after token_url moves to another origin. A call without changes writes no event. Returns the
- * row, or the result of `read` in the same transaction. Role: admin. Throws ForbiddenError (see also `requireNoOtherWorkspace`),
- * ValidationError, NotFoundError.
- */
+/** Tokens stay, but are not refreshed after token_url moves to another origin. A call without changes writes no event. */
 export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) => {
   requireRole(ctx, 'admin')
   const { path, body } = parse(updateInput, raw)

@@ -1,7 +1,4 @@
-/**
- * Deletes tokens with their connections and revokes them at their providers. A user deletes one of their own; an admin deletes
- * all of a user or a provider and sees none of them.
- */
+/** Deletes tokens with their connections and revokes them: one of the caller's, or for admins all of a user or a provider. */
 import { z } from 'zod'
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { NotFoundError } from '../../errors/errors.ts'
@@ -22,10 +19,7 @@ const BATCH_ROWS = 100
 
 export const deleteInput = z.object({ path: tokenPath })
 
-/**
- * Deletes one of the caller's tokens. No agent gets it after the commit. Role: deployer. Throws NotFoundError. The call then
- * waits a few seconds for the revocation, even if the client disconnects. If it fails, the job repeats it.
- */
+/** The call then waits a few seconds for the revocation, even without its client. The job repeats a failed one. */
 export const deleteToken = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, removeToken)
 
 async function removeToken(ctx: RequestContext, raw: RawInput): Promise<void> {
@@ -46,10 +40,7 @@ export const deleteOfUserInput = z.object({
   }),
 })
 
-/**
- * Deletes all tokens of one user in this workspace, for example of a revoked key (docs/api-rules.md#who-is-calling). The job
- * revokes them soon. Returns their number. Role: admin. Throws ForbiddenError, ValidationError.
- */
+/** Deletes one user's tokens in this workspace, for example of a revoked key. The job revokes them. Returns their number. */
 export const deleteTokensOfUser = (ctx: RequestContext, raw: RawInput): Promise<number> =>
   once(ctx, raw, async (ctx, raw) => {
     requireRole(ctx, 'admin')
@@ -58,8 +49,8 @@ export const deleteTokensOfUser = (ctx: RequestContext, raw: RawInput): Promise<
   })
 
 /**
- * Deletes a workspace's tokens that match `condition` on `oauth_tokens`, in batches, so it may be interrupted and repeated. The
- * job revokes them. Returns their number. The call's outcome is not stored for its idempotency key.
+ * Deletes matching tokens in batches, so it may be interrupted and repeated. Returns their number. The call's outcome is not
+ * stored for its idempotency key.
  */
 export async function deleteTokens(ctx: RequestContext, workspaceId: string, condition: Prisma.Sql): Promise<number> {
   const where = Prisma.sql`workspace_id = ${workspaceId}::uuid AND ${condition}`
@@ -93,10 +84,7 @@ const DELETE_INCLUDE = {
 
 type DeletableToken = Prisma.OAuthTokenGetPayload<{ include: typeof DELETE_INCLUDE }>
 
-/**
- * Locks one of the caller's tokens, also against new connections, and reads it. Throws NotFoundError. Lock order: the token's row
- * before the rows that refer to it, as in finishAuthorization.
- */
+/** Lock order: the token's row before the rows that refer to it, as in finishAuthorization. Throws NotFoundError. */
 async function lockToken(tx: Tx, ctx: RequestContext, id: string): Promise<DeletableToken> {
   const { workspaceId, subject } = ownTokens(ctx)
   const locked = await tx.sql.$queryRaw<unknown[]>`

@@ -15,10 +15,7 @@ const SHORT_WAIT_SECONDS = 5
 /** `as read`: use the token. `changed`: read it again first, because the call has waited. `ended`: unusable or deleted. */
 export type Freshness = 'as read' | 'changed' | 'ended'
 
-/**
- * `token`: usable when it was read. `provider`: its name. Throws OAuthProviderUnavailableError; DomainError (UNAVAILABLE) when
- * the server is stopping.
- */
+/** `provider`: its name. Throws OAuthProviderUnavailableError; UNAVAILABLE when the server is stopping. */
 export async function ensureFresh(ctx: RequestContext, provider: string, token: TokenSnapshot): Promise<Freshness> {
   const { validForSeconds, refreshable } = token
   if (validForSeconds === null || !token.expiring || !refreshable) return 'as read'

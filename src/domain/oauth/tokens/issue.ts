@@ -41,9 +41,8 @@ export interface IssuedToken {
 type ConnectedToken = TokenSnapshot & { connectionId: string }
 
 /**
- * Usually one statement. An expired access token is refreshed first, which takes as long as the provider does. Key: the agent's
- * own. Throws ForbiddenError, ValidationError, NotFoundError; the errors of `selectForAgent` and `ensureFresh`;
- * UnauthenticatedError when the key is revoked or expires during the call.
+ * Usually one statement; an expired access token is refreshed first. Throws the errors of `selectForAgent` and `ensureFresh`;
+ * UnauthenticatedError when the key ends during the call.
  */
 export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Promise<IssuedToken> {
   // 403 before 422 (docs/api-rules.md#errors)
@@ -68,8 +67,8 @@ export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Prom
 }
 
 /**
- * Tries the next token if the selected one has ended, but without a second refresh. Otherwise a provider that does not respond
- * could end all tokens one after another during one call. Throws OAuthUnavailableError if the next token needs a refresh as well.
+ * Tries the next token after an ended one, without a second refresh: a provider that does not respond would end all tokens.
+ * Throws OAuthUnavailableError if the next token needs a refresh as well.
  */
 async function freshToken(ctx: RequestContext, asked: TokenRequest): Promise<ConnectedToken> {
   const { provider, connected } = await findConnected(ctx, asked)

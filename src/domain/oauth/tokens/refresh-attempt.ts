@@ -1,4 +1,4 @@
-/** Runs one refresh: sends one request to the provider and stores the outcome. It can't be cancelled (README.md). */
+/** Runs one refresh: sends one request to the provider and stores the outcome. It can't be cancelled (../README.md). */
 import { randomUUID } from 'node:crypto'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { backoff, retry } from '../../../platform/async/retry.ts'

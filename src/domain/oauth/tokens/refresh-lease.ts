@@ -1,7 +1,4 @@
-/**
- * The lease of a token's refresh, stored in the token's row. It is committed before the request, so one server sends it. The
- * release stores the outcome once and notifies waiting callers.
- */
+/** The lease of a token's refresh, stored in the token's row and committed before the request (../README.md). */
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { type Core, OAUTH_CHANNEL, type Sql, transaction } from '../../transaction/context.ts'
 import { sealToken, type TokenContent } from './token.ts'
@@ -37,8 +34,8 @@ export interface Refreshed {
 }
 
 /**
- * `refreshId`: a new one. Null: another server holds the lease, or the token ended, is in its backoff or changed since `known`
- * was read. An expired lease is taken over only if the provider does not rotate refresh tokens (see `endAbandonedToken`).
+ * Null: another server holds the lease, or the token ended, backs off or changed since `known` was read. An expired lease is
+ * taken over only without rotation.
  */
 export async function takeRefreshLease(
   core: Core,
@@ -101,10 +98,7 @@ export function endToken(core: Core, { refreshId, token }: RefreshLease, because
   )
 }
 
-/**
- * Ends a token whose lease expired without an outcome, most likely because its server died. The refresh token may be used up. A
- * provider that rotates them treats a second use as theft and revokes the whole grant.
- */
+/** Ends a token whose lease expired without an outcome: a second use of its refresh token would count as theft (../README.md). */
 export function endAbandonedToken(core: Core, token: TokenSnapshot): Promise<boolean> {
   return end(
     core,

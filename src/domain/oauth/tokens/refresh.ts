@@ -1,4 +1,4 @@
-/** Single-flight refresh across all servers: one sends the request, and all callers read the outcome from the row (README.md). */
+/** Single-flight refresh across all servers: one sends the request, all callers read the outcome (../README.md). */
 import { doneOrAborted } from '../../../platform/async/in-flight.ts'
 import { longPoll } from '../../../platform/async/long-poll.ts'
 import { withTimeout } from '../../../platform/async/time-limit.ts'

@@ -1,7 +1,4 @@
-/**
- * The queue of token revocations (RFC 7009). The transaction that deletes a token inserts the row, so a crash loses none. The row
- * contains everything the revocation needs, because token and provider may be deleted by then.
- */
+/** The queue of token revocations (RFC 7009). A row contains all data, because token and provider may be deleted by then. */
 import { randomUUID } from 'node:crypto'
 import type { OAuthProvider } from '../../../generated/prisma/client.ts'
 import { seal, unseal } from '../../crypto/encrypted-value.ts'
@@ -35,9 +32,8 @@ export const LEASE_SECONDS = 60
 const sealContext = (id: string) => `token_revocations.sealed:${id}`
 
 /**
- * Queues a revocation in the transaction that deletes the token. The caller holds the first lease: it calls `revokeNow` after the
- * commit, or leaves the row to the job. Null: nothing to do, because the provider publishes no revocation endpoint or moved to
- * another origin. A token is sent only to its issuer.
+ * The caller holds the first lease: it calls `revokeNow` after the commit, or leaves the row to the job. Null: the provider has
+ * no revocation endpoint, or moved to another origin than the token's issuer.
  */
 export async function queueRevocation(
   tx: Pick<Tx, 'sql'>,

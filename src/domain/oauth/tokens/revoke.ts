@@ -1,7 +1,4 @@
-/**
- * Runs queued revocations: first in the call that queued them, then in any server's job, with a backoff, for a day. A token may
- * be revoked twice, which is harmless.
- */
+/** Runs queued revocations: first in the call, then in the job, for a day. A second revocation is harmless. */
 import { resultWithin } from '../../../platform/async/time-limit.ts'
 import { clauseOf } from '../../ports/oauth-client.ts'
 import { toDeleteOrSkip } from '../../repositories/locks.ts'

@@ -32,9 +32,8 @@ export interface SavedToken {
 }
 
 /**
- * Chooses the row: (1) the row of the same account; (2) the renewed token, unless both accounts are known and differ; (3) a new
- * row. Runs in an open transaction, one at a time for each person and provider. A running refresh of the row loses its lease, so
- * its result is discarded.
+ * Chooses the row: of the same account, else of the renewed token unless its account differs, else a new one. One call at a time
+ * for each person and provider. A running refresh of the row loses its lease.
  */
 export async function saveToken(sql: Sql, keyring: KeyRing, fresh: NewToken): Promise<SavedToken> {
   const { workspaceId, subject, provider, tokens, account } = fresh
@@ -111,10 +110,7 @@ async function lockRow(sql: Sql, { workspaceId, subject, provider, renews, accou
   return same || (another ? null : renewed) || null
 }
 
-/**
- * The stored refresh token, for a response without a new one. Reused only if account and issuer are the same and no refresh of
- * unknown outcome may have used it up.
- */
+/** The stored refresh token, unless account or issuer differ or a refresh of unknown outcome may have used it up. */
 function reusableRefreshToken(keyring: KeyRing, old: OAuthToken, { account, provider }: NewToken): string | null {
   if (!account || account.id !== old.accountId || !sameOrigin(old.tokenUrl, provider.tokenUrl)) return null
   if (old.endedAt || (old.refreshId && old.rotates !== false)) return null

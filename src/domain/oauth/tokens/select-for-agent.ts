@@ -13,10 +13,8 @@ export interface TokenRequest {
 }
 
 /**
- * `connected`: the agent's tokens at the provider, in order of preference: the default ones first, then the oldest. Throws
- * ConflictError: CONNECTION_REQUIRED if none covers the scopes, TOKEN_EXPIRED if all that do have ended, CONFLICT if those that
- * do have several owners. Expired tokens count as well: an agent never gets another person's token because its user's token has
- * expired.
+ * `connected`: in order of preference. Throws ConflictError: CONNECTION_REQUIRED if none covers the scopes, TOKEN_EXPIRED if all
+ * that do have ended, CONFLICT if those have several owners, including ended ones (../README.md).
  */
 export function selectForAgent<T extends TokenSnapshot>(connected: readonly T[], asked: TokenRequest): T {
   const theirs = connected.filter(({ subject }) => asked.userId === null || subject === asked.userId)

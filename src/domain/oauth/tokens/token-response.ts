@@ -6,10 +6,7 @@
  */
 const OPENID_SCOPES: readonly string[] = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access']
 
-/**
- * `answered`: the response's `scope`; null: absent, which means all were granted (RFC 6749, 5.1). Requested scopes of OpenID
- * Connect always count as granted.
- */
+/** `answered` null: all were granted (RFC 6749, 5.1). Requested scopes of OpenID Connect always count as granted. */
 export function grantedScopes(asked: readonly string[], answered: readonly string[] | null): string[] {
   if (!answered) return [...new Set(asked)]
   return [...new Set([...answered, ...asked.filter((scope) => OPENID_SCOPES.includes(scope))])]

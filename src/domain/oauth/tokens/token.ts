@@ -4,10 +4,7 @@ import { seal, unseal } from '../../crypto/encrypted-value.ts'
 import type { KeyRing } from '../../crypto/keyring.ts'
 import type { RequestContext } from '../../transaction/context.ts'
 
-/**
- * The tenant boundary of tokens: one person in one workspace (docs/api-rules.md#who-is-calling). Every query for a caller spreads
- * it into its where-clause. Queries of connections use it for their token.
- */
+/** The tenant boundary of tokens: one person in one workspace. Every query for a caller spreads it into its where-clause. */
 export function ownTokens(ctx: RequestContext): { workspaceId: string; subject: string } {
   return { workspaceId: ctx.workspace.id, subject: ctx.actor.subject }
 }
@@ -38,10 +35,7 @@ export const WITHOUT_CONTENT = { sealed: true } as const
 export const TOKEN_STATUSES = ['ACTIVE', 'EXPIRED'] as const
 export type TokenStatus = (typeof TOKEN_STATUSES)[number]
 
-/**
- * EXPIRED: only its owner can renew it, by authenticating again. A refreshable token is ACTIVE, even long after its access token
- * expired.
- */
+/** EXPIRED: only its owner can renew it. A refreshable token is ACTIVE, even after its access token expired. */
 export function tokenStatus(token: Pick<OAuthToken, 'endedAt' | 'expiresAt' | 'refreshable'>, now: Date): TokenStatus {
   if (token.endedAt) return 'EXPIRED'
   return token.expiresAt && token.expiresAt <= now && !token.refreshable ? 'EXPIRED' : 'ACTIVE'

@@ -28,10 +28,7 @@ export const updateInput = z.object({
     .meta({ id: 'OAuthTokenMetadata' }),
 })
 
-/**
- * An absent or null member keeps the stored value. A call without changes writes no event. Returns the token as REST shows it, or
- * the result of `read` in the same transaction. Role: deployer. Throws ValidationError, NotFoundError.
- */
+/** An absent or null member keeps the stored value. A call without changes writes no event. */
 export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
@@ -63,10 +60,7 @@ export const updateToken = writeVerb<ListedToken>(async (ctx, raw, read) => {
 
 type Names = Pick<OAuthToken, 'label' | 'isDefault'>
 
-/**
- * Locks one of the caller's tokens and their other tokens at the provider, so that two can't become the default concurrently.
- * Locks in the order of ids, which prevents deadlocks. Throws NotFoundError.
- */
+/** Prevents two concurrent defaults. The order of ids prevents deadlocks. Throws NotFoundError. */
 async function lockWithSiblings(tx: Tx, ctx: RequestContext, id: string): Promise<{ stored: Names; others: string[] }> {
   const { workspaceId, subject } = ownTokens(ctx)
   const locked = await tx.sql.$queryRaw<({ id: string } & Names)[]>`

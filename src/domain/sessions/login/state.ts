@@ -1,7 +1,4 @@
-/**
- * The state of a login while the person is at the provider. It is sealed in a cookie, so the database needs no row. The seal
- * opens only with the `state` that the provider sends back, so any server, but no other browser, can finish the login.
- */
+/** The state of a login, sealed in a cookie. It opens only with the provider's `state`, so no other browser can finish it. */
 import { randomBytes } from 'node:crypto'
 import { seal, unseal } from '../../crypto/encrypted-value.ts'
 import type { LoginSecrets } from '../../ports/login.ts'

@@ -1,7 +1,4 @@
-/**
- * Reports the status of revisions to the git provider as commit statuses. A database trigger queues them in `commit_statuses`, so
- * an unavailable provider delays reports but never a deployment.
- */
+/** Reports revisions' statuses as commit statuses. A trigger queues them, so an unavailable provider delays no deployment. */
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
 import { toDeleteOrSkip } from '../../repositories/locks.ts'

@@ -1,7 +1,4 @@
-/**
- * Finds the repositories of a `directory` integration: bare git repositories below one folder, also nested (`owner/name.git`).
- * They are recognised by their files, without git.
- */
+/** Finds the bare git repositories of a `directory` integration, also nested ones (`owner/name.git`), by their files. */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'

@@ -1,6 +1,5 @@
 /**
- * Handles the callback of an app installation. The state identifies workspace and person; the installation id proves nothing. The
- * provider must confirm that the person may use the installation, or the installation must be newer than the state.
+ * Handles the callback of an app installation. The state identifies workspace and person; the id proves nothing (../README.md).
  */
 import { z } from 'zod'
 import type { Integration } from '../../../generated/prisma/client.ts'
@@ -35,8 +34,8 @@ interface InstallState {
 }
 
 /**
- * Stores the integration. Idempotent for one installation. A removed integration is restored, also for its deployments. Throws
- * ForbiddenError for an invalid state or an unproven installation, NotFoundError, ConflictError, ProviderUnavailableError.
+ * Idempotent. Restores a removed integration, also for its deployments. Throws ForbiddenError for an invalid state or an unproven
+ * installation, NotFoundError, ConflictError, ProviderUnavailableError.
  */
 export async function finishInstallation(core: Core, raw: RawInput, signal?: AbortSignal): Promise<Integration> {
   const { query } = parse(finishInput, raw, { foreignQuery: true })

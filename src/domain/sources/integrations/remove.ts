@@ -10,10 +10,7 @@ import { liveIntegration } from './find.ts'
 
 export const removeInput = z.object({ path: z.object({ integration_id: uuid }) })
 
-/**
- * Its deployments keep running, report the missing integration and can't be built. Role: admin. Throws NotFoundError (also for a
- * second removal), ConflictError for the server's own directory.
- */
+/** Its deployments keep running, but can't be built. Throws NotFoundError; ConflictError for the server's own directory. */
 export const removeIntegration = (ctx: RequestContext, raw: RawInput): Promise<void> => once(ctx, raw, remove)
 
 async function remove(ctx: RequestContext, raw: RawInput): Promise<void> {

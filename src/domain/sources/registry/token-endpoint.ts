@@ -1,7 +1,4 @@
-/**
- * The token endpoint of the container registry. A client sends a push token as the password and requests scopes. It gets the
- * intersection of both, valid no longer than the push token.
- */
+/** The registry's token endpoint: grants the requested scopes that the push token in the password also has. */
 import { z } from 'zod'
 import { DomainError, UnauthenticatedError } from '../../errors/errors.ts'
 import { parse, type RawInput } from '../../parsing/parse.ts'

@@ -1,7 +1,4 @@
-/**
- * Removes tarballs that no revision needs. `removed_at` reserves a row, so no revision can use it. The row is deleted after the
- * object. A failed removal is retried.
- */
+/** Removes tarballs that no revision needs. `removed_at` reserves a row until its object is deleted; failures are retried. */
 
 import { toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core } from '../../transaction/context.ts'

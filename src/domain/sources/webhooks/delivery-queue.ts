@@ -1,7 +1,4 @@
-/**
- * The queue of webhook deliveries. One server leases all deliveries about one branch or installation together. A slow server
- * loses its lease to a server with a newer response, so every write checks the lease in its transaction.
- */
+/** The queue of webhook deliveries, leased by branch or installation. Every write checks the lease (../README.md). */
 import { Prisma } from '../../../generated/prisma/client.ts'
 import { toChange, toDeleteOrSkip } from '../../repositories/locks.ts'
 import type { Core, Sql } from '../../transaction/context.ts'

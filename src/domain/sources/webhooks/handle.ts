@@ -1,7 +1,4 @@
-/**
- * Handles webhook deliveries. A delivery is only a hint: the provider's response decides (../README.md). While the provider is
- * unavailable, deliveries wait for at most a day.
- */
+/** Handles webhook deliveries. A delivery is only a hint: the provider's response decides (../README.md). */
 
 import { type GitProvider, ProviderUnavailableError } from '../../ports/git-provider.ts'
 import type { Core } from '../../transaction/context.ts'
