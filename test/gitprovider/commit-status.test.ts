@@ -209,7 +209,7 @@ test('a status is given up after a day without the provider, with one log line',
   warned.length = 0
   await reportStatuses(core)
   expect(await waiting()).toBe(0)
-  expect(warned.filter((message) => /not told its status/.test(message))).toHaveLength(1)
+  expect(warned.filter((message) => /gave up on a commit status/.test(message))).toHaveLength(1)
 })
 
 test('two servers report each status once and take over from a dead one', async () => {
