@@ -52,30 +52,30 @@ export function compileQuery(
     const only = compileFor({})
     return only && { run: (ctx, variables) => runVariant(only, ctx, variables) }
   }
-  const plans = new Map<string, Variant | null>()
+  const variants = new Map<string, Variant | null>()
   return {
     async run(ctx, variables) {
       const key = conditions.map((name) => variables[name]).join()
-      let plan = plans.get(key)
-      if (plan === undefined) {
-        plan = compileFor(Object.fromEntries(conditions.map((name) => [name, variables[name]])))
-        plans.set(key, plan)
+      let variant = variants.get(key)
+      if (variant === undefined) {
+        variant = compileFor(Object.fromEntries(conditions.map((name) => [name, variables[name]])))
+        variants.set(key, variant)
       }
-      if (!plan) throw new NotCompilable()
-      return runVariant(plan, ctx, variables)
+      if (!variant) throw new NotCompilable()
+      return runVariant(variant, ctx, variables)
     },
   }
 }
 
-async function runVariant(plan: Variant, ctx: GraphQLContext, variables: Variables): Promise<CompiledAnswer> {
+async function runVariant(variant: Variant, ctx: GraphQLContext, variables: Variables): Promise<CompiledAnswer> {
   const execution: Execution = { ctx, variables, now: ctx.clock(), expiresAtMs: Number.POSITIVE_INFINITY, versions: [] }
-  const data = await plan.write(execution)
+  const data = await variant.write(execution)
   const [version = null, ...others] = execution.versions
   // statements of one answer may have read different versions
   const isOne = version !== null && others.every((other) => other === version)
   return {
     data,
-    version: isOne ? (plan.showsLastSeen ? version : withoutHeard(version)) : null,
+    version: isOne ? (variant.showsLastSeen ? version : withoutHeard(version)) : null,
     expiresAt: Number.isFinite(execution.expiresAtMs) ? new Date(execution.expiresAtMs) : null,
   }
 }

@@ -33,11 +33,11 @@ function queryId(query: CachedQuery): number {
 export function answerCompiled(
   responseCache: ResponseCache,
   ctx: GraphQLContext,
-  plan: CompiledQuery,
+  compiled: CompiledQuery,
   { query, sentVariables, variables }: QueryCall,
 ): Promise<string | Buffer> {
   const read = async (): Promise<FreshResponse<string | Buffer>> => {
-    const { data, version, expiresAt } = await plan.run(ctx, variables)
+    const { data, version, expiresAt } = await compiled.run(ctx, variables)
     const text = `{"data":${data}}`
     const toEntry = () => {
       const value = Buffer.from(text)

@@ -46,10 +46,10 @@ export class DocumentCache {
   recordExecuted(text: string, document: DocumentNode, operationName: string | null): void {
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== OperationTypeNode.QUERY) return
-    const known = this.#documents.peek(text)
+    const cached = this.#documents.peek(text)
     // Yoga may have dropped the document from its own cache and parsed it again
-    if (known?.document !== document) this.#documents.set(text, { document, queries: new Map([[operation, null]]) })
-    else if (!known.queries.has(operation)) known.queries.set(operation, null)
+    if (cached?.document !== document) this.#documents.set(text, { document, queries: new Map([[operation, null]]) })
+    else if (!cached.queries.has(operation)) cached.queries.set(operation, null)
   }
 
   /** Records the content type negotiated for an `Accept` header (`''` when the header is absent). */
@@ -64,11 +64,11 @@ export class DocumentCache {
 
   /** Finds an executed operation. Null: Yoga must answer. */
   find(text: string, operationName: string | null): CachedQuery | null {
-    const known = this.#documents.get(text)
-    const operation = known && getOperationAST(known.document, operationName)
-    if (!operation || !known.queries.has(operation)) return null
-    const query = known.queries.get(operation) ?? this.#compile(known.document, operation)
-    known.queries.set(operation, query)
+    const cached = this.#documents.get(text)
+    const operation = cached && getOperationAST(cached.document, operationName)
+    if (!operation || !cached.queries.has(operation)) return null
+    const query = cached.queries.get(operation) ?? this.#compile(cached.document, operation)
+    cached.queries.set(operation, query)
     return query
   }
 

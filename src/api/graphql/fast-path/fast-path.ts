@@ -90,28 +90,29 @@ export function createFastPath({
   async function read(
     caller: RequestContext,
     requestScope: RequestScope,
-    known: MatchedRequest,
+    matched: MatchedRequest,
     handover: Handover,
   ): Promise<string | Buffer | null> {
-    const { query, documentText: text, sentVariables: sent } = known
-    const { document, operation, compiled: plan } = query
-    if (caller.actor.role === 'agent' && (query.operationCount > 1 || text.length > HEAVY_DOCUMENT_LENGTH)) return null
-    const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], sent, { maxErrors: 1 })
+    const { query, documentText, sentVariables } = matched
+    const { document, operation, compiled } = query
+    if (caller.actor.role === 'agent' && (query.operationCount > 1 || documentText.length > HEAVY_DOCUMENT_LENGTH))
+      return null
+    const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], sentVariables, { maxErrors: 1 })
     if (!coerced) return null
     const name = operation.name?.value
-    const cost = costOf({ schema, document, operationName: name, variables: sent, ctx: caller })
+    const cost = costOf({ schema, document, operationName: name, variables: sentVariables, ctx: caller })
     if (cost === 0 || cost > COST_LIMIT) return null
-    if (text.length > HEAVY_DOCUMENT_LENGTH || cost > HEAVY_COST)
+    if (documentText.length > HEAVY_DOCUMENT_LENGTH || cost > HEAVY_COST)
       await heavyQueries.acquire(requestScope, caller.actor, requestScope)
     let ctx: GraphQLContext = { relay, lastEventId: null, request: new Request(requestScope), cost, ...caller }
-    if (plan)
+    if (compiled)
       try {
-        return await answerCompiled(responseCache, ctx, plan, { query, sentVariables: sent, variables: coerced })
+        return await answerCompiled(responseCache, ctx, compiled, { query, sentVariables, variables: coerced })
       } catch (error) {
         // the resolvers answer or report the error; after a database failure they don't wait for the database again
         if (databaseFailure(error) !== null) ctx = withoutDatabase(ctx, error)
       }
-    const result = await answerByResolvers(schema, ctx, { query, sentVariables: sent, variables: coerced })
+    const result = await answerByResolvers(schema, ctx, { query, sentVariables, variables: coerced })
     if (!result.errors) return JSON.stringify(result)
     handover.result = result
     return null
@@ -132,9 +133,9 @@ export function createFastPath({
       if (bytes === null) return true
       const body = parseRequestBody(bytes)
       const query = body && documentCache.find(body.query, body.operationName)
-      const known = query && { query, documentText: body.query, sentVariables: body.variables }
+      const matched = query && { query, documentText: body.query, sentVariables: body.variables }
       // Yoga presents the error of a full queue
-      const text = known && (await read(caller, requestScope, known, handover).catch(() => null))
+      const text = matched && (await read(caller, requestScope, matched, handover).catch(() => null))
       if (text === null) {
         raw.unshift(bytes)
         return false

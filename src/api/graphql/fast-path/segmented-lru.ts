@@ -33,8 +33,8 @@ export class SegmentedLru<T extends object> {
 
   /** Returns the value and moves its key to the protected segment. */
   get(text: string): T | undefined {
-    const known = this.#protected.get(text)
-    if (known) return known
+    const value = this.#protected.get(text)
+    if (value) return value
     const once = this.#probation.get(text)
     if (once) {
       this.#probation.delete(text)

@@ -16,10 +16,10 @@ export function sharedVariables(
   return Object.fromEntries(Object.entries(variables).filter(([name]) => !cursorVariables.has(name)))
 }
 
-const known = new WeakMap<DocumentNode, ReadonlySet<string>>()
+const cache = new WeakMap<DocumentNode, ReadonlySet<string>>()
 
 function cursorVariablesOf(document: DocumentNode): ReadonlySet<string> {
-  const found = known.get(document)
+  const found = cache.get(document)
   if (found) return found
   const cursorVariables = new Set<string>()
   for (const definition of document.definitions) {
@@ -36,6 +36,6 @@ function cursorVariablesOf(document: DocumentNode): ReadonlySet<string> {
     },
   })
   for (const name of cursorVariables) if (uses.get(name) !== 1) cursorVariables.delete(name)
-  known.set(document, cursorVariables)
+  cache.set(document, cursorVariables)
   return cursorVariables
 }

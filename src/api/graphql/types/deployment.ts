@@ -58,7 +58,7 @@ const resourcesOf = (stored: Resources | null, requested: object | null | undefi
 }
 
 export const Deployment = builder.prismaObject('Deployment', {
-  description: 'An agent server: what it is made from, its revisions, and what serves it.',
+  description: 'An agent server with its source, its revisions and its health.',
   interfaces: [builder.nodeInterfaceRef()],
   fields: (t) => ({
     id: t.exposeID('id'),
