@@ -34,8 +34,9 @@ export const FOLDERS: readonly Row[] = [
   ],
 
   // the domain, lowest layer first
-  ['domain/errors domain/crypto domain/sql', ''],
+  ['domain/errors domain/crypto', ''],
   ['domain/parsing', 'domain/errors'],
+  ['domain/sql', 'domain/parsing'],
   ['domain/paging', 'domain/errors domain/parsing domain/sql'],
   ['domain/values', BASE],
   ['domain/ports domain/protocol', `${BASE} domain/values`],

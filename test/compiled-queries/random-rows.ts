@@ -124,7 +124,7 @@ function deploymentRow(
     createdBy: random.pickOrNull('somebody'),
     createdAt: moment(),
     updatedAt: moment(),
-    edit: 1 + random.integerBelow(5),
+    editVersion: 1 + random.integerBelow(5),
     rollout: random.integerBelow(4),
     ...(random.happens(0.7) ? { lastChange: lastChange(random) } : {}),
     deletedAt: random.happens(0.15) ? moment() : null,

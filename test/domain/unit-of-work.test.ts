@@ -47,11 +47,11 @@ test('several changes of one row are one statement, and each builds on the one b
   )
   // the lock and the row
   expect(sent).toHaveLength(2)
-  const { customUrl, generation, edit: edits, name, latestRevisionId } = await stored()
-  expect({ customUrl, generation, edits }).toEqual({
+  const { customUrl, generation, editVersion, name, latestRevisionId } = await stored()
+  expect({ customUrl, generation, editVersion }).toEqual({
     customUrl: 'https://two.example.com',
     generation: before.generation + 2,
-    edits: before.edit + 2,
+    editVersion: before.editVersion + 2,
   })
   expect({ name, latestRevisionId }).toEqual({ name: before.name, latestRevisionId: before.latestRevisionId })
 })

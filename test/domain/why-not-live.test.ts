@@ -137,7 +137,7 @@ describe('the last change', () => {
 
   test('is not known of what a server of before has changed, and of a word of a newer one', async () => {
     const { id } = await made()
-    await set(id, { updatedAt: new Date(Date.now() + 5_000), edit: 2 })
+    await set(id, { updatedAt: new Date(Date.now() + 5_000), editVersion: 2 })
     expect(await change(id)).toBeNull()
     const stored = {
       what: 'FROBNICATED',

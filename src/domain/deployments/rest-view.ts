@@ -35,7 +35,7 @@ export const VIEW_FIELDS = {
   imageVersion: true,
   createdAt: true,
   updatedAt: true,
-  edit: true,
+  editVersion: true,
   provisionedAt: true,
   idle: true,
   url: true,

@@ -8,6 +8,11 @@ import { PreconditionFailedError } from './errors.ts'
 export type IfMatch = readonly number[] | undefined
 
 /** Throws PreconditionFailedError. `what`, `id`: as NotFoundError names it. */
-export function requireVersion(ifMatch: IfMatch, what: string, id: string, { edit }: { edit: number }): void {
-  if (ifMatch && !ifMatch.includes(edit)) throw new PreconditionFailedError(what, id, edit)
+export function requireVersion(
+  ifMatch: IfMatch,
+  what: string,
+  id: string,
+  { editVersion }: { editVersion: number },
+): void {
+  if (ifMatch && !ifMatch.includes(editVersion)) throw new PreconditionFailedError(what, id, editVersion)
 }

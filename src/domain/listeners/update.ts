@@ -37,7 +37,7 @@ export const updateListener = writeVerb<Listener>(async (ctx, raw, read) => {
     const changes = { k8sNamespaces: namespaces ?? undefined, version: body.version ?? undefined }
     const changed = changedFields(listener, changes)
     if (changed.length === 0) return read(tx, listener)
-    const data = { ...changes, edit: { increment: 1 }, updatedAt: tx.now() }
+    const data = { ...changes, editVersion: { increment: 1 }, updatedAt: tx.now() }
     const updated = await tx.sql.listener.update({ where: { id: listener.id }, data })
     const { workspaceId, id: subjectId } = listener
     tx.emit({ workspaceId, type: 'listener.updated', changed, subjectId, actor: actorOf(ctx.actor) })

@@ -1,6 +1,5 @@
 /** The tables that hot reads select from: each column with what it holds, and the relations that lead to one row. */
 
-import { snake } from '../parsing/naming.ts'
 import {
   type Column,
   type ColumnType,
@@ -10,6 +9,7 @@ import {
   LISTENER,
   REVISION,
   SECRET_SET,
+  sqlColumn,
   TAG,
   TRACING_PROJECT,
 } from '../sql/columns.ts'
@@ -47,5 +47,5 @@ export const TABLES: Readonly<Record<TableName, Table>> = {
   Tag: { name: 'tags', columns: held(TAG), relations: {} },
 }
 
-/** The column of a field, as SQL. All columns are named alike. */
-export const columnOf = (field: string): string => `"${snake(field)}"`
+/** The quoted column of a field, as SQL. */
+export const columnOf = (field: string): string => `"${sqlColumn(field)}"`

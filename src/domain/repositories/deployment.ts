@@ -25,10 +25,10 @@ export const NOTHING_WAITS = { reason: null, reasonSince: null, statusMessage: n
 /** Gives the lease up, whoever has it. The fencing token stays: it only grows. */
 const NO_LEASE = { claimId: null, leaseHolder: null, leaseExpiresAt: null, busyStepId: null } as const
 
-/** Somebody changes it. Nothing else raises `edit`, so that no verb forgets to say what it does; of several in a transaction the last one is noted. */
-function changed(tx: Tx, { edit }: LockedDeployment, change: Change) {
+/** Somebody changes it. Nothing else raises `editVersion`, so that no verb forgets to say what it does; of several in a transaction the last one is noted. */
+function changed(tx: Tx, { editVersion }: LockedDeployment, change: Change) {
   const now = tx.now()
-  return { edit: edit + 1, updatedAt: now, lastChange: storedChange(change, now) as Prisma.JsonObject }
+  return { editVersion: editVersion + 1, updatedAt: now, lastChange: storedChange(change, now) as Prisma.JsonObject }
 }
 
 type Columns = Partial<Deployment>
@@ -67,7 +67,7 @@ export function insert(
     ...NOTHING_WAITS,
     ...NO_LEASE,
     // its first rollout makes it 1
-    edit: 0,
+    editVersion: 0,
     lastChange: null,
     createdAt: now,
     updatedAt: now,

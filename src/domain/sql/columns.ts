@@ -12,6 +12,7 @@ import type {
   Tag,
   TracingProject,
 } from '../../generated/prisma/client.ts'
+import { snake } from '../parsing/naming.ts'
 
 /** What a column holds. `time`: timestamptz(3); `texts`: text[] */
 export type ColumnType = 'text' | 'int' | 'bool' | 'time' | 'bigint' | 'texts' | 'bytes' | 'json'
@@ -58,7 +59,7 @@ export const DEPLOYMENT = {
   createdBy: 'fixed text',
   createdAt: 'fixed time',
   updatedAt: 'time',
-  edit: 'int',
+  editVersion: 'int',
   lastChange: 'json',
   deletedAt: 'time',
   tornDownAt: 'time',
@@ -171,7 +172,7 @@ export const LISTENER = {
   createdBy: 'text',
   createdAt: 'time',
   updatedAt: 'time',
-  edit: 'int',
+  editVersion: 'int',
   toldSilent: 'bool',
 } satisfies Columns<Listener>
 
@@ -201,6 +202,12 @@ export const TAG = {
   value: 'text',
   createdAt: 'time',
 } satisfies Columns<Tag>
+
+/** Columns whose name in the database is not the snake_case of their name in code (`@map` in schema.prisma). */
+const MAPPED_COLUMNS: Readonly<Record<string, string>> = { editVersion: 'edit' }
+
+/** The name of a column in the database. */
+export const sqlColumn = (name: string): string => MAPPED_COLUMNS[name] ?? snake(name)
 
 /** What a column holds, however it comes there. */
 export const heldBy = (column: Column): ColumnType => column.slice(column.indexOf(' ') + 1) as ColumnType

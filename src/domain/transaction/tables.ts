@@ -2,8 +2,16 @@
  * The tables that a unit of work writes (unit-of-work.ts): which of their columns change, and how a row gets to Postgres and back as JSON.
  */
 import type { Deployment, Revision, SecretSet, Step } from '../../generated/prisma/client.ts'
-import { snake } from '../parsing/naming.ts'
-import { type Column, type ColumnType, DEPLOYMENT, heldBy, REVISION, SECRET_SET, STEP } from '../sql/columns.ts'
+import {
+  type Column,
+  type ColumnType,
+  DEPLOYMENT,
+  heldBy,
+  REVISION,
+  SECRET_SET,
+  STEP,
+  sqlColumn,
+} from '../sql/columns.ts'
 
 /** What is written of each table. */
 export interface Rows {
@@ -28,9 +36,9 @@ const spec = (name: string, kinds: Record<string, Column>): TableSpec => {
   const entries = Object.entries(kinds)
   return {
     name,
-    columns: entries.filter(([, kind]) => !kind.startsWith('derived')).map(([column]) => snake(column)),
-    changing: entries.filter(([, kind]) => !/^(fixed|derived)/.test(kind)).map(([column]) => snake(column)),
-    decode: new Map(entries.map(([column, kind]) => [snake(column), [column, DECODERS[heldBy(kind)] ?? null]])),
+    columns: entries.filter(([, kind]) => !kind.startsWith('derived')).map(([column]) => sqlColumn(column)),
+    changing: entries.filter(([, kind]) => !/^(fixed|derived)/.test(kind)).map(([column]) => sqlColumn(column)),
+    decode: new Map(entries.map(([column, kind]) => [sqlColumn(column), [column, DECODERS[heldBy(kind)] ?? null]])),
   }
 }
 
@@ -86,4 +94,4 @@ function encode(value: unknown): unknown {
 const names = new Map(
   Object.values(TABLES).flatMap(({ decode }) => [...decode].map(([column, [name]]) => [name, column])),
 )
-const snakeOf = (name: string) => names.get(name) ?? snake(name)
+const snakeOf = (name: string) => names.get(name) ?? sqlColumn(name)

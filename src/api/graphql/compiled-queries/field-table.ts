@@ -58,7 +58,7 @@ export const COMPILED_TYPES: Readonly<Record<string, CompiledType>> = {
         'updatedAt',
       ),
       tenantId: columnField('workspaceId'),
-      version: columnField('edit'),
+      version: columnField('editVersion'),
       ...derivedFields(DERIVED_FIELDS),
       ...derivedFields(CLOCK_DERIVED_FIELDS, DEPLOYMENT_HOLDS),
       sourceConfig: { members: {} },
@@ -88,7 +88,7 @@ export const COMPILED_TYPES: Readonly<Record<string, CompiledType>> = {
     fields: {
       ...columnFields('id', 'computeType', 'computeId', 'version', 'podClasses', 'createdBy', 'createdAt', 'updatedAt'),
       lastSeenAt: { column: 'lastSeenAt', isHeard: true },
-      editVersion: columnField('edit'),
+      editVersion: columnField('editVersion'),
       ...derivedFields(LISTENER_DERIVED, LISTENER_HOLDS),
       computeConfig: { members: {} },
       deployments: { list: 'deployments' },

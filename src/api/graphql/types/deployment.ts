@@ -152,7 +152,7 @@ export const Deployment = builder.prismaObject('Deployment', {
     createdBy: t.exposeString('createdBy', { nullable: true }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
-    version: t.exposeInt('edit', { description: VERSION_DESCRIPTION }),
+    version: t.exposeInt('editVersion', { description: VERSION_DESCRIPTION }),
     latestRevision: t.relation('latestRevision', { nullable: true }),
     activeRevision: t.relation('activeRevision', {
       nullable: true,

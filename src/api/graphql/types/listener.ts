@@ -55,7 +55,7 @@ export const Listener = builder.prismaObject('Listener', {
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
     // `version` is the version of the listener program
-    editVersion: t.exposeInt('edit', { description: VERSION_DESCRIPTION }),
+    editVersion: t.exposeInt('editVersion', { description: VERSION_DESCRIPTION }),
     deployments: t.connection(
       {
         type: Deployment,

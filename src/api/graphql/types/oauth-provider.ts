@@ -61,7 +61,7 @@ export const OAuthProvider = builder.prismaObject('OAuthProvider', {
     createdBy: t.exposeString('createdBy', { nullable: true }),
     createdAt: t.expose('createdAt', { type: 'DateTime' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime' }),
-    version: t.exposeInt('edit', { description: VERSION_DESCRIPTION }),
+    version: t.exposeInt('editVersion', { description: VERSION_DESCRIPTION }),
   }),
 })
 

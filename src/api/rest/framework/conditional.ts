@@ -57,7 +57,10 @@ function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Rep
 /** The same of a source that nobody else waits for. */
 export function representOnce(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
   const body = JSON.stringify(encode(schema, source as never, ctx))
-  return { body, tag: entityTag(body, EDITED.has(schema) ? (source as { edit: number }).edit : undefined) }
+  return {
+    body,
+    tag: entityTag(body, EDITED.has(schema) ? (source as { editVersion: number }).editVersion : undefined),
+  }
 }
 
 /** The strong tag of a body. `edit`: which edit of the resource it shows, where callers edit it. */

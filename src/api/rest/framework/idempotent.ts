@@ -87,8 +87,8 @@ const at = (ctx: RequestContext, moment: Date): RequestContext => ({ ...ctx, clo
 function toEntry({ answers }: Repeatable, { status, body, headers = {} }: Answered, ctx: RequestContext): Entry {
   const { schema } = answers[status]!
   const masked = { ...ctx, actor: { ...ctx.actor, secretsRead: false } }
-  const { secretSet, edit } = (body ?? {}) as { secretSet?: { id: string } | null; edit?: number }
-  const kept: Kept = { headers, body: schema && encode(schema, body as never, masked), edit }
+  const { secretSet, editVersion } = (body ?? {}) as { secretSet?: { id: string } | null; editVersion?: number }
+  const kept: Kept = { headers, body: schema && encode(schema, body as never, masked), edit: editVersion }
   return { status, answer: JSON.stringify(kept), secretSetId: secretSet?.id ?? null }
 }
 

@@ -32,7 +32,7 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     if (changed.length === 0) return read(tx, stored)
     const updated = await tx.sql.oAuthProvider.update({
       where: { id: stored.id },
-      data: { ...asked, ...metadataColumns(stored, body), edit: { increment: 1 }, updatedAt: tx.now() },
+      data: { ...asked, ...metadataColumns(stored, body), editVersion: { increment: 1 }, updatedAt: tx.now() },
     })
     emitToWorkspaces(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated', changed })
     return read(tx, updated)
