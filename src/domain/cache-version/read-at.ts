@@ -1,12 +1,12 @@
-/** At which version something was read, for who wants to know it of what a verb has returned. */
+/** Remembers the cache version that rows were read at, for callers of the verb that read them. */
 
 const versions = new WeakMap<object, string>()
 
-/** `views`, which one statement has read in the snapshot that `version` is of; null: that is not known. The first one has it. */
+/** Records `version` for `views`, which one statement read in one snapshot; null: unknown. It is stored with the first one. */
 export function readAt<T extends object>(views: T[], version: string | null): T[] {
   if (views[0] && version !== null) versions.set(views[0], version)
   return views
 }
 
-/** Null: it is not known. Of what was read by several statements it is nothing to go by: nobody says it then. */
+/** The recorded version; null: unknown, also for rows of several statements. */
 export const versionReadAt = (view: object): string | null => versions.get(view) ?? null

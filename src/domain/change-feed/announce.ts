@@ -1,8 +1,6 @@
 /**
- * Gives what is news of deployments its place in the log of changes (docs/decisions/0034-change-feed.md). Triggers
- * leave a note in each transaction that changes what a deployment shows; here the notes are taken, at most one server at a time,
- * and each deployment's entry moves to the end of its workspace's log. So the log has as many entries as there are deployments,
- * however often they change, and its places grow in the order of the commits.
+ * Moves changed deployments to the end of their workspace's change feed (README.md).
+ * Triggers leave a row per change; one server at a time takes these rows.
  */
 import type { Core, Statement } from '../transaction/context.ts'
 

@@ -1,7 +1,6 @@
 /**
- * What shows of deployments by the clock alone: a lease has ended that nobody renewed, a listener was not heard of for 90 s, or is
- * heard again. No statement of anybody else says so, so it is looked for. An ended lease
- * is news of its deployment, told once, whichever server looks; a listener's silence is an event, and news of all its deployments (by a trigger).
+ * Announces changes that only the clock makes: an expired lease, a listener that is silent for 90 s, or one that calls again.
+ * An expired lease goes to the change feed. Silence is an event, and a trigger puts the listener's deployments into the feed.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { silentBefore } from '../deployment-status/status.ts'

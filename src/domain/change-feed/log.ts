@@ -1,4 +1,4 @@
-/** Reads the log of changes of deployments: forward from a place, for the relay and for streams. Its cursors are its own. */
+/** Reads the change feed after a cursor, for the relay and for streams. */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ValidationError } from '../errors/errors.ts'

@@ -1,4 +1,4 @@
-/** Which deployments show something new since a cursor, for who asks now and then instead of keeping a stream open. */
+/** Lists the deployments that changed since a cursor, for clients that poll instead of keeping a stream open. */
 import { z } from 'zod'
 import { NotFoundError } from '../errors/errors.ts'
 import { queryText, queryUuid } from '../parsing/fields.ts'

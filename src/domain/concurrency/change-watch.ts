@@ -1,37 +1,37 @@
-/** What a server hears of changes, for whoever waits for one (wait.ts). */
+/** Changes that this server hears of, for long polls (transaction/wait.ts). */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 
-/** NOTIFY channel of changes that show without an event (health, progress, what a teardown waits for). Payload: the deployment's id. */
+/** NOTIFY channel of visible changes without an event (health, progress, the wait of a teardown). Payload: the deployment's id. */
 export const CHANGE_CHANNEL = 'pilothouse_changes'
 
-/** What is watched: a deployment with all its revisions, or one of them. */
+/** A deployment with all its revisions, or one revision. */
 export interface ChangeScope {
   deploymentId: string
   revisionId?: string
 }
 
-/** An event of the log; or a hint that something has changed without one. */
+/** An event of the log, or a hint that something changed without an event. */
 export interface Change {
-  /** the status that a revision has now; null: it is about something else */
+  /** the new status of a revision; null: another change */
   toStatus: RevisionStatus | null
 }
 
-/** What a server hears of changes, for as long as somebody watches. */
+/** Delivers changes to watchers. */
 export interface Changes {
   watch(workspaceId: string, scope: ChangeScope, watcher: ChangeWatcher): ChangeWatch
-  /** What `read` gives, which begins after this call; shared by all who ask for the same `key` before it has begun. */
+  /** Returns the result of a `read` that begins after this call. Concurrent calls with the same `key` share it. */
   shared<T>(key: string, read: () => Promise<T>): Promise<T>
 }
 
 export interface ChangeWatcher {
-  /** Called with each event in the scope, and each hint, that comes from now on. */
+  /** Called with each later event or hint in the scope. */
   onChange(change: Change): void
-  /** Called when the server stops, or at once if it does. */
+  /** Called when the server stops, or immediately if it is stopping. */
   onStop(): void
 }
 
 export interface ChangeWatch {
-  /** Resolves when nothing that is committed from then on is missed; that may need the database. */
+  /** Resolves when every later commit will be delivered. This may need the database. */
   ready: Promise<void>
   close(): void
 }

@@ -1,4 +1,4 @@
-/** Limits how many streams, long polls and downloads a workspace or organization may have at once on this server: each takes a slot while it lasts. */
+/** Limits the concurrent streams, long polls and downloads of a workspace or organization on this server. */
 import { DomainError } from '../errors/errors.ts'
 
 /** The slots of one kind, first come, first served. */

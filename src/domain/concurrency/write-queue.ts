@@ -1,24 +1,23 @@
 /**
- * Queues for writers of the same rows, so that many writers of one row use few connections of the pool while they wait
- * for its lock. A writer is turned away (UNAVAILABLE) if it waits too long, if the queue is full, or if the writer before
- * it could not get the lock: then those behind it would only wait in vain, too.
+ * Queues for writers of the same rows, so that writers of one row hold few connections while they wait for its lock.
+ * A writer gets UNAVAILABLE when it waits too long, the queue is full, or the writer before it could not get the lock.
  */
 import { databaseFailure } from '../errors/database-error.ts'
 import { DomainError } from '../errors/errors.ts'
 
 export interface WriteQueue {
-  /** Runs `work` when it is its turn among those with the same key. Throws UNAVAILABLE if it was turned away. */
+  /** Runs `work` after the earlier writers of the same key. Throws UNAVAILABLE if it is turned away. */
   run<T>(key: string, work: () => Promise<T>): Promise<T>
 }
 
 export interface WriteQueueOptions {
-  /** how many may wait for one key */
+  /** writers that may wait for one key */
   maxWaiting?: number
-  /** ms that each may wait */
+  /** ms that a writer may wait */
   timeout?: number
-  /** how many run at once; default 1. If more, they may want different rows, so a locked one turns nobody else away */
+  /** writers that run concurrently; default 1. If more, a locked row turns no other writer away, because they may write different rows */
   concurrency?: number
-  /** what they all write to, for the message */
+  /** what the writers write to, for the message */
   subject?: string
 }
 
@@ -34,7 +33,7 @@ interface Waiter {
 
 export function createWriteQueue(options: WriteQueueOptions = {}): WriteQueue {
   const { maxWaiting = 128, timeout = 30_000, concurrency = 1, subject = 'deployment' } = options
-  /** only of keys in use */
+  /** keys in use */
   const queues = new Map<string, Queue>()
 
   function turn({ waiting }: Queue): Promise<void> {
@@ -89,8 +88,8 @@ function turnedAway(subject: string, cause?: unknown): DomainError {
 }
 
 /**
- * The queue for writers of one workspace: they all lock its event counter in the end, so while that is locked they may
- * use half of the `poolSize` connections and no more. Its timeout is short, since they wait in a deployment's queue, too.
+ * The queue for writers of one workspace. All of them lock the workspace's event counter, so they may use at most half of the
+ * `poolSize` connections. The timeout is short, because they also wait in a deployment's queue.
  */
 export function createWorkspaceQueue(poolSize: number): WriteQueue {
   const concurrency = Math.max(2, Math.floor(poolSize / 2))

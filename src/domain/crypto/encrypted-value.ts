@@ -1,6 +1,6 @@
 /**
- * One secret value at rest, in one text column: encrypted with a random key of its own, which the key ring wraps
- * (docs/deployments.md#secrets). It is bound to its row and column, so that a copy elsewhere can't be decrypted.
+ * One encrypted value in one text column (docs/deployments.md#secrets). A random data key encrypts it, and the key ring encrypts that key.
+ * The value is bound to its row and column, so a copy elsewhere can't be decrypted.
  */
 import { randomBytes } from 'node:crypto'
 import { decrypt, encrypt, type KeyRing } from './keyring.ts'

@@ -1,6 +1,6 @@
 /**
- * The key ring that wraps the keys of secret sets (docs/deployments.md#secrets). The first key encrypts, and all can
- * decrypt: to rotate, put a new key in front. secrets/rotate.ts retires the others.
+ * The key ring, which encrypts data keys and signs texts (README.md, docs/deployments.md#secrets).
+ * The first key encrypts, all keys decrypt. To rotate, put a new key in front; secrets/rotate.ts retires the others.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 

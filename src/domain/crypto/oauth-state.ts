@@ -1,4 +1,4 @@
-/** The `state` parameter that a person takes to a provider and back, and that identifies what they started (RFC 6749, 10.12). */
+/** The OAuth `state` parameter, which identifies an authorization flow (RFC 6749, 10.12). */
 import { createHash, randomBytes } from 'node:crypto'
 
 /** 256 random bits. */

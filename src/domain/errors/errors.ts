@@ -96,9 +96,9 @@ export class NotRedeployableError extends DomainError {
   }
 }
 
-/** The resource is not at the edit that the caller's write is for. Nothing was changed. */
+/** The resource has another version than the caller's write requires. Nothing was changed. */
 export class PreconditionFailedError extends DomainError {
-  /** the edit that it is at */
+  /** its current version */
   readonly version: number
   constructor(what: string, id: string, version: number) {
     super(

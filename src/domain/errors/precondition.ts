@@ -1,13 +1,10 @@
-/**
- * Conditional writes (docs/api-rules.md#conditional-requests): what callers edit counts their edits, and a write can be
- * for certain ones alone. To be asked under the lock of the write, right after 404.
- */
+/** Conditional writes (docs/api-rules.md#conditional-requests). Check the version under the lock of the write, after the 404. */
 import { PreconditionFailedError } from './errors.ts'
 
-/** What a write asks of the resource: to be at one of these edits. Absent: it may be at any. */
+/** Versions that a write accepts. Absent: any. */
 export type IfMatch = readonly number[] | undefined
 
-/** Throws PreconditionFailedError. `what`, `id`: as NotFoundError names it. */
+/** Throws PreconditionFailedError. `what`, `id`: as in NotFoundError. */
 export function requireVersion(
   ifMatch: IfMatch,
   what: string,

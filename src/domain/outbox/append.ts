@@ -1,7 +1,4 @@
-/**
- * Writes to the event log. One statement raises the workspace's counter by the number of events and inserts
- * them; the counter's row lock is held until the commit, so sequence order is commit order, without gaps.
- */
+/** Appends the events of a transaction to the event log, numbered in commit order and without gaps (README.md). */
 
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Query } from '../sql/prepared-statement.ts'

@@ -1,6 +1,6 @@
 /**
- * Finds out whether a transaction was committed whose connection broke at the COMMIT: once its session has ended, its
- * last event either is in the log or never will be.
+ * Finds out whether a transaction was committed when its connection broke at the COMMIT.
+ * After its session has ended, its last event is in the log or never will be.
  */
 import type { PrismaClient } from '../../generated/prisma/client.ts'
 import { retry } from '../../platform/async/retry.ts'

@@ -1,4 +1,4 @@
-/** One line of the server's log for each thing that happens to a deployment: «my-agent #3 DEPLOYED in 4.2 s». */
+/** Writes one line to the server's log per event of a deployment: «my-agent #3 DEPLOYED in 4.2 s». */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Log } from '../../platform/log/log.ts'
 

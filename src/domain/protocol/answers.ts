@@ -1,6 +1,6 @@
 /**
- * The data-plane protocol (docs/protocol.md): what the control plane answers a holder of claims. Each message is declared here once; a
- * field's description is the one of the OpenAPI document.
+ * Answers of the data-plane protocol (docs/protocol.md). Each message is declared once.
+ * The descriptions of fields appear in the OpenAPI document.
  */
 import { z } from 'zod'
 import { Source, StepKind } from '../../generated/prisma/enums.ts'

@@ -1,7 +1,6 @@
 /**
- * What builders and the control plane say to each other (docs/protocol.md#builders): a builder takes the BUILD steps that holders
- * leave to it, gets what it takes to build them, and nothing else of their deployments. Each message is declared here once; a field's
- * description is the one of the OpenAPI document.
+ * The calls of builders (docs/protocol.md#builders). A builder takes offered BUILD steps and gets only what it needs to build them.
+ * Each message is declared once; its descriptions appear in the OpenAPI document.
  */
 import { z } from 'zod'
 import { wireObject } from '../parsing/codec.ts'

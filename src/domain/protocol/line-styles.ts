@@ -1,7 +1,6 @@
 /**
- * The colours of a line, beside its text: from which character on it has which style, as `5:31,9:,12:1;38;5;208`. A style is the
- * parameters of one SGR sequence of ECMA-48 (the ones of terminals), and says all that counts from there on; an empty one ends
- * it. Characters are counted as strings do it, in UTF-16.
+ * The colours of a log line, as `position:style` pairs: `5:31,9:,12:1;38;5;208`. A style has the parameters of one SGR sequence (ECMA-48).
+ * It replaces the style before it; an empty style resets. Positions count UTF-16 code units.
  */
 
 /** What they look like. */

@@ -1,10 +1,6 @@
 /**
- * The data-plane protocol (docs/protocol.md) in the types of the code: what a holder of claims is answered (answers.ts) and
- * what it says (requests.ts). The built-in worker speaks it in process, listeners the same over HTTP.
- *
- * A claim is a lease on a deployment. It tells its holder two things: `run`, what must be serving now, and
- * `step`, what moves the deployment on. The holder compares and acts, again and again (level-based), so a
- * restart needs no special case. Every call carries the fencing token; an old one is ClaimLostError.
+ * The data-plane protocol (docs/protocol.md) as types: what a lease holder sends (requests.ts) and gets (answers.ts).
+ * The built-in worker uses it in process, listeners over HTTP.
  */
 import type { z } from 'zod'
 import type { LogLevel, LogType } from '../../generated/prisma/enums.ts'

@@ -1,6 +1,6 @@
 /**
- * The data-plane protocol (docs/protocol.md): what a holder of claims says. Each message is declared here once; a field's
- * description is the one of the OpenAPI document. Holders of older and newer versions are read as far as they go.
+ * Requests of the data-plane protocol (docs/protocol.md). Each message is declared once; its descriptions appear in the OpenAPI document.
+ * Requests of older and newer holders are read as far as they are understood.
  */
 import { z } from 'zod'
 import { LogLevel, LogType } from '../../generated/prisma/enums.ts'

@@ -1,4 +1,4 @@
-/** Selections of one row that need no statement of Prisma's: taken from what is known of it, or read as one that was planned once. */
+/** Reads one row with the query engine, or takes it from values that are known already. */
 import { LRUCache } from 'lru-cache'
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Query } from '../sql/prepared-statement.ts'

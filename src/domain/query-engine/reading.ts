@@ -1,4 +1,4 @@
-/** Hot reads of windows. */
+/** Reads pages with the query engine. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { newestFirstSql } from '../paging/newest-first.ts'
 import { cut, type Slice, type Window } from '../paging/paging.ts'

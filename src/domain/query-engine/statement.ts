@@ -1,7 +1,4 @@
-/**
- * Statements that are planned once: their text depends on what is selected and on which conditions there are, never on
- * values, and has a name of its own.
- */
+/** Statements that Postgres plans once. Their text depends on the selection and the conditions, never on values. */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { Prisma } from '../../generated/prisma/client.ts'

@@ -1,4 +1,4 @@
-/** The tables that hot reads select from: each column with what it holds, and the relations that lead to one row. */
+/** The tables of the query engine: their columns, and the relations that lead to one row. */
 
 import {
   type Column,

@@ -1,4 +1,4 @@
-/** Values as statements return them, and as the code has them. */
+/** Decodes values of statements into the values that Prisma returns. */
 import type { ColumnType } from '../sql/columns.ts'
 
 /** As Postgres writes a timestamptz in UTC: trailing zeros of the milliseconds are left out. */

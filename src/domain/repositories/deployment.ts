@@ -1,9 +1,6 @@
 /**
- * The only writer of the `deployments` table: each way a row changes is a function here, which takes the locked row and
- * answers with the next one. Nothing else: the events, the revisions and the rules are of whoever calls.
- *
- * `edit` grows when somebody changes the deployment; `updated_at` says when, and `last_change` what it was and who. What work does to it
- * leaves all three alone.
+ * The only writer of the table `deployments`. Each function takes the locked row and returns the next one.
+ * Only changes of callers raise `editVersion` and set `updatedAt` and `lastChange`.
  */
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'

@@ -1,4 +1,4 @@
-/** Whose claim it is: every call of the data plane is checked against lease, fencing token and scope by these conditions. */
+/** SQL conditions for lease, fencing token and scope. Every call of the data plane is checked by them. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { StepKind } from '../../generated/prisma/enums.ts'
 

@@ -1,6 +1,6 @@
 /**
- * What the rules look at of a deployment that is locked, in one statement: to be read after the lock is held, since a statement
- * does not see what was committed while it waited. Everything of it changes only under that lock, so it is read once.
+ * Reads everything that the rules need of a locked deployment in one statement.
+ * It runs after the lock, because a statement does not see commits that happened while it waited.
  */
 import type { Tx } from '../transaction/context.ts'
 import { fromJson } from '../transaction/tables.ts'

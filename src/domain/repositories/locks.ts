@@ -1,12 +1,4 @@
-/**
- * Every row lock of the domain. A transaction takes them in one order, so that no two wait for each other:
- *
- * 1. what others name: an organization, an OAuth provider, a listener;
- * 2. the deployment (one; who works on many skips those that somebody else has locked);
- * 3. what belongs to it or hangs on it: uploads, revisions, steps, OAuth tokens, webhook deliveries; of one kind, by id;
- * (A slot of the workspace's version of what is shown, taken by triggers at any time: nobody ever waits for one.)
- * 4. the workspace's event counter, last of all, as the transaction's last statement before the commit (context.ts).
- */
+/** Every row lock of the domain. Transactions take locks in the order of README.md, so they never deadlock. */
 import { type Deployment, type Listener, Prisma } from '../../generated/prisma/client.ts'
 import { ClaimLostError, ConflictError, NotFoundError } from '../errors/errors.ts'
 import { tenant } from '../transaction/access.ts'

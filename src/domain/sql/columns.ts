@@ -1,7 +1,4 @@
-/**
- * The columns of the tables that statements of ours are made for, as the code names them: what each holds, and how it comes there.
- * A column that is missing here does not compile.
- */
+/** The columns of the tables that handwritten SQL uses: their types, and whether they change. A missing column does not compile. */
 import type {
   Deployment,
   Integration,
@@ -14,9 +11,9 @@ import type {
 } from '../../generated/prisma/client.ts'
 import { snake } from '../parsing/naming.ts'
 
-/** What a column holds. `time`: timestamptz(3); `texts`: text[] */
+/** Type of a column. `time`: timestamptz(3); `texts`: text[] */
 export type ColumnType = 'text' | 'int' | 'bool' | 'time' | 'bigint' | 'texts' | 'bytes' | 'json'
-/** `fixed`: set when the row is made, and never again · `derived`: by Postgres alone. Others change. */
+/** `fixed`: set on insert only · `derived`: set by Postgres only. Others change. */
 export type Column = ColumnType | `fixed ${ColumnType}` | `derived ${ColumnType}`
 
 type HeldOf<T> = [T] extends [Date]
@@ -209,5 +206,5 @@ const MAPPED_COLUMNS: Readonly<Record<string, string>> = { editVersion: 'edit' }
 /** The name of a column in the database. */
 export const sqlColumn = (name: string): string => MAPPED_COLUMNS[name] ?? snake(name)
 
-/** What a column holds, however it comes there. */
+/** The type of a column, without `fixed` or `derived`. */
 export const heldBy = (column: Column): ColumnType => column.slice(column.indexOf(' ') + 1) as ColumnType

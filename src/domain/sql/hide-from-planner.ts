@@ -1,8 +1,8 @@
-/** For statements that are planned once. */
+/** Hides values from the planner of Postgres, for statements that are planned once. */
 import { Prisma } from '../../generated/prisma/client.ts'
 
 /**
- * A value that Postgres does not look at when it plans. Where it sees that a value promises less work than others do, it plans
- * the statement for it, each time, which costs more than to run it.
+ * A value that the planner does not see. If Postgres sees a value that makes the plan cheaper than a generic one, it plans the
+ * statement for every call, which costs more than running it.
  */
 export const unseen = (value: Prisma.Sql): Prisma.Sql => Prisma.sql`(SELECT ${value})`

@@ -1,10 +1,10 @@
-/** Statements past Prisma: hot reads, and what transactions write. */
+/** Prepared statements past Prisma, for frequent reads and for the writes of transactions. */
 
-/** A statement that is planned once on each connection, under a name that no other text has. Its values are `$1`, `$2` … */
+/** A statement that is planned once per connection. Its name is unique to its text. Its values are `$1`, `$2` … */
 export interface Statement {
   name: string
   text: string
 }
 
-/** Runs one; rows as `pg` reads them. Through databaseFailure() its errors mean the same as Prisma's. */
+/** Runs a statement and returns rows as `pg` reads them. databaseFailure() treats its errors like Prisma's. */
 export type Query = <Row>(statement: Statement, values: readonly unknown[]) => Promise<Row[]>

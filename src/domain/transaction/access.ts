@@ -1,7 +1,4 @@
-/**
- * Who may do what (docs/api-rules.md#who-is-calling): verbs require roles, and queries are limited to the tenant by the
- * where-clauses from here.
- */
+/** Access rules (docs/api-rules.md#who-is-calling): verbs require roles, and where-clauses from here limit queries to the tenant. */
 
 import type { Role } from '../../generated/prisma/enums.ts'
 import { ForbiddenError, NotFoundError } from '../errors/errors.ts'

@@ -1,6 +1,6 @@
 /**
- * What every domain verb is given: who calls, for which workspace, and the database, clock and settings to
- * work with (docs/architecture.md#rules: passed in, never imported as singletons); and `transaction()`, the only way to write.
+ * The request context that every verb gets, and `transaction()`, the only way to write (README.md).
+ * Clock, ids and database are passed in, never imported as singletons (docs/architecture.md#rules).
  */
 import type { Prisma, PrismaClient } from '../../generated/prisma/client.ts'
 import type { Plan, StepKind } from '../../generated/prisma/enums.ts'

@@ -1,4 +1,4 @@
-/** What a caller has shown, and who is told when that ends: whatever outlives its first moment (a stream, a wait) ends with it. */
+/** The credential of a caller. Streams and long polls end when it ends. */
 import type { UnauthenticatedError } from '../errors/errors.ts'
 import type { Actor } from './access.ts'
 

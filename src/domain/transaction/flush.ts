@@ -1,6 +1,6 @@
 /**
- * The one statement that writes a unit of work. It has a part for each kind of change, so that few texts come of it, each planned
- * once; foreign keys between its rows are checked at its end.
+ * The one statement that writes a unit of work. It has one part per kind of change, so few texts exist and each is planned once.
+ * Foreign keys between its rows are checked at the end of the statement.
  */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Statement } from '../sql/prepared-statement.ts'

@@ -1,6 +1,6 @@
 /**
- * What verbs and transaction() know of a write that was sent with an Idempotency-Key (docs/api-rules.md#retries): it has a
- * guard, which sees to it that it is done once. The guard itself: domain/idempotency.
+ * The guard that makes a write with an Idempotency-Key happen once (docs/api-rules.md#retries), as verbs and transaction() see it.
+ * domain/idempotency implements it.
  */
 import type { RawInput } from '../parsing/parse.ts'
 import type { Query } from '../sql/prepared-statement.ts'

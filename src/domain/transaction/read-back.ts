@@ -1,6 +1,6 @@
 /**
- * How a write answers with its own outcome (docs/api-rules.md#errors): the answer is read in the write's transaction, while its
- * locks are held. Read after the commit, it could show what others have written since, their secrets included.
+ * Reads the answer of a write in its transaction, while the locks are held (docs/api-rules.md#errors).
+ * A read after the commit could show later writes of other callers, including their secrets.
  */
 import type { RawInput } from '../parsing/parse.ts'
 import type { RequestContext, Sql, Tx } from './context.ts'

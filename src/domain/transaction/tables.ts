@@ -1,6 +1,4 @@
-/**
- * The tables that a unit of work writes (unit-of-work.ts): which of their columns change, and how a row gets to Postgres and back as JSON.
- */
+/** The tables that a unit of work writes: their changeable columns, and how a row becomes JSON for Postgres and back. */
 import type { Deployment, Revision, SecretSet, Step } from '../../generated/prisma/client.ts'
 import {
   type Column,

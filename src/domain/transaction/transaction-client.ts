@@ -1,4 +1,4 @@
-/** Prisma's client of a transaction, had anew for each call: so that nothing reads what is recorded before it is written. */
+/** A Prisma client of a transaction that flushes recorded changes before each query. */
 import type { Prisma } from '../../generated/prisma/client.ts'
 
 type Sql = Prisma.TransactionClient

@@ -1,13 +1,6 @@
 /**
- * The unit of work of a transaction: what it writes of deployments, revisions, steps and sets of secrets is recorded here, merged
- * for each row, and goes to Postgres in one statement (flush.ts). How to use it:
- *
- * - Take the row under the deployment's lock (repositories/locks.ts, repositories/locked-aggregate.ts), record with `insert` and `update`, and go on with
- *   the next value: `{ ...row, ...changes }`. Only the one writer of a table does (repositories/deployment.ts, transition.ts, …).
- * - To read by SQL, use `tx.query` or `tx.sql`: both write first what is recorded, so that nobody reads what was before.
- * - `known` holds what was read of a deployment under its lock (repositories/locked-aggregate.ts), and what is recorded shows in it. `tx.sql` can write
- *   past it, so whoever uses that makes all of it forgotten: it is read anew.
- * - At the end transaction() writes the rest, before the events. What a retry begins, begins with a new unit.
+ * The unit of work of a transaction: records its writes, merges them per row and sends them as one statement (flush.ts).
+ * README.md says how to use it.
  */
 import type { Integration, Listener } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'

@@ -1,4 +1,4 @@
-/** For calls that look again and again: the wait ends with the credential of its caller, as soon as that is known. */
+/** Ends a long poll when the credential of its caller ends. */
 import { AbortScope } from '../../platform/async/time-limit.ts'
 import type { RequestContext } from './context.ts'
 

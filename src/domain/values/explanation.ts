@@ -1,6 +1,6 @@
 /**
- * Why something is as it is: a reason for programs, with its message for people. The messages of all reasons that the rules
- * give and that are stored are made here (deployment-status/ makes those that are derived); a worker brings its own.
+ * A reason for programs with its message for people. All stored messages of the control plane are made here.
+ * deployment-status/ makes the derived ones; a worker sends messages of its builds and agents.
  */
 import type { StepKind } from '../../generated/prisma/enums.ts'
 import type { Reason } from './reasons.ts'

@@ -1,4 +1,4 @@
-/** What a revision's status is in a sentence: goes on from "revision 7". People never read the constants. */
+/** A revision's status as part of a sentence that starts with "revision 7". People never read the constants. */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { knownReason, type Reason } from './reasons.ts'
 
