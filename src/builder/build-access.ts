@@ -68,7 +68,7 @@ export function createBuildAccess({ call, download }: Pick<Caller, 'call' | 'dow
           download(
             `claims/${claimId}/tarball?token=${token}`,
             signal,
-            (said) => new StepFailure('TARBALL_UNAVAILABLE', said),
+            (message) => new StepFailure('TARBALL_UNAVAILABLE', message),
           ),
         )
       },

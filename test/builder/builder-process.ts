@@ -1,4 +1,4 @@
-/** `npm run cli -- builder` as a process of its own. */
+/** `npm run cli -- builder` in a separate process. */
 import { expect } from 'vitest'
 import { type Running, run } from '../support/process.ts'
 

@@ -93,8 +93,8 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
   return null
 
   async function execute(
-    of: BuildRequest,
-    what: 'Install' | 'Build',
+    context: BuildRequest,
+    phase: 'Install' | 'Build',
     shown: string,
     command: string[],
     cwd: string,
@@ -104,22 +104,22 @@ export async function buildSource(request: BuildRequest): Promise<string | null>
     const cause = new FailureCause()
     const [program, ...args] = command
     let full = false
-    const exit = await run({ command: program!, args, cwd, env: of.env }, (shown, line) => {
+    const exit = await run({ command: program!, args, cwd, env: context.env }, (shown, line) => {
       tail.add(shown)
       cause.add(shown)
       full ||= NO_SPACE_OUTPUT.test(line)
     })
     if (exit.code === 0) return
     const how = exit.signal ? `was ended by ${exit.signal}` : `failed with exit code ${exit.code}`
-    log(`${what} command "${shown}" ${how}.`, 'error')
+    log(`${phase} command "${shown}" ${how}.`, 'error')
     if (full)
       throw new StepFailure(
         'NO_SPACE',
-        tail.appendTo(`${NO_SPACE_MESSAGE}, or where ${what} command "${shown}" writes: free some.`),
+        tail.appendTo(`${NO_SPACE_MESSAGE}, or where ${phase} command "${shown}" writes: free some.`),
       )
     throw new StepFailure(
-      what === 'Install' ? 'INSTALL_FAILED' : 'BUILD_COMMAND_FAILED',
-      cause.prependTo(tail.appendTo(`${what} command "${shown}" ${how}: the build log has its output.`)),
+      phase === 'Install' ? 'INSTALL_FAILED' : 'BUILD_COMMAND_FAILED',
+      cause.prependTo(tail.appendTo(`${phase} command "${shown}" ${how}: the build log has its output.`)),
     )
   }
 }

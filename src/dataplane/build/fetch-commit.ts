@@ -55,8 +55,8 @@ async function readCommitInfo(git: Git, commit: string): Promise<CommitInfo> {
 }
 
 async function fetchCommit(git: Git, { remote, ref, commit }: CommitSource): Promise<string> {
-  const fetch = (what: string, ...options: string[]) =>
-    git.run(['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', ...options, '--', remote.url, what])
+  const fetch = (refspec: string, ...options: string[]) =>
+    git.run(['fetch', '--quiet', '--no-tags', '--no-recurse-submodules', ...options, '--', remote.url, refspec])
   if (!commit) {
     await fetch(`+${ref}:${LOCAL_REF}`, '--depth=1')
     return git.run(['rev-parse', '--verify', '--quiet', `${LOCAL_REF}^{commit}`])

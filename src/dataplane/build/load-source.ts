@@ -60,9 +60,9 @@ async function checkOut(request: SourceRequest, tree: string): Promise<string> {
   try {
     if (route && remote.protocol !== 'ssh') requirePinning(await git.run(['version']))
     const source = { remote, ref, commit: revision.repoCommitSha }
-    await checkOutCommit(git, source, repository, tree, (commit, said) => {
+    await checkOutCommit(git, source, repository, tree, (commit, info) => {
       log(`Commit ${commit}`)
-      onCommit(commit, said)
+      onCommit(commit, info)
     })
     for (const warning of await missingContent(git, tree)) log(warning, 'warning')
   } catch (error) {

@@ -33,9 +33,9 @@ export async function missingContent(git: Git, tree: string): Promise<string[]> 
 const lines = (output: string) => output.split('\n').filter(Boolean)
 
 /** `2 files (a.bin, b.bin)` */
-function countAndNames(what: string, names: string[]): string {
+function countAndNames(noun: string, names: string[]): string {
   const more = names.length > MAX_NAMES ? `, … and ${names.length - MAX_NAMES} more` : ''
-  return `${names.length} ${what}${names.length > 1 ? 's' : ''} (${names.slice(0, MAX_NAMES).join(', ')}${more})`
+  return `${names.length} ${noun}${names.length > 1 ? 's' : ''} (${names.slice(0, MAX_NAMES).join(', ')}${more})`
 }
 
 /** False for symlinks and for names with quotes or control characters, which git prints quoted. */

@@ -38,8 +38,8 @@ export function makeBuildFolder(builds: string): string {
 export function abandonedFolders(builds: string): string[] {
   return (fs.existsSync(builds) ? fs.readdirSync(builds) : [])
     .filter((name) => {
-      const [of, pid, started] = name.split('.')
-      if (of !== machineId() || !pid) return false
+      const [machine, pid, started] = name.split('.')
+      if (machine !== machineId() || !pid) return false
       const now = processIdentity(Number(pid))
       return now === null || shortHash(now) !== started
     })

@@ -115,8 +115,8 @@ async function buildWithDocker(build: EngineBuild, auth: string | null): Promise
     ],
     buildx ? { BUILDX_CONFIG: buildx } : {},
   )
-  const said = JSON.parse(fs.readFileSync(metadata, 'utf8')) as Record<string, string | undefined>
-  if (repository) return `${repository.name}@${checkedDigest(said['containerimage.digest'] ?? '')}`
+  const result = JSON.parse(fs.readFileSync(metadata, 'utf8')) as Record<string, string | undefined>
+  if (repository) return `${repository.name}@${checkedDigest(result['containerimage.digest'] ?? '')}`
   const { lines } = await runEngine(engine, ['image', 'inspect', '--format', 'image {{.Id}}', name], signal)
   const id = lines.map((line) => /^image (?:sha256:)?([0-9a-f]{64})$/.exec(line)?.[1]).find(Boolean)
   if (!id) throw new Error('docker does not know the image that it has built')
@@ -143,7 +143,7 @@ function writeIgnoreFile(file: string): string {
 
 async function runOrFail(
   build: EngineBuild,
-  what: string,
+  problem: string,
   args: string[],
   env?: Record<string, string>,
 ): Promise<void> {
@@ -168,15 +168,15 @@ async function runOrFail(
     'BUILD_COMMAND_FAILED',
     cause.prependTo(
       tail.appendTo(
-        `${what}: ${why ? shorten(why, build.context) : `the build log has the output of ${build.engine.name}`}.`,
+        `${problem}: ${why ? shorten(why, build.context) : `the build log has the output of ${build.engine.name}`}.`,
       ),
     ),
   )
 }
 
 /** Shortens an engine's error message: it repeats the whole instruction before the cause. */
-const shorten = (said: string, context: string): string =>
-  said
+const shorten = (message: string, context: string): string =>
+  message
     .replaceAll(context, '.')
     .replace(/ at STEP "(.{60}).+?": /, ' at STEP "$1…": ')
     .slice(0, 300)

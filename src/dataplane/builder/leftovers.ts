@@ -40,7 +40,9 @@ function workingContainers(storage: string, folder: string): string[] {
   return listFolder(storage)
     .filter((name) => name.endsWith('-containers'))
     .flatMap((name) => listFolder(path.join(storage, name)).map((id) => ({ id, folder: path.join(storage, name, id) })))
-    .filter(({ folder: of }) => readFile(path.join(of, 'userdata/buildah.json')).includes(folder))
+    .filter(({ folder: containerFolder }) =>
+      readFile(path.join(containerFolder, 'userdata/buildah.json')).includes(folder),
+    )
     .map(({ id }) => id)
 }
 

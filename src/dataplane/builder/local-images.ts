@@ -22,11 +22,11 @@ export async function removeImages(
   for (const id of ids) {
     if (keep.ids.includes(id)) continue
     const names = 'names {{json .RepoTags}} {{json .RepoDigests}}'
-    const said = (await ask(['image', 'inspect', '--format', names, id])).lines.find((line) =>
+    const namesLine = (await ask(['image', 'inspect', '--format', names, id])).lines.find((line) =>
       line.startsWith('names '),
     )
-    if (said === undefined) continue // it was removed with another image
-    const found = said.match(/"[^"]+"/g)?.map((name) => name.slice(1, -1)) ?? []
+    if (namesLine === undefined) continue // it was removed with another image
+    const found = namesLine.match(/"[^"]+"/g)?.map((name) => name.slice(1, -1)) ?? []
     if (found.some((name) => keep.digests.includes(name.split('@')[1] ?? ''))) continue
     // by name, without --force, which would end containers that use it
     const tags = found.filter((name) => !name.includes('@'))

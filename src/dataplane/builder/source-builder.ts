@@ -104,9 +104,9 @@ export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds 
 
   return {
     build: (claim, step, log, signal, onCommit = ignore, onProgress = ignore, onPlan = ignore) => {
-      const work = (planned: RevisionLog, told: OnPlan) => {
+      const work = (planned: RevisionLog, reportPlan: OnPlan) => {
         warnOfShortSecrets(step.revision.secrets, planned, 'build')
-        return build(claim.deployment.id, step, planned, signal, onCommit, told)
+        return build(claim.deployment.id, step, planned, signal, onCommit, reportPlan)
       }
       return turns.run(log, signal, onProgress, () => planFirst(log, onProgress, onPlan, work))
     },

@@ -44,8 +44,8 @@ export function levelOf(line: string): LogLevel {
   // skip at most a date, a time and a name
   for (let before = 0; before <= 3; before++) {
     const [, word, bracketed] = LEADING_LEVEL.exec(rest) ?? []
-    const said = LEVELS.get((word ?? bracketed ?? '').toLowerCase())
-    if (said) return said
+    const level = LEVELS.get((word ?? bracketed ?? '').toLowerCase())
+    if (level) return level
     const [front] = PREFIX.exec(rest) ?? []
     if (!front) break
     rest = rest.slice(front.length)
@@ -56,14 +56,14 @@ export function levelOf(line: string): LogLevel {
 
 /** Null: not JSON, or without a level. */
 function levelOfJson(text: string): LogLevel | null {
-  let said: unknown
+  let value: unknown
   try {
     const object = JSON.parse(text) as Record<string, unknown>
-    said = JSON_MEMBERS.map((name) => object[name]).find((one) => one !== undefined)
+    value = JSON_MEMBERS.map((name) => object[name]).find((one) => one !== undefined)
   } catch {
     // text that only starts with a brace
     return null
   }
-  if (typeof said === 'number') return PINO_LEVELS.find(([least]) => said >= least)?.[1] ?? null
-  return typeof said === 'string' ? (LEVELS.get(said.toLowerCase()) ?? null) : null
+  if (typeof value === 'number') return PINO_LEVELS.find(([least]) => value >= least)?.[1] ?? null
+  return typeof value === 'string' ? (LEVELS.get(value.toLowerCase()) ?? null) : null
 }

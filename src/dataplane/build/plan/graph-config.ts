@@ -61,8 +61,8 @@ export function readGraphConfig(tree: SourceTree, graphConfigPath: string, hint:
   if (application && tree.isFile(file)) return application(tree, file)
   const config = application ? null : readJson(tree, file)
   if (!config) throw new StepFailure('CONFIG_INVALID', `The source has no file "${graphConfigPath}": ${hint}.`)
-  const wrong = (what: string, example = '{"graphs": {"agent": "./agent.js:graph"}}') =>
-    new StepFailure('CONFIG_INVALID', `"${graphConfigPath}": ${what}. Example: ${example}`)
+  const wrong = (problem: string, example = '{"graphs": {"agent": "./agent.js:graph"}}') =>
+    new StepFailure('CONFIG_INVALID', `"${graphConfigPath}": ${problem}. Example: ${example}`)
 
   const { graphs, dockerfile = null, dependencies = null, health_path: healthPath = null } = config
   if (!isObject(graphs)) throw wrong('"graphs" must be an object that maps names to "path:export"')

@@ -191,7 +191,9 @@ function suppliedFields({ folder }: GraphConfig, { packages, command }: Supplied
 const askOperator = (name: 'NODE' | 'PYTHON'): string =>
   `have the operator set AGENT_SERVER_${name} and AGENT_SERVER_${name}_COMMAND, which supply a server for graphs that have none`
 
-function unusedCommandNotes({ installCommand, buildCommand }: PlanOptions, what: string): string[] {
+function unusedCommandNotes({ installCommand, buildCommand }: PlanOptions, subject: string): string[] {
   const given = [...(installCommand ? ['install_command'] : []), ...(buildCommand ? ['build_command'] : [])]
-  return given.length > 0 ? [`${given.join(' and ')} ${given.length > 1 ? 'have' : 'has'} no effect on ${what}.`] : []
+  return given.length > 0
+    ? [`${given.join(' and ')} ${given.length > 1 ? 'have' : 'has'} no effect on ${subject}.`]
+    : []
 }

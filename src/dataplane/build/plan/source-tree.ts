@@ -72,8 +72,8 @@ export function readToml(tree: SourceTree, file: string): Record<string, unknown
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export const table = (of: Record<string, unknown>, name: string): Record<string, unknown> => {
-  const value = of[name]
+export const table = (parent: Record<string, unknown>, name: string): Record<string, unknown> => {
+  const value = parent[name]
   return isObject(value) ? value : {}
 }
 

@@ -83,8 +83,8 @@ export async function reserveIds(owner: Owner, range: UidRange, isPrivate: boole
     // an id that was never used needs no cleanup
     const next = freeIds(range, (uid) => !now.has(uid) && !running.has(uid) && !isSystemUser(uid))
     // one of the two may exist already: a server was killed in between
-    const of = (role: keyof Ids) => idOf(owner, role, now) ?? next()
-    const ids: Ids = { code: of('code'), network: of('network') }
+    const existingOrNext = (role: keyof Ids) => idOf(owner, role, now) ?? next()
+    const ids: Ids = { code: existingOrNext('code'), network: existingOrNext('network') }
     write(ids.code, { ...owner, role: 'code', isPrivate })
     // the network process writes no files
     write(ids.network, { ...owner, role: 'network', isPrivate: true })
@@ -100,9 +100,9 @@ async function markAsShared(owner: Owner, uid: number): Promise<void> {
 
 /** Releases the deployment's ids that need no cleanup. False: others need one. */
 export function releaseIds(owner: Owner): boolean {
-  const its = [...readEntries()].filter(([, entry]) => belongsTo(entry, owner))
-  for (const [uid, { isPrivate }] of its) if (isPrivate) fs.rmSync(fileOf(uid), { force: true })
-  return its.every(([, { isPrivate }]) => isPrivate)
+  const entries = [...readEntries()].filter(([, entry]) => belongsTo(entry, owner))
+  for (const [uid, { isPrivate }] of entries) if (isPrivate) fs.rmSync(fileOf(uid), { force: true })
+  return entries.every(([, { isPrivate }]) => isPrivate)
 }
 
 export function freedIds(): number[] {

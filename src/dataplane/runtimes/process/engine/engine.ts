@@ -72,8 +72,8 @@ export function createEngineFinder({
       const answer = lines.find((line) => /^works \d/.test(line))
       if (exit.code !== 0 || !answer)
         return `${name} does not work: ${lines.at(-1)?.slice(0, 300) ?? 'it printed nothing'}`
-      const [said = '', storage = ''] = answer.split(/ in:(.*)/)
-      const has = (controller: string) => said.split(/[\s[\]]+/).includes(controller)
+      const [controllers = '', storage = ''] = answer.split(/ in:(.*)/)
+      const has = (controller: string) => controllers.split(/[\s[\]]+/).includes(controller)
       const supports = { cpu: has('cpu'), memory: has('memory'), processes: has('pids') }
       const engine: Engine = { name, env, storage, run, supports }
       return (await withTimeout(PROBE_MS, signal, async (inTime) => check?.(engine, inTime))) ?? engine

@@ -56,11 +56,11 @@ export function agentServerFolder({ agentServers }: Pick<Layout, 'agentServers'>
 export async function ensureAgentServer(request: AgentServerRequest): Promise<string> {
   const { machine, packages, python, log, signal } = request
   const language = python ? `${python.program} ${python.version}` : `node ${process.version}`
-  const what = createHash('sha256')
+  const hash = createHash('sha256')
     .update(JSON.stringify([language, packages]))
     .digest('hex')
     .slice(0, 16)
-  const folder = path.join(machine.layout.agentServers, what)
+  const folder = path.join(machine.layout.agentServers, hash)
   const turn = installLimits.get(folder) ?? new Semaphore(1)
   installLimits.set(folder, turn)
   const waits = () => log('Waiting for another build that installs the same agent server')
@@ -68,7 +68,7 @@ export async function ensureAgentServer(request: AgentServerRequest): Promise<st
   const now = new Date()
   // marks it as used, so that a prune does not remove it while the build runs
   fs.utimesSync(path.join(folder, id), now, now)
-  return `${what}/${id}`
+  return `${hash}/${id}`
 }
 
 function currentId(folder: string): string | null {
@@ -105,9 +105,9 @@ async function install(request: AgentServerRequest, folder: string): Promise<str
   const [files, home] = [path.join(own, 'files'), path.join(own, 'home')]
   try {
     fs.mkdirSync(own, { recursive: true, mode: 0o711 })
-    for (const its of [files, home]) {
-      fs.mkdirSync(its, { mode: 0o700 })
-      if (account) fs.chownSync(its, account.uid, account.gid)
+    for (const ownFolder of [files, home]) {
+      fs.mkdirSync(ownFolder, { mode: 0o700 })
+      if (account) fs.chownSync(ownFolder, account.uid, account.gid)
     }
     if (python) await runInstaller(request, [python.program, '-m', 'venv', files], [], home)
     const installer = python
@@ -144,20 +144,20 @@ async function runInstaller(
   const variables = { ...env, PATH: machine.searchPath, HOME: home, TMPDIR: home }
   const exit = await run([...command, ...packages], home, variables, (line) => tail.add(line))
   if (exit.code === 0) return
-  const what = packages.length > 0 ? `"${shown}"` : 'python3 -m venv'
+  const shownCommand = packages.length > 0 ? `"${shown}"` : 'python3 -m venv'
   const setting = `AGENT_SERVER_${python ? 'PYTHON' : 'NODE'}`
   throw new StepFailure(
     'INSTALL_FAILED',
     tail.appendTo(
-      `The agent server could not be installed by ${what}: the build log has its output. The operator may have to fix ${setting}.`,
+      `The agent server could not be installed by ${shownCommand}: the build log has its output. The operator may have to fix ${setting}.`,
     ),
   )
 }
 
 /** Removes servers that no artifact of this DATA_DIR uses, and leftovers of failed installations. */
 export async function pruneAgentServers({ agentServers, apps, app }: Layout): Promise<void> {
-  const all = listFolder(agentServers).flatMap((what) =>
-    listFolder(path.join(agentServers, what)).map((id) => `${what}/${id}`),
+  const all = listFolder(agentServers).flatMap((hash) =>
+    listFolder(path.join(agentServers, hash)).map((id) => `${hash}/${id}`),
   )
   removeEmpty(agentServers)
   const old = all.filter((name) => !name.endsWith('/current') && isOld(path.join(agentServers, name)))

@@ -20,8 +20,8 @@ const PROBE = 'import sys\nprint("%d.%d" % sys.version_info[:2])\nimport venv, e
  * Returns the requested version (`3.12`; null: any) from PATH if it is there, else the system's `python3`. Throws StepFailure
  * (`TOOL_MISSING`) when none can create virtual environments.
  */
-export async function findPython(searchPath: string, wanted: string | null): Promise<Python> {
-  const names = [...(wanted && /^\d+(\.\d+)?$/.test(wanted) ? [`python${wanted}`] : []), 'python3']
+export async function findPython(searchPath: string, version: string | null): Promise<Python> {
+  const names = [...(version && /^\d+(\.\d+)?$/.test(version) ? [`python${version}`] : []), 'python3']
   let without = false
   for (const name of names)
     for (const folder of searchPath.split(':')) {

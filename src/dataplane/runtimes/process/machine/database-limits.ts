@@ -137,11 +137,11 @@ export class DatabaseLimits {
 
   /** Postgres lets only superusers set this, and roles that were granted it. */
   async #limitTemporary(query: Query, { name, role }: DatabaseState): Promise<void> {
-    const wanted = `${Math.min(TEMPORARY_FILES_MB, this.#settings.maxMb ?? TEMPORARY_FILES_MB)}MB`
-    if (role.includes(`temp_file_limit=${wanted}`)) return
+    const limit = `${Math.min(TEMPORARY_FILES_MB, this.#settings.maxMb ?? TEMPORARY_FILES_MB)}MB`
+    if (role.includes(`temp_file_limit=${limit}`)) return
     this.#mayLimitTemporary ??= (await query("SELECT has_parameter_privilege('temp_file_limit', 'SET') AS may"))[0]!
       .may as boolean
-    if (this.#mayLimitTemporary) await query(`ALTER ROLE ${name} SET temp_file_limit = '${wanted}'`)
+    if (this.#mayLimitTemporary) await query(`ALTER ROLE ${name} SET temp_file_limit = '${limit}'`)
   }
 }
 

@@ -68,9 +68,9 @@ function isAlive({ pid, started }: Entry): boolean {
 
 /** Process ids are only comparable within one boot and one container. Elsewhere the lease has to expire. */
 function machineId(): string {
-  const read = (of: () => string) => {
+  const read = (readFile: () => string) => {
     try {
-      return of().trim()
+      return readFile().trim()
     } catch {
       return ''
     }

@@ -53,16 +53,16 @@ export interface ConfinedStart {
 }
 
 /** `ours`: for our own programs. Without `confined` the caller chooses the account. */
-export function launcherFor(of: keyof typeof SETPRIV_OPTIONS, confined: ConfinedStart | null): Launcher {
-  const setpriv = programSupporting('setpriv', SETPRIV_OPTIONS[of])
+export function launcherFor(kind: keyof typeof SETPRIV_OPTIONS, confined: ConfinedStart | null): Launcher {
+  const setpriv = programSupporting('setpriv', SETPRIV_OPTIONS[kind])
   if (!setpriv) return NO_LAUNCHER
-  if (!confined) return { programs: [setpriv, ...SETPRIV_OPTIONS[of]], asRoot: false }
+  if (!confined) return { programs: [setpriv, ...SETPRIV_OPTIONS[kind]], asRoot: false }
   const { account, confinement } = confined
   const identity = ['--reuid', String(account.uid), '--regid', String(account.gid), '--clear-groups']
   const ports = confinement.ports.map(([low, high]) => `${low}-${high}`).join(',')
   const programs = [
     ...(confinement.folders.length > 0 ? namespaces(confined) : []),
-    ...[setpriv, ...identity, ...SETPRIV_OPTIONS[of]],
+    ...[setpriv, ...identity, ...SETPRIV_OPTIONS[kind]],
     ...(ports ? [requireProgram('perl'), '-e', CLOSE_PORTS, ports] : []),
   ]
   return { programs, asRoot: true }

@@ -17,8 +17,10 @@ function bootId(): string {
 
 function fromPs(pid: number): string | null {
   try {
-    const said = execFileSync('/bin/ps', ['-o', 'lstart=', '-p', String(pid)], { stdio: ['ignore', 'pipe', 'ignore'] })
-    return String(said).trim().replaceAll(/\s+/g, '-') || null
+    const output = execFileSync('/bin/ps', ['-o', 'lstart=', '-p', String(pid)], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    return String(output).trim().replaceAll(/\s+/g, '-') || null
   } catch {
     return null
   }

@@ -26,8 +26,8 @@ export class Reaper {
 
   /** Ends all groups of this owner with SIGKILL. Throws when a process survives. */
   async kill(owner: string): Promise<void> {
-    const its = [...this.#groups.values()].filter((group) => group.owner === owner)
-    const ended = await Promise.all(its.map((group) => endGroup(group, 0)))
+    const groups = [...this.#groups.values()].filter((group) => group.owner === owner)
+    const ended = await Promise.all(groups.map((group) => endGroup(group, 0)))
     if (!ended.every(Boolean)) throw new Error('Some processes of this step can’t be ended')
   }
 
