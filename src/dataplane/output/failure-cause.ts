@@ -1,7 +1,6 @@
 /** Finds the line of a build tool's output that names the cause of a failure. */
 import type { Masked } from './mask.ts'
 
-/** longest cause; the build log has the rest */
 const MAX_CAUSE_CHARACTERS = 300
 
 /** BuildKit's prefix of a step's lines: `#8 1.234 `. */
@@ -35,7 +34,6 @@ export class FailureCause {
     if (CAUSE_PATTERNS.some((pattern) => pattern.test(line))) this.#line = line.trim().slice(0, MAX_CAUSE_CHARACTERS)
   }
 
-  /** The message with the cause as its first line, if one was found. */
   prependTo(message: string): string {
     return this.#line === null ? message : `${this.#line}\n${message}`
   }

@@ -31,7 +31,6 @@ const PINO_LEVELS: [least: number, level: LogLevel][] = [
 ]
 
 const WORD = [...LEVELS.keys()].join('|')
-/** A time or a bracketed name before the level. */
 const PREFIX = /^(?:\[[^\]]{1,100}\]|[\dTZ:.,+/-]{5,40}) +/
 /** `ERROR: …`, `ERROR:app:…`, `[error    ] …` */
 const LEADING_LEVEL = new RegExp(`^(?:(${WORD}):(?=\\s|[\\w.]+:)|\\[(${WORD}) *\\](?=\\s|$))`, 'i')
@@ -54,7 +53,6 @@ export function levelOf(line: string): LogLevel {
   return LEVELS.get(LOGFMT_LEVEL.exec(line)?.[1]?.toLowerCase() ?? '') ?? 'info'
 }
 
-/** Null: not JSON, or without a level. */
 function levelOfJson(text: string): LogLevel | null {
   let value: unknown
   try {

@@ -23,7 +23,6 @@ export async function maskFailures<T>(
   }
 }
 
-/** Warns at the start of a log about secrets that can't be hidden. */
 export function warnOfShortSecrets(
   secrets: readonly { name: string; value: string }[],
   log: RevisionLog,

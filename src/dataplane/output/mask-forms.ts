@@ -36,7 +36,6 @@ function partsOf(value: string): Set<string> {
   )
 }
 
-/** Escaped as in JSON and programming languages. */
 function escaped(part: string): string[] {
   const json = JSON.stringify(part).slice(1, -1)
   const ascii = json.replace(/[\u007f-\uffff]/g, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -68,7 +67,6 @@ function percentEncoded(part: string): string[] {
   })
 }
 
-/** As the password of a URL that was parsed and printed again. */
 function encodeUserinfo(text: string): string {
   const url = new URL('http://host')
   url.password = text

@@ -57,7 +57,6 @@ export function createMask(values: Iterable<string>): Mask {
   })
 }
 
-/** Hides nothing: for output without user code and secrets. */
 export const EMPTY_MASK = createMask([])
 
 /** The values to hide: all except the health path, which messages name. */

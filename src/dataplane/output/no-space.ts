@@ -10,7 +10,6 @@ export function noSpaceFailure(): StepFailure {
   return new StepFailure('NO_SPACE', `${NO_SPACE_MESSAGE}: free some, then redeploy.`)
 }
 
-/** Whether an error means a full disk; also checks a command's stderr. */
 export function isNoSpaceError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: unknown }

@@ -32,7 +32,6 @@ export function encodeStyles(styles: Styles, length: number): string | null {
   let last = ''
   for (const [i, [at, style]] of styles.entries()) {
     if (at >= length) break
-    // at equal positions the later style counts
     if (style === last || styles[i + 1]?.[0] === at) continue
     const item = `${all && ','}${at}:${style}`
     // leave room to end a style
@@ -43,7 +42,6 @@ export function encodeStyles(styles: Styles, length: number): string | null {
   return all || null
 }
 
-/** Moves encoded styles by a number of characters. */
 export const shiftStyles = (styles: string | null, characters: number): string | null =>
   styles === null
     ? null

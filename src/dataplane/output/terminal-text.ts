@@ -5,13 +5,11 @@ import { styleAfter } from './sgr.ts'
 const CONTROL = /[^\P{Cc}\t\n]/u
 const CONTROLS = new RegExp(CONTROL, 'gu')
 const [ESC, BEL] = ['\u001b', '\u0007']
-/** Terminal titles, links and similar sequences. */
 const STRING = new RegExp(`${ESC}[\\]PX^_][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\\\)`, 'g')
 /** Moves the cursor to the start of the line or clears it; programs use it like \r. */
 const RETURN = new RegExp(`${ESC}\\[(?:[01]?G|2K)`, 'g')
 const SGR = new RegExp(`${ESC}\\[([\\d;]*)m`)
 
-/** Start position of each style, in order; '' ends a style. */
 export type Styles = readonly (readonly [at: number, style: string])[]
 
 /**

@@ -23,7 +23,6 @@ import {
 
 export interface DeploymentAccounts {
   code: Account | null
-  /** for the process that reads clients' requests; null: the server's account */
   network: Account | null
   name: string
 }

@@ -7,7 +7,6 @@ import { openReservations } from './reservations.ts'
 import { findUidRange, type UidRange, type UidRangeSetting } from './uid-range.ts'
 
 export interface AccountChoice {
-  /** ids for deployments' own accounts; null: all share one account */
   range: UidRange | null
   shared: Account | null
   /** a sample account of builds and agents, for checks of what they can reach; null: the server's */
@@ -21,7 +20,6 @@ interface AccountOptions {
   warn?: ((line: string) => void) | undefined
 }
 
-/** Throws when a configured account or range does not exist. */
 export function chooseAccounts({ dataDir, appUser, uidRange: setting, warn }: AccountOptions): AccountChoice {
   const shared = appAccount(appUser)
   const found = findUidRange(setting)
@@ -35,7 +33,6 @@ export function chooseAccounts({ dataDir, appUser, uidRange: setting, warn }: Ac
   return { range: null, shared, typical: shared }
 }
 
-/** Why accounts of this range can't be used here; null: they can. */
 function obstacle({ low }: UidRange, shared: Account, dataDir: string): string | null {
   try {
     openReservations()

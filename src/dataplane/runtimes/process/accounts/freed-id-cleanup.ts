@@ -13,7 +13,6 @@ const exec = promisify(execFile)
 
 const RETRY_MS = 600_000
 
-/** For /bin/sh: executes a program at idle I/O and CPU priority. */
 const IDLE = 'ionice -c 3 -p $$ 2>/dev/null; exec nice -n 19 "$@"'
 
 /** System V object kind → option of ipcrm; the kind is also the prefix of the id column in /proc/sysvipc */

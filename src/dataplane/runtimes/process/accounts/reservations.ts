@@ -22,10 +22,8 @@ const ROLES = ['code', 'network'] as const
 
 /** The deployment that ids belong to. When its folder is gone, the deployment is gone. */
 export interface Owner {
-  /** absolute, symlinks resolved */
   dataDir: string
   deploymentId: string
-  /** absolute path of the deployment's folder on this machine */
   folder: string
 }
 
@@ -35,7 +33,6 @@ interface Entry extends Owner {
   isPrivate?: boolean
 }
 
-/** Creates the folder. Throws when that fails or others can write to it. */
 export function openReservations(): void {
   fs.mkdirSync(FOLDER, { recursive: true, mode: 0o755 })
   for (const folder of [path.dirname(FOLDER), FOLDER]) {
@@ -92,7 +89,6 @@ export async function reserveIds(owner: Owner, range: UidRange, isPrivate: boole
   })
 }
 
-/** Records that its code may now leave files in public folders. */
 async function markAsShared(owner: Owner, uid: number): Promise<void> {
   if (readEntry(fileOf(uid)).isPrivate)
     await withLock(async () => write(uid, { ...owner, role: 'code', isPrivate: false }))

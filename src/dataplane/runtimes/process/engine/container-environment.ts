@@ -16,7 +16,6 @@ export interface ContainerEnvironment {
   clientEnv: Record<string, string>
 }
 
-/** Throws StepFailure for a value that can be passed neither way. */
 export function containerEnvironment(variables: Record<string, string>): ContainerEnvironment {
   const lines: string[] = []
   const clientEnv: Record<string, string> = {}

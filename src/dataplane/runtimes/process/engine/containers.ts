@@ -22,13 +22,11 @@ export interface ContainersOptions extends EngineOptions {
 export interface PlannedContainer {
   name: string
   labels: string[]
-  /** file for its environment, readable for the server's account only */
   envFile: string
 }
 
 export class Containers {
   readonly engine: FindEngine
-  /** folder for files that only the server can read */
   readonly folder: string
   readonly #app: (deploymentId: string) => AppLayout
   readonly #server: string

@@ -5,7 +5,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
 
-/** The operator's folder; undefined: none. */
 export const dockerConfigFolder = ({ DOCKER_CONFIG, HOME }: Record<string, string | undefined>): string | undefined =>
   DOCKER_CONFIG ?? (HOME && path.join(HOME, '.docker'))
 

@@ -14,7 +14,6 @@ export type EngineName = 'podman' | 'docker'
 export interface EngineOptions {
   reaper: Reaper
   engine: 'auto' | EngineName | 'none'
-  /** the server's environment variables that an engine gets, including PATH */
   env: Record<string, string>
   /** an extra check of an engine that works: what is missing, in words; null: nothing */
   check?: (engine: Engine, signal: AbortSignal) => Promise<string | null>
@@ -27,7 +26,6 @@ export interface Engine {
   env: Record<string, string>
   /** folder of its images; on the engine's machine */
   storage: string
-  /** which container limits it can enforce */
   supports: { cpu: boolean; memory: boolean; processes: boolean }
   /**
    * Runs the engine's command line to its end; `mask` hides secrets in its output. When the signal aborts, ends the command and

@@ -19,14 +19,11 @@ export function parseImageReference(imageUri: string | null): ImageReference {
   const registry = named ? first! : 'docker.io'
   const path = named ? rest.join('/') : rest.length > 0 ? imageUri : `library/${imageUri}`
   const [name, digest] = path.split('@', 2)
-  // not every engine accepts both
   const exact = digest ? `${name!.replace(/:[^:/]*$/, '')}@${digest}` : path
   return { full: `${registry}/${exact}`, registry, local: registry === 'localhost' }
 }
 
-/** The image's version: its tag, else its digest (requested or pulled). */
 export function imageVersion(imageUri: string | null, digest: string | null): string | undefined {
   const [name = '', asked] = (imageUri ?? '').split('@', 2)
-  // a registry's port is not a tag
   return /:([^:/]+)$/.exec(name)?.[1] ?? asked ?? digest ?? undefined
 }

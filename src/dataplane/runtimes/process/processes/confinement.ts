@@ -31,7 +31,6 @@ export const isBelow = (file: string, folder: string): boolean => file.startsWit
 export const isPortClosed = (port: number, { ports }: Confinement): boolean =>
   ports.some(([low, high]) => port >= low && port <= high)
 
-/** Path in `folder` of the private one of a public folder. */
 export const privateFolder = (folder: string, publicFolder: string): string =>
   path.join(folder, publicFolder === '/tmp' ? 'tmp' : publicFolder.slice(1).replaceAll('/', '-'))
 
@@ -46,7 +45,6 @@ export function makePrivateFolders(folder: string, account: Account, { folders, 
   }
 }
 
-/** Makes a folder and its parents passable for all, independent of the umask. */
 function makePassable(above: string, folder: string): void {
   let at = above
   for (const name of folder.split(path.sep)) {

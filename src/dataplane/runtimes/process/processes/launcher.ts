@@ -45,7 +45,6 @@ syscall(446, $rules, 0) == 0 or die "landlock: $!";
 exec {$ARGV[0]} @ARGV or die "$ARGV[0]: $!";
 `
 
-/** How one start of a deployment's code is confined, see makePrivateFolders(). */
 export interface ConfinedStart {
   account: Account
   confinement: Confinement

@@ -38,7 +38,6 @@ function socketsOf(pid: string): string[] {
   })
 }
 
-/** Null when the process is gone or belongs to another account. */
 function unlessGone<T>(read: () => T): T | null {
   try {
     return read()

@@ -49,7 +49,6 @@ export interface Command {
   cwd: string
   env: Record<string, string>
   account: Account | null
-  /** owner for `Reaper.kill`: the id of a step */
   owner?: string
   /**
    * Tracks processes that leave the group. For code from repositories; not for our own tools, because a container engine manages
@@ -71,7 +70,6 @@ export interface ProcessGroup {
   end(graceMs: number): Promise<Exit>
 }
 
-/** Starts a command. `read` gets its output streams. Throws if the command can't be started. */
 export async function startGroup(watch: GroupTracker, command: Command, read: ReadOutput): Promise<ProcessGroup> {
   const tag = command.tagged ? randomUUID() : null
   const { launcher = NO_LAUNCHER, prelude = '', account } = command

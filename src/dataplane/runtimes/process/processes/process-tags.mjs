@@ -5,11 +5,9 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 
-/** Tag of one process group. */
 export const TAG_VARIABLE = 'PILOTHOUSE_PROCESS_GROUP'
 export const SUPERVISOR_VARIABLE = 'PILOTHOUSE_SUPERVISOR'
 
-/** a tag is a UUID */
 const LENGTH = 36
 
 /** Processes whose environment has one of these tags in `variable`. Processes of other accounts may be invisible. */
@@ -32,7 +30,6 @@ function fromProc(tags, variable) {
   })
 }
 
-/** macOS: ps prints command line and environment in one line. */
 function fromPs(tags, variable) {
   const options = { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024, stdio: ['ignore', 'pipe', 'ignore'] }
   const output = execFileSync('/bin/ps', ['-axeww', '-o', 'pid=,command='], options)

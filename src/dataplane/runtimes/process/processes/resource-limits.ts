@@ -6,9 +6,7 @@ export interface ResourceLimits {
   cpus: number | null
   /** processes and threads */
   processes: number | null
-  /** size of one file */
   fileMb: number | null
-  /** total size of the files in its folders */
   diskMb: number | null
 }
 

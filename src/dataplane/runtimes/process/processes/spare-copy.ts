@@ -8,7 +8,6 @@ import path from 'node:path'
 import { type CopyOptions, copyTree } from './tree-copy.ts'
 import { removeTrees } from './untrusted-trees.ts'
 
-/** older drafts were left by a killed process */
 const MAX_DRAFT_AGE_MS = 3_600_000
 
 /**
@@ -28,7 +27,6 @@ export async function makeSpareCopy(tree: string, options: CopyOptions): Promise
   if (isOwnedBy(spare, options)) return
   const draft = newDraftPath(tree)
   await copyTree(tree, draft, options)
-  // another process may have made it in between
   await fs.promises.rename(draft, spare).catch(() => removeTrees(draft))
 }
 

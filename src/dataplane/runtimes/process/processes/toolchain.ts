@@ -13,7 +13,6 @@ export interface Toolchain {
   searchPath: string
 }
 
-/** `shared`: a folder for the copy that the account can enter. */
 export function findToolchain(shared: string, account: Account | null): Toolchain {
   const real = fs.realpathSync(process.execPath)
   const node = account && !canReach(account, real) ? path.join(copyNode(real, shared), 'node') : process.execPath

@@ -7,7 +7,6 @@ import { promisify } from 'node:util'
 
 const exec = promisify(execFile)
 
-/** Removes files and folders with all contents. Missing paths are no error. */
 export async function removeTrees(...targets: string[]): Promise<void> {
   if (targets.length > 0) await exec('rm', ['-rf', '--', ...targets])
 }
