@@ -316,7 +316,7 @@ test('a deployment has a limited number of upload URLs, and a used or expired on
   const both = await Promise.all([ask(), ask(), ask()])
   expect(both.map(({ status }) => status).sort()).toEqual([200, 200, 429])
   const refused = await ask()
-  expect(refused.body).toMatchObject({ code: 'RATE_LIMITED', detail: expect.stringContaining('may have 2') })
+  expect(refused.body).toMatchObject({ code: 'RATE_LIMITED', detail: expect.stringContaining('the limit is 2') })
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(3500)
   const { db } = app.app.core
   const [first, second] = await db.upload.findMany({ where: { deploymentId: body.id } })

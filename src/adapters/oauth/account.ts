@@ -17,7 +17,6 @@ export function toAccount(id: unknown, labels: readonly unknown[]): Account | nu
   return { id, label: label ?? id }
 }
 
-/** Removes control characters and other unprintable characters. */
 function toPrintable(text: string): string {
   // cut first: the replacement then removes half of a surrogate pair
   return text

@@ -148,7 +148,6 @@ async function userinfo(
   }
 }
 
-/** The library's parameters: authorization server, client and client authentication. */
 function oauthParties(access: ProviderAccess) {
   const server: oauth.AuthorizationServer = { issuer: access.issuer ?? NO_ISSUER, token_endpoint: access.tokenUrl }
   const client: oauth.Client = { client_id: access.clientId }

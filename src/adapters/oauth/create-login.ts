@@ -3,7 +3,6 @@ import type { Login } from '../../domain/ports/login.ts'
 import type { Config } from '../../platform/config/config.ts'
 import type { LoginSettings } from './login.ts'
 
-/** Null: no login is configured. */
 export function createLazyLogin(config: Config): Login | null {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId } = config
   if (!issuer || !clientId) return null

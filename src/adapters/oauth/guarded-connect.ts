@@ -14,7 +14,6 @@ export type ResolveHost = (
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
-/** One connection for one call. */
 export interface Connection {
   connect: buildConnector.connector
   /** whether the socket became writable: from then on the server may have received data */

@@ -103,12 +103,10 @@ function requireAllowedAddress(rules: OutboundRules, url: string, how: 'has' | '
   if (refusal) throw new OAuthFailure('unreachable', `${how} a forbidden address: it ${refusal}`)
 }
 
-/** Names the redirect's target in the failure. */
 function redirectFailure(at: string, { kind, message }: OAuthFailure): OAuthFailure {
   return new OAuthFailure(kind, `redirects to ${new URL(at).host}, which ${message}`)
 }
 
-/** Null: no redirect. */
 function redirectTarget(response: Response, from: string): string | null {
   const location = REDIRECT_STATUSES.includes(response.status) ? response.headers.get('location') : null
   if (location === null) return null

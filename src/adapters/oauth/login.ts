@@ -11,7 +11,6 @@ export interface LoginSettings {
   clientId: string
   /** null: a public client */
   clientSecret: string | null
-  /** includes `openid` */
   scopes: readonly string[]
   /** display name; null: the issuer's host */
   name: string | null

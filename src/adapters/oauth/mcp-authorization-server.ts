@@ -15,7 +15,6 @@ import {
   toMcpError,
 } from './mcp-requests.ts'
 
-/** An authorization server with all required features. */
 export interface UsableServer {
   issuer: string
   authUrl: string
@@ -91,10 +90,8 @@ async function findMetadata(
   throw new McpDiscoveryError(`${before}${SERVER} publishes no metadata (${standards}; asked ${asked}).`)
 }
 
-/** `how`: a clause. */
 type LookupResult = { found: oauth.AuthorizationServer } | { why: 'none' | 'another issuer' | 'trouble'; how: string }
 
-/** Throws OAuthFailure when the server can't be reached. */
 async function readMetadata(issuer: URL, ask: () => Promise<Response>): Promise<LookupResult> {
   let response: Response
   try {

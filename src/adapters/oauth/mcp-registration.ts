@@ -23,7 +23,6 @@ const PREFERRED_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] 
 /** Client secrets are not renewed here, so a secret that expires earlier would break the provider. */
 const MIN_SECRET_LIFETIME_SECONDS = 365 * 24 * 60 * 60
 
-/** Throws McpDiscoveryError, McpUnavailableError. */
 export async function registerClient(
   asking: McpRequests,
   server: UsableServer,

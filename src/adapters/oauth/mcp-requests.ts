@@ -7,7 +7,6 @@ import type { Outbound } from './guarded-fetch.ts'
 export interface McpRequests {
   outbound: Outbound
   rules: OutboundRules
-  /** for all requests together */
   timeoutMs: number
   /** aborts at the deadline */
   signal: AbortSignal
@@ -20,7 +19,6 @@ export const discoveryOptions = ({ outbound, signal }: McpRequests) => ({
   signal,
 })
 
-/** Reads a document at a location that the library does not know. */
 export const getJson = ({ outbound, signal }: McpRequests, url: string): Promise<Response> =>
   outbound.get(url, { headers: { accept: 'application/json' }, signal })
 

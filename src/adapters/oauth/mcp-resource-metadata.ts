@@ -47,7 +47,6 @@ export async function findProtectedResource(asking: McpRequests, server: URL): P
 const METADATA = 'This MCP server’s protected-resource metadata (RFC 9728)'
 const UNREAD = `${METADATA} could not be read`
 
-/** The metadata, or a sentence that there is none. */
 type Published = { published: oauth.ResourceServer; absence?: undefined } | { published?: undefined; absence: string }
 
 async function findResourceMetadata(asking: McpRequests, server: URL): Promise<Published> {
@@ -117,7 +116,6 @@ async function parseChallenges(header: string): Promise<oauth.WWWAuthenticateCha
   return []
 }
 
-/** The metadata, or a clause about the response: a 404, a web page. */
 type Answer = { published: oauth.ResourceServer; how?: undefined } | { published?: undefined; how: string }
 
 async function readMetadata(asked: Promise<Response>): Promise<Answer> {

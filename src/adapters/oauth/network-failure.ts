@@ -8,7 +8,6 @@ export class WrongAddressFailure extends OAuthFailure {
   }
 }
 
-/** Errors before anything was sent, by code. */
 const UNREACHABLE: Record<string, string> = {
   EAI_AGAIN: 'has a host name that cannot be resolved now',
   ECONNREFUSED: 'refused the connection',

@@ -1,7 +1,6 @@
 /** Checks whether the credentials of open streams and waits are still valid (api/auth/credential-watch.ts). */
 import type { Actor } from '../transaction/access.ts'
 
-/** An API key or a session, with the workspace that it acts in. */
 export interface CredentialInWorkspace {
   credentialId: string
   workspaceId: string

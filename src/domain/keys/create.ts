@@ -25,7 +25,6 @@ const createKeyBody = z.object({
   ),
   /** may read the values of secrets; admin keys always may */
   secrets_read: optional(z.boolean()),
-  /** absent: never expires */
   expires_at: optional(time),
   /** valid in every workspace of the organization; only an organization-wide credential may set it */
   organization_wide: optional(z.boolean()),

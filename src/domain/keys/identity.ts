@@ -4,7 +4,6 @@ import type { Actor } from '../transaction/access.ts'
 import type { Core, Statement, Tenant } from '../transaction/context.ts'
 
 export interface KeyIdentity {
-  /** of the key */
   id: string
   /** until the key expires, by the database's clock; null: never */
   validForMs: number | null

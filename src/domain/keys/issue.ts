@@ -7,10 +7,8 @@ import type { Tx } from '../transaction/context.ts'
 import type { ActorRef } from '../values/event-actor.ts'
 import { displayPrefix, generateKey, hashKey } from './key.ts'
 
-/** A key without its hash. */
 export type KeyView = Omit<ApiKey, 'hash'>
 
-/** Prisma's `omit` for every query of keys. */
 export const WITHOUT_HASH = { hash: true } as const
 
 export const KEY_ROLES = [...RANKED_ROLES, 'listener', 'agent', 'builder'] as const satisfies Role[]

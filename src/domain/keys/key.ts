@@ -3,7 +3,6 @@ import { hash, randomBytes } from 'node:crypto'
 
 const KEY_PREFIX = 'cpk_'
 
-/** Returns `cpk_` and 256 random bits. */
 export function generateKey(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url')
 }

@@ -3,13 +3,10 @@ import { z } from 'zod'
 import { RANKED_ROLES } from '../transaction/access.ts'
 import { COMMAND_LINE_SUBJECT } from '../values/event-actor.ts'
 
-/** Names of the claims. */
 const CLAIMS = {
-  /** id of the organization */
   organization: 'org',
   /** id of the workspace; absent: every workspace of the organization, selected by X-Tenant-Id */
   workspace: 'workspace',
-  /** viewer, deployer or admin */
   role: 'role',
   subject: 'sub',
 } as const
@@ -36,7 +33,6 @@ const claimsSchema = z.object({
 export interface Person {
   subject: string
   organizationId: string
-  /** null: every workspace of the organization */
   workspaceId: string | null
   role: (typeof RANKED_ROLES)[number]
 }

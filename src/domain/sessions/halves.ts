@@ -1,7 +1,6 @@
 /** The two halves of a session and its one-time code: 256 random bits each, stored as hashes (README.md). */
 import { hash, randomBytes } from 'node:crypto'
 
-/** Returns a half or a code. */
 export const randomToken = (): string => randomBytes(32).toString('base64url')
 
 /** SHA-256, hex. */

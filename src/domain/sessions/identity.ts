@@ -4,7 +4,6 @@ import type { Actor } from '../transaction/access.ts'
 import type { Core, Statement, Tenant } from '../transaction/context.ts'
 
 export interface SessionIdentity {
-  /** of the session */
   id: string
   /** the API key that opened it; null: none */
   keyId: string | null

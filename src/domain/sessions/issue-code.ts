@@ -15,9 +15,7 @@ export type Grant = {
   | { kind: 'api_key'; apiKeyId: string }
   | {
       kind: 'person'
-      /** the `sub` claim */
       subject: string
-      /** display name */
       name: string
       role: (typeof RANKED_ROLES)[number]
     }

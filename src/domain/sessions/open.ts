@@ -22,7 +22,6 @@ export const openInput = z.object({
 
 export interface OpenedSession {
   row: SessionView
-  /** value of the cookie */
   cookie: string
   /** the half that only the page has */
   half: string
@@ -30,7 +29,6 @@ export interface OpenedSession {
   workspaceId: string | null
 }
 
-/** The credential that opens a session. */
 export type Proof = { kind: 'key'; text: string } | { kind: 'code'; text: string }
 
 /** Throws ValidationError unless the input contains exactly one of the two. */
@@ -47,7 +45,6 @@ export function readProof(raw: RawInput): Proof {
   throw new Error('unreachable')
 }
 
-/** The validated key that opens a session. */
 export interface OpeningKey {
   keyId: string
   organizationId: string

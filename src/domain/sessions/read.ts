@@ -11,7 +11,6 @@ import type { RequestContext } from '../transaction/context.ts'
 import { offsetQuery } from '../values/shapes.ts'
 import { SESSION_VIEW, type SessionView } from './session.ts'
 
-/** Sessions that the caller may see and end. */
 export function visibleSessions({
   actor,
   workspace,

@@ -9,7 +9,6 @@ export const ENDED_SESSIONS = Prisma.sql`
   WHERE least(s.ended_at, s.expires_at, k.revoked_at, k.expires_at) < now() - interval '1 day'
      OR (s.opened_at IS NULL AND s.code_expires_at < now())`
 
-/** Removes at most `most` rows and returns their number. */
 export function removeSessions(db: Db, most: number): Promise<number> {
   return db.$executeRaw`
     DELETE FROM sessions WHERE id = ANY (ARRAY(${ENDED_SESSIONS} LIMIT ${most} ${toDeleteOrSkip('s')}))`

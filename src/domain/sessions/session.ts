@@ -5,12 +5,10 @@ import { actorOf } from '../transaction/access.ts'
 import type { RequestContext, Statement } from '../transaction/context.ts'
 import type { EventActor } from '../values/event-actor.ts'
 
-/** Without hashes. */
 export type SessionView = Omit<Session, 'hash' | 'codeHash' | 'boundHash'> & {
   apiKey: Pick<ApiKey, 'name' | 'owner' | 'role' | 'expiresAt' | 'revokedAt'> | null
 }
 
-/** Prisma's arguments for a SessionView. */
 export const SESSION_VIEW = {
   omit: { hash: true, codeHash: true, boundHash: true },
   include: { apiKey: { select: { name: true, owner: true, role: true, expiresAt: true, revokedAt: true } } },
@@ -19,7 +17,6 @@ export const SESSION_VIEW = {
 const KINDS = ['api_key', 'person', 'command_line'] as const
 export type SessionKind = (typeof KINDS)[number]
 
-/** The actor that events show. */
 export const sessionActor = ({ kind, subject, name, apiKey }: SessionView): EventActor =>
   actorOf({ kind: kind as SessionKind, subject, name: apiKey?.owner ?? apiKey?.name ?? name })
 
@@ -37,7 +34,6 @@ export function sessionEnd({ endedAt, apiKey }: SessionView): Date | null {
   return ofKey && (!endedAt || ofKey < endedAt) ? ofKey : endedAt
 }
 
-/** Whether the call uses this session. */
 export const isCurrent = ({ id }: Pick<SessionView, 'id'>, { credential }: Pick<RequestContext, 'credential'>) =>
   credential?.kind === 'session' && credential.sessionId === id
 

@@ -11,10 +11,8 @@ import { agentId } from '../../values/oauth-token.ts'
 import { agentPath, type ConnectionView, ownConnections, WITH_TOKEN } from './connection.ts'
 
 export const listInput = z.object({ path: agentPath })
-/** Without `agent_id`, connections of all agents. */
 const windowInput = z.object({ path: z.object({ agent_id: agentId.nullish() }) })
 
-/** Empty for an unknown agent. One statement. Role: viewer. */
 export async function listConnections(ctx: RequestContext, raw: RawInput): Promise<ConnectionView[]> {
   requireRole(ctx, 'viewer')
   return ctx.db.agentConnection.findMany({

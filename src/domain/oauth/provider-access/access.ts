@@ -12,7 +12,6 @@ export function sealClientSecret(keyring: KeyRing, id: string, secret: string): 
   return seal(keyring, sealContext(id), secret)
 }
 
-/** Decrypts what a call to the provider needs. */
 export function openProviderAccess(keyring: KeyRing, provider: OAuthProvider): ProviderAccess {
   return {
     providerType: provider.providerType as ProviderType | null,
@@ -74,7 +73,6 @@ export async function publishedEndpoints(
   return { revocationUrl, userinfoUrl }
 }
 
-/** Advice for admins, by OAuth error code. */
 const HINTS = new Map<string | null, string>([
   ['invalid_client', '. An admin has to check the provider’s client_id and client_secret'],
   ['unauthorized_client', '. An admin has to check how the client is registered there'],

@@ -14,7 +14,6 @@ import { createViolations } from './rules.ts'
 
 /** A provider to insert. An absent member is unknown. */
 export interface NewProvider {
-  /** default: a new id */
   id?: string
   providerId: string
   name: string

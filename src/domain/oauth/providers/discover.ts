@@ -66,7 +66,6 @@ export const discoverMcpProvider = writeVerb<OAuthProvider>(async (ctx, raw, rea
   return insertProvider(ctx, data, read)
 })
 
-/** `id`: of the row to insert. */
 async function register(ctx: RequestContext, id: string, body: DiscoverBody): Promise<RegisteredClient> {
   const redirectUri = redirectUriOf(ctx, { id, providerId: body.provider_id, isDynamicClient: true })
   try {

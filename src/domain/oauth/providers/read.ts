@@ -11,7 +11,6 @@ import { type Selection, writtenRow } from '../../transaction/read-back.ts'
 import { providerPath } from '../../values/oauth-provider.ts'
 import { ownProviders, whereProvider } from '../provider-access/find.ts'
 
-/** A provider without its secret. */
 export type ReadableProvider = Omit<OAuthProvider, 'clientSecret'>
 
 const WITHOUT_SECRET = { omit: { clientSecret: true } } as const

@@ -6,7 +6,6 @@ import type { OAuthClient } from '../../ports/oauth-client.ts'
 import type { CreateBody, UpdateBody } from '../../values/oauth-provider.ts'
 import { sameOrigin } from '../provider-access/access.ts'
 
-/** Knows which URLs the server may call. */
 type AddressRules = Pick<OAuthClient, 'refusal'>
 
 /** Parameters that this server sets in an authorization URL (RFC 6749, 7636, 9101; OpenID Connect). */

@@ -39,7 +39,6 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
   })
 })
 
-/** New column values; undefined: no change. */
 type Data = Partial<Pick<Prisma.OAuthProviderUncheckedUpdateInput, keyof OAuthProvider>>
 
 function columns(body: UpdateBody): Data {

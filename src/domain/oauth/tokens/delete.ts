@@ -76,7 +76,6 @@ async function deleteBatch(tx: Tx, ctx: RequestContext, condition: Prisma.Sql) {
   return { count: tokens.length, revocations }
 }
 
-/** The relations that a deletion reads. */
 const DELETE_INCLUDE = {
   provider: true,
   connections: { select: { id: true }, orderBy: { id: 'asc' } },

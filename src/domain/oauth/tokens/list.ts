@@ -26,7 +26,6 @@ export const listInput = z.object({
   }),
 })
 
-/** Newest first. Empty for an unknown provider. Role: viewer. */
 export async function listTokens(ctx: RequestContext, raw: RawInput): Promise<ListedToken[]> {
   requireRole(ctx, 'viewer')
   return ctx.db.oAuthToken.findMany({
@@ -61,7 +60,6 @@ function listWhere(ctx: RequestContext, raw: RawInput): Prisma.OAuthTokenWhereIn
 
 const getInput = z.object({ path: tokenPath })
 
-/** One token, for GraphQL. `query`: as in `windowTokens`. Role: viewer. Throws NotFoundError. */
 export async function selectToken(ctx: RequestContext, raw: RawInput, query: Selection): Promise<TokenView> {
   requireRole(ctx, 'viewer')
   const { path } = parse(getInput, raw)

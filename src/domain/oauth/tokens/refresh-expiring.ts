@@ -5,7 +5,7 @@ import { beginRefresh } from './refresh-attempt.ts'
 import { expiresWithin } from './token-snapshot.ts'
 
 const REFRESH_AHEAD_SECONDS = 300
-/** Tokens unused for longer are refreshed only when an agent requests them. */
+/** Tokens unused for longer wait for an agent's request. */
 const IN_USE_HOURS = 24
 const BATCH_ROWS = 50
 const CONCURRENCY = 4

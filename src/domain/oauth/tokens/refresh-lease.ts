@@ -4,7 +4,6 @@ import { type Core, OAUTH_CHANNEL, type Sql, transaction } from '../../transacti
 import { sealToken, type TokenContent } from './token.ts'
 import { SNAPSHOT_COLUMNS, type TokenSnapshot } from './token-snapshot.ts'
 
-/** Timeout of the provider's response. */
 export const REFRESH_TIMEOUT_MS = 30_000
 /** The provider's timeout, and 10 s to prepare the request and to store the response. */
 const LEASE_SECONDS = REFRESH_TIMEOUT_MS / 1000 + 10
@@ -19,7 +18,6 @@ const NOT_ENDED = Prisma.sql`ended_at = NULL, ended_because = NULL`
 /** `refreshId` is the fencing token: only the lease holder can store an outcome. */
 export interface RefreshLease {
   refreshId: string
-  /** as it was when the lease was taken */
   token: TokenSnapshot
   /** just before the lease was taken, from the process's clock */
   takenAt: number

@@ -8,15 +8,11 @@ import { endAbandonedToken } from './refresh-lease.ts'
 import { readSnapshot, type TokenSnapshot } from './token-snapshot.ts'
 
 export type RefreshOutcome =
-  /** there is a newer access token */
   | { kind: 'fresh' }
-  /** the token can't be refreshed again */
   | { kind: 'ended' }
-  /** the token was deleted */
   | { kind: 'gone' }
   /** the provider refused or failed, or the backoff is not over */
   | { kind: 'failed'; why: string }
-  /** no outcome yet */
   | { kind: 'waiting' }
   /** this server is stopping and starts no refresh */
   | { kind: 'stopping' }

@@ -7,7 +7,6 @@ import { newLogin, sealLogin } from './state.ts'
 export const CALLBACK_PATH = '/v2/sessions/oidc/callback'
 
 export interface BegunLogin {
-  /** of the provider */
   url: string
   state: string
   /** cookie value for this browser only; useless without `state` */

@@ -12,7 +12,6 @@ import { openLogin } from './state.ts'
 export const CODE_SECONDS = 60
 
 export interface FinishInput {
-  /** query parameters of the callback */
   parameters: URLSearchParams
   /** the browser's cookies with this login's name; one of them is this login's (begin.ts) */
   sealed: readonly string[]
