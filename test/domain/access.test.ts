@@ -52,7 +52,7 @@ describe('Roles', () => {
     await expect(call(as(ctx, 'agent'))).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 
-  test('a role that is too low is told so before anything about its input', async () => {
+  test('a caller with too low a role gets 403 before its input is checked', async () => {
     await expect(createDeployment(as(ctx, 'viewer'), { body: { nonsense: true } })).rejects.toMatchObject({
       code: 'FORBIDDEN',
     })
@@ -70,7 +70,7 @@ describe('Tenants', () => {
     await expect(call(stranger)).rejects.toMatchObject({ code: 'NOT_FOUND', message: `Deployment ID ${id} not found.` })
   })
 
-  test("another tenant's deployments are in no list and no bulk deletion reaches them", async () => {
+  test("a list and a bulk deletion leave out another tenant's deployments", async () => {
     expect((await listDeployments(stranger, { query: {} })).resources).toEqual([])
     expect(await deleteDeployments(stranger, { query: { deployment_ids: id } })).toEqual([
       { deploymentId: id, status: 404, detail: `Deployment ID ${id} not found.` },
@@ -78,7 +78,7 @@ describe('Tenants', () => {
     expect((await getDeployment(ctx, { path })).deletedAt).toBeNull()
   })
 
-  test("another tenant's integration and listener can't be named", async () => {
+  test("a deployment can't use another tenant's integration or listener", async () => {
     const body = await gitBody(ctx)
     await expect(createDeployment(stranger, { body })).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -101,15 +101,15 @@ describe('Tenants', () => {
   })
 })
 
-describe('Two at once', () => {
-  test('two creates of one name: one is made, the other is told that it exists', async () => {
+describe('Concurrent calls', () => {
+  test('of two creates with one name, one succeeds and the other gets 409', async () => {
     const body = await gitBody(ctx, 'same name')
     const outcomes = await Promise.allSettled([createDeployment(ctx, { body }), createDeployment(ctx, { body })])
     expect(outcomes.map((o) => o.status).sort()).toEqual(['fulfilled', 'rejected'])
     expect(outcomes.find((o) => o.status === 'rejected')).toMatchObject({ reason: { code: 'ALREADY_EXISTS' } })
   })
 
-  test('two interrupts: one stops it, the other is told that it has ended', async () => {
+  test('of two interrupts, one succeeds and the other says that the revision has ended', async () => {
     const other = await gitDeployment(ctx)
     const { latestRevisionId } = await getDeployment(ctx, { path: { deployment_id: other } })
     const both = { path: { deployment_id: other, revision_id: latestRevisionId! } }
@@ -120,7 +120,7 @@ describe('Two at once', () => {
     ])
   })
 
-  test('two redeploys: one starts, the other is told that it is in progress', async () => {
+  test('of two redeploys, one succeeds and the other says that the revision is in progress', async () => {
     const other = await gitDeployment(ctx)
     const { latestRevisionId } = await getDeployment(ctx, { path: { deployment_id: other } })
     const both = { path: { deployment_id: other, revision_id: latestRevisionId! } }
@@ -132,7 +132,7 @@ describe('Two at once', () => {
     ])
   })
 
-  test('two deletes are two successes', async () => {
+  test('two deletes both succeed', async () => {
     const other = { path: { deployment_id: await gitDeployment(ctx) } }
     const outcomes = await Promise.allSettled([deleteDeployment(ctx, other), deleteDeployment(ctx, other)])
     expect(outcomes.map((o) => o.status)).toEqual(['fulfilled', 'fulfilled'])

@@ -52,7 +52,7 @@ async function twoDeployed() {
   return { id, a, b }
 }
 
-test('after a rollback new secrets stay with what was rolled back to: its source and build, without a build', async () => {
+test('new secrets after a rollback keep the older source and artifact and need no build', async () => {
   const { id, a, b } = await twoDeployed()
   await redeploy(id, a)
   await settle(domain.plane)
@@ -64,7 +64,7 @@ test('after a rollback new secrets stay with what was rolled back to: its source
   expect((await revision(b)).status).toBe('DEPLOYED')
 })
 
-test('a rollback that has only begun is what new secrets start from', async () => {
+test('new secrets start from a rollback in progress', async () => {
   const { id, a } = await twoDeployed()
   await redeploy(id, a)
   const c = await rotate(id)
@@ -73,7 +73,7 @@ test('a rollback that has only begun is what new secrets start from', async () =
   expect(await work(id)).toEqual(['DEPLOY'])
 })
 
-test('a change that has failed is not tried again by new secrets: what is active gets them', async () => {
+test('new secrets start from the active revision, not from a failed one', async () => {
   const { id, b } = await twoDeployed()
   const failing = await toRef(id, 'broken')
   const claim = await claimOne(domain.plane, id)
@@ -84,7 +84,7 @@ test('a change that has failed is not tried again by new secrets: what is active
   expect(await made(c)).toEqual(await made(b))
 })
 
-test('where nothing has ever run, new secrets build the commit that has failed once more', async () => {
+test('new secrets without an active revision build the failed commit again', async () => {
   const id = await gitDeployment(ctx)
   const claim = await claimOne(domain.plane, id)
   const { step } = (await succeed(domain.plane, claim, claim.step!)).assignment
@@ -100,7 +100,7 @@ function failed(claim: Claim, step: Step, more: object) {
   return domain.plane.complete({ claimId, token, stepId: step.id, outcome: 'failed', message: 'no', ...more })
 }
 
-test('a new revision without a word about the source is of what is active; with one it is of the latest', async () => {
+test('a new revision starts from the active one, or with a source field from the latest one', async () => {
   const { id, a, b } = await twoDeployed()
   await redeploy(id, a)
   await settle(domain.plane)
@@ -117,7 +117,7 @@ test('a new revision without a word about the source is of what is active; with 
   expect((await made(b)).repoRef).toBe('next')
 })
 
-test('commands that were changed since wait for the next source: a build is never of other commands than its own', async () => {
+test('changed commands take effect with the next source, not with new secrets', async () => {
   const id = await gitDeployment(ctx)
   await settle(domain.plane)
   await updateDeployment(ctx, {
@@ -128,7 +128,7 @@ test('commands that were changed since wait for the next source: a build is neve
   expect(await made(await toRef(id, 'main'))).toMatchObject({ installCommand: 'npm ci --omit=dev', artifact: null })
 })
 
-test('new secrets while a build is under way wait for it and take what it has built', async () => {
+test('new secrets during a build wait for it and use its artifact', async () => {
   const id = await gitDeployment(ctx)
   const claim = await claimOne(domain.plane, id)
   const { step } = (await succeed(domain.plane, claim, claim.step!)).assignment
@@ -142,7 +142,7 @@ test('new secrets while a build is under way wait for it and take what it has bu
   expect([(await revision(skipped)).status, (await row(id)).activeRevisionId]).toEqual(['SKIPPED', c])
 })
 
-test('should the build under way fail, the one that waits builds the same commit, whatever the branch says by then', async () => {
+test('a revision that waited for a failed build builds the same commit, even if the branch has moved', async () => {
   const id = await gitDeployment(ctx)
   const claim = await claimOne(domain.plane, id)
   const { step } = (await succeed(domain.plane, claim, claim.step!)).assignment
@@ -152,7 +152,7 @@ test('should the build under way fail, the one that waits builds the same commit
   await domain.plane.release(claim)
 })
 
-test('a build that is gone is gone for all that share it: each is built again from its commit', async () => {
+test('a lost artifact is built again from its commit for every revision that shares it', async () => {
   const id = await gitDeployment(ctx)
   await settle(domain.plane)
   const a = (await row(id)).latestRevisionId!
@@ -170,7 +170,7 @@ test('a build that is gone is gone for all that share it: each is built again fr
   expect(await work(id)).toEqual(['BUILD', 'DEPLOY'])
 })
 
-test('many rotated keys leave the way back to older code open', async () => {
+test('a rollback to older code needs no build even after many changes of secrets', async () => {
   const { id, a } = await twoDeployed()
   for (let n = 0; n < 6; n++) {
     await rotate(id)
@@ -180,7 +180,7 @@ test('many rotated keys leave the way back to older code open', async () => {
   expect(await work(id)).toEqual(['DEPLOY'])
 })
 
-test('after a rollback to a tag, secrets can be changed although the deployment builds on push', async () => {
+test('secrets can be changed after a rollback to a tag, although the deployment builds on push', async () => {
   const body = await gitBody(ctx)
   body.source_revision_config.repo_ref = 'refs/tags/v1'
   const { deploymentId: id, revisionId: tagged } = await createDeployment(ctx, { body })

@@ -35,7 +35,7 @@ async function building() {
   }
 }
 
-test('a build that failed leaves its commit, and every later attempt builds that one and no other', async () => {
+test('a failed build pins its commit for every later attempt', async () => {
   const { claim, path, report, revision } = await building()
   expect(await report('failed', { message: 'no', repoCommitSha: A })).toMatchObject({ recorded: true })
   expect(await revision()).toMatchObject({ status: 'BUILD_FAILED', repoCommitSha: A, artifact: null })
@@ -54,13 +54,13 @@ test('a build that failed leaves its commit, and every later attempt builds that
   expect(await revision()).toMatchObject({ status: 'DEPLOYING', repoCommitSha: A, artifact: 'b' })
 })
 
-test('a build that failed before it found a commit leaves none', async () => {
+test('a build that failed before it found a commit pins none', async () => {
   const { report, revision } = await building()
   await report('failed', { message: 'The repository can not be reached.' })
   expect(await revision()).toMatchObject({ status: 'BUILD_FAILED', repoCommitSha: null })
 })
 
-test('an interrupted build leaves its commit when it has stopped, and a redeploy that waits for that builds it', async () => {
+test('an interrupted build pins its commit once it has stopped, and a waiting redeploy builds that commit', async () => {
   const { path, report, revision } = await building()
   await interruptRevision(ctx, { path })
   await redeployRevision(ctx, { path })
@@ -72,14 +72,14 @@ test('an interrupted build leaves its commit when it has stopped, and a redeploy
   expect(await revision()).toMatchObject({ status: 'BUILDING', repoCommitSha: A })
 })
 
-test('a build that ended past its deadline leaves its commit too', async () => {
+test('a build that ended after its deadline pins its commit', async () => {
   const { step, report, revision } = await building()
   await domain.core.db.$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 s' WHERE id = ${step.id}::uuid`
   expect(await report('succeeded', { repoCommitSha: A, artifact: 'late' })).toMatchObject({ recorded: false })
   expect(await revision()).toMatchObject({ status: 'BUILD_FAILED', repoCommitSha: A, artifact: null })
 })
 
-test('who has lost the claim, or speaks of another kind of step, pins nothing', async () => {
+test('a report with a lost claim or about another kind of step pins no commit', async () => {
   const { claim, step, report, revision } = await building()
   await domain.plane.release(claim)
   const next = await claimOne(domain.plane, claim.deployment.id)
@@ -99,7 +99,7 @@ test('who has lost the claim, or speaks of another kind of step, pins nothing', 
   expect((await revision()).repoCommitSha).toBeNull()
 })
 
-test('to keep the commit costs no statement', async () => {
+test('pinning the commit costs no statement', async () => {
   const statements = async (more: Partial<CompleteRequest>) => {
     const { report } = await building()
     return (await countStatements(domain.database, () => report('failed', more))).length
@@ -107,7 +107,7 @@ test('to keep the commit costs no statement', async () => {
   expect(await statements({ repoCommitSha: A })).toBe(await statements({}))
 })
 
-test('what the commit says is kept with it, for all revisions of this source, and none of another commit’s', async () => {
+test('a commit message is stored for all revisions of its commit and for no others', async () => {
   const { claim, path, report, revision } = await building()
   await report('failed', {
     message: 'no',
@@ -126,7 +126,7 @@ test('what the commit says is kept with it, for all revisions of this source, an
   expect(await revision()).toMatchObject({ repoCommitSha: A, commitMessage: 'First line', commitAuthor: 'Ada' })
 })
 
-test('where a commit was known and nobody told what it says, its build tells', async () => {
+test('a build adds the commit message to a commit that was pinned without one', async () => {
   const { claim, path, report, revision } = await building()
   await report('failed', { message: 'no', repoCommitSha: A })
   const again = async (words: object) => {

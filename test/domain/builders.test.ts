@@ -82,8 +82,8 @@ async function heardBy({ claimId, token }: Claim) {
   return answer!
 }
 
-describe('a build that its holder leaves to builders', () => {
-  test('is taken by one, built, and goes on with its holder as if that had built it', async () => {
+describe('a build that its holder offers to builders', () => {
+  test('is taken by a builder, built, and deployed by its holder', async () => {
     const { id, holder, stepId, builder } = await leftToBuilder()
     expect(await revisionOf(id)).toMatchObject({
       ...{ status: 'BUILDING', reason: 'WAITING_FOR_BUILDER', statusMessage: 'Waiting for a builder to build it.' },
@@ -113,7 +113,7 @@ describe('a build that its holder leaves to builders', () => {
     expect(await heardBy(holder)).toMatchObject({ lost: false })
   })
 
-  test('is told to a builder that waits for one', async () => {
+  test('wakes a builder that waits for a build', async () => {
     const tenant = await domain.tenant()
     const notifier = createNotifier()
     const heard = { ...(await builderOf(tenant)), notifier }
@@ -141,7 +141,7 @@ describe('a build that its holder leaves to builders', () => {
     notifier.close()
   })
 
-  test('fails at once where no builder was heard of lately, or its key was revoked, or there is no registry', async () => {
+  test('fails immediately if no builder called lately, its key was revoked, or there is no registry', async () => {
     const failsWith = async (tenant: RequestContext) => {
       const { id } = await leave(tenant)
       expect(await revisionOf(id)).toMatchObject({
@@ -172,7 +172,7 @@ describe('a build that its holder leaves to builders', () => {
     await failsWith(tenant)
   })
 
-  test('is given to no holder by a server of before this version that runs beside', async () => {
+  test('is not handed to a holder by an older server on the same database', async () => {
     const { id, stepId } = await leftToBuilder()
     // what such a server asks
     const due = await domain.core.db.$queryRaw<{ id: string }[]>`
@@ -182,7 +182,7 @@ describe('a build that its holder leaves to builders', () => {
     expect(await stepOf(stepId)).toMatchObject({ finishedAt: null })
   })
 
-  test('that a server of before this version has left to them is for its organization’s builders soon', async () => {
+  test('reaches its organization’s builders although an older server offered it', async () => {
     const { builder, id, stepId } = await leftToBuilder()
     // as such a server leaves it
     const data = { offeredTo: null, firstTakenAt: new Date(), deadlineAt: new Date(Date.now() + 1_800_000) }
@@ -201,7 +201,7 @@ describe('a build that its holder leaves to builders', () => {
     expect(await takeBuilds(builder)).toMatchObject([{ stepId, tries: 2 }])
   })
 
-  test('stands in no line of those that wait for a worker', async () => {
+  test('has no position in the queue for workers', async () => {
     const tenant = await domain.tenant()
     const { id } = await leftToBuilder({ tenant })
     const { deploymentId: other } = await createDeployment(tenant, { body: await gitBody(tenant) })
@@ -213,7 +213,7 @@ describe('a build that its holder leaves to builders', () => {
     expect(await readQueuePositions(tenant, [left.id, waiting.id])).toEqual(new Map([[waiting.id, ahead + 1]]))
   })
 
-  test('fails at once where its holder does not say that it runs what others build', async () => {
+  test('fails immediately if its holder does not say that it can run builders’ images', async () => {
     const tenant = await domain.tenant()
     await takeBuilds(await builderOf(tenant))
     const { id, answer } = await leave(tenant, {})
@@ -221,7 +221,7 @@ describe('a build that its holder leaves to builders', () => {
     expect((await revisionOf(id)).status).toBe('BUILD_FAILED')
   })
 
-  test('that its holder leaves twice, since the answer got lost, is left once, whatever became of it meanwhile', async () => {
+  test('is offered once, even if its holder repeats the call after a lost answer', async () => {
     const { id, holder, stepId, builder } = await leftToBuilder()
     const { claimId, token } = holder
     const again = () => domain.plane.complete({ claimId, token, stepId, ...FAILED, elsewhere: true, tries: 1 })
@@ -234,7 +234,7 @@ describe('a build that its holder leaves to builders', () => {
     expect((await revisionOf(id)).status).toBe('DEPLOYING')
   })
 
-  test('goes on while its holder is lost, and is for the next one', async () => {
+  test('continues while its holder is lost, and the next holder deploys it', async () => {
     const { id, holder, builder } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     await domain.plane.release(holder)
@@ -243,7 +243,7 @@ describe('a build that its holder leaves to builders', () => {
     expect(next.step).toMatchObject({ kind: 'DEPLOY', tries: 1 })
   })
 
-  test('that fails is the failure of the revision, with the builder’s word for it', async () => {
+  test('fails its revision with the builder’s message if it fails', async () => {
     const { id, holder, builder } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     const failed = {
@@ -268,7 +268,7 @@ describe('a build that waits for a builder', () => {
     domain.core.db
       .$executeRaw`UPDATE api_keys SET builder_seen_at = '2026-01-02T03:04:05Z' WHERE organization_id = ${tenant.workspace.organizationId}::uuid`
 
-  test('has its own time for that: its deadline begins when the first builder takes it', async () => {
+  test('has a separate limit for the wait; its deadline starts when a builder takes it', async () => {
     const { stepId, builder } = await leftToBuilder()
     const waiting = await stepOf(stepId)
     expect(waiting).toMatchObject({ firstTakenAt: null, deadlineAt: null })
@@ -283,7 +283,7 @@ describe('a build that waits for a builder', () => {
     expect(claim!.secondsLeft).toBeGreaterThan(1790)
   })
 
-  test('that no builder takes in time fails in words of its own, with what to do', async () => {
+  test('fails with a message that says what to do if no builder takes it before the limit', async () => {
     const { id, stepId } = await leftToBuilder()
     await waitIsOver(stepId)
     await sweep(domain.core)
@@ -302,7 +302,7 @@ describe('a build that waits for a builder', () => {
     )
   })
 
-  test('says when builders go silent, and when one is heard of again', async () => {
+  test('shows when builders go silent and when one calls again', async () => {
     const tenant = await domain.tenant()
     const { id, builder } = await leftToBuilder({ tenant })
     await silent(tenant)
@@ -319,7 +319,7 @@ describe('a build that waits for a builder', () => {
     expect(await revisionOf(id)).toMatchObject({ reason: 'WAITING_FOR_BUILDER' })
   })
 
-  test('whose builder let go of it does not wait beyond its deadline, and fails with that', async () => {
+  test('fails at its deadline if its builder released it', async () => {
     const { id, builder } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     await releaseForBuilder(builder, about(claim!))
@@ -335,7 +335,7 @@ describe('a build that waits for a builder', () => {
 })
 
 describe('a builder', () => {
-  test('of the organization builds for all of its workspaces, of a workspace for that one', async () => {
+  test('with a key of an organization builds for all its workspaces, with a workspace’s key only for that one', async () => {
     const tenant = await domain.tenant()
     const { id: workspaceId } = await domain.core.db.workspace.create({
       data: { organizationId: tenant.workspace.organizationId, name: 'Sibling', eventCounter: { create: {} } },
@@ -350,7 +350,7 @@ describe('a builder', () => {
     expect(await takeBuilds(wide)).toMatchObject([{ deployment: { id: theirs, workspaceId } }])
   })
 
-  test('reaches nothing of another workspace’s builds, whatever it knows of their claims', async () => {
+  test('can’t touch builds of another workspace, even with their claims’ ids and tokens', async () => {
     const { builder, id } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     const stranger = await builderOf(await domain.tenant())
@@ -368,14 +368,14 @@ describe('a builder', () => {
     expect(await beatBuilds(builder, [claim!])).toEqual([{ claimId: claim!.claimId, lost: false }])
   })
 
-  test('is nobody with another role', async () => {
+  test('needs a key of the role builder', async () => {
     for (const role of ['admin', 'listener', 'agent'] as const) {
       for (const call of [takeBuilds, (who: RequestContext) => beatBuilds(who, [])])
         await expect(call(as(ctx, role))).rejects.toMatchObject({ code: 'FORBIDDEN' })
     }
   })
 
-  test('gets a token to push to this deployment’s repository alone, until the deadline', async () => {
+  test('gets a token that pushes only to its deployment’s repository and expires at the deadline', async () => {
     const { builder, id } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     // ten minutes are left of its thirty
@@ -390,7 +390,7 @@ describe('a builder', () => {
     expect(seconds).toBeGreaterThan(300)
   })
 
-  test('gets what there is to mend where the source can’t be had', async () => {
+  test('gets advice if the source can’t be fetched', async () => {
     const { builder } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     const failure = { reason: 'INTEGRATION_UNAVAILABLE' as const, message: 'Its git integration was removed.' }
@@ -398,7 +398,7 @@ describe('a builder', () => {
     expect(await accessForBuilder({ ...builder, sources }, about(claim!))).toMatchObject({ repository: null, failure })
   })
 
-  test('that does not read the source in time does not get the rest of it', async () => {
+  test('loses the download of a source that it reads too slowly', async () => {
     const { builder } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     const endless = (signal: AbortSignal) => addAbortSignal(signal, new Readable({ read() {} }))
@@ -411,7 +411,7 @@ describe('a builder', () => {
     await expect(bytes.toArray()).rejects.toThrow()
   })
 
-  test('names nothing but an image of this deployment as what it has built', async () => {
+  test('may report only an image of its deployment as the artifact', async () => {
     const { builder, id } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     const digest = `sha256:${'0f'.repeat(32)}`
@@ -435,7 +435,7 @@ describe('a builder', () => {
     expect((await revisionOf(id)).status).toBe('BUILDING')
   })
 
-  test('is told what is wrong with what it says', async () => {
+  test('gets 422 with the wrong fields of its report', async () => {
     const { builder } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     for (const call of [
@@ -450,13 +450,13 @@ describe('a builder', () => {
       await expect(call()).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
   })
 
-  test('of two at once only one gets a build', async () => {
+  test('shares no build with another builder that claims concurrently', async () => {
     const { builder } = await leftToBuilder()
     const claims = await Promise.all(Array.from({ length: 6 }, (_, i) => takeBuilds(builder, { holder: `build-${i}` })))
     expect(claims.flat()).toHaveLength(1)
   })
 
-  test('gets what is behind a build whose secrets can’t be opened', async () => {
+  test('gets the next build if a build’s secrets can’t be decrypted', async () => {
     const tenant = await domain.tenant()
     const { id: sealed, builder } = await leftToBuilder({ tenant })
     const { id } = await leave(tenant)
@@ -466,7 +466,7 @@ describe('a builder', () => {
     expect(await takeBuilds(builder)).toMatchObject([{ deployment: { id } }])
   })
 
-  test('says what its build is at, which shows in the revision and is told to those who watch it', async () => {
+  test('reports progress, which the revision shows and watchers receive', async () => {
     const { builder, id } = await leftToBuilder()
     const [claim] = await takeBuilds(builder, { holder: 'build-1' })
     const beat = (progress?: object | null) =>
@@ -496,7 +496,7 @@ describe('a builder', () => {
     expect(await says()).toBe('Building on build-1.')
   })
 
-  test('that waits while there is nothing to build opens no transaction, and waits for no lock on its key', async () => {
+  test('waits for builds without a transaction and without a lock on its key', async () => {
     const tenant = await domain.tenant()
     const builder = await builderOf(tenant)
     const transact = () => expect.fail('a transaction was opened')
@@ -512,7 +512,7 @@ describe('a builder', () => {
     expect((await key()).builderSeenAt).not.toBeNull()
   })
 
-  test('keeps its other builds while somebody has locked one of them', async () => {
+  test('keeps its other builds while a transaction has one of them locked', async () => {
     const tenant = await domain.tenant()
     const { builder, stepId } = await leftToBuilder({ tenant })
     await leave(tenant)
@@ -532,7 +532,7 @@ describe('a builder', () => {
     expect((await stepOf(stepId)).builderLeaseExpiresAt!.getTime()).toBeGreaterThan(soon.getTime())
   })
 
-  test('that says how a build ended twice at once is answered alike, and it is recorded once', async () => {
+  test('gets the same answer to two concurrent reports of a build, which is recorded once', async () => {
     const { builder, id } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     const answers = await Promise.all([1, 2, 3].map(() => completeForBuilder(builder, successOfBuild(claim!))))
@@ -543,7 +543,7 @@ describe('a builder', () => {
 })
 
 describe('the lease of a build', () => {
-  test('that runs out costs a try, the next builder has the build, and the first can change nothing any more', async () => {
+  test('costs a try when it runs out; the next builder has the build, and the first can’t change it', async () => {
     const { builder, id, stepId } = await leftToBuilder()
     const [first] = await takeBuilds(builder, { holder: 'build-1' })
     expect(await takeBuilds(builder)).toEqual([])
@@ -558,7 +558,7 @@ describe('the lease of a build', () => {
     expect(await completeForBuilder(builder, successOfBuild(second!))).toEqual({ recorded: true })
   })
 
-  test('that runs out three times fails the build', async () => {
+  test('fails the build when it runs out three times', async () => {
     const { builder, id } = await leftToBuilder()
     for (let i = 0; i < 3; i++) {
       expect(await takeBuilds(builder)).toHaveLength(1)
@@ -568,7 +568,7 @@ describe('the lease of a build', () => {
     expect(await revisionOf(id)).toMatchObject({ status: 'BUILD_FAILED', reason: 'WORKER_LOST' })
   })
 
-  test('that nobody takes over is said of the revision, and after the last try it fails by itself', async () => {
+  test('shows on the revision that no builder takes the build over, and the build fails after its last try', async () => {
     const { builder, id, stepId } = await leftToBuilder()
     for (let i = 0; i < 2; i++) {
       await takeBuilds(builder)
@@ -587,7 +587,7 @@ describe('the lease of a build', () => {
     expect(await revisionOf(id)).toMatchObject({ status: 'BUILD_FAILED', reason: 'WORKER_LOST' })
   })
 
-  test('that nobody takes over until the last try is lost fails its build, and the next rollout goes to the holder', async () => {
+  test('fails the build after its last lost try, and the next rollout goes to the holder', async () => {
     const { builder, id, holder } = await leftToBuilder()
     for (let i = 0; i < 3; i++) {
       expect(await takeBuilds(builder)).toHaveLength(1)
@@ -603,7 +603,7 @@ describe('the lease of a build', () => {
     expect((await heardBy(holder)).assignment).toMatchObject({ step: { kind: 'BUILD', revision: { id: revisionId } } })
   })
 
-  test('is extended by a heartbeat, and ends with a release, which costs no try', async () => {
+  test('is renewed by a heartbeat and ended by a release, which costs no try', async () => {
     const { builder, stepId } = await leftToBuilder()
     const [claim] = await takeBuilds(builder, { lease_seconds: 1 })
     const before = (await stepOf(stepId)).builderLeaseExpiresAt!
@@ -614,7 +614,7 @@ describe('the lease of a build', () => {
     expect(await takeBuilds(builder)).toMatchObject([{ tries: 1, token: '2' }])
   })
 
-  test('ends with a build that something broke which is not its own fault: it is offered again, until its last try', async () => {
+  test('ends when infrastructure breaks the build, which is offered again until its last try', async () => {
     const { builder, id } = await leftToBuilder()
     for (const recorded of [false, false, true]) {
       const [claim] = await takeBuilds(builder)
@@ -642,7 +642,7 @@ describe('the lease of a build', () => {
       },
     ],
   ]
-  test.each(ENDS)('ends with %s: its builder hears of it, and what it reports counts no more', async (_, end) => {
+  test.each(ENDS)('ends with %s: its builder learns that it is lost, and its report does not count', async (_, end) => {
     const { builder, id, stepId } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     await end(id, builder)
@@ -655,7 +655,7 @@ describe('the lease of a build', () => {
     expect((await revisionOf(id)).artifact).toBeNull()
   })
 
-  test('of a build that a newer rollout is behind lasts: what is built is not skipped', async () => {
+  test('continues during a newer rollout, because a running build is not skipped', async () => {
     const { builder, id, holder } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
     await updateDeployment(await contextOf(id), {

@@ -22,8 +22,8 @@ afterAll(() => domain.close())
 
 const keyring = (...ids: string[]) => new KeyRing(ids.map((id) => [id, Buffer.alloc(32, id)] as const))
 
-describe('a request is known', () => {
-  test('by its JSON, in whatever order its members stand', () => {
+describe('a request is recognised', () => {
+  test('by its JSON, in any order of members', () => {
     expect(canonical({ b: [1, { d: null, c: 'x' }], a: undefined })).toBe(
       canonical({ a: undefined, b: [1, { c: 'x', d: null }] }),
     )
@@ -33,7 +33,7 @@ describe('a request is known', () => {
     expect(canonical(deep).length).toBeLessThan(1000)
   })
 
-  test('by a signature, from which its secrets can’t be guessed, and as long as the key of that is in the ring', () => {
+  test('by a signature that does not reveal its secrets, while the signing key is in the ring', () => {
     const made = fingerprint(keyring('a'), 'PATCH /x\n{"secret":"1234"}')
     expect(matchesFingerprint(keyring('b', 'a'), made, 'PATCH /x\n{"secret":"1234"}')).toBe(true)
     expect(matchesFingerprint(keyring('b', 'a'), made, 'PATCH /x\n{"secret":"1235"}')).toBe(false)
@@ -42,8 +42,8 @@ describe('a request is known', () => {
   })
 })
 
-describe('rows that were written', () => {
-  test('come back as they were, with times, large numbers and whatever members people’s own objects have', async () => {
+describe('stored rows', () => {
+  test('are restored unchanged, with times, large numbers and any members of users’ objects', async () => {
     const rows = {
       deployment: {
         id: randomUUID(),
@@ -58,7 +58,7 @@ describe('rows that were written', () => {
     expect(await decodeRows(ctx, encodeRows(ctx.keyring, undefined))).toBeNull()
   })
 
-  test('have no secret in them: of a set its names are kept, and what is sealed is refused', async () => {
+  test('contain no secrets: a set keeps its names, and sealed values are refused', async () => {
     const set = {
       id: randomUUID(),
       names: ['TOKEN'],
@@ -88,7 +88,7 @@ async function under<T>(key: string, work: (own: RequestContext) => Promise<T>):
   }
 }
 
-test('a write that Postgres ends because of a deadlock is made again under its key, once', async () => {
+test('a write that Postgres ends because of a deadlock is retried under its key and happens once', async () => {
   const [a, b] = [await gitDeployment(ctx), await gitDeployment(ctx)]
   const crossed = crossedWrites()
   const key = randomUUID()
@@ -108,7 +108,7 @@ test('a write that Postgres ends because of a deadlock is made again under its k
   expect(crossed.tries).toBe(3)
 })
 
-test('outcomes that no repeat is answered with go with the next round of the retention', async () => {
+test('expired outcomes are removed by the next round of the retention', async () => {
   const keys = [randomUUID(), randomUUID()]
   for (const key of keys) await under(key, (own) => transaction(own, async () => null))
   await ctx.db.$executeRaw`UPDATE idempotency_entries SET created_at = now() - interval '1 day' WHERE key = ${keys[0]}`

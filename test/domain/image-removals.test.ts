@@ -65,7 +65,7 @@ async function goneWhilePushing() {
   return { id, repository: repositoryOf({ id, workspaceId: ctx.workspace.id }), deadlineAt: deadlineAt! }
 }
 
-test('an image that is pushed after its deployment was torn down is removed when no token can push any more', async () => {
+test('an image pushed after the teardown is removed when the last push token has expired', async () => {
   const { id, repository, deadlineAt } = await goneWhilePushing()
   const later = (await queued(id))!.notBefore
   expect(later.getTime()).toBeGreaterThanOrEqual(deadlineAt.getTime())
@@ -81,7 +81,7 @@ test('an image that is pushed after its deployment was torn down is removed when
   expect(await queued(id)).toBeNull()
 })
 
-test('a registry that is away is asked again later, as is one whose server died in the middle', async () => {
+test('a removal is retried if the registry is unavailable or the server dies', async () => {
   const { id, repository } = await goneWhilePushing()
   push(repository, 'build-late')
   away = true
@@ -101,7 +101,7 @@ test('a registry that is away is asked again later, as is one whose server died 
   expect([stored.get(repository)?.size, await queued(id)]).toEqual([0, null])
 })
 
-test('a deployment that nothing was built for leaves nothing to remove', async () => {
+test('a deployment without a build leaves no images to remove', async () => {
   const { deploymentId: id } = await createDeployment(ctx, { body: await gitBody(ctx) })
   await deleteDeployment(ctx, { path: { deployment_id: id } })
   expect((await domain.core.db.deployment.findUniqueOrThrow({ where: { id } })).tornDownAt).not.toBeNull()

@@ -30,7 +30,7 @@ async function found(id: string): Promise<{ by: string[]; status: string }> {
   return { by, status: latestRevision!.status }
 }
 
-test('through all of its rollouts a deployment is found by the status that its latest revision has', async () => {
+test('a deployment is found by the status of its latest revision throughout its rollouts', async () => {
   const id = await gitDeployment(ctx)
   const path = { deployment_id: id }
   const seen: string[] = []
@@ -59,12 +59,12 @@ test('through all of its rollouts a deployment is found by the status that its l
   expect(seen[3]).toBe('INTERRUPTED')
 })
 
-test('a revision that has failed in the moment it was made is found as such', async () => {
+test('a revision that fails when it is created is found as failed', async () => {
   const nowhere = { ...ctx, settings: { ...ctx.settings, runtime: 'none' as const } }
   expect(await found(await gitDeployment(nowhere))).toEqual({ by: ['CREATE_FAILED'], status: 'CREATE_FAILED' })
 })
 
-test('rows that are written by hand are found, too', async () => {
+test('rows inserted by plain SQL are found', async () => {
   const id = await gitDeployment(ctx)
   const { latestRevision } = await getDeployment(ctx, { path: { deployment_id: id } })
   const made = await ctx.db.revision.create({

@@ -52,7 +52,7 @@ const due = async (client: pg.Client) =>
       FROM deployments`)
   ).rows[0]
 
-test('who renews leases writes to no index, until little is left of what was noted', async () => {
+test('a renewal writes to no index until the stored due time is close', async () => {
   for (let n = 0; n < 5; n++) await gitDeployment(ctx)
   const held = await claimAll()
   expect(held).toHaveLength(5)
@@ -72,7 +72,7 @@ test('who renews leases writes to no index, until little is left of what was not
   await admin(async (client) => expect(await due(client)).toMatchObject({ both: true }))
 })
 
-test('a lease that holds is nobody else’s, whatever is noted; one that has ended is found, also where nothing was noted', async () => {
+test('a valid lease is never handed out, and an ended one is found, whatever due time is stored', async () => {
   const id = await gitDeployment(ctx)
   const held = (await claimAll()).find(({ deployment }) => deployment.id === id)!
   await admin(async (client) => {
@@ -95,7 +95,7 @@ test('a lease that holds is nobody else’s, whatever is noted; one that has end
   })
 })
 
-test('whoever writes a lease, and however, what is noted is never later than its end', async () => {
+test('the stored due time is never later than the end of the lease', async () => {
   await gitDeployment(ctx)
   await admin(async (client) => {
     await claimAll()

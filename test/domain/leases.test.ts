@@ -53,7 +53,7 @@ test('two workers that claim at once never get the same deployment', async () =>
   await settle(domain.plane)
 })
 
-test('updated_at of a deployment is when somebody changed it: work leaves it alone; a revision’s moves with its status', async () => {
+test('a deployment’s updated_at changes only with a caller’s change, a revision’s with its status', async () => {
   const id = await gitDeployment(ctx)
   const made = await row(id)
   const before = await latest(id)
@@ -64,7 +64,7 @@ test('updated_at of a deployment is when somebody changed it: work leaves it alo
   expect(after.updatedAt.getTime()).toBeGreaterThan(before.updatedAt.getTime())
 })
 
-test('what an agent prints waits for nobody who holds the row of its deployment', async () => {
+test('an agent’s output does not wait for a lock on its deployment', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
   const { id: revisionId } = await latest(id)
@@ -78,7 +78,7 @@ test('what an agent prints waits for nobody who holds the row of its deployment'
   await settle(domain.plane)
 })
 
-test('a holder raises its token above one that agents have seen, and nobody else can', async () => {
+test('only the holder can raise its token above one that agents have seen', async () => {
   const id = await gitDeployment(ctx)
   const first = await claimOne(domain.plane, id)
   const raised = await domain.plane.raiseToken!(first, '41')
@@ -96,7 +96,7 @@ test('a holder raises its token above one that agents have seen, and nobody else
   await settle(domain.plane)
 })
 
-test('the fencing token only grows, and an old one changes nothing', async () => {
+test('fencing tokens only grow, and an old token changes nothing', async () => {
   const id = await gitDeployment(ctx)
   const first = await claimOne(domain.plane, id)
   await loseWorker(id)
@@ -119,7 +119,7 @@ test('the fencing token only grows, and an old one changes nothing', async () =>
   await domain.plane.release(second)
 })
 
-test('a lease that ran out is lost even when nobody took it', async () => {
+test('a lease that ran out is lost even if no other worker took it', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
   await loseWorker(id)
@@ -127,7 +127,7 @@ test('a lease that ran out is lost even when nobody took it', async () => {
   await settle(domain.plane)
 })
 
-test('a lost worker keeps the status; the third loss fails the step and says so', async () => {
+test('a lost worker does not change the status, and the third loss fails the step', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
   await succeed(domain.plane, held, held.step!)
@@ -149,7 +149,7 @@ test('a lost worker keeps the status; the third loss fails the step and says so'
   await loseWorker(id)
 })
 
-test('a step whose third worker is silent for a minute fails, also when nobody comes to take it', async () => {
+test('a step fails when its third worker is silent for a minute, even if no other worker comes', async () => {
   const id = await prepared()
   for (let i = 0; i < 3; i++) {
     await claimOne(domain.plane, id)
@@ -163,7 +163,7 @@ test('a step whose third worker is silent for a minute fails, also when nobody c
   expect(await latest(id)).toMatchObject({ status: 'BUILD_FAILED', statusMessage: LOST })
 })
 
-test('a worker that is lost while it prepares a deployment costs no try: nothing of the deployer runs then', async () => {
+test('a worker lost during provisioning costs no try, because no code of the deployer runs then', async () => {
   const id = await gitDeployment(ctx)
   for (let loss = 1; loss <= 4; loss++) {
     expect((await claimOne(domain.plane, id)).step).toMatchObject({ kind: 'PROVISION', tries: loss })
@@ -174,7 +174,7 @@ test('a worker that is lost while it prepares a deployment costs no try: nothing
   expect((await latest(id)).status).toBe('DEPLOYED')
 })
 
-test('a worker that dies with several builds costs none of them a try, with a single one it does', async () => {
+test('a worker that dies with several builds costs no try, with a single build it costs one', async () => {
   const ids = [await prepared(), await prepared()]
   const counted = async (id: string) => {
     const step = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
@@ -195,7 +195,7 @@ test('a worker that dies with several builds costs none of them a try, with a si
   await settle(domain.plane)
 })
 
-test('the deadline stands still while nobody has a lease, and a step that nobody takes again for a day fails', async () => {
+test('the deadline stands still without a lease, and a step not taken again for a day fails', async () => {
   const id = await gitDeployment(ctx)
   const stepOf = () => domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
   const lostFor = async (hours: number) => {
@@ -224,7 +224,7 @@ test('the deadline stands still while nobody has a lease, and a step that nobody
   expect(await latest(id)).toMatchObject({ status: 'CREATE_FAILED', reason: 'NOBODY_TOOK_IT' })
 })
 
-test('a holder that could only lease, and takes its step again later, has been heard of', async () => {
+test('a holder that leases first and takes its step again later loses no try', async () => {
   const id = await prepared()
   const request = { holder: 'starved', max: 1000, leaseSeconds: 60 }
   await domain.plane.claim(request)
@@ -255,7 +255,7 @@ test('a holder that could only lease, and takes its step again later, has been h
   await settle(domain.plane)
 })
 
-test('an overloaded server begins one preparation at a time, says so of the others, and begins them later', async () => {
+test('an overloaded server provisions one deployment at a time and explains the wait of the others', async () => {
   await settle(domain.plane)
   const overload = new Overload()
   const underWay: ('PROVISION' | 'BUILD')[] = []
@@ -308,7 +308,7 @@ test.each<[string, (late: Claim) => Promise<unknown>]>([
   expect((await latest(id)).status).toBe('DEPLOYED')
 })
 
-test('a worker that is heard of after another one has the step gives back its own try, not the other’s', async () => {
+test('a worker that returns after another took the step gets back its own try, not the other’s', async () => {
   const id = await prepared()
   const slow = await claimOne(domain.plane, id)
   await loseWorker(id)
@@ -329,7 +329,7 @@ test('a worker that is heard of after another one has the step gives back its ow
   await loseWorker(id)
 })
 
-test('a worker that leases its deployment anew has been heard of: a starved one never uses up the tries', async () => {
+test('a starved worker that leases its deployment again never uses up the tries', async () => {
   const id = await gitDeployment(ctx)
   for (let loss = 1; loss <= 5; loss++) {
     const claims = await domain.plane.claim({ holder: 'starved', max: 1000, leaseSeconds: 60 })
@@ -344,7 +344,7 @@ test('a worker that leases its deployment anew has been heard of: a starved one 
   expect((await latest(id)).status).toBe('CREATE_FAILED')
 })
 
-test('a listener gives no tries back of deployments that are not its own', async () => {
+test('a listener can’t return tries of other listeners’ deployments', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
   await loseWorker(id)
@@ -358,7 +358,7 @@ test('a listener gives no tries back of deployments that are not its own', async
   await settle(domain.plane)
 })
 
-test('a step that was not handed out can not be completed', async () => {
+test('a step that was not handed out can’t be completed', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
   const failed = await domain.plane.complete({
@@ -381,7 +381,7 @@ test('a step that was not handed out can not be completed', async () => {
   await domain.plane.release(held)
 })
 
-test('what was leased for a holder that is gone before it was told is free again, and no try counted', async () => {
+test('leases of a holder that disconnected before the answer are released, and no try counts', async () => {
   await settle(domain.plane)
   const id = await gitDeployment(ctx)
   const gone = new AbortController()
@@ -397,7 +397,7 @@ test('what was leased for a holder that is gone before it was told is free again
   await loseWorker(id)
 })
 
-test('a build that succeeded brings what was built, and of which commit', async () => {
+test('a successful build must report its artifact and commit', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
   const { step } = (await succeed(domain.plane, held, held.step!)).assignment
@@ -414,7 +414,7 @@ test('a build that succeeded brings what was built, and of which commit', async 
   await domain.plane.release(held)
 })
 
-test('a release counts no try and hands the step to the next worker at once', async () => {
+test('a release costs no try, and the next worker gets the step immediately', async () => {
   const id = await gitDeployment(ctx)
   for (let i = 0; i < 5; i++) {
     const held = await claimOne(domain.plane, id)
@@ -424,7 +424,7 @@ test('a release counts no try and hands the step to the next worker at once', as
   await settle(domain.plane)
 })
 
-test('the deadline runs from the first take, across workers, and passing it fails the step at once', async () => {
+test('the deadline runs from the first try across workers, and the step fails when it passes', async () => {
   const id = await gitDeployment(ctx)
   const first = await claimOne(domain.plane, id)
   await domain.plane.release(first)
@@ -440,7 +440,7 @@ test('the deadline runs from the first take, across workers, and passing it fail
   })
 })
 
-test('a step that passes its deadline names what it waited for last, and a way out', async () => {
+test('a step that exceeds its deadline says what it waited for and what to do', async () => {
   const id = await gitDeployment(ctx)
   const { claimId, token } = await claimOne(domain.plane, id)
   const progress = { reason: 'WAITING_FOR_TURN' as const, message: 'Its database waits for its turn.' }
@@ -480,7 +480,7 @@ test.each([
   },
 )
 
-test('a step that nobody takes for a day fails, and the message says who should have taken it', async () => {
+test('a step not taken for a day fails, and the message says which worker was missing', async () => {
   const id = await gitDeployment(ctx)
   await domain.core.db
     .$executeRaw`UPDATE steps SET created_at = now() - interval '25 hours' WHERE deployment_id = ${id}::uuid`
@@ -491,7 +491,7 @@ test('a step that nobody takes for a day fails, and the message says who should 
   })
 })
 
-test('a heartbeat tells only what is new, and costs one statement when nothing is', async () => {
+test('a heartbeat returns only news, and costs one statement without news', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
   await workOff(domain.plane, held)
@@ -514,7 +514,7 @@ test('a heartbeat tells only what is new, and costs one statement when nothing i
   await domain.plane.release(held)
 })
 
-test('health and idleness that a holder reports show on the deployment', async () => {
+test('a deployment shows the health and idleness that its holder reports', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
   await workOff(domain.plane, held)
@@ -530,7 +530,7 @@ test('health and idleness that a holder reports show on the deployment', async (
   await domain.plane.release(held)
 })
 
-test('a deployment that can’t be handed out, or told its news, does not keep the others from theirs', async () => {
+test('a deployment that can’t be assigned does not affect the other claims', async () => {
   const [broken, whole] = [await gitDeployment(ctx), await gitDeployment(ctx)]
   const request = { holder: 'h', max: 1000, leaseSeconds: 60 }
   const body = { secrets: [{ name: 'TOKEN', value: 'sealed' }] }
@@ -560,7 +560,7 @@ test('a deployment that can’t be handed out, or told its news, does not keep t
   await settle(domain.plane)
 })
 
-test('a lost claim whose step somebody has locked costs the other claims of its holder nothing', async () => {
+test('a lost claim with a locked step does not affect the holder’s other claims', async () => {
   const [gone, kept] = [await gitDeployment(ctx), await gitDeployment(ctx)]
   const claims = await domain.plane.claim({ holder: 'slow', max: 1000, leaseSeconds: 60 })
   const of = (id: string) => claims.find((claim) => claim.deployment.id === id)!
@@ -579,7 +579,7 @@ test('a lost claim whose step somebody has locked costs the other claims of its 
   await settle(domain.plane)
 })
 
-test('a listener gets only its own deployments, the built-in worker only those without one', async () => {
+test('a listener gets only its own deployments, the built-in worker only those without a listener', async () => {
   const make = (computeId: string) =>
     domain.core.db.listener.create({
       data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId, k8sNamespaces: ['default'] },
@@ -595,14 +595,14 @@ test('a listener gets only its own deployments, the built-in worker only those w
   expect(await claim(domain.core, { listenerId: mine.id }, request)).toMatchObject([{ deployment: { id } }])
 })
 
-test('the claims of a holder that is known to be dead are free at once', async () => {
+test('the claims of a dead holder are released immediately', async () => {
   const id = await gitDeployment(ctx)
   await domain.plane.claim({ holder: 'dead', max: 1000, leaseSeconds: 600 })
   await domain.plane.releaseHolder('dead')
   expect((await claimOne(domain.plane, id)).deployment.id).toBe(id)
 })
 
-test('thirty days after its teardown a deployment is gone with its revisions; its events stay', async () => {
+test('a deployment and its revisions are deleted thirty days after the teardown; its events stay', async () => {
   const id = await gitDeployment(ctx)
   await domain.core.db
     .$executeRaw`UPDATE deployments SET deleted_at = now(), torn_down_at = now() - interval '29 days' WHERE id = ${id}::uuid`
@@ -616,7 +616,7 @@ test('thirty days after its teardown a deployment is gone with its revisions; it
   expect(await domain.core.db.revision.count({ where: { deploymentId: id } })).toBe(0)
 })
 
-test('a deployment that left very many log lines goes in parts, each short enough for the time of a statement', async () => {
+test('a deployment with very many log lines is deleted in parts, each within the statement’s time limit', async () => {
   const { db } = domain.core
   const id = await gitDeployment(ctx)
   await db.$executeRaw`
@@ -637,7 +637,7 @@ test('a deployment that left very many log lines goes in parts, each short enoug
   await db.$executeRaw`DROP TRIGGER refuse_many ON log_lines`
 })
 
-test('a step that our own infrastructure broke is taken again, three times in all, and a report of it counts once', async () => {
+test('a step broken by infrastructure is tried three times in all, and a report of it counts once', async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
   const { assignment } = await succeed(domain.plane, held, held.step!)

@@ -63,7 +63,7 @@ test.each([1, 10, 100])('a claim of %i deployments is three statements, in one t
   expect(counted).toBe(3)
 })
 
-test('what a claim of many begins is one statement more, for all of its events', async () => {
+test('a claim that begins steps costs one more statement for all its events', async () => {
   const ids = await make(20)
   const held = await claimAll()
   await Promise.all(held.map((one) => workOff(domain.plane, one)))
@@ -79,7 +79,7 @@ test('what a claim of many begins is one statement more, for all of its events',
   expect(counted).toBe(4)
 })
 
-test('each step is four statements from its report to the next one: lock, read, write, events', async () => {
+test('a report and its next step cost four statements: lock, read, write, events', async () => {
   const [id] = await make(1)
   const [held] = await claimAll()
   const counted: Record<string, number> = {}
@@ -102,7 +102,7 @@ test('each step is four statements from its report to the next one: lock, read, 
   expect(await count(() => domain.plane.release(held!))).toBe(3)
 })
 
-test('who waits to be recorded with others makes room for the next call of its key', async () => {
+test('a report that waits for a shared transaction does not block the key’s next call', async () => {
   await make(20)
   const claims = await claimAll()
   let yielded = 0
@@ -115,7 +115,7 @@ test('who waits to be recorded with others makes room for the next call of its k
   expect(yielded).toBe(19)
 })
 
-test('reports that come at once are recorded together', async () => {
+test('concurrent reports are recorded together', async () => {
   await make(20)
   const claims = await claimAll()
   let answers: Awaited<ReturnType<typeof succeed>>[] = []
@@ -127,7 +127,7 @@ test('reports that come at once are recorded together', async () => {
   expect(counted).toBeLessThanOrEqual(3 * 4)
 })
 
-test('a report that is said twice at once is recorded once, and both are answered', async () => {
+test('two concurrent copies of a report are recorded once, and both get an answer', async () => {
   await make(3)
   const claims = await claimAll()
   const twice = [...claims, ...claims]
@@ -141,7 +141,7 @@ test('a report that is said twice at once is recorded once, and both are answere
     ).toBe(1)
 })
 
-test('of reports that come at once, one that is wrong is refused by itself', async () => {
+test('an invalid report among concurrent ones is refused alone', async () => {
   await make(4)
   const claims = await claimAll()
   const answers = await Promise.all(claims.map((held) => succeed(domain.plane, held, held.step!)))
@@ -159,7 +159,7 @@ test('of reports that come at once, one that is wrong is refused by itself', asy
   ])
 })
 
-test('news of thirty claims are answered in three statements', async () => {
+test('a heartbeat with news of thirty claims costs three statements', async () => {
   await make(30)
   const claims = await claimAll()
   await Promise.all(claims.map((held) => workOff(domain.plane, held)))
@@ -174,7 +174,7 @@ test('news of thirty claims are answered in three statements', async () => {
   expect(counted).toBe(3)
 })
 
-test('two holders that claim at once have different deployments, and all of them', async () => {
+test('two holders that claim concurrently get different deployments, and no deployment is left out', async () => {
   const ids = await make(40)
   const scope = { listenerId: null }
   const both = await Promise.all(
@@ -184,7 +184,7 @@ test('two holders that claim at once have different deployments, and all of them
   expect(new Set(both.flat().map(({ deployment }) => deployment.id))).toEqual(new Set(ids))
 })
 
-test('a deployment that somebody has locked is left out of a claim, and is had when it is free', async () => {
+test('a locked deployment is left out of a claim and handed out when it is unlocked', async () => {
   const ids = await make(5)
   const free = await lockRow(ids[2]!)
   const claims = await claimAll()
@@ -193,7 +193,7 @@ test('a deployment that somebody has locked is left out of a claim, and is had w
   expect((await claimAll()).map(({ deployment, step }) => [deployment.id, step?.tries])).toEqual([[ids[2], 1]])
 })
 
-test('a step that somebody has locked keeps its deployment from its holder for a while, and no other of the claim', async () => {
+test('a locked step delays only its own deployment’s claim', async () => {
   const ids = await make(3)
   const other = new pg.Client(domain.url)
   await other.connect()
@@ -207,7 +207,7 @@ test('a step that somebody has locked keeps its deployment from its holder for a
   expect((await claiming).map(({ deployment }) => deployment.id).sort()).toEqual([...ids].sort())
 })
 
-test('a report about a deployment that somebody has locked waits by itself, and the others are answered', async () => {
+test('a report about a locked deployment waits alone, and the others are answered', async () => {
   const ids = await make(5)
   const claims = await claimAll()
   const free = await lockRow(ids[2]!)
@@ -222,7 +222,7 @@ test('a report about a deployment that somebody has locked waits by itself, and 
   expect((await Promise.all(reports)).every(({ recorded }) => recorded)).toBe(true)
 })
 
-test('a fault of one deployment keeps no other of the claim from its holder', async () => {
+test('a faulty deployment does not affect the others of a claim', async () => {
   const ids = await make(5)
   const [broken] = ids
   // whatever is written of its step fails
@@ -237,7 +237,7 @@ test('a fault of one deployment keeps no other of the claim from its holder', as
   expect(await stepOf(broken!)).toMatchObject({ tries: 0 })
 })
 
-test('secrets that can’t be opened keep one deployment from its holder, and nobody else', async () => {
+test('secrets that can’t be decrypted affect only their own deployment', async () => {
   const body = await gitBody(ctx, 'sealed')
   const { deploymentId: sealed } = await createDeployment(ctx, {
     body: { ...body, secrets: [{ name: 'TOKEN', value: 'value' }] },
@@ -257,7 +257,7 @@ test('secrets that can’t be opened keep one deployment from its holder, and no
   expect(await domain.core.db.deployment.findUniqueOrThrow({ where: { id: sealed } })).toMatchObject({ claimId: null })
 })
 
-test('a step that an older server has opened, without a list of its claims, is taken and given back', async () => {
+test('a step of an older server, without a list of claims, can be taken and returned', async () => {
   const [id] = await make(1)
   await domain.core.db.$executeRaw`UPDATE steps SET taken_by = NULL WHERE deployment_id = ${id}::uuid`
   const [held] = await claimAll()
@@ -266,7 +266,7 @@ test('a step that an older server has opened, without a list of its claims, is t
   expect(await stepOf(id!)).toMatchObject({ tries: 0, takenBy: [] })
 })
 
-test('without anybody to share with, each call is done by itself', async () => {
+test('a call without concurrent calls runs alone', async () => {
   await make(3)
   const plane = localControlPlane({ ...domain.core, gather: undefined })
   const claims = await plane.claim({ holder: 'alone', max: 3, leaseSeconds: 60 })
@@ -276,7 +276,7 @@ test('without anybody to share with, each call is done by itself', async () => {
   await settle(domain.plane)
 })
 
-test('work that nobody was woken for, since a server died right after its commit, is found by who waits for it', async () => {
+test('a waiting worker finds work even if the server died before it woke the worker', async () => {
   const waiting = claim(
     { ...domain.core, notifier: createNotifier() },
     { listenerId: null },

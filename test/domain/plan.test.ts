@@ -307,7 +307,7 @@ const ACTIONS = {
 
 const NAMES = Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]
 
-test('whatever people, holders and time do, the plan keeps the invariants in every state, and comes to an end', () => {
+test('the plan keeps its invariants in every state and terminates, in any order of calls, reports and timeouts', () => {
   // one byte is one step: which action, and on which of several
   const script = fc.uint8Array({ minLength: 5, maxLength: 30 })
   const numRuns = Number(process.env.PLAN_RUNS ?? 20_000)
@@ -325,7 +325,7 @@ test('whatever people, holders and time do, the plan keeps the invariants in eve
   expect(steps).toBeGreaterThan(numRuns * 5)
 })
 
-test('the next turn is given in the order of rollouts, and a build that is there is not made again', () => {
+test('turns follow the order of rollouts, and an existing artifact is not built again', () => {
   const world = new World()
   world.act('patch', 1)
   world.act('succeed at once', 0)

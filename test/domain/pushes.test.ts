@@ -107,7 +107,7 @@ const later = () =>
   domain.core.db.$executeRaw`UPDATE webhook_deliveries SET not_before = now() - interval '1 s', leased_until = NULL`
 const handle = () => handleDeliveries(domain.core, running)
 
-test('a push makes a revision of the very commit that the branch points to, and says so', async () => {
+test('a push makes a revision of the commit that the branch points to', async () => {
   const head = commit()
   answer = async () => head
   await pushed(head)
@@ -126,7 +126,7 @@ test('a push makes a revision of the very commit that the branch points to, and 
   expect(await open()).toEqual([])
 })
 
-test('the revision of a push knows what its commit says, from the delivery about that very commit', async () => {
+test('a push’s revision has the commit message from the delivery about that commit', async () => {
   const head = commit()
   answer = async () => head
   const words = { message: 'Answer faster\n\nand better', author: { name: 'Ada Lovelace' } }
@@ -144,7 +144,7 @@ test('the revision of a push knows what its commit says, from the delivery about
   })
 })
 
-test('a delivery that comes late undoes no rollback whose secrets were changed; a push of something new goes live', async () => {
+test('a late delivery does not undo a rollback with changed secrets, but a new push goes live', async () => {
   const head = commit()
   answer = async () => head
   await settle(domain.plane)
@@ -169,7 +169,7 @@ test('a delivery that comes late undoes no rollback whose secrets were changed; 
   expect(await commits()).toEqual([built, head, built, newer])
 })
 
-test('five hundred deliveries that wait are one look, and a replay is none', async () => {
+test('five hundred waiting deliveries cost one request to the provider, and a replay costs none', async () => {
   const head = commit()
   answer = async () => head
   const id = randomUUID()
@@ -185,7 +185,7 @@ test('five hundred deliveries that wait are one look, and a replay is none', asy
   expect([asked, await open(), await commits()]).toEqual([2, [], [null, head]])
 })
 
-test('an answer that is older than the push is asked for once more', async () => {
+test('an answer that is older than the push is requested once more', async () => {
   const [before, head] = [commit(), commit()]
   answer = async () => before
   await pushed(before)
@@ -198,7 +198,7 @@ test('an answer that is older than the push is asked for once more', async () =>
   expect(await commits()).toEqual([null, before, head])
 })
 
-test('two servers take what is about one branch one after the other', async () => {
+test('two servers handle deliveries of one branch one after the other', async () => {
   await pushed(commit())
   await pushed(commit())
   const until = (await startOfRound(domain.core))!
@@ -208,7 +208,7 @@ test('two servers take what is about one branch one after the other', async () =
   expect(await leaseGroup(domain.core, (await startOfRound(domain.core))!)).toBeNull()
 })
 
-test('a server that was away for so long that another took over writes nothing', async () => {
+test('a server whose delivery another server took over writes nothing', async () => {
   const [stale, head] = [commit(), commit()]
   await pushed(head)
   answer = async () => {
@@ -222,7 +222,7 @@ test('a server that was away for so long that another took over writes nothing',
   expect(await commits()).toEqual([null, head])
 })
 
-test('while the provider is away the delivery waits, and longer each time; after a day it is given up', async () => {
+test('a delivery waits longer after each failure of the provider and is dropped after a day', async () => {
   const head = commit()
   answer = () => Promise.reject(new ProviderUnavailableError('answered 503'))
   await pushed(head)
@@ -241,7 +241,7 @@ test('while the provider is away the delivery waits, and longer each time; after
   expect(await open()).toEqual([])
 })
 
-test('a server that stops gives back what it has begun, and no try is counted', async () => {
+test('a stopping server returns its deliveries, and no try counts', async () => {
   const stopping = new AbortController()
   answer = () => {
     stopping.abort()
@@ -252,7 +252,7 @@ test('a server that stops gives back what it has begun, and no try is counted', 
   expect(await open()).toMatchObject([{ tries: 0, leasedUntil: null }])
 })
 
-test('a branch that is gone, a repository that nobody follows: nothing', async () => {
+test('a push to a deleted branch or to a repository without deployments changes nothing', async () => {
   answer = async () => null
   await pushed(commit())
   await handle()
@@ -263,7 +263,7 @@ test('a branch that is gone, a repository that nobody follows: nothing', async (
   expect([asked, await commits(), await open()]).toEqual([1, [null], []])
 })
 
-test('of an installation that is suspended, taken up again and removed every workspace hears', async () => {
+test('every workspace learns that an installation was suspended, resumed or removed', async () => {
   const second = await domain.tenant()
   await follower(second)
   const where = { installationId: INSTALLATION, workspaceId: { in: [ctx.workspace.id, second.workspace.id] } }
@@ -293,7 +293,7 @@ test('of an installation that is suspended, taken up again and removed every wor
   ])
 })
 
-test('a delivery is remembered for seven days after it was handled', async () => {
+test('a handled delivery is kept for seven days', async () => {
   await pushed(commit())
   await pushed(commit())
   const [kept] = await open()

@@ -72,14 +72,14 @@ const tag = async (count: number) => {
 const events = (window: object) =>
   listEvents(ctx, window, { by: 'deploymentId', ids: [deploymentId] }).then((found) => found.get(deploymentId)!.rows)
 
-test('lines of logs go after 14 days', async () => {
+test('log lines are removed after 14 days', async () => {
   await print(3, daysAgo(15))
   await print(2, daysAgo(13))
   await retain()
   expect(await log()).toEqual([removed, '0', '1'])
 })
 
-test('of each log of a revision the newest lines are kept, and a line before them says so', async () => {
+test('each log of a revision keeps its newest lines after a gap line', async () => {
   const round = createRetention(domain.core)
   const signal = new AbortController().signal
   await print(250)
@@ -99,7 +99,7 @@ test('of each log of a revision the newest lines are kept, and a line before the
   expect(later.slice(-31)).toEqual(['249', ...Array.from({ length: 30 }, (_, i) => `${i}`)])
 })
 
-test('who reads on across what was removed is told, once, in its place, whatever the filter; who has read further is not', async () => {
+test('a reader gets the gap line once, in its place, with any filter; a reader past it does not', async () => {
   const page = (query: object, by = readLogs) =>
     by(ctx, { path: { deployment_id: deploymentId, revision_id: revisionId }, query: { type: 'deploy', ...query } })
   const text = async (query: object, by = readLogs) => (await page(query, by)).lines.map(({ message }) => message)
@@ -123,7 +123,7 @@ test('who reads on across what was removed is told, once, in its place, whatever
   }
 })
 
-test('the log of a deleted deployment goes soon after its teardown, its events stay', async () => {
+test('the log of a deleted deployment is removed soon after the teardown; its events stay', async () => {
   await print(10)
   await settle(domain.plane)
   await deleteDeployment(ctx, { path: { deployment_id: deploymentId } })
@@ -136,7 +136,7 @@ test('the log of a deleted deployment goes soon after its teardown, its events s
   expect(await ctx.db.event.count({ where: { deploymentId } })).toBe(before)
 })
 
-test('events go after 90 days, the oldest first, and counters and lists go on', async () => {
+test('events are removed after 90 days, oldest first, and counters and lists still work', async () => {
   await tag(10)
   const before = await ctx.db.event.count({ where: { workspaceId: ctx.workspace.id } })
   await age(before - 4, 91)
@@ -149,7 +149,7 @@ test('events go after 90 days, the oldest first, and counters and lists go on', 
   expect((await events({ last: 1 }))[0]!.sequence).toBe(BigInt(before + 1))
 })
 
-test('an event that is newer than the ones behind it, since a clock was set back, keeps them, and leaves no gap', async () => {
+test('an event that is newer than later ones, after a clock was set back, is kept with them without a gap', async () => {
   await tag(6)
   await age(100, 91)
   const where = { workspaceId: ctx.workspace.id }
@@ -160,7 +160,7 @@ test('an event that is newer than the ones behind it, since a clock was set back
   expect(left.map((event) => event.sequence - sequence)).toEqual([0n, 1n, 2n, 3n])
 })
 
-test('a cursor that is older than the log is an error that says what to do, in lists and streams; the first one left is not', async () => {
+test('a cursor before the oldest event is an error with advice, in lists and streams', async () => {
   await tag(5)
   const workspaceId = ctx.workspace.id
   const { sequence: end } = await ctx.db.eventCounter.findUniqueOrThrow({ where: { workspaceId } })
@@ -185,7 +185,7 @@ test('a cursor that is older than the log is an error that says what to do, in l
   await relay.stop()
 })
 
-test('what is removed while a stream catches up is an error, never a gap', async () => {
+test('a stream that catches up gets an error, not a gap, if events are removed', async () => {
   await tag(5)
   const workspaceId = ctx.workspace.id
   const { sequence: end } = await ctx.db.eventCounter.findUniqueOrThrow({ where: { workspaceId } })
@@ -200,7 +200,7 @@ test('what is removed while a stream catches up is an error, never a gap', async
   await relay.stop()
 })
 
-test('finished steps go after 14 days, but for the one that says what there is to tear down', async () => {
+test('finished steps are removed after 14 days, except the one that shows what to tear down', async () => {
   await workOff(domain.plane, await claimOne(domain.plane, deploymentId))
   expect(await ctx.db.step.count({ where: { deploymentId } })).toBe(3)
   await ctx.db.step.updateMany({ where: { deploymentId }, data: { finishedAt: daysAgo(15) } })
@@ -208,7 +208,7 @@ test('finished steps go after 14 days, but for the one that says what there is t
   expect((await ctx.db.step.findMany({ where: { deploymentId } })).map(({ kind }) => kind)).toEqual(['DEPLOY'])
 })
 
-test('of the message of an old failure its first line stays; that of the latest revision stays whole', async () => {
+test('an old failure message keeps its first line; that of the latest revision stays whole', async () => {
   const message = 'The agent exited with code 1.\nTraceback\nKeyError'
   const data = { status: 'DEPLOY_FAILED', statusMessage: message, statusSince: daysAgo(15) } as const
   await ctx.db.revision.update({ where: { id: revisionId }, data })
@@ -221,7 +221,7 @@ test('of the message of an old failure its first line stays; that of the latest 
   expect(await of(revisionId)).toBe(message)
 })
 
-test('several servers remove at once, and each line goes once and only when it is its turn', async () => {
+test('several servers can remove lines concurrently, each line once', async () => {
   await print(12_000, daysAgo(20))
   await print(50)
   await Promise.all([retain(), retain(), retain()])
@@ -229,7 +229,7 @@ test('several servers remove at once, and each line goes once and only when it i
   expect(await log()).toHaveLength(51)
 })
 
-test('a round that finds nothing to do is one statement', async () => {
+test('a round without work costs one statement', async () => {
   const round = createRetention(domain.core)
   const once = () => countStatements(domain.database, () => round(new AbortController().signal))
   await once()

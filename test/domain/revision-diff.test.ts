@@ -28,7 +28,7 @@ const side = (over: Partial<Side['revision']> = {}, more: Partial<Side> = {}): S
   ...more,
 })
 
-test('the same differs in nothing', () => {
+test('a revision does not differ from itself', () => {
   const found = compare(side(), side())
   expect(found).toEqual({
     differences: [],
@@ -39,7 +39,7 @@ test('the same differs in nothing', () => {
   expect(isSame(found)).toBe(true)
 })
 
-test('each field that differs is named with its part and both values', () => {
+test('each different field has its part and both values', () => {
   const to = side({ repoRef: 'next', repoCommitSha: 'b', commitMessage: null, buildCommand: 'make' })
   const found = compare(side(), to)
   expect(found.differences).toEqual([
@@ -54,7 +54,7 @@ test('each field that differs is named with its part and both values', () => {
   ])
 })
 
-test('resources are compared as they take effect, labels and lists by what is in them', () => {
+test('resources are compared with defaults, and labels and lists by content', () => {
   const from = effectiveSpec({ cpu: 1, labels: { team: 'a' } })
   const same = effectiveSpec({ cpu: 1, cpu_limit: 2, min_scale: 1, labels: { team: 'a' } })
   expect(compare(side({}, { resources: from }), side({}, { resources: same })).differences).toEqual([])
@@ -68,7 +68,7 @@ test('resources are compared as they take effect, labels and lists by what is in
   ])
 })
 
-test('of secrets and references the names are told that came, went and changed', () => {
+test('secrets and references list the added, removed and changed names', () => {
   const of = (secrets: Record<string, string>, keys: Record<string, string>) =>
     side(
       {},
@@ -83,7 +83,7 @@ test('of secrets and references the names are told that came, went and changed',
   expect(isSame(found)).toBe(false)
 })
 
-test('what nobody has noted is not compared, and that is said', () => {
+test('unrecorded values are not compared, and the answer says so', () => {
   const found = compare(
     side({}, { resources: null, references: null }),
     side({}, { resources: effectiveSpec({ cpu: 4 }) }),
@@ -91,7 +91,7 @@ test('what nobody has noted is not compared, and that is said', () => {
   expect(found).toMatchObject({ differences: [], references: null, resourcesKnown: false })
 })
 
-test('a fingerprint tells whether a value is the same under a name of a deployment, and nothing to whoever lacks the key', () => {
+test('a fingerprint shows equal values under one name of a deployment and reveals nothing without the key', () => {
   const ring = new KeyRing([['one', randomBytes(32)]])
   const prints = (deploymentId: string, secrets: Record<string, string>, by = ring) => {
     const list = Object.entries(secrets).map(([name, value]) => ({ name, value }))
@@ -107,7 +107,7 @@ test('a fingerprint tells whether a value is the same under a name of a deployme
   expect(fingerprintsOf(ring, null)).toEqual([])
 })
 
-test('with another first key all fingerprints are others, and whoever compares sees the same as before', () => {
+test('another first key changes all fingerprints but no comparison', () => {
   const keys: [string, Buffer][] = [
     ['old', randomBytes(32)],
     ['new', randomBytes(32)],
@@ -135,7 +135,7 @@ const step = (kind: RevisionStep['kind'], from: number, to: number | null, isCur
 })
 const NONE = { waited: null, provision: null, build: null, deploy: null, total: null }
 
-test('durations are those of the newest attempt; what is not over has none', () => {
+test('durations are of the newest attempt, and unfinished work has none', () => {
   const first = { createdAt: at(0), attempt: 1, rolloutAt: at(0) }
   const deployed = { ...first, status: 'DEPLOYED' as const, statusSince: at(60) }
   const steps = [step('PROVISION', 1, 5), step('BUILD', 6, 46), step('DEPLOY', 50, 60)]
@@ -148,7 +148,7 @@ test('durations are those of the newest attempt; what is not over has none', () 
   expect(durationsOf(again, redeployed)).toEqual({ waited: 1, provision: null, build: null, deploy: 2, total: 3 })
 })
 
-test('of one that a server of before has made, what nobody noted is null', () => {
+test('unrecorded values of an older server’s revision are null', () => {
   const old = { createdAt: at(0), rolloutAt: null, status: 'DEPLOYED' as const, statusSince: at(60) }
   expect(durationsOf({ ...old, attempt: 1 }, [step('DEPLOY', 50, 60)])).toMatchObject({ total: 60, waited: 50 })
   expect(durationsOf({ ...old, attempt: 2 }, [])).toEqual(NONE)

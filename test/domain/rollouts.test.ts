@@ -38,7 +38,7 @@ describe('A deployment from request to running', () => {
     ctx = await domain.tenant()
   })
 
-  test('a first revision goes through every status of its source, one event each', async () => {
+  test('a first revision passes through every status of its source, with one event each', async () => {
     const id = await gitDeployment(ctx)
     expect(await workOff(domain.plane, await claimOne(domain.plane, id))).toEqual(['PROVISION', 'BUILD', 'DEPLOY'])
     expect(await history(id)).toEqual([
@@ -70,7 +70,7 @@ describe('A deployment from request to running', () => {
     expect(await statuses(id)).toEqual(['DEPLOYED'])
   })
 
-  test('a revision without an image waits, says for what, and is skipped by the one that brings it', async () => {
+  test('a revision without an image explains its wait and is skipped by the revision that has one', async () => {
     const { deploymentId: id } = await createDeployment(ctx, {
       body: {
         name: 'late image',
@@ -93,7 +93,7 @@ describe('A deployment from request to running', () => {
     expect(await statuses(id)).toEqual(['SKIPPED', 'DEPLOYED'])
   })
 
-  test('with no runtime it fails at once and names the setting, and a listener only where there can be one', async () => {
+  test('a revision without a runtime fails immediately and names the setting, or a listener if it can have one', async () => {
     const none = { ...ctx, settings: { ...ctx.settings, runtime: 'none' as const } }
     const failure = async (body: object) => {
       const { deploymentId: id } = await createDeployment(none, { body: { ...(await gitBody(ctx)), ...body } })
@@ -116,7 +116,7 @@ describe('Rollouts', () => {
     ctx = await domain.tenant()
   })
 
-  test('the newest waits, what waited before it is skipped, what is being built goes on to its end', async () => {
+  test('a newer rollout skips waiting revisions but not a running build', async () => {
     const id = await gitDeployment(ctx)
     const claim = await claimOne(domain.plane, id)
     const build = (await succeed(domain.plane, claim, claim.step!)).assignment.step!
@@ -175,7 +175,7 @@ describe('Rollouts', () => {
     expect(all.filter((r) => !['DEPLOYED', 'SKIPPED'].includes(r.status))).toEqual([])
   }, 60_000)
 
-  test('redeploy rolls back: same revision, next attempt, its artifact, and latest stays', async () => {
+  test('a redeploy rolls back to the same revision and artifact with the next attempt, and the latest revision stays', async () => {
     const id = await gitDeployment(ctx)
     await settle(domain.plane)
     const first = await latest(id)
@@ -194,7 +194,7 @@ describe('Rollouts', () => {
     ])
   })
 
-  test('a revision in progress, an empty one and one of a deleted deployment can not be redeployed', async () => {
+  test('a revision in progress, an empty one and one of a deleted deployment can’t be redeployed', async () => {
     const id = await gitDeployment(ctx)
     await expect(redeployRevision(ctx, of(id, await latest(id)))).rejects.toMatchObject({
       code: 'NOT_REDEPLOYABLE',
@@ -232,7 +232,7 @@ describe('Interrupt', () => {
     ctx = await domain.tenant()
   })
 
-  test('is at once, and the next step starts only when the worker has stopped', async () => {
+  test('takes effect immediately, and the next step starts only when the worker has stopped', async () => {
     const id = await gitDeployment(ctx)
     const claim = await claimOne(domain.plane, id)
     const { assignment } = await succeed(domain.plane, claim, claim.step!)
@@ -252,7 +252,7 @@ describe('Interrupt', () => {
     await domain.plane.release(claim)
   })
 
-  test('leaves the active revision serving, and is refused for one that has ended', async () => {
+  test('leaves the active revision serving and is refused for an ended revision', async () => {
     const id = await gitDeployment(ctx)
     await settle(domain.plane)
     const first = await latest(id)
@@ -268,7 +268,7 @@ describe('Delete', () => {
     ctx = await domain.tenant()
   })
 
-  test('frees the name at once, interrupts what is open, tears down, and is a success twice', async () => {
+  test('frees the name immediately, interrupts open revisions, tears down, and succeeds twice', async () => {
     const body = await gitBody(ctx, 'again')
     const { deploymentId: id } = await createDeployment(ctx, { body })
     const claim = await claimOne(domain.plane, id)
@@ -292,7 +292,7 @@ describe('Delete', () => {
     await deleteDeployment(ctx, { path: { deployment_id: id } })
   })
 
-  test('a teardown that fails shows why, and is tried again after a while', async () => {
+  test('a failed teardown shows its reason and is retried later', async () => {
     const id = await gitDeployment(ctx)
     await settle(domain.plane)
     await deleteDeployment(ctx, { path: { deployment_id: id } })
@@ -332,7 +332,7 @@ describe('Delete', () => {
     expect(await whoTore(id)).toBe(ctx.actor.subject)
   })
 
-  test.each([undefined, 'true'])('what was never begun needs no teardown; force: %s', async (force) => {
+  test.each([undefined, 'true'])('a deployment without a taken step needs no teardown; force: %s', async (force) => {
     const id = await gitDeployment(ctx)
     await deleteDeployment(ctx, { path: { deployment_id: id }, query: { force } })
     expect((await row(id)).tornDownAt).not.toBeNull()

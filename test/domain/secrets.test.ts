@@ -26,7 +26,7 @@ const patch = (id: string, secrets: { name: string; value: string }[]) =>
 const read = (id: string) => getDeployment(ctx, { path: { deployment_id: id } })
 const stored = async (id: string) => openSecrets(ctx.keyring, (await read(id)).secretSet)
 
-test('secrets lie encrypted in the database, whichever table one looks in', async () => {
+test('secrets are encrypted in every table of the database', async () => {
   await withSecrets([{ name: 'API_TOKEN', value: CANARY }])
   const tables = await domain.core.db.$queryRaw<{ name: string }[]>`
     SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = 'public'`
@@ -39,14 +39,14 @@ test('secrets lie encrypted in the database, whichever table one looks in', asyn
   }
 })
 
-test('only a caller with secrets:read sees values; everybody else sees the mask', async () => {
+test('only callers with secrets:read see values; all others see the mask', async () => {
   const id = await withSecrets([{ name: 'A', value: 'one' }])
   const { secretSet } = await read(id)
   expect(presentSecrets(ctx, secretSet)).toEqual([{ name: 'A', value: 'one' }])
   expect(presentSecrets(as(ctx, 'deployer'), secretSet)).toEqual([{ name: 'A', value: MASK }])
 })
 
-test('over a session nobody sees values, and who may read them reveals one at a time', async () => {
+test('a session never shows values; a caller with secrets:read reveals one at a time', async () => {
   const id = await withSecrets([{ name: 'A', value: 'one' }])
   const { secretSet } = await read(id)
   const over = { ...ctx, actor: { ...ctx.actor, viaSession: true } }
@@ -58,7 +58,7 @@ test('over a session nobody sees values, and who may read them reveals one at a 
   await expect(revealSecret(may, { path: { ...path, name: 'A' } })).rejects.toMatchObject({ code: 'FORBIDDEN' })
 })
 
-test('the mask sent back keeps the stored value; the rest of the set is replaced', async () => {
+test('a mask in a request keeps the stored value; the rest of the set is replaced', async () => {
   const id = await withSecrets([
     { name: 'KEEP', value: 'kept' },
     { name: 'DROP', value: 'dropped' },
@@ -118,7 +118,7 @@ test('a revision keeps the secrets it was made with', async () => {
   expect(done.assignment.step!.revision!.secrets).toEqual([{ name: 'A', value: 'second' }])
 })
 
-test('a rotated key ring still reads old sets; one that lacks the key does not', async () => {
+test('a rotated key ring still reads old sets; a ring without their key does not', async () => {
   const [old, fresh] = [randomBytes(32), randomBytes(32)]
   const wrapped = new KeyRing([['old', old]]).wrap(Buffer.from('data key'), 'set')
   const rotated = new KeyRing([

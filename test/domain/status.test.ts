@@ -135,7 +135,7 @@ async function listAll(query: Record<string, unknown>): Promise<DeploymentView[]
 }
 const idsOf = (deployments: readonly { id: string }[]) => deployments.map(({ id }) => id).sort()
 
-test('the status that is shown and the status that is filtered by agree, whatever a deployment has been through', async () => {
+test('the shown status and the status filter agree in every state of a deployment', async () => {
   const now = new Date()
   for (const status of DEPLOYMENT_STATUSES) {
     const expected = rows.filter((row) => deploymentStatus(row, now) === status)
@@ -144,7 +144,7 @@ test('the status that is shown and the status that is filtered by agree, whateve
   }
 })
 
-test('`serving` is true only while a holder says that the active revision is ready, and the filter agrees', async () => {
+test('`serving` is true only while a holder reports the active revision as ready, and the filter agrees', async () => {
   const now = new Date()
   const serving = rows.filter((row) => isServing(row, now))
   expect(serving.length).toBe(3) // without a listener, with a new one, and with one that is heard from
@@ -152,7 +152,7 @@ test('`serving` is true only while a holder says that the active revision is rea
   expect(idsOf(await listAll({ serving: 'false' }))).toEqual(idsOf(rows.filter((row) => !isServing(row, now))))
 })
 
-test('what should serve and does not has a health, one sentence why, and a reason', () => {
+test('a deployment that should serve but does not has a health, a sentence and a reason', () => {
   const now = new Date()
   for (const row of rows) {
     const [condition, health] = [conditionOf(row, now), healthOf(row, now)]
@@ -187,7 +187,7 @@ test('what should serve and does not has a health, one sentence why, and a reaso
   ])
 })
 
-test('one statement counts by everything at once, and counts what the lists show', async () => {
+test('one statement counts all groups, and the counts match the lists', async () => {
   const now = new Date()
   let counts: Awaited<ReturnType<typeof countByStatus>> | undefined
   const statements = await countStatements(domain.database, async () => {
@@ -210,7 +210,7 @@ test('one statement counts by everything at once, and counts what the lists show
   expect(asMap(counts!.listeners)).toEqual(tally((row) => row.listenerId))
 })
 
-test('lists and counts understand every filter alike', async () => {
+test('lists and counts apply every filter in the same way', async () => {
   const tag = await domain.core.db.tag.create({ data: { workspaceId: ctx.workspace.id, key: 'team', value: 'a' } })
   await domain.core.db.deploymentTag.create({ data: { tagId: tag.id, deploymentId: rows[3]!.id } })
   const filters: Required<DeploymentFilter> = {

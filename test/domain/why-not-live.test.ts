@@ -49,22 +49,22 @@ const serves = (id: string) =>
   })
 const revise = async (id: string) => (await createRevision(ctx, { ...path(id), body: {} })).revisionId!
 
-describe('why it is not live', () => {
-  test('is what the first revision waits for, and then the cause of its failure alone', async () => {
+describe('whyNotLive', () => {
+  test('is the wait of the first revision, and then only the cause of its failure', async () => {
     const { id, revisionId } = await made()
     expect(await why(id)).toBe('Revision 1 is being prepared; nothing serves yet.')
     await ends(id, revisionId, 'BUILD_FAILED', 'npm ci failed with exit code 1: npm error 404.\nnpm error 404')
     expect(await why(id)).toBe('npm ci failed with exit code 1: npm error 404.')
   })
 
-  test('is nothing where what was asked for serves', async () => {
+  test('is null while the newest rollout serves', async () => {
     const { id, revisionId } = await made()
     await ends(id, revisionId, 'DEPLOYED')
     await serves(id)
     expect(await why(id)).toBeNull()
   })
 
-  test('names the older revision that serves meanwhile, until a rollback makes that what was asked for', async () => {
+  test('names the older revision that serves, until a rollback makes it the newest rollout', async () => {
     const { id, revisionId } = await made()
     await ends(id, revisionId, 'DEPLOYED')
     await serves(id)
@@ -76,7 +76,7 @@ describe('why it is not live', () => {
     expect(await why(id)).toBeNull()
   })
 
-  test('names the revision that was asked for again while another one serves', async () => {
+  test('names the redeployed revision while another one serves', async () => {
     const { id, revisionId } = await made()
     await ends(id, revisionId, 'DEPLOYED')
     await ends(id, await revise(id), 'DEPLOYED')
@@ -88,7 +88,7 @@ describe('why it is not live', () => {
     expect(await why(id)).toBeNull()
   })
 
-  test('is what is wrong with what should serve, or that nobody knows', async () => {
+  test('is the problem of the active revision, or that its state is unknown', async () => {
     const { id, revisionId } = await made()
     await ends(id, revisionId, 'DEPLOYED')
     await serves(id)
@@ -105,7 +105,7 @@ describe('why it is not live', () => {
     expect(await why(id)).toMatch(/^Nobody reports on it at the moment/)
   })
 
-  test('is its deletion', async () => {
+  test('says that the deployment is being deleted', async () => {
     const { id } = await made()
     await ctx.db.step.updateMany({ where: { deploymentId: id }, data: { firstTakenAt: new Date() } })
     await deleteDeployment(ctx, path(id))
@@ -114,7 +114,7 @@ describe('why it is not live', () => {
 })
 
 describe('the last change', () => {
-  test('is what each write did, by whom, and when', async () => {
+  test('is the last write with its author and time', async () => {
     const { id, revisionId } = await made()
     const actor = { kind: 'api_key', id: ctx.actor.subject, name: ctx.actor.name }
     expect(await change(id)).toMatchObject({ what: 'CREATED', actor })
@@ -135,7 +135,7 @@ describe('the last change', () => {
     expect(await change(id)).toMatchObject({ what: 'DELETED', actor })
   })
 
-  test('is not known of what a server of before has changed, and of a word of a newer one', async () => {
+  test('is null for changes by older servers and for unknown kinds of changes', async () => {
     const { id } = await made()
     await set(id, { updatedAt: new Date(Date.now() + 5_000), editVersion: 2 })
     expect(await change(id)).toBeNull()

@@ -1,4 +1,7 @@
-/** What a build takes beside its claim, asked for when it begins since all of it is short-lived: where it pushes to, and how it gets its source. */
+/**
+ * What a build needs besides its claim: the push target and the source. Requested when the build begins, because the
+ * credentials are short-lived.
+ */
 import type { Readable } from 'node:stream'
 import { ClaimLostError, NotFoundError } from '../errors/errors.ts'
 import { repositoryOf } from '../ports/registry.ts'
@@ -9,7 +12,7 @@ import type { Explanation } from '../values/explanation.ts'
 import { buildHeldUnderSql, returningLostTry } from './lease.ts'
 import type { BuilderScope } from './scope.ts'
 
-/** ms that a call waits for a git provider that is down */
+/** How long a call waits for a git provider that is down. */
 const MAX_WAIT_MS = 20_000
 
 interface Building {
@@ -17,7 +20,7 @@ interface Building {
   workspaceId: string
   revisionId: string
   source: string
-  /** until its deadline: no credentials of ours are good for longer */
+  /** until the build's deadline; credentials expire with it */
   secondsLeft: number
 }
 
@@ -57,7 +60,7 @@ const NO_REGISTRY: Explanation = {
 }
 const NOTHING = { repository: null, git: null, tarball: false }
 
-/** The bytes of its source tarball. Throws ClaimLostError, and NotFoundError with what people can do. */
+/** The bytes of the build's tarball. Throws ClaimLostError, and NotFoundError with advice for people. */
 export async function tarballOfBuild(
   core: Core,
   scope: BuilderScope,

@@ -1,6 +1,6 @@
 /**
- * Hands out builds: BUILD steps that are left to builders and that nobody has. Several claim at once without waiting for each
- * other (SKIP LOCKED); the longest offered come first.
+ * Hands out offered builds that no builder has, longest-offered first. Builders claim concurrently without waiting for each
+ * other (SKIP LOCKED).
  */
 import { randomUUID } from 'node:crypto'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
@@ -22,8 +22,8 @@ import { releaseBuild } from './release.ts'
 import { type BuilderScope, builderScopeSql, builderSeen, wakeChannel } from './scope.ts'
 
 /**
- * Returns at most `max` builds, each taken; an empty list when there is nothing, not even after `waitSeconds`. `signal`: the
- * builder is gone. `enter`: takes a place to wait in, or throws.
+ * Returns at most `max` builds; empty if there is none within `waitSeconds`. `signal`: the builder disconnected. `enter`:
+ * takes a place to wait in, or throws.
  */
 export async function claimBuilds(
   core: Core,
@@ -42,21 +42,21 @@ export async function claimBuilds(
   return (await longPoll(core.notifier, wakeChannel(scope), request.waitSeconds ?? 0, signal, look, enter)) ?? []
 }
 
-/** Steps `s` of deployments `d` that it may have. */
+/** Steps `s` of deployments `d` that the builder may take. */
 const offeredSql = (scope: BuilderScope) => Prisma.sql`
   steps s JOIN deployments d ON d.id = s.deployment_id
   WHERE s.offered_at IS NOT NULL AND s.finished_at IS NULL AND s.offered_to = ${scope.organizationId}::uuid
     AND (s.builder_lease_expires_at IS NULL OR s.builder_lease_expires_at <= now())
     AND d.torn_down_at IS NULL AND ${builderScopeSql(scope)}`
 
-/** All that a builder costs while there is nothing for it. */
+/** The only statement while nothing is offered. */
 async function isOffered(core: Core, scope: BuilderScope): Promise<boolean> {
   const [row] = await core.db.$queryRaw<{ offered: boolean }[]>`
     WITH ${builderSeen(scope)} SELECT EXISTS (SELECT 1 FROM ${offeredSql(scope)}) AS offered`
   return row!.offered
 }
 
-/** These never reached their builder: they are offered again at once, and no try is counted. */
+/** Offers builds again that never reached their builder. Their tries don't count. */
 export async function giveBuildsBack(core: Core, scope: BuilderScope, claims: readonly HeldClaim[]): Promise<void> {
   for (const { claimId, token } of claims) {
     await releaseBuild(core, scope, { claimId, token }).catch((error) => {
@@ -83,7 +83,7 @@ function takeOffered(core: Core, scope: BuilderScope, request: BuilderClaimReque
         continue
       }
       core.log.error({ err: reading.error, deploymentId: deployment.id }, 'a build could not be handed to a builder')
-      // whoever asks next gets what is behind it
+      // moves it to the end of the queue, so the next builds can be taken
       const step = offeredStep(tx, deployment)
       if (step) tx.unit.update('step', step.id, { offeredAt: tx.now() })
     }
@@ -91,7 +91,7 @@ function takeOffered(core: Core, scope: BuilderScope, request: BuilderClaimReque
   })
 }
 
-/** From then on the transaction waits for no lock for long. */
+/** Afterwards the transaction waits only shortly for any lock. */
 async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<LockedDeployment[]> {
   const name = `lock offered builds of ${scope.workspaceId === null ? 'an organization' : 'a workspace'}`
   const { text, values } = Prisma.sql`
@@ -104,11 +104,11 @@ async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<Lo
   return rows.map(lockedFrom)
 }
 
-/** As it is under the lock. */
+/** As read under the lock. */
 const offeredStep = (tx: Tx, deployment: LockedDeployment) =>
   knownOf(tx, deployment).steps.find(({ finishedAt, offeredAt }) => finishedAt === null && offeredAt !== null)
 
-/** None: somebody was faster, or it was tried too often and has failed. */
+/** Empty: another builder was faster, or the step is exhausted and failed. */
 async function take(
   core: Core,
   tx: Tx,

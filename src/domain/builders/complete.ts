@@ -1,6 +1,6 @@
 /**
- * A builder reports how its build ended, under its own token. What comes of it is what comes of a holder's report
- * (claims/complete.ts), in one transaction; the deployment's holder hears of the next step at once.
+ * Records how a build ended, as its builder reports under its token. It shares the rules of a holder's report
+ * (claims/complete.ts) and wakes the holder for the next step.
  */
 
 import { knownOf } from '../claims/claim-state.ts'
@@ -15,7 +15,7 @@ import { type Core, transaction } from '../transaction/context.ts'
 import { lockBuild, returningLostTry } from './lease.ts'
 import type { BuilderScope } from './scope.ts'
 
-/** Whether it was recorded. Throws ClaimLostError, and ValidationError. Said twice, the second is answered like the first. */
+/** Whether the report counted. A repeated report gets the same answer. Throws ClaimLostError and ValidationError. */
 export function completeBuild(core: Core, scope: BuilderScope, request: BuilderCompleteRequest): Promise<boolean> {
   const record = () =>
     transaction(core, async (tx) => {
@@ -27,14 +27,14 @@ export function completeBuild(core: Core, scope: BuilderScope, request: BuilderC
         stepId: step.id,
       })
       const isOpen = knownOf(tx, deployment).steps.some(({ id, finishedAt }) => id === step.id && finishedAt === null)
-      // it was stopped: whoever comes next has it
+      // the build was stopped; any builder may take it
       if (isOpen) await offerAgain(tx, now, step)
       return recorded
     })
   return returningLostTry(core, scope, request, record)
 }
 
-/** A builder may push to the deployment's own repository alone, and its word puts nothing else into a pod. */
+/** The artifact must be in the deployment's own repository, so a builder can't put other images into pods. */
 function violations(
   core: Core,
   deployment: LockedDeployment,
@@ -45,7 +45,7 @@ function violations(
   const isOwn = artifact?.startsWith(repository) && /^[0-9a-f]{64}$/.test(artifact.slice(repository.length))
   return [
     ...(isOwn ? [] : [violation('artifact', `Must be ${repository}… with the digest of what was pushed.`)]),
-    // the other sources have no commits
+    // other sources have no commits
     ...(repoCommitSha || deployment.source !== 'gitprovider'
       ? []
       : [violation('repo_commit_sha', 'Required for a build of a git repository that succeeded.', 'missing')]),

@@ -1,6 +1,6 @@
 /**
- * The control plane as builders call it (docs/protocol.md#builders), each with a key of the role builder. Of a call: who it is,
- * then the shape, then the verb, for the builds of its workspace or organization alone.
+ * The builders' protocol (docs/protocol.md#builders), called with a key of the role builder. A call is authenticated,
+ * parsed, and limited to the builds of the key's workspace or organization.
  */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
@@ -33,7 +33,7 @@ import { type BuilderScope, scopeOf } from './scope.ts'
 
 const claimPath = z.object({ claim_id: uuid })
 
-/** What each call takes: the message in its body, and `input`, which is all of it as JSON. */
+/** Each call's body (`message`) and the whole call as JSON (`input`). */
 export const BUILDER_CALLS = {
   claim: { input: z.object({ body: builderClaimRequest.in }), message: builderClaimRequest },
   heartbeat: { input: z.object({ body: builderHeartbeatRequest.in }), message: builderHeartbeatRequest },
@@ -47,7 +47,7 @@ function call<S extends z.ZodRawShape>(message: WireObject<S>) {
   return { input: z.object({ path: claimPath, body: message.in }), message }
 }
 
-/** Key: a builder's. Returns at most `max` builds; an empty list when there was nothing, after `wait_seconds`. Throws RATE_LIMITED. */
+/** Key: a builder's. Returns at most `max` builds; empty after `wait_seconds`. Throws RATE_LIMITED. */
 export async function claimForBuilder(ctx: RequestContext, raw: RawInput): Promise<BuilderClaim[]> {
   const { scope, body } = parseCall(ctx, BUILDER_CALLS.claim, raw)
   const request = { ...body, holder: body.holder ?? ctx.actor.name }
@@ -55,7 +55,7 @@ export async function claimForBuilder(ctx: RequestContext, raw: RawInput): Promi
   const claims = await whileValid(ctx, take, (signal, enter) => claimBuilds(ctx, scope, request, signal, enter))
   if (claims.length === 0) return claims
   const takeBack = () => giveBuildsBack(ctx, scope, claims)
-  // an answer that does not get there is one that nobody acts on
+  // the client is gone, so it never got the builds
   ctx.client?.gone.addEventListener('abort', () => void takeBack(), { once: true })
   await refuseRevoked(ctx).catch(async (error) => {
     await takeBack()
@@ -64,7 +64,7 @@ export async function claimForBuilder(ctx: RequestContext, raw: RawInput): Promi
   return claims
 }
 
-/** Key: a builder's. Answers for each claim, in the order asked; waits up to `wait_seconds` while none is lost. */
+/** Key: a builder's. Answers for each claim in order. Waits up to `wait_seconds` while none is lost. */
 export async function heartbeatOfBuilder(ctx: RequestContext, raw: RawInput): Promise<BuilderHeartbeatAnswer[]> {
   const { scope, body } = parseCall(ctx, BUILDER_CALLS.heartbeat, raw)
   const take = () => tryTakeSlot(ctx, 'listenerWaits')
@@ -77,12 +77,12 @@ export async function accessForBuilder(ctx: RequestContext, raw: RawInput): Prom
   return accessOfBuild(ctx, scope, { claimId, ...body }, clientGone(ctx))
 }
 
-/** ms in which a source has to be fetched: who reads slowly makes room for others of its organization */
+/** Ends slow downloads, which take places from others of the organization. */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 
 /**
- * Key: a builder's. Throws ClaimLostError, NotFoundError for a tarball that can't be had, and RATE_LIMITED when its organization
- * fetches as many as it may. The bytes end with an error when they are not read in time.
+ * Key: a builder's. Throws ClaimLostError, NotFoundError for a missing tarball, and RATE_LIMITED at the organization's limit
+ * of downloads. The bytes end with an error at the timeout.
  */
 export async function tarballForBuilder(
   ctx: RequestContext,
@@ -130,7 +130,7 @@ function parseCall<S extends z.ZodRawShape>(
   { input, message }: { input: z.ZodObject<{ path?: z.ZodObject; body: z.ZodObject }>; message: WireObject<S> },
   raw: RawInput,
 ): { body: z.output<WireObject<S>>; scope: BuilderScope; claimId: string } {
-  // 403 comes before the shape (docs/api-rules.md#errors)
+  // 403 comes before parsing (docs/api-rules.md#errors)
   const scope = scopeOf(ctx)
   const { path, body } = parse(input, raw)
   const { claim_id: claimId = '' } = (path ?? {}) as { claim_id?: string }

@@ -1,4 +1,4 @@
-/** One call for all builds of a builder: extends their leases, and waits until one of them is lost. */
+/** One call for all builds of a builder: renews their leases, and waits until one is lost. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { longPoll } from '../../platform/async/long-poll.ts'
 import type { BuilderHeartbeatAnswer, BuilderHeartbeatRequest } from '../protocol/builders.ts'
@@ -11,7 +11,7 @@ import type { Reason } from '../values/reasons.ts'
 import { buildHeldSql, returnLostTries } from './lease.ts'
 import { type BuilderScope, builderSeen, wakeChannel } from './scope.ts'
 
-/** Answers for each claim, in the order asked. `signal` ends the wait. `enter`: takes a slot to wait in; null: there is none. */
+/** Answers for each claim in order. `signal` ends the wait. `enter`: takes a place to wait in; null: does not wait. */
 export async function heartbeatOfBuilds(
   core: Core,
   scope: BuilderScope,
@@ -19,7 +19,7 @@ export async function heartbeatOfBuilds(
   signal?: AbortSignal,
   enter?: () => (() => void) | null,
 ): Promise<BuilderHeartbeatAnswer[]> {
-  // in a record of Postgres null and absent are the same
+  // Postgres records can't tell null from absent
   const items = claims.map(({ progress, ...claim }) =>
     progress === undefined ? claim : { ...claim, progress: progress ?? {} },
   )
@@ -48,8 +48,8 @@ const heldBuildsSql = (scope: BuilderScope, asked: Prisma.Sql) => Prisma.sql`
   WHERE ${buildHeldSql(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)}`
 
 /**
- * Of these claims those that hold, for `seconds` from now. Waits for no lock: a step that somebody has locked is renewed with the
- * next heartbeat, and costs no other build its lease.
+ * Renews these claims for `seconds`, and returns those that hold. Waits for no lock: a locked step is renewed with the next
+ * heartbeat.
  */
 function renew(core: Core, scope: BuilderScope, asked: Prisma.Sql, seconds: number): Promise<Building[]> {
   return core.renew<Building>(Prisma.sql`

@@ -1,4 +1,4 @@
-/** Whose build it is: every call of a builder is checked against lease, fencing token and scope by what is here. */
+/** Checks a builder's call against the lease, fencing token and scope of its build. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { type ClaimState, readClaimStates } from '../claims/claim-state.ts'
 import { returnTakenTries } from '../claims/liveness.ts'
@@ -8,22 +8,18 @@ import { lockById } from '../repositories/locks.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 import { type BuilderScope, builderScopeSql } from './scope.ts'
 
-/** A condition on steps `s` of deployments `d`: the lease of this claim holds, and the build is still wanted. */
+/** A condition on steps `s` of deployments `d`: the claim's lease holds, and the step is still open. */
 export const buildHeldSql = (scope: BuilderScope, claimId: Prisma.Sql, token: Prisma.Sql): Prisma.Sql => Prisma.sql`
   s.builder_claim_id = ${claimId} AND s.builder_token = ${token} AND s.builder_lease_expires_at > now()
   AND s.finished_at IS NULL AND d.torn_down_at IS NULL AND ${builderScopeSql(scope)}`
 
-/** The same, for one claim. */
+/** The same for one claim. */
 export const buildHeldUnderSql = (scope: BuilderScope, { claimId, token }: HeldClaim): Prisma.Sql =>
   buildHeldSql(scope, Prisma.sql`${claimId}::uuid`, Prisma.sql`${token}::numeric`)
 
-/** With its step, which is there. */
 type HeldBuild = ClaimState & { requestedStep: NonNullable<ClaimState['requestedStep']> }
 
-/**
- * Locks the deployment of a claim, and reads it with its step. `over`: whether one whose step has ended in the meantime is
- * answered, too. Throws ClaimLostError.
- */
+/** Locks a claim's deployment and reads it with its step. `over`: accepts a step that has ended. Throws ClaimLostError. */
 export async function lockBuild(
   tx: Tx,
   scope: BuilderScope,
@@ -40,14 +36,14 @@ export async function lockBuild(
   const reading = (await readClaimStates(tx, null, [{ deployment, stepId: found.id }])).get(deployment.id)!
   if ('error' in reading) throw reading.error
   const { requestedStep: step, begunAt } = reading.held
-  // it may have been offered again, or taken by somebody else, before the lock was held
+  // before the lock, the step may have been offered again or taken by another builder
   const isOurs = step?.builderClaimId === claimId
   const holds = step?.finishedAt ? over : (step?.builderLeaseExpiresAt ?? begunAt) > begunAt
   if (!step || !isOurs || !holds) throw new ClaimLostError()
   return { ...reading.held, requestedStep: step }
 }
 
-/** Does what a builder asks with its claim; where that is refused because the claim is lost, its try is given back. */
+/** Runs a builder's call. If the claim is lost, its try is returned. */
 export async function returningLostTry<T>(
   core: Core,
   scope: BuilderScope,
@@ -62,7 +58,7 @@ export async function returningLostTry<T>(
   }
 }
 
-/** A builder that lost its lease was merely slow: the tries that it took under these claims do not count. Once each. */
+/** Returns the tries taken under these claims, once each: the builder lost its lease but was merely slow. */
 export async function returnLostTries(core: Core, scope: BuilderScope, claimIds: readonly string[]): Promise<void> {
   const whose = Prisma.sql`s.offered_at IS NOT NULL AND ${builderScopeSql(scope)}`
   const holds = Prisma.sql`CASE WHEN s.builder_lease_expires_at > now() THEN s.builder_claim_id END`

@@ -1,4 +1,4 @@
-/** A builder hands on what its build printed. */
+/** Appends the output of a builder's build. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import { appendLinesSql } from '../logs/append.ts'
@@ -7,7 +7,7 @@ import type { Core } from '../transaction/context.ts'
 import { buildHeldUnderSql, returningLostTry } from './lease.ts'
 import type { BuilderScope } from './scope.ts'
 
-/** Appends lines to the build log of the claim's revision. Throws ClaimLostError. */
+/** Appends to the build log of the claim's revision. Throws ClaimLostError. */
 export function appendBuildLogs(core: Core, scope: BuilderScope, request: BuilderLogsRequest): Promise<void> {
   return returningLostTry(core, scope, request, () => append(core, scope, request))
 }

@@ -1,4 +1,4 @@
-/** A builder lets go of a build in good order: its try is not counted, and others can have it at once. */
+/** Releases a build. Its try does not count, and other builders may take it immediately. */
 
 import type { HeldClaim } from '../repositories/lease.ts'
 import { offerAgain } from '../rollouts/builder-offers.ts'

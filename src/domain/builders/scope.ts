@@ -1,4 +1,4 @@
-/** Whose builds a builder may have: those of its key's workspace, or of all workspaces of the organization. */
+/** The builds that a builder may take: of its key's workspace, or of all workspaces of the organization. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
 import { requireBuilder } from '../transaction/access.ts'
@@ -8,11 +8,11 @@ export interface BuilderScope {
   /** of the API key */
   keyId: string
   organizationId: string
-  /** null: every one of the organization */
+  /** null: all workspaces of the organization */
   workspaceId: string | null
 }
 
-/** First line of a builder's calls. Throws ForbiddenError unless the caller has a builder's key. */
+/** First line of a builder's calls. Throws ForbiddenError for any other key. */
 export function scopeOf({ actor }: Pick<RequestContext, 'actor'>): BuilderScope {
   requireBuilder({ actor })
   return { keyId: actor.subject, organizationId: actor.organizationId, workspaceId: actor.workspaceId }
@@ -25,13 +25,13 @@ export function builderScopeSql({ organizationId, workspaceId }: BuilderScope): 
     : Prisma.sql`d.workspace_id = ${workspaceId}::uuid`
 }
 
-/** What its waits are woken by: news of a build that it may have, or has. */
+/** The channel that wakes the builder's waiting calls when its builds or offers change. */
 export const wakeChannel = ({ organizationId, workspaceId }: BuilderScope): string =>
   buildersOf(workspaceId ?? organizationId)
 
 /**
- * A part of a WITH clause: a builder with this key is there, steps may be left to it. Written every 20 s at most, and not while
- * somebody has locked the key.
+ * A part of a WITH clause: records that a builder called with this key, so steps may be offered. Writes at most every 20 s,
+ * and skips a locked key.
  */
 export const builderSeen = ({ keyId }: BuilderScope): Prisma.Sql => Prisma.sql`
   seen AS (

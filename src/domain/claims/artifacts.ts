@@ -1,19 +1,18 @@
 /**
- * What builds have made: revisions of one source share it. Which stay (docs/deployments.md#revisions-and-rollouts): those
- * of the last five revisions deployed, of the active one, and of what is in progress. All of it is known (claim-state.ts), and what
- * changes is recorded.
+ * Decides which build artifacts a holder keeps: those of the last five deployed revisions, the active one and open ones.
+ * Revisions with the same source share an artifact. It sends no statement; claim-state.ts has read everything.
  */
 import type { Tx } from '../transaction/context.ts'
 import { type ClaimState, KEPT_OLD_ARTIFACTS, knownOf } from './claim-state.ts'
 
-/** What the holder has to keep. `gone`: what this call has forgotten or lost. */
+/** Names of the artifacts to keep. `gone`: those that this call forgot or lost. */
 export function keptArtifacts(tx: Tx, { deployment, artifacts }: ClaimState, gone: ReadonlySet<string>): string[] {
   const ended = artifacts.filter(({ name, ended }) => ended && !gone.has(name)).map(({ name }) => name)
   const known = knownOf(tx, deployment).revisions.flatMap(({ artifact }) => artifact ?? [])
   return [...new Set([...ended, ...known])]
 }
 
-/** A build has succeeded. Those that wait with the same source, and are not even at their turn, need none of their own any more. */
+/** Stores the artifact of a successful build, also for waiting revisions of the same source, which then need no build. */
 export function recordArtifact(tx: Tx, { deployment }: ClaimState, revisionId: string, artifact: string | null): void {
   const { revisions } = knownOf(tx, deployment)
   const built = revisions.find(({ id }) => id === revisionId)!
@@ -24,7 +23,7 @@ export function recordArtifact(tx: Tx, { deployment }: ClaimState, revisionId: s
   }
 }
 
-/** Its holder has that of this revision no more: whichever has it is built again. Returns what is gone. */
+/** Forgets the artifact of a revision after its holder lost it. All revisions with it are built again. Returns its name. */
 export function forgetLostArtifact(tx: Tx, { deployment, siblings }: ClaimState, revisionId: string): string[] {
   const lost = knownOf(tx, deployment).revisions.find(({ id }) => id === revisionId)?.artifact
   for (const id of siblings) tx.unit.update('revision', id, { artifact: null })
@@ -32,8 +31,8 @@ export function forgetLostArtifact(tx: Tx, { deployment, siblings }: ClaimState,
 }
 
 /**
- * After a deploy of this revision. Forgets the others: a redeploy of theirs builds again, and their holder removes what it has
- * of them. Five different ones are kept, so that many changes of secrets alone leave the way back open. Returns what is gone.
+ * After a deploy, forgets all but five artifacts and returns the forgotten names. A redeploy of those builds again. Five
+ * *different* ones stay, so many changes of secrets alone don't use up the way back.
  */
 export function pruneArtifacts(tx: Tx, { deployment, artifacts }: ClaimState, revisionId: string): string[] {
   const deployed = knownOf(tx, deployment).revisions.find(({ id }) => id === revisionId)!.artifact

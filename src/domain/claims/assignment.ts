@@ -1,7 +1,6 @@
 /**
- * What a holder has to do: what must be serving, and the step, which is taken for it. A step that was withdrawn while
- * the holder works on it must stop first: only then the next one is handed out. No statement: all is known (claim-state.ts), and
- * what changes is recorded.
+ * Computes what a holder must do: the revision to serve, and the next step, which it takes for the holder. A withdrawn step
+ * must stop before the next one is handed out. It sends no statement; claim-state.ts has read everything.
  */
 import type { Step as StepRow } from '../../generated/prisma/client.ts'
 import { StepKind } from '../../generated/prisma/enums.ts'
@@ -24,7 +23,7 @@ import { type ClaimState, knownOf } from './claim-state.ts'
 const NOTHING: ReadonlySet<string> = new Set()
 const STEP_KINDS = Object.values(StepKind)
 
-/** For the one who holds the deployment. `now`: as the call has left it. `gone`: artifacts that it has forgotten or lost. */
+/** `now`: the deployment after the call's changes. `gone`: artifacts that the call forgot or lost. */
 export async function assign(
   core: Core,
   tx: Tx,
@@ -58,7 +57,7 @@ export async function assign(
   }
 }
 
-/** The open step, unless it is left to builders or its back-off is still running. */
+/** The open step, unless it is offered to builders or its back-off still runs. */
 function dueStep(tx: Tx, { deployment, begunAt }: ClaimState): StepRow | null {
   const open = openStep(tx, deployment)
   return open && !open.offeredAt && (open.notBefore === null || open.notBefore <= begunAt) ? open : null
@@ -67,7 +66,7 @@ function dueStep(tx: Tx, { deployment, begunAt }: ClaimState): StepRow | null {
 const openStep = (tx: Tx, deployment: LockedDeployment): StepRow | undefined =>
   knownOf(tx, deployment).steps.find(({ finishedAt }) => finishedAt === null)
 
-/** Its open step, if that is left to builders. */
+/** The open step, if it is offered to builders. */
 function buildElsewhere(tx: Tx, { deployment, begunAt }: ClaimState): Assignment['builder'] {
   const open = openStep(tx, deployment)
   if (!open?.offeredAt) return undefined
@@ -75,7 +74,7 @@ function buildElsewhere(tx: Tx, { deployment, begunAt }: ClaimState): Assignment
   return { stepId, holder: builderLeaseExpiresAt && builderLeaseExpiresAt > begunAt ? builderHolder : null }
 }
 
-/** Kinds of steps that the built-in worker may not begin now. A listener's work is not this process's. */
+/** Kinds of steps that the built-in worker must not begin now. Listeners are not restricted. */
 export const refusedKinds = ({ admission }: Core, { listenerId }: { listenerId: string | null }): StepKind[] =>
   listenerId === null && admission ? STEP_KINDS.filter((kind) => admission.refusal(kind)) : []
 
@@ -84,7 +83,7 @@ interface Taken {
   step: StepRow | null
 }
 
-/** Takes the step, unless it is taken already. One that was tried too often fails, and the next one is looked at. */
+/** Takes the step unless it is taken. An exhausted step fails, and the next step is tried. */
 async function take(core: Core, tx: Tx, held: ClaimState, deployment: LockedDeployment, due: StepRow): Promise<Taken> {
   if (deployment.busyStepId !== null) return { deployment, step: due }
   if (refusedKinds(core, deployment).includes(due.kind)) return { deployment, step: null }
@@ -101,10 +100,10 @@ async function take(core: Core, tx: Tx, held: ClaimState, deployment: LockedDepl
 
 const DRAINING = asReported('IN_PROGRESS', 'Open requests and streams may end first; then everything is removed.')
 
-/** The statuses in which somebody works. A second try finds the revision there already. */
+/** Sets the status for a taken step. At a second try the revision already has it. */
 function begin(tx: Tx, deployment: LockedDeployment, step: StepRow): LockedDeployment {
   if (step.kind === 'TEARDOWN')
-    // why an earlier try failed stays to be read
+    // the reason of the last failed teardown stays visible
     return deployment.reason === 'TEARDOWN_FAILED' ? deployment : explainTeardown(tx, deployment, DRAINING)
   const { revisions } = knownOf(tx, deployment)
   if (step.revisionId === null) {
@@ -117,7 +116,7 @@ function begin(tx: Tx, deployment: LockedDeployment, step: StepRow): LockedDeplo
   return deployment
 }
 
-/** What belongs to the deployment and not to a revision: it holds as it is now, whatever runs. */
+/** Belongs to the deployment, not to a revision: the current values apply to every revision. */
 const currentSpec = ({ resourceSpec, secretReferences, customUrl }: LockedDeployment) => ({
   spec: effectiveSpec(resourceSpec as ResourceSpec | null),
   secretReferences: (secretReferences as unknown as SecretReference[] | null) ?? [],
@@ -126,7 +125,6 @@ const currentSpec = ({ resourceSpec, secretReferences, customUrl }: LockedDeploy
 
 const WORK = Object.keys(WORK_COLUMNS) as (keyof typeof WORK_COLUMNS)[]
 
-/** A revision as it is handed out, with its secrets. */
 export function workOf(tx: Tx, { deployment, secrets }: ClaimState, id: string): RevisionWork {
   const revision = knownOf(tx, deployment).revisions.find((one) => one.id === id)!
   const work = Object.fromEntries(WORK.map((column) => [column, revision[column]])) as Omit<RevisionWork, 'secrets'>

@@ -1,6 +1,6 @@
 /**
- * What a holder's call needs to know of the deployments that it is about, read at once under their locks: all that the rules
- * look at (it goes into the unit of work, so nobody reads it again), secrets in clear, and what builds have made.
+ * Reads all that a holder's call needs about its deployments, in one statement under their locks: the state for the rules
+ * (stored in the unit of work), decrypted secrets, and build artifacts.
  */
 
 import type { KeyRing } from '../crypto/keyring.ts'
@@ -13,43 +13,42 @@ import type { Facts, ListenerFacts } from '../transaction/unit-of-work.ts'
 import { inSql, OPEN } from '../values/lifecycle.ts'
 import type { Secret } from '../values/shapes.ts'
 
-/** What a build has made, as it is found before the call. */
+/** A build artifact, before the call. */
 interface Artifact {
   name: string
-  /** the last time that a revision with it was deployed; null: never */
+  /** when a revision with it was last deployed; null: never */
   deployedAt: Date | null
-  /** a revision with it has ended */
+  /** whether a revision with it has ended */
   ended: boolean
-  /** the revisions with it that have ended, where it may be forgotten at the next deploy */
+  /** ids of ended revisions with it, if the next deploy may forget it */
   endedIds: readonly string[]
 }
 
 export interface ClaimState {
   deployment: LockedDeployment
-  /** the step that was asked for, as it is before the call; null: it has none of this id */
+  /** the step that the call names, before the call; null: the deployment has no such step */
   requestedStep: Rows['step'] | null
   /**
-   * If that is a build: the revisions that have no commit yet and are pinned to that of the build. If it is none and
-   * `artifactLost` was said: those that have the same artifact.
+   * For a BUILD step: revisions without a commit that share its source. Otherwise, after a lost artifact: revisions with
+   * that artifact.
    */
   siblings: readonly string[]
-  /** If it is a build: the revisions pinned to its commit of which nobody has told what that says: it was known before */
+  /** for a BUILD step: revisions with its commit but without a commit message */
   withoutMessage: readonly string[]
-  /** in clear, by the id of their set: of the open revisions and the active one; none where they were not asked for */
+  /** decrypted, by the id of their set: of open revisions and the active one; empty if not requested */
   secrets: ReadonlyMap<string, Secret[]>
   artifacts: readonly Artifact[]
   /** when the transaction began, by the database's clock */
   begunAt: Date
 }
 
-/** What is asked about a deployment that is locked. */
 export interface StateRequest {
   deployment: LockedDeployment
   stepId?: string | undefined
   artifactLost?: boolean | undefined
 }
 
-/** By the names of the columns in SQL. */
+/** keys are SQL column names */
 type Json = Record<string, unknown>
 
 interface Row {
@@ -66,12 +65,13 @@ interface Row {
 }
 
 const IS_OPEN = `r.status IN (${inSql(OPEN)})`
-/** So many artifacts stay beside the one that is deployed next (complete.ts). */
+/** How many artifacts stay besides the one that is deployed. */
 export const KEPT_OLD_ARTIFACTS = 4
 
 /**
- * $1: deployments · $2: for each the step that is asked for, or null · $3: whether its artifact is lost. Open steps are
- * locked: tries are given back under their locks alone (liveness.ts). How many they are is not to be seen (sql/hide-from-planner.ts).
+ * $1: deployments · $2: for each, the step or null · $3: whether its artifact is lost. Open steps are locked, because
+ * liveness.ts returns tries under step locks alone. Sub-selects hide the array sizes from the planner
+ * (sql/hide-from-planner.ts).
  */
 const READ = {
   name: 'what is held',
@@ -120,12 +120,11 @@ const READ = {
     ) w`,
 }
 
-/** Of one deployment: what there is to know, or why it can't be. */
 export type ReadResult = { held: ClaimState } | { error: unknown }
 
 /**
- * Of these deployments, in one statement. Whose secrets can't be opened is told apart: it keeps the others from nothing.
- * `keyring`: null where secrets are not needed. Answers by the deployment's id.
+ * Returns results by deployment id. Secrets that can't be decrypted fail only their own deployment. `keyring`: null to skip
+ * secrets.
  */
 export async function readClaimStates(
   tx: Tx,
@@ -179,7 +178,7 @@ function toClaimState(tx: Tx, keyring: KeyRing | null, deployment: LockedDeploym
 const openSets = (keyring: KeyRing, sets: readonly Json[]) =>
   new Map(sets.map((json) => fromJson('secretSet', json)).map((set) => [set.id, openSecrets(keyring, set)]))
 
-/** What the transaction knows of a deployment that was read here, as it is after what is recorded. */
+/** The transaction's loaded state of a deployment, with all changes recorded so far. */
 export function knownOf(tx: Tx, { id }: LockedDeployment): Facts {
   const known = tx.unit.known.get(id)
   if (!known) throw new Error(`deployment ${id} was not read`)

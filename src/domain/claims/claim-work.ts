@@ -1,7 +1,6 @@
 /**
- * Does something with many deployments for their holders, in one transaction: a fixed number of statements, however many they
- * are. Whatever stands in the way of one of them (somebody has locked its row, a fault of its own) keeps no other from
- * what is due to it: it is done by itself, and only then it has failed.
+ * Runs work for many claims in one transaction with a fixed number of statements. A claim that fails or is locked runs alone
+ * afterwards and fails alone (README.md).
  */
 
 import { databaseFailure } from '../errors/database-error.ts'
@@ -10,24 +9,22 @@ import { type LockedDeployment, lockClaimed, lockFreeOfClaims } from '../reposit
 import { type Core, isBuilders, type Tx, transaction } from '../transaction/context.ts'
 import { type ClaimState, readClaimStates, type StateRequest } from './claim-state.ts'
 
-/** What is done with each. */
 export interface ClaimWork<Item extends HeldClaim, Answer> {
-  /** the holder is answered with its assignment: so it needs secrets, and nobody has to wake it for its news */
+  /** the answer has the assignment: secrets are needed, and the holder need not be woken */
   assigns: boolean
-  /** what of it has to be read, beside what always is */
+  /** what to read in addition to the usual state */
   request?(item: Item): Omit<StateRequest, 'deployment'>
-  /** Throws what forbids it: nothing is recorded yet. */
+  /** Throws if the request is invalid. Runs before anything is recorded. */
   check?(held: ClaimState, item: Item): void
-  /** Records. Sends no statement. */
+  /** Records changes in the unit of work. Sends no statement. */
   record(tx: Tx, held: ClaimState, item: Item): Promise<Answer>
 }
 
 export type Outcome<Answer> = { answer: Answer } | { error: unknown }
 
-/** In one transaction; more are done in several. */
 const MAX_PER_TRANSACTION = 100
 
-/** Outcomes in the order of the items. `over`: asked before each transaction; what is left then is not done, and undefined. */
+/** Outcomes in the order of the items. `over`: checked before each transaction; items that are left then stay undefined. */
 export async function forEachClaim<Item extends HeldClaim, Answer>(
   core: Core,
   scope: Scope,
@@ -43,7 +40,7 @@ export async function forEachClaim<Item extends HeldClaim, Answer>(
   return outcomes
 }
 
-/** Those that share a transaction: it waits for no row of a deployment. Undefined: it has to be done by itself. */
+/** Runs claims together, without waiting for row locks. Undefined: the claim must run alone. */
 export async function inSharedTransaction<Item extends HeldClaim, Answer>(
   core: Core,
   scope: Scope,
@@ -61,7 +58,7 @@ export async function inSharedTransaction<Item extends HeldClaim, Answer>(
       if (databaseFailure(error) === 'lost') {
         for (const item of part) outcomes.set(item, { error })
       } else if (part.length > 1) {
-        // one of them is at fault, or what is another's is in its way: it is in one of the halves
+        // one item is at fault, or blocked: it is in one of the halves
         const half = Math.ceil(part.length / 2)
         await share(part.slice(0, half))
         await share(part.slice(half))
@@ -72,7 +69,7 @@ export async function inSharedTransaction<Item extends HeldClaim, Answer>(
   return items.map((item) => outcomes.get(item))
 }
 
-/** What is said twice of one claim is done one after the other. */
+/** Two items of one claim run one after the other. */
 function partsOf<Item extends HeldClaim>(items: readonly Item[]): Item[][] {
   const parts: { claimIds: Set<string>; items: Item[] }[] = []
   for (const item of items) {
@@ -99,7 +96,7 @@ async function recordUnlocked<Item extends HeldClaim, Answer>(
   return recordAll(core, tx, free, work)
 }
 
-/** Waits until whoever has locked it is done. */
+/** Waits for the row lock. */
 export async function inOwnTransaction<Item extends HeldClaim, Answer>(
   core: Core,
   scope: Scope,
@@ -151,13 +148,12 @@ function refusal<Item extends HeldClaim, Answer>(
   }
 }
 
-/** For a call whose answer has the holder's news: nobody has to wake it. */
+/** For a call whose answer has the holder's news. */
 export const withoutHolderWakeups = (tx: Tx): Tx => ({
   ...tx,
   wakeWorkers: (whom) => isBuilders(whom) && tx.wakeWorkers(whom),
 })
 
-/** What it came to; throws the error. */
 export function unwrap<Answer>(outcome: Outcome<Answer>): Answer {
   if ('error' in outcome) throw outcome.error
   return outcome.answer

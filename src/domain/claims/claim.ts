@@ -1,6 +1,6 @@
 /**
- * Claims: leases on deployments that have no holder and need one, because something must be serving or there is
- * a step to take. Several claim at once without waiting for each other (SKIP LOCKED).
+ * Hands out claims: leases on deployments that have no holder and need one. Workers claim concurrently without waiting for
+ * each other (SKIP LOCKED).
  */
 
 import { longPoll } from '../../platform/async/long-poll.ts'
@@ -16,9 +16,8 @@ import { recordLapsedLease } from './liveness.ts'
 import { RELEASE } from './release.ts'
 
 /**
- * Returns at most `max` new claims (and at most 100), each with its run and its step taken; an empty list when there is
- * nothing, not even after `waitSeconds`. `signal`: the holder is gone; what was leased for it is free again.
- * `enter`: takes a place to wait in, or throws.
+ * Returns at most `max` claims (at most 100), each with its run and its step; empty if there is none within `waitSeconds`.
+ * `signal`: the holder disconnected; its new leases are released. `enter`: takes a place to wait in, or throws.
  */
 export async function claim(
   core: Core,
@@ -34,7 +33,7 @@ export async function claim(
       const lost = taken.filter(({ before }) => before.claimId !== null).length
       if (lost > 0) core.observer?.leasesLost(lost)
       const handedOut = await handOut(core, scope, taken, request, signal)
-      // when none of these could be handed out, others may wait behind them
+      // if none of these could be handed out, look for others behind them
       if (handedOut.length > 0) return handedOut
       if (taken.length === 0) return null
     }
@@ -42,7 +41,7 @@ export async function claim(
   return (await longPoll(core.notifier, scope.listenerId, request.waitSeconds ?? 0, signal, look, enter)) ?? []
 }
 
-/** These claims never reached their holder: they are free again at once, and no try is counted. */
+/** Releases claims that never reached their holder. Their tries don't count. */
 export async function giveBack(core: Core, scope: Scope, claims: readonly HeldClaim[]): Promise<void> {
   const outcomes = await forEachClaim(core, scope, claims, RELEASE)
   for (const [i, outcome] of outcomes.entries()) {
@@ -54,7 +53,7 @@ export async function giveBack(core: Core, scope: Scope, claims: readonly HeldCl
   }
 }
 
-/** Leases and hands out at once. Where a fault of one of them is in the way, all are leased, and each is handed out for itself. */
+/** Leases and assigns together. If one deployment fails, leases all first; then each is assigned alone. */
 async function take(core: Core, scope: Scope, request: ClaimRequest): Promise<NewClaim[]> {
   try {
     return await leaseAvailable(core, scope, request, true)
@@ -93,7 +92,7 @@ async function handOut(
       const shown = { id, workspaceId, name, k8sNamespace, provisioned: provisionedAt !== null }
       return [{ ...claims[i]!, deployment: shown, leaseSeconds, ...outcome.answer }]
     }
-    // the others have been leased, too: they must get to their holder. This one is free again when its lease is over
+    // the other leases must reach their holder; this one expires
     if (!(outcome.error instanceof ClaimLostError))
       core.log.error({ err: outcome.error, deploymentId: id }, 'a deployment could not be handed to a worker')
     return []

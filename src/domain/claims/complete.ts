@@ -1,7 +1,6 @@
 /**
- * A holder reports how its step ended. Recorded once, under its fencing token, only by who took the step and only while
- * it is open: one that was interrupted, superseded or ran out of time in the meantime records nothing but the commit of
- * a build.
+ * Records how a step ended, as its holder reports. A report counts once, under its fencing token, while the step is open. A
+ * closed step accepts only the commit and the plan of a build.
  */
 import type { Step } from '../../generated/prisma/client.ts'
 import { rejectIfAny, type Violation } from '../errors/errors.ts'
@@ -27,8 +26,8 @@ import { type ClaimWork, inOwnTransaction, inSharedTransaction, unwrap } from '.
 import { returningLostTry } from './liveness.ts'
 
 /**
- * Throws ClaimLostError, and ValidationError for what this kind of step has to bring. Said twice (a lost answer), the second is
- * answered like the first. What comes while others of the same scope are being recorded is recorded together.
+ * Throws ClaimLostError, and ValidationError for missing fields. A repeated report gets the same answer. Reports that arrive
+ * while others of the scope are being recorded share the next transaction.
  */
 export function complete(
   core: Core & Pick<RequestContext, 'yieldTurn'>,
@@ -37,16 +36,16 @@ export function complete(
 ): Promise<CompleteAnswer> {
   const work = completionWork(core)
   const record = async () => {
-    // whoever has to wait for somebody else does so without the others
+    // a report that must wait for a lock runs alone
     const shared = await core.gather?.(
       `complete ${scope.listenerId}`,
       request,
       (requests: readonly CompleteRequest[]) => inSharedTransaction(core, scope, requests, work),
-      // else no more would share a transaction than may be worked on of one key
+      // without yielding, a transaction would hold no more reports than one key may have running
       core.yieldTurn,
     )
     const answer = unwrap(shared ?? (await inOwnTransaction(core, scope, request, work)))
-    // on an overloaded server others wait for the end of this step
+    // on an overloaded server, other steps wait for this one to end
     if (core.overload?.now) core.wake([`${WORK_CHANNEL} ${scope.listenerId ?? ''}`])
     return answer
   }
@@ -73,22 +72,25 @@ function completionWork(core: Core): ClaimWork<CompleteRequest, CompleteAnswer> 
 interface Reported {
   recorded: boolean
   deployment: LockedDeployment
-  /** artifacts that are no more */
+  /** names of forgotten or lost artifacts */
   gone?: readonly string[]
 }
 
 async function report(core: Core, tx: Tx, held: ClaimState, request: CompleteRequest): Promise<Reported> {
   const { deployment: locked, requestedStep: step } = held
-  // said again because the answer got lost, it may have been taken anew meanwhile
+  // a repeated report may refer to an earlier try of the step
   const current = request.tries === undefined || request.tries === step?.tries
   const working = locked.busyStepId === request.stepId && current
   if (step && working) return recordReport(core, tx, held, noLongerBusy(tx, locked), step, request)
-  // only its holder's word leaves a step to builders, whatever has become of it since
+  // the step stays offered to builders, even if it has ended since
   if (request.elsewhere && step?.offeredTo) return { recorded: true, deployment: locked }
   return { recorded: step?.finishedBy === BigInt(request.token), deployment: locked }
 }
 
-/** Of whoever has the step, or had it last. What it has found out is kept also where its outcome counts no more. */
+/**
+ * Records a report of the step's present or last holder. The commit and the plan are kept even if the outcome no longer
+ * counts.
+ */
 export async function recordReport(
   core: Core,
   tx: Tx,
@@ -103,28 +105,24 @@ export async function recordReport(
   return record(core, tx, held, deployment, step, request)
 }
 
-/**
- * The commit of a build is kept however that ended, also when its outcome does not count: a revision pins what it is made
- * of, and so do those that have taken its source over. Once it has one it keeps it.
- */
+/** Stores a build's commit on all revisions of its source that have none at any outcome. A stored commit never changes. */
 function pinCommit(tx: Tx, held: ClaimState, { repoCommitSha, commitMessage, commitAuthor }: CompleteRequest): void {
   const { requestedStep: step, siblings, withoutMessage, deployment } = held
   if (step?.kind !== 'BUILD' || !repoCommitSha) return
   const words = commitWords(commitMessage, commitAuthor)
   const pinned = knownOf(tx, deployment).revisions.find(({ id }) => id === step.revisionId)?.repoCommitSha
   for (const id of siblings) tx.unit.update('revision', id, { repoCommitSha, ...words })
-  // of the commit that was built, and of no other that a holder might name
+  // only of the commit that was built, not of another that a holder may name
   if (pinned === repoCommitSha && words.commitMessage)
     for (const id of withoutMessage) tx.unit.update('revision', id, { ...words })
 }
 
-/** What a build does is told of all that are made of the same, however it ended. */
+/** Stores a build's plan on all revisions of its source, at any outcome. */
 function recordBuildPlan(tx: Tx, { requestedStep: step, siblings }: ClaimState, { buildPlan }: CompleteRequest): void {
   if (step?.kind !== 'BUILD' || !buildPlan) return
   for (const id of siblings) tx.unit.update('revision', id, { buildPlan })
 }
 
-/** What has to be checked of a report once its step is known. */
 function reportViolations(
   { source }: LockedDeployment,
   { kind }: Step,
@@ -134,7 +132,7 @@ function reportViolations(
   const missing = (field: string) => violation(field, 'Required for a BUILD that succeeded.', 'missing')
   return [
     ...(artifact ? [] : [missing('artifact')]),
-    // the other sources have no commits
+    // other sources have no commits
     ...(repoCommitSha || source !== 'gitprovider' ? [] : [missing('repo_commit_sha')]),
   ]
 }
@@ -147,7 +145,7 @@ const emptyAssignment = ({ generation }: LockedDeployment): Assignment => ({
   keepArtifacts: [],
 })
 
-/** `step`: the open one. */
+/** `step` is open. */
 async function record(
   core: Core,
   tx: Tx,
@@ -159,7 +157,7 @@ async function record(
   const { outcome, artifact, artifactLost, message } = request
   if (outcome === 'stopped' && !(message && isExhausted(step))) return { recorded: false, deployment }
   const isLate = step.deadlineAt !== null && step.deadlineAt < held.begunAt
-  // without a registry builders have no place to push to
+  // without a registry, builders could not push
   if (request.elsewhere && step.kind === 'BUILD' && !isLate && core.registry) {
     const builders = await buildersFor(tx, deployment)
     if (builders.there) {
@@ -178,7 +176,7 @@ async function record(
   const actions = isLate
     ? fail(situation.state, deadlinePassed(step, outcome === 'succeeded' ? undefined : message))
     : actionsOfReport(situation.state, step, request)
-  // what the clock has decided is not the holder's doing
+  // an exceeded deadline is the system's doing, not the holder's
   const actor = isLate ? undefined : holderOf(deployment.listenerId)
   const settled = await settle(core, tx, situation, actions, actor)
   const deployed = actions.find((action) => action.do === 'deployed')
@@ -186,11 +184,10 @@ async function record(
   return { recorded: !isLate, deployment: settled, gone }
 }
 
-/** What comes of the holder's word. */
 function actionsOfReport(state: State, { kind }: Step, request: CompleteRequest): Action[] {
   const token = BigInt(request.token)
   if (request.outcome === 'succeeded') return succeed(state, token, request)
-  // an older worker has no word for it, or a newer one a word that is not known here
+  // an older worker sends no reason, a newer one may send an unknown reason
   return fail(
     state,
     asReported(request.reason ?? FAILED_STEP[kind], request.message ?? 'The worker gave no reason.'),

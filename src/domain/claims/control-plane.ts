@@ -1,6 +1,6 @@
 /**
- * The control plane as those who hold claims call it (docs/protocol.md): the built-in worker in process, a listener with
- * its key. Of a listener's call: who it is, then the shape, then the same verbs, for the deployments of this listener alone.
+ * The data-plane protocol (docs/protocol.md): the built-in worker calls it in process, a listener with its key. A listener's
+ * call is authenticated, parsed, and limited to the listener's deployments.
  */
 import { z } from 'zod'
 import { takeSlot, tryTakeSlot } from '../concurrency/concurrency-limit.ts'
@@ -22,7 +22,7 @@ import { appendOutput } from './output.ts'
 import { raiseToken } from './raise-token.ts'
 import { release, releaseHolder } from './release.ts'
 
-/** For the built-in worker, which has the deployments that name no listener. */
+/** For the built-in worker, which has all deployments without a listener. */
 export function localControlPlane(core: Core): ControlPlane {
   const scope: Scope = { listenerId: null }
   return {
@@ -40,7 +40,7 @@ export function localControlPlane(core: Core): ControlPlane {
 const listenerPath = z.object({ listener_id: uuid })
 const claimPath = listenerPath.extend({ claim_id: uuid })
 
-/** What each call takes: the message in its body, and `input`, which is all of it as JSON. */
+/** Each call's body (`message`) and the whole call as JSON (`input`). */
 export const CALLS = {
   claim: call(listenerPath, claimRequest),
   heartbeat: call(listenerPath, heartbeatRequest),
@@ -54,8 +54,8 @@ function call<P extends z.ZodObject, S extends z.ZodRawShape>(path: P, message: 
 }
 
 /**
- * Key: the listener's own. Returns at most `max` claims; an empty list when there was nothing, after `wait_seconds`.
- * Throws RATE_LIMITED when there was nothing and too many wait already.
+ * Key: the listener's. Returns at most `max` claims; empty after `wait_seconds`. Throws RATE_LIMITED if too many calls wait
+ * already.
  */
 export async function claimForListener(ctx: RequestContext, raw: RawInput): Promise<Claim[]> {
   const { scope, body } = parseCall(ctx, CALLS.claim, raw)
@@ -64,7 +64,7 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
   const claims = await whileValid(ctx, take, (signal, enter) => claim(ctx, scope, request, signal, enter))
   if (claims.length === 0) return claims
   const takeBack = () => giveBack(ctx, scope, claims)
-  // an answer that does not get there is one that nobody acts on
+  // the client is gone, so it never got the claims
   ctx.client?.gone.addEventListener('abort', () => void takeBack(), { once: true })
   await refuseRevoked(ctx).catch(async (error) => {
     await takeBack()
@@ -74,8 +74,8 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
 }
 
 /**
- * Key: the listener's own. Answers for each claim, in the order asked; waits up to `wait_seconds` while nothing is new,
- * and when too many wait already not at all: its leases are extended in any case.
+ * Key: the listener's. Answers for each claim in order, and renews every lease. Waits up to `wait_seconds` for news, or not
+ * at all if too many calls wait already.
  */
 export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): Promise<HeartbeatAnswer[]> {
   const { scope, body } = parseCall(ctx, CALLS.heartbeat, raw)
@@ -85,19 +85,19 @@ export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): P
   return answers
 }
 
-/** Key: the listener's own. Throws ClaimLostError, and NotFoundError for the revision. */
+/** Key: the listener's. Throws ClaimLostError, and NotFoundError for the revision. */
 export async function logsOfListener(ctx: RequestContext, raw: RawInput): Promise<void> {
   const { scope, claimId, body } = parseCall(ctx, CALLS.logs, raw)
   await appendLogs(ctx, scope, { claimId, ...body })
 }
 
-/** Key: the listener's own. Throws ClaimLostError. */
+/** Key: the listener's. Throws ClaimLostError. */
 export async function completeForListener(ctx: RequestContext, raw: RawInput): Promise<CompleteAnswer> {
   const { scope, claimId, body } = parseCall(ctx, CALLS.complete, raw)
   return complete(ctx, scope, { claimId, ...body })
 }
 
-/** Key: the listener's own. Throws ClaimLostError. */
+/** Key: the listener's. Throws ClaimLostError. */
 export async function releaseForListener(ctx: RequestContext, raw: RawInput): Promise<void> {
   const { scope, claimId, body } = parseCall(ctx, CALLS.release, raw)
   await release(ctx, scope, { claimId, ...body })
@@ -108,7 +108,7 @@ function parseCall<S extends z.ZodRawShape>(
   { input, message }: { input: z.ZodObject<{ path: z.ZodObject; body: z.ZodObject }>; message: WireObject<S> },
   raw: RawInput,
 ): { body: z.output<WireObject<S>>; scope: Scope; claimId: string } {
-  // 403 comes before the shape, and 404 behind it (docs/api-rules.md#errors)
+  // 403 comes before parsing, 404 after it (docs/api-rules.md#errors)
   requireListener(ctx, ctx.actor.listenerId ?? '')
   const { path, body } = parse(input, raw)
   const { listener_id: listenerId, claim_id: claimId = '' } = path as { listener_id: string; claim_id?: string }

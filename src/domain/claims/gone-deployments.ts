@@ -1,7 +1,7 @@
-/** Deployments of which nothing may serve any more, now and for ever: an id never comes back, and a teardown is the end. */
+/** Finds deployments that must not serve any more. That is final: ids are never reused, and a teardown can't be undone. */
 import type { Core } from '../transaction/context.ts'
 
-/** Of these deployments those that are torn down or not there (any more). */
+/** Of these ids, those that are torn down or don't exist. */
 export async function goneDeployments(core: Core, ids: readonly string[]): Promise<string[]> {
   const there = await core.db.deployment.findMany({
     where: { id: { in: [...ids] }, tornDownAt: null },

@@ -1,6 +1,6 @@
 /**
- * One call for all of a holder's claims: one statement renews every lease and records health; only claims that have a new
- * assignment cost more. A holder that is up to date may wait here for the next one.
+ * One call for all claims of a holder: one statement renews the leases and records health. Only claims with a new assignment
+ * cost more. A holder without news may wait here.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { longPoll } from '../../platform/async/long-poll.ts'
@@ -18,17 +18,17 @@ import { assign, refusedKinds } from './assignment.ts'
 import { type ClaimWork, forEachClaim } from './claim-work.ts'
 import { listenerSeen, returnLostTries } from './liveness.ts'
 
-/** A claim whose holder is not up to date. */
+/** A claim with news for its holder. */
 interface Changed {
   claimId: string
-  /** its lease is over, or somebody else's */
+  /** its lease ended, or another holder has it */
   lost: boolean
 }
 
 /**
- * Answers for each claim, in the order asked: lost, or its assignment where that is newer than the generation it named.
- * When very many have changed, the rest is answered the next time. `signal` ends the wait. `enter`: takes a slot to wait
- * in; null: there is none, it does not wait.
+ * Answers for each claim in order: lost, or its assignment if it is newer than the holder's generation. Under a large
+ * backlog, the rest follows at the next call. `signal` ends the wait. `enter`: takes a place to wait in; null: does not
+ * wait.
  */
 export async function heartbeat(
   core: Core,
@@ -47,18 +47,18 @@ export async function heartbeat(
     return answerAll(core, scope, request, changed)
   }
   const answering = longPoll(core.notifier, scope.listenerId, wait, signal, look, enter)
-  // the holder must learn in good time that its leases were renewed, whatever the rest waits for
+  // the holder must learn soon enough that its leases were renewed
   const answered = await withinMs(wait * 1000 + (leaseSeconds * 1000) / 8, answering)
   const answers = request.claims.map(
     ({ claimId }) => answered?.get(claimId) ?? (lost.includes(claimId) ? lostClaim(claimId) : unchanged(claimId)),
   )
   const allLost = answers.filter((answer) => answer.lost).map(({ claimId }) => claimId)
-  // steps that somebody has locked must not cost the others their leases: then these tries count
+  // if the steps stay locked, the tries count; the other leases matter more
   if (allLost.length > 0) await withinMs((leaseSeconds * 1000) / 8, returnLostTries(core, scope, allLost))
   return answers
 }
 
-/** What `work` resolves to; undefined when that takes longer than `ms`, or the database fails it: then the next heartbeat makes up for it. */
+/** Undefined if `work` takes longer than `ms` or the database fails. The next heartbeat makes up for it. */
 function withinMs<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   const done = work.catch((error) => {
     if (databaseFailure(error) === null) throw error
@@ -70,7 +70,7 @@ function withinMs<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
 const lostClaim = (claimId: string): HeartbeatAnswer => ({ claimId, lost: true, assignment: null })
 const unchanged = (claimId: string): HeartbeatAnswer => ({ claimId, lost: false, assignment: null })
 
-/** Null: there is nothing to answer yet. */
+/** Null: no news yet. */
 async function answerAll(
   core: Core,
   scope: Scope,
@@ -80,7 +80,7 @@ async function answerAll(
   const answers = new Map(changed.filter(({ lost }) => lost).map(({ claimId }) => [claimId, lostClaim(claimId)]))
   const asked = new Map(claims.map((item) => [item.claimId, item]))
   const news = [...new Set(changed.map(({ claimId }) => claimId))].filter((id) => !answers.has(id))
-  // the holder must learn in good time that its leases were renewed
+  // as above
   const until = performance.now() + (leaseSeconds * 1000) / 8
   const over = () => performance.now() > until
   const work: ClaimWork<HeartbeatItem, Assignment> = {
@@ -94,7 +94,7 @@ async function answerAll(
     if (!outcome) continue
     if ('answer' in outcome) answers.set(claimId, { claimId, lost: false, assignment: outcome.answer })
     else if (outcome.error instanceof ClaimLostError) answers.set(claimId, lostClaim(claimId))
-    // it keeps what it has; its fault must not cost the others their leases
+    // the holder keeps its old assignment; the other leases matter more
     else if (databaseFailure(outcome.error) === null)
       core.log.error({ err: outcome.error, claimId }, 'a claim could not be answered with its new assignment')
   }
@@ -102,8 +102,8 @@ async function answerAll(
 }
 
 /**
- * Waits for no lock: of a deployment whose row somebody else has locked, the lease is renewed beside it. That is as good,
- * since whoever takes a deployment over looks at both. What its holder reports of health is recorded the next time.
+ * Waits for no lock. If a deployment's row is locked, the renewal goes to `lease_renewals`, which every taker also reads;
+ * the reported health is then recorded with the next heartbeat.
  */
 function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
   return core.renew<Changed>(Prisma.sql`
@@ -126,7 +126,7 @@ function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promi
       AND a."claimId" NOT IN (SELECT claim_id FROM beside)`)
 }
 
-/** The same without a write: whoever waits looks again and again. */
+/** The same without a write, for waiting calls that look repeatedly. */
 function findChanged(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
   return core.db.$queryRaw<Changed[]>`
     WITH ${listenerSeen(scope)} asked AS (${requestedSql(request)})
@@ -134,9 +134,9 @@ function findChanged(core: Core, scope: Scope, request: HeartbeatRequest): Promi
     WHERE d.id IS NULL OR d.generation IS DISTINCT FROM a.generation OR ${stepDueSql(core, scope)}`
 }
 
-/** Numbers as wide as whoever asks can write them. */
+/** The types are as wide as the protocol's numbers. */
 function requestedSql({ claims }: HeartbeatRequest): Prisma.Sql {
-  // in a record of Postgres null and absent are the same
+  // Postgres records can't tell null from absent
   const items = claims.map(({ progress, ...item }) =>
     progress === undefined ? item : { ...item, progress: progress ?? { reason: null, message: null } },
   )
@@ -146,8 +146,8 @@ function requestedSql({ claims }: HeartbeatRequest): Prisma.Sql {
 }
 
 /**
- * Writes what the steps of `renewed` wait for where that has changed, and nothing else: no event, and `updated_at` stays. A
- * revision that has moved on in the meantime keeps what it says.
+ * Stores what the steps of `renewed` wait for, if it changed. Writes no event and leaves `updated_at`. A revision that moved
+ * on keeps its message.
  */
 const progressSql = Prisma.sql`
   progress AS (
@@ -159,6 +159,6 @@ const progressSql = Prisma.sql`
 
 const heldClaimSql = (scope: Scope) => isHeld(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)
 
-/** A step waits that nobody was given yet: it is new, or its back-off is over. */
+/** A step that no holder has: it is new, or its back-off ended. */
 const stepDueSql = (core: Core, scope: Scope) =>
   Prisma.sql`(d.busy_step_id IS NULL AND ${stepIsDue(refusedKinds(core, scope))})`

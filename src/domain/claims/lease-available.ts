@@ -1,6 +1,6 @@
 /**
- * Leases what is free and hands it out in the same transaction: each of these deployments is locked, read and written once. What
- * somebody else has locked is left out, nobody waits.
+ * Leases available deployments and assigns their work in the same transaction. Each is locked, read and written once; locked
+ * ones are skipped.
  */
 import { randomUUID } from 'node:crypto'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
@@ -18,22 +18,22 @@ import { listenerSeen, recordLapsedLease } from './liveness.ts'
 
 export interface NewClaim extends HeldClaim {
   deployment: LockedDeployment
-  /** as it was before it was leased */
+  /** before the lease */
   before: LockedDeployment
-  /** what its holder has to do, or why that can't be said; null: it was not asked for */
+  /** the assignment, or why there is none; null: not requested */
   outcome: Outcome<Assignment> | null
 }
 
-/** In one answer: so many are handed out long before the first of their leases ends, and fit into memory. */
+/** Small enough to be handed out before the first lease ends, and to fit into memory. */
 const MAX_PER_CALL = 100
 
-/** None where nothing is free. `assigns`: with what there is to do, which is taken; else that is left for later. */
+/** `assigns`: also reads the work and takes it. */
 export function leaseAvailable(core: Core, scope: Scope, request: ClaimRequest, assigns: boolean): Promise<NewClaim[]> {
   return transaction(core, async (tx) => {
     const free = await lockAvailable(tx, scope, request, refusedKinds(core, scope))
     if (free.length === 0) return []
     const asked = free.map(({ deployment }) => ({ deployment }))
-    // what is only leased is not read: something of it may be in the way
+    // without assignments nothing is read, because reading may fail
     const readings = assigns ? await readClaimStates(tx, core.keyring, asked) : null
     const own = withoutHolderWakeups(tx)
     const taken: NewClaim[] = []
@@ -58,7 +58,7 @@ interface Available {
   begunAt: Date
 }
 
-/** Locks them. From then on the transaction waits for no lock for long. */
+/** Locks available deployments. Afterwards the transaction waits only shortly for any lock. */
 async function lockAvailable(
   tx: Tx,
   scope: Scope,

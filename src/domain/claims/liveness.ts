@@ -1,7 +1,6 @@
 /**
- * What a call of a holder shows by itself: that its listener is there, and that a holder which lost its lease was merely
- * slow. Then the try that it had taken does not count; otherwise a starved but healthy listener would use up a step's
- * tries. The deadline still bounds the step (docs/protocol.md).
+ * Records what a call proves: its listener is alive, and a holder that lost its lease was merely slow. Then its try does not
+ * count, so a starved listener does not use up tries. The deadline still limits the step (docs/protocol.md).
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ClaimLostError } from '../errors/errors.ts'
@@ -12,7 +11,7 @@ import { countsLosses, KINDS_COUNTING_LOSSES } from '../rollouts/plan.ts'
 import { recordLostLease } from '../rollouts/steps.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 
-/** Does what a holder asks with its claim; where that is refused because the claim is lost, its try is given back. */
+/** Runs a call under a claim. If the claim is lost, its try is returned. */
 export async function returningLostTry<T>(
   core: Core,
   scope: Scope,
@@ -27,22 +26,22 @@ export async function returningLostTry<T>(
   }
 }
 
-/** Gives back what was taken under these claims, once each. A claim whose lease holds (it named a wrong token) keeps its try. */
+/**
+ * Returns the tries taken under these claims, once each. A claim whose lease holds (the call had a wrong token) keeps its
+ * try.
+ */
 export async function returnLostTries(core: Core, scope: Scope, claimIds: readonly string[]): Promise<void> {
   const holds = Prisma.sql`CASE WHEN ${LEASE_HOLDS} THEN d.claim_id END`
   await returnTakenTries(core, claimIds, { whose: ofScope(scope), holds })
 }
 
-/**
- * The same for whoever takes steps. `whose`: a condition on steps `s` of deployments `d`; `holds`: the claim whose lease on
- * such a step holds, or NULL.
- */
+/** `whose`: a condition on steps `s` of deployments `d`; `holds`: the claim whose lease on the step holds, or NULL. */
 export async function returnTakenTries(
   core: Core,
   claimIds: readonly string[],
   { whose, holds }: { whose: Prisma.Sql; holds: Prisma.Sql },
 ): Promise<void> {
-  // rows are locked in one order: two holders may have had the same steps
+  // locks rows in one order, because two holders may have had the same steps
   await core.db.$executeRaw`
     WITH taken AS (
       SELECT s.id, s.taken_by, ${holds} AS holds
@@ -59,8 +58,8 @@ export async function returnTakenTries(
 }
 
 /**
- * A deployment whose lease ran out, as it was read, is leased anew by `holder`: the deadline of its step stood still since. The
- * try of the former holder counts where that may have been the step's own doing, unless the former holder is this one.
+ * `holder` leases a deployment whose old lease ran out. The step's deadline stood still since then. The old holder's try
+ * counts if the step can have caused the loss, unless both holders are the same.
  */
 export function recordLapsedLease(
   tx: Tx,
@@ -73,12 +72,9 @@ export function recordLapsedLease(
     recordLostLease(tx, step, claimId, leaseExpiresAt, leaseHolder !== holder && countsLosses(step.kind))
 }
 
-/**
- * `holder` is known to be dead: the deadlines of its steps stand still from now on. A try counts where that step alone
- * may have ended the holder.
- */
+/** Stops the deadlines of a dead holder's steps. A try counts if its step alone can have killed the holder. */
 export async function pauseStepsOfDeadHolder(tx: Tx, scope: Scope, holder: string): Promise<void> {
-  // deployments before steps, as everybody locks them
+  // the order of locks is: deployments, then steps
   await tx.sql.$executeRaw`
     SELECT d.id FROM deployments d WHERE d.lease_holder = ${holder} AND ${ofScope(scope)} ORDER BY d.id ${toChange('d')}`
   await tx.sql.$executeRaw`
@@ -95,9 +91,8 @@ export async function pauseStepsOfDeadHolder(tx: Tx, scope: Scope, holder: strin
 }
 
 /**
- * A part of a WITH clause, with its comma; empty for the built-in worker. Writes at most every 5 s, unless the version
- * or the classes have changed. `updated_at` stays: it counts changes by callers. The statement skips a listener that a
- * caller has locked.
+ * A part of a WITH clause, with its comma; empty for the built-in worker. Writes at most every 5 s, or when the version or
+ * the classes change. Leaves `updated_at`, which counts callers' changes. Skips a locked listener.
  */
 export function listenerSeen(
   { listenerId }: Scope,

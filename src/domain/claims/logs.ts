@@ -1,4 +1,4 @@
-/** A holder hands on what its build or its agent printed. */
+/** Appends the output that a holder sends from its build or agent. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ClaimLostError, NotFoundError } from '../errors/errors.ts'
 import { appendLinesSql } from '../logs/append.ts'
@@ -8,8 +8,8 @@ import type { Core } from '../transaction/context.ts'
 import { returningLostTry } from './liveness.ts'
 
 /**
- * Appends lines to the log of a revision of the claim's deployment. One statement, which neither waits for the
- * deployment's row nor locks it. Throws ClaimLostError, and NotFoundError for the revision.
+ * One statement, which neither locks nor waits for the deployment's row. Throws ClaimLostError, and NotFoundError for the
+ * revision.
  */
 export async function appendLogs(core: Core, scope: Scope, request: LogsRequest): Promise<void> {
   await returningLostTry(core, scope, request, () => append(core, scope, request))

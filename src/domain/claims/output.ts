@@ -1,6 +1,6 @@
 /**
- * A holder hands on what its agents printed while nobody may have listened: numbered lines, from where the last ones
- * ended. Where that was is stored with the lines, in one statement, so that none comes twice and none is lost.
+ * Appends agents' output that was stored while no server ran. The position is stored with the lines in one statement, so no
+ * line is lost or doubled.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ClaimLostError } from '../errors/errors.ts'
@@ -11,9 +11,8 @@ import type { Core } from '../transaction/context.ts'
 import { returningLostTry } from './liveness.ts'
 
 /**
- * Appends `lines` to the deploy logs of the claim's deployment if `from` is where the output of `source` ends there, and
- * returns where it ends now. Who finds it elsewhere goes on from there: its last call got through without its answer, or
- * another server was faster. One statement. Throws ClaimLostError.
+ * Appends `lines` if the output of `source` ends at `from`, and returns where it ends now. If that differs, the caller
+ * continues from there: an answer was lost, or another server was faster. One statement. Throws ClaimLostError.
  */
 export async function appendOutput(core: Core, scope: Scope, request: OutputRequest): Promise<number> {
   return returningLostTry(core, scope, request, () => append(core, scope, request))
@@ -22,7 +21,7 @@ export async function appendOutput(core: Core, scope: Scope, request: OutputRequ
 async function append(core: Core, scope: Scope, request: OutputRequest): Promise<number> {
   const { source, from, to } = request
   const lines = request.lines.map((line) => ({ ...line, type: 'deploy' as const }))
-  // a revision of somebody else would be a forged one
+  // the revision must belong to the deployment; any other id is forged
   const own = Prisma.sql`
     WHERE EXISTS (SELECT 1 FROM revisions r WHERE r.id = l.revision_id AND r.deployment_id = turn.id)`
   const [claimed] = await core.db.$queryRaw<{ moved: boolean; line: bigint }[]>`

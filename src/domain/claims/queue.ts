@@ -1,23 +1,23 @@
-/** How the work of the whole installation stands, for whoever watches it. */
+/** Reads the state of the whole installation's work queue, for metrics. */
 import { inSql, OPEN } from '../values/lifecycle.ts'
 
-/** What can run a statement: a pool of its own, so that a slow count takes no connection from anybody else. */
+/** A separate pool, so a slow count takes no connection from requests. */
 interface Queries {
   query<Row extends object>(sql: string): Promise<{ rows: Row[] }>
 }
 
 export interface QueueState {
-  /** deployments under a lease */
+  /** deployments with a valid lease */
   leases: number
-  /** steps that nobody has taken yet */
+  /** steps that were never taken */
   steps: number
-  /** seconds since the oldest of them was made; 0: there is none */
+  /** age of the oldest such step, in seconds; 0: none */
   oldest: number
-  /** revisions in progress, by status and by what they wait for */
+  /** revisions in progress, by status and reason */
   open: { status: string; reason: string; count: number }[]
 }
 
-/** In one statement that indexes answer. */
+/** One statement; indexes answer it. */
 const QUEUE_STATE = `
   SELECT (SELECT count(*)::int FROM deployments WHERE claim_id IS NOT NULL AND lease_expires_at > now()) AS leases, q.steps, q.oldest,
     (SELECT coalesce(json_agg(r), '[]') FROM (

@@ -1,6 +1,6 @@
 /**
- * A holder whose fencing token is lower than one that was seen where its agents are: the database was restored from a
- * backup, and has forgotten the tokens that it had given out since.
+ * Raises a fencing token that is lower than one the supervisors have seen. That happens after a restore from a backup, which
+ * lost newer tokens.
  */
 
 import { ClaimLostError } from '../errors/errors.ts'
@@ -8,7 +8,7 @@ import { raiseHeld } from '../repositories/deployment.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import type { Core } from '../transaction/context.ts'
 
-/** Raises the token of a claim above `seen` (decimal), if it is still held; answers the new one. Throws ClaimLostError. */
+/** Raises the claim's token above `seen` (decimal) and returns it. Throws ClaimLostError. */
 export async function raiseToken(core: Core, scope: Scope, claim: HeldClaim, seen: string): Promise<string> {
   const [raised] = await core.db.$queryRaw<{ token: bigint }[]>`
     ${raiseHeld(scope, claim, seen)} RETURNING d.lease_token AS token`

@@ -1,4 +1,4 @@
-/** Gives leases back, so that somebody else can take them at once. */
+/** Releases leases, so other workers can take the deployments immediately. */
 
 import { released, releasedAll } from '../repositories/deployment.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
@@ -8,12 +8,11 @@ import { knownOf } from './claim-state.ts'
 import { type ClaimWork, inOwnTransaction, unwrap } from './claim-work.ts'
 import { pauseStepsOfDeadHolder, returningLostTry } from './liveness.ts'
 
-/** A holder lets go in good order: the try of a step under way is not counted. Throws ClaimLostError. */
+/** Releases a claim. The try of its running step does not count. Throws ClaimLostError. */
 export async function release(core: Core, scope: Scope, claim: HeldClaim): Promise<void> {
   await returningLostTry(core, scope, claim, async () => unwrap(await inOwnTransaction(core, scope, claim, RELEASE)))
 }
 
-/** Of each of these. */
 export const RELEASE: ClaimWork<HeldClaim, void> = {
   assigns: false,
   async record(tx, { deployment }, { claimId }) {
@@ -23,7 +22,7 @@ export const RELEASE: ClaimWork<HeldClaim, void> = {
   },
 }
 
-/** A holder that is known to be dead (its process is gone from this machine): nobody has to wait for its leases. */
+/** Releases all leases of a dead holder, whose process is gone from this machine. */
 export async function releaseHolder(core: Core, scope: Scope, holder: string): Promise<void> {
   await transaction(core, async (tx) => {
     await pauseStepsOfDeadHolder(tx, scope, holder)

@@ -1,11 +1,10 @@
-/** The `status_message` and `reason` of a deployment: derived, for people and for machines. */
+/** The derived `status_message` and `reason` of a deployment. */
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { knownReason } from '../values/reasons.ts'
 import { type Condition, SERVING_FIELDS, whyNotServing } from './serving.ts'
 
 const DELETING = 'Deleting: its agent ends, then its data are removed.'
 
-/** The columns that it is derived from. */
 export const CONDITION_FIELDS = {
   ...SERVING_FIELDS,
   statusMessage: true,
@@ -16,10 +15,7 @@ export const CONDITION_FIELDS = {
 
 type ConditionFields = Prisma.DeploymentGetPayload<{ select: typeof CONDITION_FIELDS }>
 
-/**
- * What the teardown waits for, or why it failed; otherwise why nothing serves; otherwise that its repository can't be
- * built from any more. Null: all is well.
- */
+/** The state of the teardown; else why nothing serves; else that the git integration is unavailable. Null: all is well. */
 export function conditionOf(deployment: ConditionFields, now: Date): Condition | null {
   const { statusMessage: message, reason, reasonSince: since, deletedAt } = deployment
   if (message !== null) return { reason: knownReason(reason, 'NOT_READY'), message, since }

@@ -1,7 +1,4 @@
-/**
- * The fields of a deployment that are derived from its row and what stands around it: from which columns, and how. GraphQL's
- * type and its hot reads both have them from here.
- */
+/** The derived fields of a deployment: their columns and functions. GraphQL's type and its compiled reads share them. */
 import { CHANGE_FIELDS, lastChangeOf } from '../values/deployment-change.ts'
 import { CONDITION_FIELDS, conditionOf } from './condition.ts'
 import { healthOf, isServing, SERVING_FIELDS } from './serving.ts'
@@ -9,7 +6,6 @@ import { deploymentStatus, STATUS_FIELDS } from './status.ts'
 import { deploymentUrl, URL_FIELDS } from './url.ts'
 import { WHY_NOT_LIVE_FIELDS, whyNotLive } from './why-not-live.ts'
 
-/** A field of an `R`. */
 interface Derived<S, R, V> {
   select: S
   of(row: R, now: Date): V
@@ -18,7 +14,7 @@ const derived = <S, R, V>(select: S, of: (row: R, now: Date) => V): Derived<S, R
 
 type Deployment = Parameters<typeof conditionOf>[0]
 
-/** These change with the clock: an answer with one of them holds as `deploymentHolds` says of what HOLDS_FIELDS select. */
+/** These change with the clock: an answer with one of them expires at deploymentValidUntil(). */
 export const CLOCK_DERIVED_FIELDS = {
   status: derived(STATUS_FIELDS, deploymentStatus),
   statusMessage: derived(CONDITION_FIELDS, (row: Deployment, now) => conditionOf(row, now)?.message ?? null),

@@ -1,9 +1,6 @@
 /**
- * Whether a deployment serves, its health, and why nothing serves: derived, never stored (docs/deployments.md#deployments).
- * For a row that was read, as Prisma's where-clause, and as SQL; a test checks that the three agree.
- *
- * A deployment serves if the holder of its lease reports, now, a ready replica of its active revision. If nobody reports
- * it may still serve; then the message says what was last reported.
+ * Whether a deployment serves, its health, and why nothing serves: derived, never stored (README.md). For a row, as Prisma's
+ * where-clause, and as SQL; a test compares the three.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Explanation } from '../values/explanation.ts'
@@ -13,7 +10,6 @@ import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
 import { STATUS_WORDS } from '../values/status-words.ts'
 import { isSilent, lastSeenWhere, silentBefore } from './status.ts'
 
-/** The columns that all of this is derived from. */
 export const SERVING_FIELDS = {
   deletedAt: true,
   activeRevisionId: true,
@@ -28,13 +24,13 @@ export const SERVING_FIELDS = {
 
 type ServingFields = Prisma.DeploymentGetPayload<{ select: typeof SERVING_FIELDS }>
 
-/** As it is stored: the last report of the lease's holder. */
+/** The last report of the lease holder, as stored. */
 interface StoredHealth {
   ready: number
   desired: number
   message: string | null
   reason?: string | null
-  /** since when it has been so, ISO 8601 */
+  /** since when the report has been the same, ISO 8601 */
   observedAt: string
 }
 
@@ -48,14 +44,14 @@ export interface DeploymentHealth {
   observedAt: Date | null
 }
 
-/** Why something is as it is, and since when: as a condition in Kubernetes. */
+/** Like a condition in Kubernetes. */
 export interface Condition extends Explanation {
   since: Date | null
 }
 
 const storedHealth = ({ health }: Pick<ServingFields, 'health'>) => health as unknown as StoredHealth | null
 
-/** Whether somebody holds its lease, and reports on it. */
+/** Whether a holder with a valid lease reports on it. */
 function isObserved({ leaseExpiresAt, listener }: ServingFields, now: Date): boolean {
   return leaseExpiresAt !== null && leaseExpiresAt > now && !(listener && isSilent(listener, now))
 }
@@ -76,7 +72,7 @@ export function whereServing(serving: boolean, now: Date): Prisma.DeploymentWher
       health: { path: ['ready'], gt: 0 },
       OR: [{ listenerId: null }, { listener: lastSeenWhere({ gte: before }) }],
     }
-  // spelled out: in SQL, the negation of a comparison with NULL is NULL, too
+  // written out, because the negation of a comparison with NULL is NULL in SQL
   return {
     OR: [
       { deletedAt: { not: null } },
@@ -98,7 +94,7 @@ export function servingSql(now: Date): Prisma.Sql {
     AND (l.id IS NULL OR coalesce(l.last_seen_at, l.created_at) >= ${silentBefore(now)}))`
 }
 
-/** Why nothing serves; null: something does, or the deployment is being deleted. */
+/** Null: something serves, or the deployment is being deleted. */
 export function whyNotServing(deployment: ServingFields, now: Date): Condition | null {
   if (deployment.deletedAt || isServing(deployment, now)) return null
   if (deployment.activeRevisionId === null)
@@ -135,13 +131,13 @@ export function healthOf(deployment: ServingFields, now: Date): DeploymentHealth
 const replicas = ({ ready, desired }: StoredHealth) =>
   `${ready} of ${desired} ${desired === 1 ? 'replica is' : 'replicas are'}`
 
-/** Of a message: the other lines are output. */
+/** The other lines of a message are output. */
 export const firstLine = (text: string): string => text.split('\n', 1)[0]!
 
-/** The first line of a message. Other fields say which revision it is about, and what serves. Null: the message has no text. */
+/** The first line of a message; null: it has no text. Other fields name the revision and what serves. */
 export const causeOf = (message: string | null): string | null => (message && firstLine(message)) || null
 
-/** A listener works on the first rollout and has fallen silent. (A step that nobody has taken has its own reason.) */
+/** The listener of the first rollout fell silent at work. A step that was not taken has its own reason. */
 function silentListenerCondition({ latestRevision: latest, listener }: ServingFields, now: Date): Condition | null {
   if (!latest || isTerminal(latest.status) || latest.reason !== null || !listener || !isSilent(listener, now))
     return null
@@ -152,7 +148,7 @@ function silentListenerCondition({ latestRevision: latest, listener }: ServingFi
   }
 }
 
-/** Nothing was ever deployed: the latest revision says why. */
+/** Without an active revision, the latest one says why. */
 function latestRevisionCondition(latest: ServingFields['latestRevision']): Condition {
   if (!latest) return { reason: 'NOT_READY', message: 'Nothing serves: there is no revision.', since: null }
   const { number, status, statusSince, reason, reasonSince, statusMessage } = latest

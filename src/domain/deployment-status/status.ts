@@ -1,14 +1,13 @@
 /**
- * A deployment's status: derived, never stored (docs/deployments.md#deployments). For a row that was read, as Prisma's
- * where-clause, and as SQL; a test checks that the three agree.
+ * A deployment's status: derived, never stored (README.md). For a row, as Prisma's where-clause, and as SQL; a test compares
+ * the three.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { DeploymentStatus } from '../values/shapes.ts'
 
-/** ms without a call, after which a listener's reports do not count any more */
+/** After this time without a call, a listener's reports no longer count. */
 export const LISTENER_SILENT_MS = 90_000
 
-/** The columns that the status is derived from. */
 export const STATUS_FIELDS = {
   deletedAt: true,
   provisionedAt: true,
@@ -18,7 +17,7 @@ export const STATUS_FIELDS = {
 
 export type StatusFields = Prisma.DeploymentGetPayload<{ select: typeof STATUS_FIELDS }>
 
-/** A listener that called last before this moment is silent. */
+/** A listener whose last call was before this time is silent. */
 export const silentBefore = (now: Date): Date => new Date(now.getTime() - LISTENER_SILENT_MS)
 
 /** A listener that never called counts from its creation. */
@@ -37,7 +36,7 @@ export function whereStatus(status: DeploymentStatus, now: Date): Prisma.Deploym
   const before = silentBefore(now)
   if (status === 'AWAITING_DELETE') return { deletedAt: { not: null } }
   if (status === 'UNKNOWN') return { deletedAt: null, listener: lastSeenWhere({ lt: before }) }
-  // spelled out: in SQL, the negation of a comparison with NULL is NULL, too
+  // written out, because the negation of a comparison with NULL is NULL in SQL
   const live = { deletedAt: null, OR: [{ listenerId: null }, { listener: lastSeenWhere({ gte: before }) }] }
   if (status === 'AWAITING_DATABASE') return { ...live, provisionedAt: null }
   return { ...live, provisionedAt: { not: null }, idle: status === 'UNUSED' }

@@ -1,6 +1,6 @@
 /**
- * The conditions on status and serving as SQL, in forms that an index answers: what they are derived from is compared, not
- * what is derived. On deployments `d` and their listeners `l`; a test checks that they say the same as status.ts and serving.ts.
+ * Conditions on status and serving in a form that indexes answer: they compare the base columns. On deployments `d` and
+ * listeners `l`; a test compares them with status.ts and serving.ts.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { DeploymentStatus } from '../values/shapes.ts'

@@ -1,6 +1,6 @@
 /**
- * Why the newest rollout is not live, in one line for people. The overview of deployments shows it. Derived, never stored.
- * `status_message` (condition.ts) is set only while nothing serves; this line is also set while an older revision serves.
+ * One line that says why the newest rollout is not live, for the overview. Unlike `status_message` (condition.ts), it is
+ * also set while an older revision serves.
  */
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { CHANGE_FIELDS, lastChangeOf } from '../values/deployment-change.ts'
@@ -18,7 +18,7 @@ export const WHY_NOT_LIVE_FIELDS = {
 
 type Fields = Prisma.DeploymentGetPayload<{ select: typeof WHY_NOT_LIVE_FIELDS }>
 
-/** Null: what was asked for last serves. */
+/** Null: the newest rollout serves. */
 export function whyNotLive(deployment: Fields, now: Date): string | null {
   const { deletedAt, statusMessage, latestRevision: latest, activeRevision: active, rollout } = deployment
   if (deletedAt) return `It is being deleted${statusMessage ? `: ${firstLine(statusMessage)}` : '.'}`

@@ -1,6 +1,6 @@
 /**
- * Changes secrets of a deployment by their names (docs/deployments.md#secrets): some are set, some taken away, all others stay as they are
- * when it is done. Nobody sends values that he has not changed, so people who change different ones at once lose none.
+ * Sets and unsets secrets of a deployment by name (docs/deployments.md#secrets); all others stay. Callers send only what
+ * they change, so concurrent changes of different secrets don't undo each other.
  */
 import { z } from 'zod'
 import { rejectIfAny } from '../errors/errors.ts'
@@ -26,24 +26,22 @@ export const changeSecretsInput = z.object({
   path: deploymentPath,
   body: z
     .object({
-      set: optional(z.array(secret).max(1000)).describe('New ones, and new values of those that there are.'),
-      unset: optional(unset).describe('Names of those that are taken away.'),
+      set: optional(z.array(secret).max(1000)).describe('Secrets to add, and new values of existing secrets.'),
+      unset: optional(unset).describe('Names of the secrets to remove.'),
     })
     .meta({ id: 'SecretsChange' }),
 })
 
-/** The half of it that only takes away. */
 export const unsetSecretsInput = z.object({
   path: deploymentPath,
-  body: z.object({ unset: unset.describe('Names of those that are taken away.') }),
+  body: z.object({ unset: unset.describe('Names of the secrets to remove.') }),
 })
 
-/** What is needed to know, the answer included. */
 const FACTS = { shown: true }
 
 /**
- * Sets and unsets, together in one revision, of what runs or is about to and without a build, as a PATCH of secrets alone makes it; with
- * nothing to set or unset nothing happens. Answers what `read` reads in its transaction, by default the ids. Role: deployer.
+ * Makes one revision of the running or coming source, without a build, like a PATCH of `secrets` alone. An empty change does
+ * nothing. Returns what `read` reads in the transaction, by default the ids. Role: deployer.
  */
 export const changeSecrets = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
@@ -59,7 +57,7 @@ export const changeSecrets = writeVerb<Written>(async (ctx, raw, read) => {
 
 type Change = Parameters<typeof changeViolations>[0]
 
-/** Returns the id of the revision that it made, or null. */
+/** Returns the id of the new revision, or null. */
 async function apply(
   ctx: RequestContext,
   tx: Tx,

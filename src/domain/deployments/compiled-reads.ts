@@ -1,4 +1,4 @@
-/** Hot reads of deployments: a window of the list, or one, as a statement that was planned once. Who asks has selected what they return. */
+/** Compiled reads of deployments (domain/query-engine): a window of the list, or one deployment, with the selected columns. */
 import { z } from 'zod'
 import { NotFoundError } from '../errors/errors.ts'
 import { cut, type Window } from '../paging/paging.ts'
@@ -14,8 +14,8 @@ import { oneRow, windowRows } from './row-source.ts'
 import { counting } from './total.ts'
 
 /**
- * `windowDeployments` as a hot read, with `countDeployments` where `counts`. Role: viewer.
- * Throws ValidationError for a wrong window or cursor.
+ * Like `windowDeployments`, and with `counts` also `countDeployments`. Role: viewer. Throws ValidationError for a wrong
+ * window or cursor.
  */
 export async function readWindow(
   ctx: RequestContext,
@@ -35,7 +35,7 @@ export async function readWindow(
 
 const oneInput = z.object({ path: deploymentPath })
 
-/** `selectDeployment` as a hot read. Role: viewer. Throws NotFoundError. */
+/** Like `selectDeployment`. Role: viewer. Throws NotFoundError. */
 export async function readOne(ctx: RequestContext, { selection, variables }: Reading, raw: RawInput): Promise<Raw> {
   requireRole(ctx, 'viewer')
   const { deployment_id: id } = parse(oneInput, raw).path
@@ -44,7 +44,7 @@ export async function readOne(ctx: RequestContext, { selection, variables }: Rea
   return found
 }
 
-/** The tags of a deployment, in the order of their keys and values. */
+/** Sorted by key and value. */
 export function tagsOf(deployment: Part): { key: Key; rows: Rows } {
   return deployment.many(
     'Tag',

@@ -1,16 +1,16 @@
-/** Counts deployments by their tags: beside the counts by what stands in their own rows (count.ts), since one has many. */
+/** Counts deployments per tag. Not part of count.ts, because a deployment has several tags. */
 import type { Tag } from '../../generated/prisma/client.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import type { Count } from './count.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 
-/** What somebody can choose from; more are found by their names. */
+/** Enough to choose from; callers find other tags by name. */
 const MAX_TAGS = 100
 
 export type TagCount = Count<Tag>
 
-/** Of the deployments that match: each tag that occurs, most frequent first, at most 100. Exact. One statement. Role: viewer. */
+/** The tags of matching deployments, most frequent first, at most 100. Exact. One statement. Role: viewer. */
 export async function countByTag(ctx: RequestContext, filter: DeploymentFilter): Promise<TagCount[]> {
   requireRole(ctx, 'viewer')
   const rows = await ctx.db.$queryRaw<(Tag & { count: number })[]>`

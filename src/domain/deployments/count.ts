@@ -1,4 +1,4 @@
-/** Counts deployments for an overview: grouped, and exactly. */
+/** Counts deployments by status, source and listener for the overview. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, Source } from '../../generated/prisma/enums.ts'
 import { servingSql } from '../deployment-status/serving.ts'
@@ -9,26 +9,25 @@ import { FAILED, OPEN } from '../values/lifecycle.ts'
 import type { DeploymentStatus } from '../values/shapes.ts'
 import { type DeploymentFilter, filterSql, filterTables, waitsSql } from './filter.ts'
 
-/** Looked up for the few that have not ended. */
+/** Revisions are read only for the few deployments without an outcome. */
 const LATEST = Prisma.sql`coalesce(d.latest_outcome, (SELECT s.status FROM revisions s WHERE s.id = d.latest_revision_id))`
 
 const WAITS = Prisma.sql`(d.latest_outcome IS NULL AND coalesce(
   (SELECT ${waitsSql(Prisma.raw('s'))} FROM revisions s WHERE s.id = d.latest_revision_id), false))`
 
-/** One value and how many deployments have it. */
 export interface Count<V> {
   value: V
   count: number
 }
 
-/** Each list has the values that occur, most frequent first. */
+/** Each list is sorted by frequency, without values that don't occur. */
 export interface DeploymentCounts {
   total: number
   serving: number
-  /** whose latest revision has failed; and those whose latest revision has not ended */
+  /** latest revision failed (`failing`) or not ended (`waiting`) */
   failing: number
   waiting: number
-  /** whose latest revision has not ended and waits, so that nobody works on it */
+  /** latest revision not ended, and no worker works on it */
   latestRevisionWaits: number
   statuses: Count<DeploymentStatus>[]
   latestRevisionStatuses: Count<RevisionStatus>[]
@@ -38,7 +37,7 @@ export interface DeploymentCounts {
 }
 
 interface Row {
-  /** Postgres' grouping(): a bit is set for each column that the row is not grouped by; the first column has the highest bit */
+  /** Postgres' grouping(): one bit per column, the first column highest; a set bit means not grouped by that column */
   grouping: number
   serving: boolean | null
   status: string | null
@@ -50,8 +49,8 @@ interface Row {
 }
 
 /**
- * Counts the deployments that match, by status and more. Role: viewer. Exact: reads all that match, once, since whether one
- * serves changes with its lease, which is in no index; then all sums are of the few combinations that occur.
+ * Exact counts of the matching deployments. Reads each match once, because no index knows whether a lease holds. The groups
+ * are then summed up. Role: viewer.
  */
 export async function countByStatus(ctx: RequestContext, filter: DeploymentFilter): Promise<DeploymentCounts> {
   requireRole(ctx, 'viewer')

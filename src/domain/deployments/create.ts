@@ -1,4 +1,3 @@
-/** Creates a deployment with its first revision, its secrets and its tracing project, in one transaction. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
@@ -33,12 +32,15 @@ import {
 
 export const createInput = z.object({ body: createBody })
 
-/** Answers what `read` reads in its transaction, by default the two ids. Role: deployer. */
+/**
+ * Creates a deployment with its first revision, secrets and tracing project. Returns what `read` reads in the transaction,
+ * by default the ids. Role: deployer.
+ */
 export const createDeployment = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { body } = parse(createInput, raw)
   const unreachable = await repositoryViolations(ctx, body)
-  // alone: what a source needs is of no use to whoever can't have it
+  // reported alone: the other violations don't matter for a source that is not offered
   rejectIfAny(offeredViolations(body.source, ctx.settings.deploymentModes))
   return transaction(ctx, async (tx) => read(tx, await create(ctx, tx, body, unreachable)))
 })
@@ -48,7 +50,7 @@ const ANY_LISTENER = {
   text: 'SELECT 1 FROM listeners WHERE workspace_id = $1::uuid LIMIT 1',
 }
 
-/** `unreachable`: what the git provider says against it; it was asked before the transaction. */
+/** `unreachable`: the git provider's objections, asked for before the transaction. */
 async function create(
   ctx: RequestContext,
   tx: Tx,

@@ -1,6 +1,6 @@
 /**
- * Deletes deployments. The name is free at once; open revisions become INTERRUPTED; what runs is torn down by
- * its holder, and only then do reads answer 404.
+ * Deletes deployments. The name becomes free immediately, and open revisions become INTERRUPTED. Reads answer 404 only after
+ * the holder has torn the runtime down.
  */
 import { z } from 'zod'
 import { DomainError, ForbiddenError } from '../errors/errors.ts'
@@ -19,15 +19,15 @@ import { deploymentPath } from '../values/shapes.ts'
 import { deleteTracingProject } from '../workspaces/tracing-project.ts'
 
 const options = {
-  delete_tracing_project: queryBool.describe('Delete the tracing project of the same name too. Default: false.'),
+  delete_tracing_project: queryBool.describe('Also delete the tracing project of the same name. Default: false.'),
   force: queryBool.describe(
-    'Drop a deployment whose runtime cannot be torn down. Needs the role admin. Default: false.',
+    'Delete the deployment even if its runtime cannot be torn down. Needs the role admin. Default: false.',
   ),
 }
 
 export const deleteInput = z.object({ path: deploymentPath, query: z.object(options) })
 
-/** Asks for the deletion; a second call is a success that changes nothing. Role: deployer, `force`: admin. */
+/** Marks the deployment as deleted. A second call succeeds and changes nothing. Role: deployer, for `force` admin. */
 export async function deleteDeployment(ctx: RequestContext, raw: RawInput): Promise<void> {
   await once(ctx, raw, async (ctx, raw) => {
     requireRole(ctx, 'deployer')
@@ -45,19 +45,19 @@ export const bulkDeleteInput = z.object({
     ...options,
     deployment_ids: z
       .preprocess((raw) => (raw === undefined || Array.isArray(raw) ? raw : [raw]), z.array(uuid).min(1).max(100))
-      .describe('Which ones: `deployment_ids=…&deployment_ids=…`.'),
+      .describe('The deployments to delete: `deployment_ids=…&deployment_ids=…`.'),
   }),
 })
 
 export interface BulkResult {
   deploymentId: string
-  /** what a single DELETE would have answered: 204, 404, … */
+  /** the status of a single DELETE: 204, 404, … */
   status: number
-  /** why it failed, null when it did not */
+  /** the error message; null: deleted */
   detail: string | null
 }
 
-/** Deletes up to 100, each in a transaction of its own, and says of each what came of it. Role: deployer. */
+/** Deletes up to 100 deployments, each in a separate transaction, and returns each result. Role: deployer. */
 export async function deleteDeployments(ctx: RequestContext, raw: RawInput): Promise<BulkResult[]> {
   requireRole(ctx, 'deployer')
   const { query } = parse(bulkDeleteInput, forItems(ctx, raw))
@@ -85,17 +85,17 @@ interface HowToDelete {
 async function deleteOne(ctx: RequestContext, id: string, how: HowToDelete): Promise<void> {
   if (how.force) requireForce(ctx)
   const work = async (tx: Tx, deployment: LockedDeployment) => {
-    // a success too: the first answer may have got lost
+    // success: the first answer may have been lost
     if (deployment.tornDownAt) return
     const alsoProject = how.deleteProject && deployment.tracingProjectId
-    // what a repeat asks for is so already: the first answer may have got lost
+    // a repeat needs no version, because it changes nothing
     if (!deployment.deletedAt || how.force || alsoProject) requireVersion(how.ifMatch, 'Deployment', id, deployment)
     if (alsoProject) await deleteTracingProject(ctx, tx, alsoProject)
     const going = deployment.deletedAt ? deployment : await markDeleted(ctx, tx, deployment)
     if (how.force) await abandonRuntime(ctx, tx, going)
     else if (!deployment.deletedAt) await reconcile(ctx, tx, going)
   }
-  // what was begun of it: it will be deleted when that is looked at
+  // the plan of a deleted deployment needs its taken steps
   await lockEvenTornDown(ctx, id, work, { begun: true })
 }
 
@@ -108,10 +108,10 @@ async function markDeleted(ctx: RequestContext, tx: Tx, deployment: LockedDeploy
   return notifyHolder(tx, next)
 }
 
-/** Gives up on the runtime: whatever is left there is left, and a holder that still works there loses its claim. */
+/** Drops the deployment although its runtime was not torn down. Its holder loses the claim. */
 async function abandonRuntime(ctx: RequestContext, tx: Tx, deployment: LockedDeployment): Promise<void> {
   const now = await readSituation(ctx, tx, deployment)
-  // of what was never begun nothing is given up: the plan says that it is torn down, as it does without force
+  // without a taken step there is no runtime: the plan tears it down as usual
   await settle(ctx, tx, now, now.state.stepsTaken > 0 ? [{ do: 'torn down' }] : [], actorOf(ctx.actor))
 }
 

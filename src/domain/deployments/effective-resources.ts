@@ -1,4 +1,3 @@
-/** What a deployment would get with a resource spec, before that is stored: for who edits one. */
 import { z } from 'zod'
 import { rejectIfAny } from '../errors/errors.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
@@ -6,7 +5,7 @@ import { type EffectiveSpec, effectiveSpec, resourceSpec, resourceSpecViolations
 
 const effectiveInput = z.object({ query: z.object({ resource_spec: resourceSpec }) })
 
-/** Throws ValidationError with all that speaks against it, at `resource_spec`. */
+/** The resources that a deployment would get with a spec that is not stored yet. Throws ValidationError at `resource_spec`. */
 export function effectiveResources(raw: RawInput): EffectiveSpec {
   const spec = parse(effectiveInput, raw).query.resource_spec
   rejectIfAny(

@@ -1,7 +1,6 @@
 /**
- * The filter of deployments: as Prisma's where-clause, and as SQL. A test checks for every member that the two agree. Each
- * member has an index that finds what is rare (prisma/migrations/20261122190200_deployment_indexes); a value that is one of a few
- * stands in the SQL as it is, so that a statement that is planned once is planned for it.
+ * The filter of deployments, as Prisma's where-clause and as SQL. A test compares both for each member. README.md explains
+ * the forms of values.
  */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
@@ -22,12 +21,12 @@ const filterSchema = z.object(deploymentFilter)
 const filterInput = z.object({ query: filterSchema })
 export type DeploymentFilter = z.output<typeof filterSchema>
 
-/** Parses a filter that did not come from a query string. */
+/** Parses a filter that does not come from a query string. */
 export function parseFilter(raw: unknown): DeploymentFilter {
   return parse(filterInput, { query: raw ?? {} }).query
 }
 
-/** The tenant's deployments that match. */
+/** Selects the tenant's matching deployments. */
 export function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Prisma.DeploymentWhereInput {
   const and: Prisma.DeploymentWhereInput[] = [liveDeployment(ctx)]
   if (filter.name !== undefined) and.push({ name: filter.name })
@@ -48,14 +47,14 @@ export function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Pris
 }
 
 /**
- * The same, on deployments `d` with their listeners `l` and latest revisions `r`. `given`: how the values stand in it that some
- * have more rows of than others: `unseen` where the statement is to be planned once.
+ * The same as SQL, on deployments `d`, listeners `l` and latest revisions `r`. `given`: how to write values whose frequency
+ * varies; `unseen` hides them from the planner of a prepared statement.
  */
 export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given = visible): Prisma.Sql {
   const and = [Prisma.sql`d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL`]
   if (filter.name !== undefined) and.push(Prisma.sql`d.name = ${filter.name}`)
   if (filter.name_contains !== undefined) {
-    // an index of parts that are longer would be read as a whole for these
+    // for such short parts Postgres would scan the whole trigram index; `|| ''` prevents its use
     const name = isShort(filter.name_contains) && given === unseen ? Prisma.sql`(d.name || '')` : Prisma.sql`d.name`
     and.push(Prisma.sql`${name} ILIKE ${given(Prisma.sql`${`%${escapeLike(filter.name_contains)}%`}::text`)}`)
   }
@@ -78,14 +77,14 @@ export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given =
   return Prisma.join(and, ' AND ')
 }
 
-/** Whether a part of a name is found by its letters (candidates.ts); what is longer has an index of its own. */
+/** Parts of up to 2 characters are found by letter pairs (candidates.ts), longer ones by the trigram index. */
 export const isShort = (part: string): boolean => [...part].length <= 2
 
 const visible = (value: Prisma.Sql) => value
 
 /**
- * Where `filterSql` finds `d`, and of `l` and `r` what this filter is about: what is joined needlessly keeps an index from being
- * enough. `withListeners`: in any case.
+ * The FROM clause for `filterSql`, with `l` and `r` only if the filter needs them: a join prevents index-only scans.
+ * `withListeners`: joins `l` in any case.
  */
 export function filterTables(
   { status, serving, latest_revision_status, latest_revision_waits }: DeploymentFilter,
@@ -97,13 +96,13 @@ export function filterTables(
   return Prisma.raw(`deployments d${listeners}${revisions}`)
 }
 
-/** Of an enum: parsed, so it has nothing in it that SQL would read otherwise. */
+/** Only for parsed enum values, which need no escaping. */
 const literal = (value: string) => Prisma.raw(`'${value}'`)
 const literals = (values: readonly string[]) => Prisma.join(values.map(literal))
 
 const isOpen = (status: RevisionStatus) => (OPEN as readonly RevisionStatus[]).includes(status)
 
-/** Those that have ended are found by the deployment's own column; of the others there are few at a time. */
+/** Ended revisions are found by the deployment's `latest_outcome`; only a few are open at a time. */
 function whereLatest(statuses: readonly RevisionStatus[]): Prisma.DeploymentWhereInput {
   const ended = statuses.filter((status) => !isOpen(status))
   const open = statuses.filter(isOpen)
@@ -125,7 +124,7 @@ function whereLatestSql(statuses: readonly RevisionStatus[]): Prisma.Sql {
   return Prisma.sql`(${Prisma.join(either, ' OR ')})`
 }
 
-/** Whether revision `r` waits, once it is known to be open. */
+/** Whether open revision `r` waits. */
 export const waitsSql = (r: Prisma.Sql): Prisma.Sql =>
   Prisma.sql`coalesce(${r}.status IN (${literals(BETWEEN_STEPS)}) OR ${r}.reason IN (${literals(WAITING_REASONS)}), false)`
 
@@ -135,7 +134,7 @@ function whereWaits(waits: boolean): Prisma.DeploymentWhereInput {
   const [statuses, reasons] = [[...BETWEEN_STEPS], [...WAITING_REASONS]]
   if (waits)
     return { latestOutcome: null, latestRevision: { OR: [{ status: { in: statuses } }, { reason: { in: reasons } }] } }
-  // spelled out: in SQL, the negation of a comparison with NULL is NULL, too
+  // written out, because the negation of a comparison with NULL is NULL in SQL
   const isWorkedOn = { status: { notIn: statuses }, OR: [{ reason: null }, { reason: { notIn: reasons } }] }
   return { OR: [{ latestOutcome: { not: null } }, { latestRevision: null }, { latestRevision: isWorkedOn }] }
 }

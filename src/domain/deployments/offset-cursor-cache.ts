@@ -1,13 +1,13 @@
 /**
- * Where offsets are in a list: the rows at which pages ended that were read before. While nothing in the workspace has changed
- * a page begins at the last of them before its offset, so that a deep one is not walked to from the list's beginning.
+ * Remembers the rows at which pages of offset lists ended. While the workspace is unchanged, a page starts from the nearest
+ * remembered row, so deep offsets are not counted from the beginning.
  */
 import { LRUCache } from 'lru-cache'
 import { withoutHeard } from '../cache-version/version.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import type { DeploymentFilter } from './filter.ts'
 
-/** `offset` rows are before what comes behind this one. */
+/** The list has `offset` rows up to and including this one. */
 export interface OffsetCursor {
   offset: number
   createdAt: Date
@@ -15,20 +15,20 @@ export interface OffsetCursor {
 }
 
 interface CachedList {
-  /** of the workspace, without what is heard of listeners: they are right at this one */
+  /** the workspace's version, without the listeners' last calls, at which the cursors are valid */
   version: string
-  /** by their offsets */
+  /** sorted by offset */
   cursors: OffsetCursor[]
 }
 
 const MAX_LISTS = 500
-/** rows: between two marks there are so many at least, which are walked in no time */
+/** Rows between two cursors. Walking so few rows is cheap. */
 const MIN_GAP_ROWS = 200
 const MAX_CURSORS_PER_LIST = 1_000
-/** characters: a list of ids is not likely to come again */
+/** Longer keys have lists of ids, which rarely repeat. */
 const MAX_KEY_LENGTH = 500
 
-/** By the installation that they are of. */
+/** By installation. */
 const lists = new WeakMap<RequestContext['query'], LRUCache<string, CachedList>>()
 
 function listsOf({ query }: RequestContext): LRUCache<string, CachedList> {
@@ -42,7 +42,7 @@ function listsOf({ query }: RequestContext): LRUCache<string, CachedList> {
 
 const keyOf = ({ workspace }: RequestContext, filter: DeploymentFilter) => `${workspace.id} ${JSON.stringify(filter)}`
 
-/** The last mark that is not behind `offset`, and the version that it is right at; null: there is none. */
+/** The last cursor at or before `offset`, with the version at which it is valid; null: none. */
 export function cursorBefore(
   ctx: RequestContext,
   filter: DeploymentFilter,
@@ -53,7 +53,7 @@ export function cursorBefore(
   return mark ? { mark, version: list!.version } : null
 }
 
-/** Keeps where a page has ended. `version`: that it was read at; null: it is not known. */
+/** Remembers the end of a page. `version`: at which it was read; null: unknown, nothing is stored. */
 export function rememberCursor(
   ctx: RequestContext,
   filter: DeploymentFilter,
@@ -61,7 +61,7 @@ export function rememberCursor(
   version: string | null,
 ): void {
   const key = keyOf(ctx, filter)
-  // which rows match these changes with time, too
+  // matches of these filters also change with time
   if (version === null || filter.status !== undefined || filter.serving !== undefined || key.length > MAX_KEY_LENGTH)
     return
   const at = withoutHeard(version)
@@ -83,7 +83,7 @@ export function rememberCursor(
   marks.splice(place, 0, mark)
 }
 
-/** How many marks are not behind `offset`. */
+/** The number of cursors at or before `offset`. */
 function indexAfter(marks: readonly OffsetCursor[], offset: number): number {
   let [low, high] = [0, marks.length]
   while (low < high) {

@@ -1,6 +1,6 @@
 /**
- * The sort orders of deployments and their keysets, for Prisma and as SQL; a test checks that the two agree. Each order ends
- * with the id, so that it is total.
+ * The sort orders of deployments with their cursors, for Prisma and as SQL. A test compares both. Each order ends with the
+ * id, so it is total.
  */
 import { z } from 'zod'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
@@ -8,7 +8,7 @@ import { decodeCursor, encodeCursor, type Window } from '../paging/paging.ts'
 import { printableName, time, uuid } from '../parsing/fields.ts'
 import { unseen } from '../sql/hide-from-planner.ts'
 
-/** `ATTENTION` descending: what fails or is down, then what is under way, then the rest; in each the newest change first. */
+/** `ATTENTION` descending: failed or down, then in progress, then the rest; the newest change first within each. */
 export interface DeploymentOrder {
   by: 'ATTENTION' | 'CREATED_AT' | 'UPDATED_AT' | 'NAME'
   direction: 'asc' | 'desc'
@@ -32,13 +32,13 @@ const columnSql = (column: SortColumn) => Prisma.raw(`d.${SQL[column]}`)
 
 const flip = (direction: 'asc' | 'desc') => (direction === 'asc' ? 'desc' : 'asc')
 
-/** `backward`: reversed, for paging from the end. */
+/** `backward`: reversed, to read a window from its end. */
 export function orderOf(order: DeploymentOrder, backward = false): Prisma.DeploymentOrderByWithRelationInput[] {
   const direction = backward ? flip(order.direction) : order.direction
   return [...COLUMNS[order.by], 'id' as const].map((column) => ({ [column]: direction }))
 }
 
-/** What follows ORDER BY, on deployments `d`. */
+/** The columns after ORDER BY, on deployments `d`. */
 export function orderSql(order: DeploymentOrder, backward = false): Prisma.Sql {
   const direction = backward ? flip(order.direction) : order.direction
   const sort = direction === 'asc' ? Prisma.sql`ASC` : Prisma.sql`DESC`
@@ -46,7 +46,7 @@ export function orderSql(order: DeploymentOrder, backward = false): Prisma.Sql {
   return Prisma.join(columns.map((column) => Prisma.sql`${column} ${sort}`))
 }
 
-/** The opaque cursor of a row. It names the order, so that it is rejected in a list of another order. */
+/** The opaque cursor of a row. It names the order, so lists in another order refuse it. */
 export function deploymentCursor({ by }: DeploymentOrder, row: Pick<Deployment, 'id' | SortColumn>): string {
   const values = COLUMNS[by].map((column) => row[column])
   return encodeCursor([by, ...values.map((value) => (value instanceof Date ? value.toISOString() : value)), row.id])
@@ -60,7 +60,7 @@ export function keysetOf(order: DeploymentOrder, window: Window): Prisma.Deploym
   return sides
 }
 
-/** The same, on deployments `d`; null: neither is given. */
+/** The same as SQL on deployments `d`; null: no cursor is given. */
 export function keysetSql(order: DeploymentOrder, window: Window): Prisma.Sql | null {
   const sides: Prisma.Sql[] = []
   if (window.after) sides.push(beyondSql(order, window.after, order.direction, 'after'))
@@ -68,7 +68,6 @@ export function keysetSql(order: DeploymentOrder, window: Window): Prisma.Sql | 
   return sides.length > 0 ? Prisma.join(sides, ' AND ') : null
 }
 
-/** The sort values and the id of the row that a cursor names. */
 function decode({ by }: DeploymentOrder, cursor: string, name: string): { values: SortValue[]; id: string } {
   const [first, second] = COLUMNS[by].map((column) => SHAPE[column])
   const shape = second ? z.tuple([z.literal(by), first!, second, uuid]) : z.tuple([z.literal(by), first!, uuid])
@@ -86,12 +85,12 @@ function beyond(
   const op = direction === 'asc' ? 'gt' : 'lt'
   const columns: (SortColumn | 'id')[] = [...COLUMNS[order.by], 'id']
   const all = [...values, id]
-  // beyond in one column, and equal in all columns before it
+  // greater in one column and equal in all columns before it
   const either = columns.map((column, at) => ({
     ...Object.fromEntries(columns.slice(0, at).map((before, place) => [before, all[place]])),
     [column]: { [op]: all[at] },
   }))
-  // the first condition can use the index
+  // redundant, but the index can use it
   return { [columns[0]!]: { [`${op}e`]: all[0] }, OR: either }
 }
 

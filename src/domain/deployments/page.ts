@@ -1,6 +1,6 @@
 /**
- * The rows of a page of deployments, as SQL that is fast whatever matches: few or nearly all, the newest or the oldest. It does
- * not leave that to estimates, since a statement that was planned once is planned for no value in particular.
+ * SQL for a page of deployments that is fast for any filter. It tries plans at run time instead of trusting estimates,
+ * because a prepared statement is planned without values. README.md explains the steps.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Window } from '../paging/paging.ts'
@@ -10,20 +10,17 @@ import { candidates, idAmong, shortNameCondition } from './candidates.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 import { type DeploymentOrder, keysetSql, orderSql } from './order.ts'
 
-/**
- * Rows from the page's start in which what is frequent is looked for. Parts of names are found by their own index in no time, so
- * few will do; to find all of a tag, or all that serve, is more work than to pass many.
- */
+/** How many rows from the page's start are scanned for frequent matches. Names need fewer, because their index is fast. */
 const SCAN_ROWS = { name: 400, other: 2_000 }
-/** So many at most are found by their index, and sorted: more are frequent, so that a page of them is not far. */
+/** With more candidates than this, matches are frequent and the scan finds a page. */
 const MAX_CANDIDATES = { tags: 1_000, serving: 300 }
 
 const LISTENERS = Prisma.sql`LEFT JOIN listeners l ON l.id = d.listener_id`
 const REVISIONS = Prisma.sql`LEFT JOIN revisions r ON r.id = d.latest_revision_id`
 
 /**
- * A part of a FROM clause, called `d`: `take` rows of `deployments` from where the window begins, in whatever order; `backward`:
- * the last ones. Throws ValidationError for a wrong cursor.
+ * A part of a FROM clause, named `d`: `take` unsorted rows from the window's start, or with `backward` from its end. Throws
+ * ValidationError for a wrong cursor.
  */
 export function pageSql(
   ctx: RequestContext,
@@ -34,7 +31,7 @@ export function pageSql(
   backward = false,
 ): Prisma.Sql {
   const sorted = Prisma.sql`ORDER BY ${orderSql(order, backward)}`
-  // its size is part of the text: of a parameter Postgres assumes that it is a tenth of the table
+  // part of the text: for a parameter Postgres would assume a tenth of the table
   const limit = Prisma.sql`LIMIT ${raw(take)}`
   const keyset = keysetSql(order, window)
   const beyond = keyset ? Prisma.sql`AND ${keyset}` : Prisma.empty
@@ -49,9 +46,9 @@ export function pageSql(
       SELECT d.* FROM (
         SELECT d.* FROM deployments d WHERE d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL ${beyond}
         ${sorted} LIMIT ${raw(size)}) d ${LISTENERS} ${REVISIONS} ${where}`
-    // what its tags have found need not be asked for them
+    // the ids for tags are exact, so the condition is redundant
     const others = matchingOf(whereOf(name === undefined ? { ...filter, tag_value_ids: undefined } : filter))
-    // OFFSET: as a whole, so by the index of what rarely matches, not along the order until enough were found
+    // OFFSET 0 stops Postgres from walking along the order until enough rows match
     const among = (conditions: readonly Prisma.Sql[]) =>
       Prisma.sql`SELECT * FROM (${others} ${Prisma.join([Prisma.empty, ...conditions], ' ')} OFFSET 0) d ${sorted} ${limit}`
     const enough = raw(take)
@@ -72,7 +69,7 @@ export function pageSql(
       UNION ALL SELECT * FROM near WHERE (SELECT count(*) FROM near) = ${enough}
       UNION ALL SELECT * FROM (${among(all.map(idAmong))}) far WHERE (SELECT are FROM many) AND (SELECT count(*) FROM near) < ${enough}) d`
   }
-  // of each silent listener by its index: there are few
+  // by the listeners' index, because few listeners are silent
   if (filter.status === 'UNKNOWN')
     return Prisma.sql`(
       SELECT d.* FROM listeners l CROSS JOIN LATERAL (
@@ -81,7 +78,7 @@ export function pageSql(
   return Prisma.sql`(${matching} ${sorted} ${limit}) d`
 }
 
-/** Whether what matches stands in no index in the list's order. */
+/** Whether no index has the matches in the list's order. */
 export const needsSearch = ({ name_contains: name, tag_value_ids: tags, serving }: DeploymentFilter): boolean =>
   name !== undefined || tags !== undefined || serving !== undefined
 

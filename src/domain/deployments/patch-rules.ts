@@ -1,6 +1,6 @@
 /**
- * What speaks against a PATCH (docs/deployments.md#deployments). Pure. Clients send back what they got: for a field that
- * can't be changed the stored value is accepted; any other is a violation.
+ * Rules for a PATCH (docs/deployments.md#deployments). Pure. Clients send back what they read, so a fixed field is accepted
+ * with its stored value.
  */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
 import type { Violation } from '../errors/errors.ts'
@@ -15,16 +15,15 @@ import {
   sourceViolations,
 } from './source-rules.ts'
 
-/** What a PATCH is judged by, beside its body. */
 export interface Stored {
   deployment: Readonly<Deployment>
-  /** the revision that it changes */
+  /** the revision that the PATCH changes */
   base: Revision
-  /** the names of its secrets */
+  /** names of the stored secrets */
   secrets: readonly string[]
 }
 
-/** All violations together, those of the tarball (looked up by the caller) in their place. */
+/** All violations together. `tarball`: those of the tarball, which the caller has looked up. */
 export function patchViolations(
   { deployment, base, secrets }: Stored,
   body: UpdateBody,
@@ -34,7 +33,7 @@ export function patchViolations(
   const references = body.secret_references ?? (deployment.secretReferences as unknown as SecretReference[] | null)
   return [
     ...fixedViolations(deployment.source, fixed),
-    // a field that is fixed is not reported a second time as "only for …"
+    // fixed fields are reported once
     ...sourceViolations(
       deployment.source,
       body,
@@ -48,7 +47,7 @@ export function patchViolations(
   ]
 }
 
-/** Judged only where one of the two is sent: after a rollback to a tag, a change of secrets alone has not chosen that ref. */
+/** Checked only if one of the two is sent: after a rollback to a tag, a change of secrets must not fail because of that tag. */
 function refAndPushViolations(
   storedBuildOnPush: boolean | null,
   storedRef: string | null,
@@ -63,7 +62,6 @@ function refAndPushViolations(
 /** field, sent value, stored value */
 type Fixed = [string, unknown, unknown]
 
-/** What can't be changed after creation. */
 function fixedFields(deployment: Readonly<Deployment>, body: UpdateBody): Fixed[] {
   const config = body.source_config
   return [
@@ -71,13 +69,13 @@ function fixedFields(deployment: Readonly<Deployment>, body: UpdateBody): Fixed[
     ['source', body.source, deployment.source],
     ['source_config.integration_id', config?.integration_id, deployment.integrationId],
     ['source_config.repo_url', config?.repo_url, deployment.repoUrl],
-    // for sources that have none, it is accepted and ignored
+    // accepted and ignored for sources without a type
     ...(deployment.deploymentType === null
       ? []
       : [['source_config.deployment_type', config?.deployment_type, deployment.deploymentType] as Fixed]),
     ['source_config.listener_id', config?.listener_id, deployment.listenerId],
     ['source_config.listener_config.k8s_namespace', config?.listener_config?.k8s_namespace, deployment.k8sNamespace],
-    // set by the data plane, and read-only, for every source but external_container
+    // for other sources the data plane sets it
     ...(deployment.source === 'external_container'
       ? []
       : [['source_config.custom_url', config?.custom_url, deployment.customUrl] as Fixed]),
@@ -89,7 +87,7 @@ function fixedViolations(source: Deployment['source'], fixed: Fixed[]): Violatio
     .filter(([, sent, stored]) => sent != null && sent !== stored)
     .map(
       ([field, , stored]) =>
-        // the message of create is more helpful where the field is not for the source at all
+        // the message of create says more if the source does not have the field
         onlyForViolation(source, field) ??
         violation(
           field,

@@ -1,4 +1,4 @@
-/** What is shown of a deployment and its revision after a write (docs/api-rules.md#errors). */
+/** Reads the deployment and revision that a write returns (docs/api-rules.md#errors). */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
 import { filled, type Known, simple } from '../query-engine/one-row.ts'
 import { selectWrittenRevision } from '../revisions/read.ts'
@@ -9,8 +9,8 @@ import { selectWritten } from './read.ts'
 import { type DeploymentView, VIEW_FIELDS } from './rest-view.ts'
 
 /**
- * For REST: the deployment as the call left it, with the revision that the call made or changed. Mostly no statement of its own: the
- * rows come back from the one that wrote them, and what else is shown was read under the lock.
+ * For REST: the deployment after the write, and the revision that it made or changed. Usually without a statement: the
+ * writing statement returned the rows, and the rest was read under the lock.
  */
 export async function readWritten(
   tx: Tx,
@@ -23,7 +23,7 @@ export async function readWritten(
   return { deployment: (await read) as unknown as DeploymentView, revisionId }
 }
 
-/** Null: the last statement has not written it. Of its relations those are there that are known. */
+/** Null: the last statement did not write it. Includes only relations that were read. */
 function knownDeployment(tx: Tx, stored: Stored, id: string): Known | null {
   const row = stored.deployment.get(id)
   if (!row) return null
@@ -43,14 +43,14 @@ function knownDeployment(tx: Tx, stored: Stored, id: string): Known | null {
   }
 }
 
-/** For GraphQL, by what is selected of each; null: nothing is. */
+/** For GraphQL: the selected fields; null: nothing is selected. */
 export interface WrittenSelection {
   workspaceId: string
   deployment: Selection | null
   revision: Selection | null
 }
 
-/** What is selected, in the way of readWritten(); the revision is null where the call made or changed none, too. */
+/** Like readWritten(), with the selected fields. The revision is null if the write made or changed none. */
 export async function readSelected(
   tx: Tx,
   { deploymentId, revisionId }: Written,

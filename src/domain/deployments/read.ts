@@ -19,12 +19,12 @@ export type { DeploymentView }
 
 export const getInput = z.object({
   path: deploymentPath,
-  query: z.object({ wait: waitSeconds.describe('Seconds to wait at most until its newest rollout has ended.') }),
+  query: z.object({ wait: waitSeconds.describe('The longest wait, in seconds, for the newest rollout to end.') }),
 })
 
 /**
- * One deployment; with `wait` when its newest rollout has ended, or it is news, or as it is when the time is up. Role:
- * viewer. Throws NotFoundError, and what a wait throws (transaction/wait.ts).
+ * Reads one deployment. With `wait`, returns when its newest rollout ends, when `isNews` says so, or when the time is up.
+ * Role: viewer. Throws NotFoundError, and the errors of waitUntil().
  */
 export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise<DeploymentView> {
   requireRole(ctx, 'viewer')
@@ -34,7 +34,7 @@ export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise
   return waitUntil<WaitingView>(ctx, {
     seconds: query.wait,
     scope: { deploymentId },
-    // who may read the values of secrets waits for another view than who may not
+    // callers with different rights must not share an answer
     key: `deployment ${deploymentId} ${seesValues(ctx.actor)}`,
     read: () => readWaitingView(ctx, deploymentId),
     wakes: raw.isNews ? () => true : hasEnded,
@@ -44,7 +44,7 @@ export async function getDeployment(ctx: RequestContext, raw: RawInput): Promise
 
 const selectInput = z.object({ path: deploymentPath })
 
-/** One deployment for GraphQL. `query`: the selection. Role: viewer. Throws NotFoundError. */
+/** For GraphQL. `query`: the selection. Role: viewer. Throws NotFoundError. */
 export async function selectDeployment(ctx: RequestContext, raw: RawInput, query: Selection): Promise<Deployment> {
   requireRole(ctx, 'viewer')
   const { path } = parse(selectInput, raw)
@@ -71,7 +71,7 @@ export async function listDeployments(ctx: RequestContext, raw: RawInput): Promi
   return { resources, offset: offset + resources.length }
 }
 
-/** A window of the list, for GraphQL. `query`: the selection. Role: viewer. */
+/** For GraphQL. `query`: the selection. Role: viewer. */
 export async function windowDeployments(
   ctx: RequestContext,
   window: Window,

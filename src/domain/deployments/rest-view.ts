@@ -1,4 +1,4 @@
-/** Deployments as REST shows them, each read as one statement that was planned once. */
+/** Reads deployments for REST with prepared statements. */
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { readAt } from '../cache-version/read-at.ts'
 import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
@@ -14,7 +14,7 @@ import type { DeploymentFilter } from './filter.ts'
 import { rememberCursor } from './offset-cursor-cache.ts'
 import { offsetPageRows, oneRow } from './row-source.ts'
 
-/** What REST shows of a deployment, or derives what it shows from. */
+/** The fields that REST shows or derives values from. */
 export const VIEW_FIELDS = {
   ...CONDITION_FIELDS,
   ...WHY_NOT_LIVE_FIELDS,
@@ -46,17 +46,17 @@ export const VIEW_FIELDS = {
 
 export type DeploymentView = Prisma.DeploymentGetPayload<{ select: typeof VIEW_FIELDS }>
 
-/** A view with what a wait looks at: the status of its newest rollout, that of a new revision or of a redeploy. */
+/** `newestStatus`: the status of the newest rollout, of a new revision or a redeploy. */
 export type WaitingView = DeploymentView & { newestStatus: RevisionStatus | null }
 
 interface ViewReader {
   selection: PlannedRead
   view(row: Raw): DeploymentView
-  /** where the newest rollout is; null: it was not selected */
+  /** the place of the newest rollout in a row; null: not selected */
   newest: Key | null
 }
 
-/** `values`: of secrets, still encrypted; otherwise their names alone. */
+/** `values`: reads encrypted secrets; otherwise only their names. */
 function createReader(values: boolean, waits: boolean): ViewReader {
   const { secretSet: _, ...rest } = VIEW_FIELDS
   const rows = new Rows('Deployment')
@@ -81,7 +81,6 @@ function newestRollout(rows: Rows): Key {
   return key
 }
 
-/** Made when they are first needed. */
 const readers = new Map<string, ViewReader>()
 function readerFor({ actor }: RequestContext, waits = false): ViewReader {
   const values = seesValues(actor)
@@ -94,7 +93,7 @@ function readerFor({ actor }: RequestContext, waits = false): ViewReader {
   return reading
 }
 
-/** One deployment. Throws NotFoundError. */
+/** Throws NotFoundError. */
 export async function readView(ctx: RequestContext, id: string): Promise<DeploymentView> {
   const reading = readerFor(ctx)
   const row = await readRow(ctx, reading, id)

@@ -1,6 +1,6 @@
 /**
- * Reveals the value of one secret (docs/deployments.md#secrets): the only way to one over a session. The log says who has looked at which
- * before the value is answered; the value itself stands nowhere but in the answer.
+ * Reveals one secret's value (docs/deployments.md#secrets): the only way for sessions. The event log records the caller
+ * before the value is returned.
  */
 import { z } from 'zod'
 import { DomainError, NotFoundError } from '../errors/errors.ts'
@@ -11,10 +11,10 @@ import { type RequestContext, transaction } from '../transaction/context.ts'
 import { deploymentPath, type Secret } from '../values/shapes.ts'
 
 export const revealSecretInput = z.object({
-  path: deploymentPath.extend({ name: z.string().describe('Of the secret.') }),
+  path: deploymentPath.extend({ name: z.string().describe('The name of the secret.') }),
 })
 
-/** Role: viewer, with `secrets:read`. Throws NotFoundError, and RATE_LIMITED for who looks at too many. */
+/** Role: viewer, with `secrets:read`. Throws NotFoundError, and RATE_LIMITED after too many calls. */
 export async function revealSecret(ctx: RequestContext, raw: RawInput): Promise<Secret> {
   requireRole(ctx, 'viewer')
   requireSecretsRead(ctx)
@@ -43,7 +43,7 @@ function takeReveal({ reveals, actor, workspace }: RequestContext): void {
   if (!standing || standing.admitted) return
   throw new DomainError(
     'RATE_LIMITED',
-    `Too many secrets were revealed with this key: at most ${standing.burst} a minute. Try again later.`,
+    `This key revealed too many secrets: the limit is ${standing.burst} a minute. Try again later.`,
     { retryAfterSeconds: standing.retryAfterSeconds },
   )
 }

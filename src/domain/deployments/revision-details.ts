@@ -1,4 +1,4 @@
-/** One revision with all that is told of it beside its own row, as GraphQL shows it field by field. */
+/** Reads everything about a revision that is not in its row. GraphQL has the same values as single fields. */
 
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
@@ -22,17 +22,17 @@ export interface RevisionDetails {
   revisionId: string
   isActive: boolean
   canRedeploy: boolean
-  /** a clause; null: it can be */
+  /** a clause; null: it can be redeployed */
   whyNotRedeployable: string | null
-  /** null: it waits for nobody to take its work */
+  /** null: it is not waiting for a worker */
   queuePosition: number | null
   steps: RevisionStep[]
   durations: RevisionDurations
   secretFingerprints: SecretFingerprint[]
-  /** null: nobody has noted them */
+  /** null: not recorded */
   effectiveResources: EffectiveSpec | null
   secretReferences: SecretReference[] | null
-  /** null: nobody has reported one */
+  /** null: not reported */
   buildPlan: BuildPlanReport | null
 }
 

@@ -1,4 +1,4 @@
-/** Which deployments a hot read is of: one, a window by cursor or a page by offset, of the caller's workspace. */
+/** The FROM clause and the rows of compiled reads: one deployment, a window by cursor, or a page by offset. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { changedSince } from '../cache-version/version.ts'
 import { type Window, windowSize } from '../paging/paging.ts'
@@ -20,7 +20,7 @@ export function oneRow(ctx: RequestContext, id: string, variables = NONE): Call 
   return { from: DEPLOYMENTS, tail, workspaceId, variables }
 }
 
-/** With one row more than the window has. Throws ValidationError for a wrong window or cursor. */
+/** Reads one row more than the window has. Throws ValidationError for a wrong window or cursor. */
 export function windowRows(
   ctx: RequestContext,
   window: Window,
@@ -29,16 +29,16 @@ export function windowRows(
   variables = NONE,
 ): Call {
   const { take, backward } = windowSize(window)
-  // first those that are shown: relations of others are not looked at, whatever the order
+  // selects the page first, so relations are read only for its rows
   const from = pageSql(ctx, filter, order, window, take + 1, backward)
   return { from, tail: Prisma.sql`ORDER BY ${orderSql(order, backward)}`, workspaceId: ctx.workspace.id, variables }
 }
 
 const NEWEST_FIRST: DeploymentOrder = { by: 'CREATED_AT', direction: 'desc' }
 
-/** What is looked for near the list's beginning (page.ts) is found like this up to here; a page of it further on is walked to. */
+/** Up to this offset, filters without an index in list order use pageSql(); later pages walk the list. */
 const SEARCH_OFFSET_LIMIT = 1_000
-/** Behind every row. */
+/** Sorts after every row. */
 const MAX_TIME = Prisma.sql`'infinity'::timestamptz`
 const MAX_ID = Prisma.sql`'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`
 
@@ -61,12 +61,12 @@ function pageFrom(
   if (offset === 0) return pageSql(ctx, filter, NEWEST_FIRST, {}, limit)
   const size = Prisma.sql`LIMIT ${Prisma.raw(String(limit))}`
   if (needsSearch(filter) && offset + limit <= SEARCH_OFFSET_LIMIT) {
-    // few texts
+    // powers of two, so that few different statements are prepared
     const take = 2 ** Math.ceil(Math.log2(offset + limit))
     const found = pageSql(ctx, filter, NEWEST_FIRST, {}, take)
     return Prisma.sql`(SELECT d.* FROM ${found} ${sorted} ${size} OFFSET ${unseen(Prisma.sql`${offset}::int`)}) d`
   }
-  // an index is walked, of which no row is looked at until the page begins
+  // walks an index without reading rows until the page begins
   const known = cursorBefore(ctx, filter, offset)
   const either = (now: Prisma.Sql, atMark: Prisma.Sql) =>
     Prisma.sql`(SELECT CASE WHEN has.changed THEN ${now} ELSE ${atMark} END FROM has)`

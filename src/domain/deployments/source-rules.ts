@@ -1,4 +1,4 @@
-/** The field rules by source (docs/deployments.md#deployments). Pure: each returns a list of violations. */
+/** Field rules by source (docs/deployments.md#deployments). Pure: each returns a list of violations. */
 import type { Source } from '../../generated/prisma/enums.ts'
 import type { Violation } from '../errors/errors.ts'
 import { violation } from '../parsing/parse.ts'
@@ -11,11 +11,11 @@ import type { SecretReference, SourceConfig, SourceRevisionConfig } from '../val
 
 const AND = new Intl.ListFormat('en-GB')
 
-/** field → the sources it may be set for. Fields that are not listed may be set for all. */
+/** Field → the sources that may set it. All sources may set unlisted fields. */
 const ONLY_FOR: Record<string, readonly Source[]> = {
   'source_config.integration_id': ['gitprovider'],
   'source_config.repo_url': ['gitprovider'],
-  // for the internal sources it is accepted without effect: clients use one body for these three
+  // accepted without effect for the internal sources, because clients use one body for all three
   'source_config.deployment_type': ['gitprovider', 'internal_source', 'internal_container'],
   'source_config.build_on_push': ['gitprovider'],
   'source_config.custom_url': ['external_container'],
@@ -28,14 +28,13 @@ const ONLY_FOR: Record<string, readonly Source[]> = {
   secret_references: ['external_container'],
 }
 
-/** The fields that the rules are about, as in the body. */
 export interface SourceFields {
   source_config?: SourceConfig | null
   source_revision_config?: SourceRevisionConfig | null
   secret_references?: SecretReference[] | null
 }
 
-/** The field's value; null: absent, null or an empty list. */
+/** Null: absent, null or an empty list. */
 function valueAt(body: SourceFields, field: string): unknown {
   const value = field
     .split('.')
@@ -43,14 +42,14 @@ function valueAt(body: SourceFields, field: string): unknown {
   return Array.isArray(value) && value.length === 0 ? null : (value ?? null)
 }
 
-/** Fields that are not for this source. `except`: fields that other rules check. */
+/** `except`: fields that other rules check. */
 export function sourceViolations(source: Source, body: SourceFields, except: readonly string[] = []): Violation[] {
   return Object.entries(ONLY_FOR)
     .filter(([field, sources]) => valueAt(body, field) !== null && !sources.includes(source) && !except.includes(field))
     .map(([field]) => onlyForViolation(source, field)!)
 }
 
-/** The violation if a field is not for this source; null: it is. */
+/** Null: the source has the field. */
 export function onlyForViolation(source: Source, field: string): Violation | null {
   const sources = ONLY_FOR[field]
   return !sources || sources.includes(source)
@@ -58,7 +57,7 @@ export function onlyForViolation(source: Source, field: string): Violation | nul
     : violation(field, `Only for ${AND.format(sources)} sources; this deployment's source is ${source}.`)
 }
 
-/** The fields that each source requires on create. */
+/** Fields that create requires. */
 const REQUIRED: Record<Source, readonly string[]> = {
   gitprovider: [
     'source_config.integration_id',
@@ -77,7 +76,6 @@ export function requiredViolations(source: Source, body: SourceFields): Violatio
     .map((field) => violation(field, `Required for ${source} sources.`, 'missing'))
 }
 
-/** Whether this installation offers the source. */
 export function offeredViolations(source: Source, modes: DomainSettings['deploymentModes']): Violation[] {
   if (source === 'gitprovider' && !modes.includes('cloud'))
     return [violation('source', 'gitprovider is not offered by this installation (DEPLOYMENT_MODES lacks cloud).')]
@@ -91,13 +89,13 @@ export function offeredViolations(source: Source, modes: DomainSettings['deploym
   return []
 }
 
-/** For create only: it can't be changed later. */
+/** For create only: the URL can't be changed later. */
 export function repoUrlViolations(source: Source, repoUrl: string | null | undefined): Violation[] {
   const parsed = source === 'gitprovider' && repoUrl != null ? parseRepoUrl(repoUrl) : null
   return typeof parsed === 'string' ? [violation('source_config.repo_url', parsed)] : []
 }
 
-/** With a tag, build_on_push must be false. Both arguments are the values to be stored. */
+/** A tag excludes `build_on_push`. Both arguments are the values to be stored. */
 export function refViolations(repoRef: string | null, buildOnPush: boolean | null): Violation[] {
   if (repoRef?.startsWith('refs/tags/') && buildOnPush)
     return [
@@ -106,7 +104,10 @@ export function refViolations(repoRef: string | null, buildOnPush: boolean | nul
   return []
 }
 
-/** A branch's name, or the full path of a tag, by git's rules for names, so that it can't be taken for an option of git. */
+/**
+ * A branch name, or a tag as `refs/tags/…`, by git's rules for names. They also stop a name from being read as an option of
+ * git.
+ */
 function refNameViolations(repoRef: string | null | undefined): Violation[] {
   if (repoRef == null) return []
   const name = repoRef.startsWith('refs/tags/') ? repoRef.slice('refs/tags/'.length) : repoRef
@@ -117,7 +118,6 @@ function refNameViolations(repoRef: string | null | undefined): Violation[] {
   return bad ? [violation(field, 'Not a valid git branch or tag name.')] : []
 }
 
-/** A path below the repository's root. */
 function pathViolations(graphConfigPath: string | null | undefined): Violation[] {
   if (graphConfigPath == null) return []
   const outside =
@@ -137,7 +137,7 @@ function imageViolations(imageUri: string | null | undefined): Violation[] {
   return typeof parsed === 'string' ? [violation('source_revision_config.image_uri', parsed)] : []
 }
 
-/** Names of secret references are environment variables: unique, none that is a secret too, none that the server sets. */
+/** The names are environment variables: unique, not names of secrets, and not reserved. */
 export function referenceViolations(
   references: readonly SecretReference[] | null | undefined,
   secretNames: readonly string[],
@@ -156,7 +156,7 @@ export function referenceViolations(
   return found
 }
 
-/** The rules for values, on create and on PATCH. */
+/** Rules for values, on create and on PATCH. */
 export function contentViolations(body: SourceFields): Violation[] {
   const revision = body.source_revision_config
   return [
@@ -167,7 +167,7 @@ export function contentViolations(body: SourceFields): Violation[] {
   ]
 }
 
-/** `resource_spec.class` must be one of the deployment's place: its listener, or (null) the cluster of this server. */
+/** `resource_spec.class` must be known to the listener, or without one to this server. */
 export function classViolations(
   name: string | null | undefined,
   listener: { podClasses: readonly string[] } | null,
@@ -189,7 +189,7 @@ export function classViolations(
   ]
 }
 
-/** A listener is required once the workspace has one; its namespaces bound the deployment's. */
+/** A listener is required once the workspace has one. The namespace must be one of the listener's. */
 export function listenerViolations(
   listener: { k8sNamespaces: string[] } | null,
   namespace: string | null,

@@ -1,6 +1,6 @@
 /**
- * PATCH of a deployment: merges what was sent, and makes a revision exactly on the triggers of
- * docs/deployments.md#revisions-and-rollouts. The same merge makes the explicit new revision of `POST …/revisions`.
+ * PATCH of a deployment, and `POST …/revisions` with the same merge. docs/deployments.md#revisions-and-rollouts lists what
+ * makes a revision.
  */
 import { z } from 'zod'
 import type { Prisma, SecretSet } from '../../generated/prisma/client.ts'
@@ -31,8 +31,8 @@ import { classViolations } from './source-rules.ts'
 export const updateInput = z.object({ path: deploymentPath, body: updateBody })
 
 /**
- * PATCH. What changes nothing leaves no trace. Answers what `read` reads in its transaction, by default the ids; the
- * revision is null if it made none. Role: deployer.
+ * A PATCH without an effect writes nothing. Returns what `read` reads in the transaction, by default the ids; the revision
+ * may be null. Role: deployer.
  */
 export const updateDeployment = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
@@ -40,7 +40,7 @@ export const updateDeployment = writeVerb<Written>(async (ctx, raw, read) => {
   return change(ctx, path.deployment_id, { body, revise: triggerOf(body), ifMatch: raw.ifMatch }, read)
 })
 
-/** A new revision, whatever the body says. Answers like `updateDeployment`. Role: deployer. */
+/** Always makes a revision. Returns the same as `updateDeployment`. Role: deployer. */
 export const createRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path, body } = parse(updateInput, raw)
@@ -49,7 +49,7 @@ export const createRevision = writeVerb<Written>(async (ctx, raw, read) => {
 
 interface Change {
   body: UpdateBody
-  /** what a revision of it is made by; null: it makes none */
+  /** the trigger of the new revision; null: makes none */
   revise: Trigger | null
   ifMatch: IfMatch
 }
@@ -69,16 +69,15 @@ async function change<T>(
   return lockDeployment(ctx, deploymentId, work, FACTS)
 }
 
-/** What a PATCH needs to know, its answer included. */
 const FACTS = { shown: true }
 
-/** The triggers of docs/deployments.md#revisions-and-rollouts: a non-null member of these makes a revision, even if its value is the stored one. */
+/** A non-null member of these makes a revision, even if its value is the stored one. */
 function triggerOf(body: UpdateBody): Trigger | null {
   if (saysRevision(body)) return 'update'
   return body.secrets == null ? null : 'secrets'
 }
 
-/** Returns the id of the revision that it made, or null. */
+/** Returns the id of the new revision, or null. */
 async function merge(
   ctx: RequestContext,
   tx: Tx,
@@ -123,14 +122,14 @@ async function merge(
     deploymentId: deployment.id,
     actor,
   })
-  // what makes no revision is carried out on the running one, by its holder
+  // these changes make no revision; the holder applies them to the running one
   const holderConcerned = config?.custom_url != null || config?.resource_spec != null || body.secret_references != null
   const next = holderConcerned ? notifyHolder(tx, edited) : edited
   if (config?.resource_spec != null || body.secret_references != null) recordRuntimeConfig(tx, next, revisions)
   return revise ? rollOut(ctx, tx, next, sourceAfter(base, next, body), { trigger: revise, change }) : null
 }
 
-/** Reads the listener only for a spec with a class. */
+/** Reads the listener only if a class is given. */
 async function unknownClassViolations(
   ctx: RequestContext,
   tx: Tx,
@@ -142,7 +141,7 @@ async function unknownClassViolations(
   return classViolations(name, listener || null, ctx.settings)
 }
 
-/** The set that a PATCH asks for, stored, and whether it has other names or values than the one before; null: it asks for none. */
+/** Stores the secrets of a PATCH. `different`: names or values changed. Null: the PATCH has no secrets. */
 function replaceSecrets(
   ctx: RequestContext,
   tx: Tx,

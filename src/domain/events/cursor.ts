@@ -1,13 +1,10 @@
-/**
- * The cursor of an event: its position in one workspace's log, opaque to callers. Streams, their resumption with `after`
- * and lists of events use the same cursors.
- */
+/** Event cursors: opaque positions in one workspace's log. Streams, resuming with `after`, and lists share them. */
 import { z } from 'zod'
 import { ValidationError } from '../errors/errors.ts'
 import { decodeCursor, encodeCursor } from '../paging/paging.ts'
 import type { RequestContext } from '../transaction/context.ts'
 
-/** workspace and sequence number, as text, since it may exceed JSON's numbers */
+/** Workspace and sequence number. Text, because the number may exceed JSON's integers. */
 const POSITION = z.tuple([z.string(), z.string().regex(/^\d{1,18}$/)])
 
 export function eventCursor(event: { workspaceId: string; sequence: bigint }): string {
@@ -15,8 +12,8 @@ export function eventCursor(event: { workspaceId: string; sequence: bigint }): s
 }
 
 /**
- * The sequence number a cursor stands for. Throws ValidationError (`cursor_invalid`, at `query.<name>`) for what
- * is malformed or of another workspace.
+ * The cursor's sequence number. Throws ValidationError (`cursor_invalid`, at `query.<name>`) if malformed or of another
+ * workspace.
  */
 export function readEventCursor(ctx: RequestContext, cursor: string, name: 'after' | 'before'): bigint {
   const [workspaceId, sequence] = decodeCursor(cursor, POSITION, ['query', name])
@@ -24,20 +21,23 @@ export function readEventCursor(ctx: RequestContext, cursor: string, name: 'afte
   return BigInt(sequence)
 }
 
-/** The same of `query.after`, and it must not be after `end`, the log's last sequence number. */
+/** The sequence number of `query.after`, which must not be greater than `end`, the log's last one. */
 export function readPastCursor(ctx: RequestContext, cursor: string, end: bigint): bigint {
   const sequence = readEventCursor(ctx, cursor, 'after')
   refuseAhead(sequence, 'after', end)
   return sequence
 }
 
-/** Throws ValidationError (`cursor_invalid`) for a sequence number behind `end`, the log's last one. */
+/** Throws ValidationError (`cursor_invalid`) if `sequence` is greater than `end`, the log's last number. */
 export function refuseAhead(sequence: bigint, name: 'after' | 'before', end: bigint): void {
   if (sequence > end)
     throw invalidCursor(name, 'This cursor is ahead of the event log: go on without it, or with one the log gave you.')
 }
 
-/** Events behind a cursor at `sequence` were removed: all up to `removed`. Throws ValidationError (`cursor_expired`, at `query.<name>`). */
+/**
+ * Throws ValidationError (`cursor_expired`, at `query.<name>`) if events after `sequence` were removed. `removed`: the last
+ * removed one.
+ */
 export function refuseExpired(sequence: bigint, removed: bigint, name: 'after' | 'before' = 'after'): void {
   if (sequence >= removed) return
   const msg =

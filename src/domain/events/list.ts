@@ -1,4 +1,4 @@
-/** Lists the events of deployments or revisions for GraphQL, by keyset, oldest first. */
+/** Lists events for GraphQL, by keyset. */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
 import { type Slice, type Window, windowSize } from '../paging/paging.ts'
@@ -13,7 +13,6 @@ import { eventFilters, eventRange, eventTypes, filteredScope } from './page.ts'
 import { type EventScope, REMOVED_UNTIL, scopeSql } from './read.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
-/** The deployments, or revisions, whose events are meant. */
 export interface EventSubjects {
   by: 'deploymentId' | 'revisionId'
   ids: readonly string[]
@@ -22,9 +21,8 @@ export interface EventSubjects {
 const COLUMN = { deploymentId: Prisma.sql`deployment_id`, revisionId: Prisma.sql`revision_id` }
 
 /**
- * The same window of the events of each subject (all types, not only changes of status), by sequence; the newest ones are
- * `last: n`. One statement for all. Cursors are `eventCursor`s, so a stream can resume after them. Other tenants' ids
- * have empty windows. Role: viewer.
+ * One window per subject, oldest first, with events of all types; `last: n` gives the newest. Streams can resume from the
+ * cursors. Other tenants' ids have empty windows. One statement. Role: viewer.
  */
 export async function listEvents(
   ctx: RequestContext,
@@ -51,21 +49,21 @@ export async function listEvents(
   for (const id of ids) {
     const own = found.filter((row) => row.subject === id).map(({ subject: _, removed: __, ...event }) => toEvent(event))
     const hasMore = own.length > take
-    // the extra row is the one farthest from where the window starts
+    // the extra row is at the far end of the window
     const rows = backward ? own.slice(hasMore ? 1 : 0) : own.slice(0, take)
     slices.set(id, { rows, hasMore, backward })
   }
   return slices
 }
 
-/** How many events each subject has. Role: viewer. */
+/** Role: viewer. */
 export async function countEvents(ctx: RequestContext, { by, ids }: EventSubjects): Promise<Map<string, Total>> {
   requireRole(ctx, 'viewer')
   const own = Prisma.sql`e.workspace_id = ${ctx.workspace.id}::uuid`
   return totalsOf(ctx.db, ids, (id) => Prisma.sql`SELECT FROM events e WHERE ${own} AND e.${COLUMN[by]} = ${id}`)
 }
 
-/** What a list of the workspace's events can be limited to; as in REST, but for the names. */
+/** The filter of REST, with GraphQL's names. */
 export interface EventFilter {
   types?: readonly string[] | null
   deployment_id?: string | null
@@ -91,8 +89,8 @@ function scopeOf(filter: EventFilter): EventScope {
 }
 
 /**
- * A window of the workspace's events. One statement. Role: viewer. Throws ValidationError, also for a cursor that is too
- * old; NotFoundError.
+ * A window of the workspace's events. One statement. Role: viewer. Throws ValidationError, also for an expired cursor, and
+ * NotFoundError.
  */
 export async function windowEvents(
   ctx: RequestContext,
@@ -114,7 +112,7 @@ export async function windowEvents(
   return { rows: backward ? events.reverse() : events, hasMore, backward }
 }
 
-/** How many there are. One statement; without a filter the log's numbers say it. Role: viewer. */
+/** One statement; without a filter, the sequence numbers give the count. Role: viewer. */
 export async function countWorkspaceEvents(ctx: RequestContext, filter: EventFilter): Promise<Total> {
   requireRole(ctx, 'viewer')
   const scope = scopeOf(filter)

@@ -1,4 +1,4 @@
-/** The events of a workspace, a deployment or a revision, page by page: by keyset, oldest or newest first. */
+/** Lists events of a workspace, a deployment or a revision in pages, by keyset, oldest or newest first. */
 import { z } from 'zod'
 import { NotFoundError } from '../errors/errors.ts'
 import type { Window } from '../paging/paging.ts'
@@ -14,31 +14,31 @@ import { readRange } from './range.ts'
 import type { EventScope } from './read.ts'
 import type { StoredEvent } from './row.ts'
 
-/** A filter by types: words of EVENT_TYPES, or `deployment.*` for all of a resource. */
+/** Words of EVENT_TYPES, or `deployment.*` for all of a resource. */
 export const eventTypes = queryList(
   z.string().refine((word) => typesOf(word) !== null, {
     error: `Must be one of: ${[...EVENT_TYPE_WORDS, ...EVENT_FAMILIES].join(', ')}.`,
     params: { type: 'enum' },
   }),
-  `Only events of any of these types; \`${EVENT_FAMILIES[1]}\` is all of a resource. There are: ${EVENT_TYPE_WORDS.join(', ')}.`,
+  `Only events of any of these types. \`${EVENT_FAMILIES[1]}\` stands for all types of a resource. The types are: ${EVENT_TYPE_WORDS.join(', ')}.`,
 )
 
-/** The types that a filter's words stand for; undefined: all. */
+/** The event types that the words stand for; undefined: all. */
 export const expandTypes = (words: readonly string[] | undefined): readonly string[] | undefined =>
   words && [...new Set(words.flatMap((word) => typesOf(word) ?? []))]
 
-/** What else a list of events can be limited to. */
 export const eventFilters = {
   actor_kinds: queryList(
     z.enum(ACTOR_KIND_WORDS),
-    `Only what any of these did: ${ACTOR_KIND_WORDS.join(', ')}. \`${DECIDING_KINDS.join(',')}\` is all that was decided by somebody.`,
+    `Only events by actors of any of these kinds: ${ACTOR_KIND_WORDS.join(', ')}. \`${DECIDING_KINDS.join(',')}\` selects everything that was not done by a worker, a listener or the system.`,
   ),
-  actor: queryText.describe('Only what the actor with this id did: a key’s or a listener’s id, or a person’s `sub`.'),
-  since: queryTime.describe('Only what happened at this time or later.'),
-  until: queryTime.describe('Only what happened before this time.'),
+  actor: queryText.describe(
+    'Only events by the actor with this id: the id of a key or a listener, or the `sub` of a person.',
+  ),
+  since: queryTime.describe('Only events at this time or later.'),
+  until: queryTime.describe('Only events before this time.'),
 }
 
-/** As parsed. */
 export interface EventFilters {
   types?: readonly string[] | undefined
   actor_kinds?: readonly ActorKind[] | undefined
@@ -47,7 +47,7 @@ export interface EventFilters {
   until?: Date | undefined
 }
 
-/** Of the filters the scope, but for deployment and revision. */
+/** The scope of these filters, without deployment and revision. */
 export function filteredScope({ types, actor_kinds: actorKinds, actor, since, until }: EventFilters): EventScope {
   const wanted = expandTypes(types)
   return {
@@ -61,9 +61,9 @@ export function filteredScope({ types, actor_kinds: actorKinds, actor, since, un
 
 const pageQuery = z.object({
   limit: queryInt(1, 100, 20),
-  after: queryText.describe('Only events behind this cursor: what happened later.'),
-  before: queryText.describe('Only events in front of this cursor: what happened earlier.'),
-  order: queryEnum(['asc', 'desc']).describe('asc, the default: oldest first.'),
+  after: queryText.describe('Only events after this cursor, which are later.'),
+  before: queryText.describe('Only events before this cursor, which are earlier.'),
+  order: queryEnum(['asc', 'desc']).describe('`asc` (the default) returns the oldest events first, `desc` the newest.'),
   types: eventTypes,
   ...eventFilters,
 })
@@ -74,11 +74,11 @@ export const listRevisionEventsInput = z.object({ path: revisionPath, query: pag
 
 export interface EventPage {
   events: StoredEvent[]
-  /** with `asc` an `after`, never null; with `desc` a `before`, null at the beginning of the log */
+  /** with `asc` for `after`, never null; with `desc` for `before`, null at the start of the log */
   nextCursor: string | null
 }
 
-/** Events of the workspace. One statement. Role: viewer. Throws ValidationError, also for a cursor that is too old. */
+/** One statement. Role: viewer. Throws ValidationError, also for an expired cursor. */
 export async function listWorkspaceEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
   requireRole(ctx, 'viewer')
   const { query } = parse(listEventsInput, { query: {}, ...raw })
@@ -86,8 +86,8 @@ export async function listWorkspaceEvents(ctx: RequestContext, raw: RawInput): P
 }
 
 /**
- * Events of a deployment, also of one that is torn down: for as long as events are kept. One statement. Role: viewer.
- * Throws ValidationError, NotFoundError.
+ * Also works for a deployment that is torn down, while its events are kept. One statement. Role: viewer. Throws
+ * ValidationError, NotFoundError.
  */
 export async function listDeploymentEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
   requireRole(ctx, 'viewer')
@@ -95,7 +95,7 @@ export async function listDeploymentEvents(ctx: RequestContext, raw: RawInput): 
   return page(ctx, query, { deploymentId: path.deployment_id })
 }
 
-/** Events of a revision, in the same way. */
+/** The same for a revision. */
 export async function listRevisionEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(listRevisionEventsInput, { query: {}, ...raw })
@@ -114,23 +114,23 @@ async function page(
   const workspaceId = ctx.workspace.id
   const last = events.at(-1)
   if (order === 'desc') return { events, nextCursor: hasMore ? eventCursor(last!) : null }
-  // where there is nothing more yet, it goes on from the end of the log: a quiet filter's cursor never gets too old
+  // without more events, continue from the log's end, so the cursor of a rare filter does not expire
   const next = hasMore ? last!.sequence : end
   return { events, nextCursor: eventCursor({ workspaceId, sequence: next }) }
 }
 
 export interface EventRange {
-  /** in the order asked for */
+  /** in the requested order */
   events: StoredEvent[]
   hasMore: boolean
-  /** how far the log was read: its last sequence number, or what `before` says */
+  /** how far the log was read: its last sequence number, or the one before `before` */
   end: bigint
 }
 
-/** What the cursors are called in errors. */
+/** The cursors' names in errors. */
 const NAMES: Record<'after' | 'before', 'after' | 'before'> = { after: 'after', before: 'before' }
 
-/** A part of the log between two cursors, from either end. One statement. Throws ValidationError, NotFoundError. */
+/** Reads the log between two cursors, from either end. One statement. Throws ValidationError, NotFoundError. */
 export async function eventRange(
   ctx: RequestContext,
   scope: EventScope,

@@ -1,11 +1,11 @@
-/** Reads a part of a workspace's log from either end, with what there is to know of the log itself, in one statement. */
+/** Reads a range of a workspace's log from either end, with the log's state, in one statement. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Db } from '../transaction/context.ts'
 import { type EventScope, eventsSql, REMOVED_UNTIL } from './read.ts'
 import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.ts'
 
 export interface Range {
-  /** exclusive, both */
+  /** exclusive, as is `before` */
   after: bigint | null
   before: bigint | null
   descending: boolean
@@ -16,11 +16,11 @@ export interface FoundRange {
   events: StoredEvent[]
   /** the log's last sequence number */
   sequence: bigint
-  /** everything up to this one was removed, since it was too old */
+  /** events up to this number were removed by age */
   removed: bigint
-  /** the workspace has the deployment, or had it: events are left of it. True if none was asked for */
+  /** the deployment exists, or events of it remain; true if none was requested */
   deploymentThere: boolean
-  /** the same of the revision, and it is that deployment's */
+  /** the same for the revision, which must be the deployment's */
   revisionThere: boolean
 }
 
@@ -40,7 +40,7 @@ export async function readRange(db: Db, workspaceId: string, scope: EventScope, 
   const log = rows[0]
   if (!log) throw new Error(`workspace ${workspaceId} has no event counter`)
   const { end: sequence, removed, deploymentThere: deployment, revisionThere: revision } = log
-  // without events there is one row all the same, for the log
+  // without events there is still one row, with the log's state
   const events = rows.filter((row) => row.workspaceId !== null).map(({ end: _, removed: __, ...row }) => eventOf(row))
   return { events, sequence, removed, deploymentThere: deployment, revisionThere: revision }
 }

@@ -1,4 +1,4 @@
-/** Reads the event log: forward from a sequence number, for the relay and for streams, and its counters. */
+/** Reads the event log forward from a sequence number, for the relay and streams, and its counters. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Db } from '../transaction/context.ts'
@@ -7,22 +7,22 @@ import { EVENT_COLUMNS, type EventRow, type StoredEvent, toEvent } from './row.t
 
 export type { StoredEvent } from './row.ts'
 
-/** A filter for events; all members that are present must match. */
+/** All present members must match. */
 export interface EventScope {
   /** any of these */
   types?: readonly string[]
   deploymentId?: string
   revisionId?: string
-  /** what any of these kinds did */
+  /** actors of any of these kinds */
   actorKinds?: readonly ActorKind[]
-  /** what the actor with this id did: a key, a person, a listener */
+  /** the actor's id: of a key, a person or a listener */
   actor?: string
-  /** what happened from then on, and before then */
+  /** at this time or later; `until`: before this time */
   since?: Date
   until?: Date
 }
 
-/** The oldest `limit` events after `after` that are in the scope, in sequence order. One statement. */
+/** The first `limit` matching events after `after`, in order. One statement. */
 export async function readEvents(
   db: Db,
   workspaceId: string,
@@ -37,8 +37,8 @@ export async function readEvents(
 }
 
 /**
- * A part of a FROM clause: the first `limit` events of the scope in `order`, unsorted. `range`: a condition on their
- * sequence numbers. Of several types each is read by its own index, so that a rare one does not read all the others.
+ * A part of a FROM clause: the first `limit` matching events in `order`, unsorted. `range`: a condition on sequence numbers.
+ * Each type is read by its own index range, so a rare type does not read all events.
  */
 export function eventsSql(
   workspaceId: string,
@@ -61,7 +61,7 @@ export function eventsSql(
       SELECT * FROM events WHERE ${own} AND type = wanted ${first}) AS found ${first})`
 }
 
-/** What limits to a scope, but for its types. */
+/** The conditions of a scope, without its types. */
 export function scopeSql(
   workspaceId: string,
   { deploymentId, revisionId, actorKinds, actor, since, until }: EventScope,
@@ -71,7 +71,7 @@ export function scopeSql(
   if (revisionId !== undefined) and.push(Prisma.sql`revision_id = ${revisionId}::uuid`)
   if (actorKinds) {
     and.push(Prisma.sql`actor_kind = ANY (${actorKinds}::text[])`)
-    // said as the index says it, so that it is found
+    // the partial index's own condition, so that it is used
     if (actorKinds.every((kind) => (DECIDING_KINDS as readonly ActorKind[]).includes(kind))) and.push(DECIDING_ACTORS)
   }
   if (actor !== undefined) and.push(Prisma.sql`actor = ${actor}`)
@@ -83,8 +83,8 @@ export function scopeSql(
 const DECIDING_ACTORS = Prisma.raw(`actor_kind IN (${DECIDING_KINDS.map((kind) => `'${kind}'`).join(', ')})`)
 
 /**
- * A value: the number of the first event that happened at `time` or later. Events happen in the order of their numbers, which have
- * no gap: so the log is halved until it is found, a look by the primary key each time.
+ * An expression: the number of the first event at `time` or later. Numbers have no gaps and grow with time, so it is a
+ * binary search by primary key.
  */
 const sequenceAt = (workspaceId: string, time: Date): Prisma.Sql => Prisma.sql`(
   WITH RECURSIVE part(low, high) AS (
@@ -96,7 +96,7 @@ const sequenceAt = (workspaceId: string, time: Date): Prisma.Sql => Prisma.sql`(
     FROM part p JOIN events e ON e.workspace_id = ${workspaceId}::uuid AND e.sequence = (p.low + p.high) / 2 WHERE p.low < p.high)
   SELECT low FROM part WHERE low >= high)`
 
-/** Whether the event matches the filter. Only what streams are limited by. */
+/** Only the members that streams use. */
 export function inScope(
   event: Pick<StoredEvent, 'type' | 'deploymentId' | 'revisionId'>,
   { types, deploymentId, revisionId }: EventScope,
@@ -108,39 +108,38 @@ export function inScope(
   )
 }
 
-/** The last sequence number of each workspace's log. One statement. */
+/** The last sequence number per workspace. One statement. */
 export async function currentSequences(db: Db, workspaceIds: readonly string[]): Promise<Map<string, bigint>> {
   const rows = await db.$queryRaw<{ workspace_id: string; sequence: bigint }[]>`
     SELECT workspace_id::text, sequence FROM event_counters WHERE workspace_id = ANY(${workspaceIds}::uuid[])`
   return new Map(rows.map((row) => [row.workspace_id, row.sequence]))
 }
 
-/** Everything up to this sequence number was removed, since it was too old. One statement. */
+/** Events up to this number were removed by age. One statement. */
 export async function removedUntil(db: Db, workspaceId: string): Promise<bigint> {
   const [row] = await db.$queryRaw<{ removed: bigint }[]>`
     SELECT ${REMOVED_UNTIL} AS removed FROM event_counters c WHERE c.workspace_id = ${workspaceId}::uuid`
   return row?.removed ?? 0n
 }
 
-/** The same, of the workspace of counter `c` in a statement: what is left begins behind it and has no gap. */
+/** The same as an expression, for counter `c`. The remaining log starts right after it and has no gap. */
 export const REMOVED_UNTIL = Prisma.sql`
   coalesce((SELECT e.sequence - 1 FROM events e WHERE e.workspace_id = c.workspace_id ORDER BY e.sequence LIMIT 1), c.sequence)`
 
-/** Whether the log still has events of it. One statement. */
+/** Whether the log still has matching events. One statement. */
 export async function eventsLeft(db: Db, workspaceId: string, scope: EventScope): Promise<boolean> {
   return (await readEvents(db, workspaceId, 0n, 1, scope)).length > 0
 }
 
-/** A revision's status as of `sequence` of the log. */
 export interface LogSnapshot {
   sequence: bigint
-  /** everything up to this sequence number was removed, since it was too old */
+  /** events up to this number were removed by age */
   removed: bigint
-  /** null: not asked for, or not in this workspace */
+  /** null: not requested, or not in this workspace */
   deploymentId: string | null
-  /** the deployment is torn down: no more events will follow */
+  /** torn down: no more events will follow */
   gone: boolean
-  /** null: not asked for, or not of that deployment */
+  /** null: not requested, or not the deployment's */
   revision: {
     id: string
     deploymentId: string
@@ -153,9 +152,8 @@ export interface LogSnapshot {
 }
 
 /**
- * The log's last sequence number, with the status of the revision (or of the deployment's latest revision) as of exactly
- * that event: it is one statement with one snapshot, and a status commits together with its event. With both ids the
- * revision must be the deployment's.
+ * The log's last sequence number and a revision's status (default: the latest revision's) as of that event. A status commits
+ * together with its event, and this is one snapshot. With both ids, the revision must be the deployment's.
  */
 export async function readSnapshot(
   db: Db,
@@ -190,7 +188,7 @@ interface SnapshotRow {
   removed: bigint
   deployment_id: string | null
   gone: boolean
-  /** null: all below are null, too */
+  /** null: all fields below are null too */
   revision_id: string | null
   status: RevisionStatus
   reason: string | null

@@ -1,30 +1,29 @@
-/** A row of the event log as it is read: one list of columns for everybody who reads events, in SQL. */
+/** A row of the event log, and the one list of columns that all readers use. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { ActorKind, EventActor } from '../values/event-actor.ts'
 
-/** `sequence` is gap-free within the workspace, in commit order (docs/architecture.md#rules). */
+/** `sequence` is gap-free per workspace, in commit order (docs/architecture.md#rules). */
 export interface StoredEvent {
   workspaceId: string
   sequence: bigint
-  /** one of EVENT_TYPES, or a word of a newer server */
+  /** one of EVENT_TYPES, or a newer server's type */
   type: string
   deploymentId: string | null
   revisionId: string | null
-  /** of what changed, when it is neither deployment nor revision */
+  /** the changed resource, if it is neither deployment nor revision */
   subjectId: string | null
   fromStatus: RevisionStatus | null
   toStatus: RevisionStatus | null
   reason: string | null
   message: string | null
   attempt: number | null
-  /** of an update: the fields that it changed, in snake_case */
+  /** changed fields of an update, in snake_case */
   changed: readonly string[]
   actor: EventActor
   occurredAt: Date
 }
 
-/** What EVENT_COLUMNS give. */
 export interface EventRow extends Omit<StoredEvent, 'actor' | 'changed'> {
   changed: string[] | null
   actorId: string | null
@@ -32,10 +31,7 @@ export interface EventRow extends Omit<StoredEvent, 'actor' | 'changed'> {
   actorName: string | null
 }
 
-/**
- * Of `events e`. Rows of servers before actors had kinds name only a subject: a key's is found by it, any other is a
- * person's; null was the system.
- */
+/** On `events e`. Older servers stored only an actor's id: a key is found by it, any other is a person, null is the system. */
 export const EVENT_COLUMNS = Prisma.sql`
   e.workspace_id::text AS "workspaceId", e.sequence, e.type, e.deployment_id::text AS "deploymentId", e.revision_id::text AS "revisionId",
   e.subject_id AS "subjectId", e.from_status::text AS "fromStatus", e.to_status::text AS "toStatus", e.reason, e.message, e.attempt,
@@ -44,7 +40,7 @@ export const EVENT_COLUMNS = Prisma.sql`
     SELECT coalesce(k.owner, k.name) FROM api_keys k
     WHERE k.id = CASE WHEN e.actor ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN e.actor::uuid END) END AS "actorName"`
 
-/** The event, and whatever else stands in the row. */
+/** Keeps additional members of the row. */
 export function toEvent({ changed, actorId, actorKind, actorName, ...row }: EventRow): StoredEvent {
   return { ...row, changed: changed ?? [], actor: actorOf(actorId, actorKind, actorName) }
 }

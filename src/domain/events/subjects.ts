@@ -1,11 +1,11 @@
-/** What events are about, by name: of a whole list in one statement. */
+/** Finds the names of the resources that a list of events is about, in one statement. */
 
 import { uuid } from '../parsing/fields.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import type { StoredEvent } from './row.ts'
 
-/** The resource of an event's type and the id there, as `listener <id>`; null: it has nothing that has a name. */
+/** `<resource> <id>`; null: the subject has no name. */
 export function subjectOf({
   type,
   deploymentId,
@@ -16,8 +16,8 @@ export function subjectOf({
 }
 
 /**
- * The names of subjects, by what `subjectOf` gave; who is gone is not in the map. A deployment has its name for as long as its
- * row is there, also when it is torn down. Tokens and connections are their owners' alone. One statement. Role: viewer.
+ * Names by subjectOf(); deleted subjects are left out. A deployment keeps its name until its row is deleted. Tokens and
+ * connections are private to their owners and have none. One statement. Role: viewer.
  */
 export async function nameSubjects(ctx: RequestContext, subjects: readonly string[]): Promise<Map<string, string>> {
   requireRole(ctx, 'viewer')

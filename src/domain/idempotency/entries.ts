@@ -1,6 +1,6 @@
 /**
- * The table of outcomes, and the lock that is held while one is being made: an advisory one of (caller, key), which ends
- * with the transaction, whatever becomes of its server. An entry holds for a day by the database's clock.
+ * The table of stored outcomes, and the lock on a key: an advisory lock of (caller, key) that ends with the transaction,
+ * even if the server dies. Entries last RETENTION_HOURS by the database's clock.
  */
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../generated/prisma/client.ts'
@@ -9,10 +9,9 @@ import type { Query } from '../sql/prepared-statement.ts'
 import type { Db } from '../transaction/context.ts'
 import type { Entry } from '../transaction/idempotency.ts'
 
-/** Hours for which a repeat is answered. */
 const RETENTION_HOURS = 24
 
-/** Whose key: two callers with equal keys know nothing of each other. */
+/** Callers don't share keys: equal keys of two callers are independent. */
 export interface CallerKey {
   workspaceId: string
   subject: string
@@ -24,10 +23,10 @@ export interface StoredEntry extends Entry {
   requestHash: string
 }
 
-/** The moment before which an entry was made that holds no more. */
+/** Entries made before it have expired. */
 const EXPIRY_TIME = `now() - interval '${RETENTION_HOURS} hours'`
 
-/** By which the key is known in the memory of a server. */
+/** Identifies a key in a server's memory. */
 export const lockName = ({ workspaceId, subject, key }: CallerKey) => JSON.stringify([workspaceId, subject, key])
 
 const ENTRIES = {
@@ -37,7 +36,7 @@ const ENTRIES = {
     WHERE workspace_id = $1::uuid AND subject = $2 AND key = $3 AND created_at > ${EXPIRY_TIME}`,
 }
 
-/** What was stored under a key. */
+/** The outcomes stored under a key. */
 export function findEntries(query: Query, { workspaceId, subject, key }: CallerKey): Promise<StoredEntry[]> {
   return query(ENTRIES, [workspaceId, subject, key])
 }
@@ -48,8 +47,8 @@ const LOCKED = {
 }
 
 /**
- * The same, once this transaction may work under the key; nobody waits. Of entries other than that at `position` the answers are
- * empty. Null: somebody else is working under it. One statement, which sees what was committed before it had the lock.
+ * Locks the key for this transaction without waiting, and returns its entries; null: another transaction has the lock. Only
+ * the entry at `position` has its answer. One statement, which sees all commits before the lock.
  */
 export async function lockEntries(query: Query, of: CallerKey, position: string): Promise<StoredEntry[] | null> {
   const number = createHash('sha256').update(lockName(of)).digest().readBigInt64BE()
@@ -58,10 +57,9 @@ export async function lockEntries(query: Query, of: CallerKey, position: string)
   return row!.entries
 }
 
-/** Whether there are entries that hold no more. */
 export const EXPIRED_ENTRIES = Prisma.raw(`SELECT 1 FROM idempotency_entries WHERE created_at <= ${EXPIRY_TIME}`)
 
-/** Removes so many of them at most, and says how many those were. Who is replacing one keeps it. */
+/** Removes at most `most` expired entries and returns their number. Skips an entry that is being replaced. */
 export function removeExpired(db: Db, most: number): Promise<number> {
   return db.$executeRaw`
     DELETE FROM idempotency_entries WHERE ctid = ANY (ARRAY(
@@ -81,7 +79,7 @@ const INSERT = {
     RETURNING 1`,
 }
 
-/** The key has to be locked. One that holds no more is replaced. */
+/** Requires the lock. Replaces an expired entry. */
 export async function insertEntry(query: Query, of: CallerKey, entry: StoredEntry): Promise<void> {
   const { position, requestHash, status, answer, secretSetId } = entry
   const { workspaceId, subject, key } = of

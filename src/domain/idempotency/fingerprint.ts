@@ -1,26 +1,23 @@
-/**
- * What tells whether a repeat is one: a signature over all that was asked for. Not a bare hash: secrets that were sent
- * could be guessed from one by whoever reads the database.
- */
+/** Signs a request, to recognise a repeat. A bare hash would let readers of the database guess the request's secrets. */
 import type { KeyRing } from '../crypto/keyring.ts'
 
 const PURPOSE = 'idempotency'
 
-/** Levels of JSON that are told apart: verbs refuse what is nested half as deep. */
+/** Deeper JSON is not compared. Verbs refuse half that depth. */
 const MAX_DEPTH = 64
 
-/** `<id of the ring's key>.<signature>` */
+/** `<id of the key>.<signature>` */
 export function fingerprint(keyring: KeyRing, request: string): string {
   return `${keyring.currentId}.${keyring.sign(PURPOSE, request)}`
 }
 
-/** Whether it was made of the same request. Where its key has left the ring nobody can tell: it is taken to be. */
+/** Whether the fingerprint is of this request. True if its key has left the key ring, because that can't be checked. */
 export function matchesFingerprint(keyring: KeyRing, made: string, request: string): boolean {
   const at = made.indexOf('.')
   return !keyring.has(made.slice(0, at)) || keyring.verify(PURPOSE, request, made.slice(at + 1))
 }
 
-/** The same text for the same JSON, however its members are ordered: some clients write them in a new order each time. */
+/** The same text for equal JSON in any order of members. Some clients change the order with each attempt. */
 export function canonical(value: unknown, level = 0): string {
   if (level > MAX_DEPTH) return '…'
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, level + 1)).join(',')}]`

@@ -1,18 +1,17 @@
-/** Reads the header Idempotency-Key. */
 import type { Violation } from '../errors/errors.ts'
 
 const MAX_LENGTH = 255
 
 /**
- * A key as it stands, without spaces; or in quotes, as a string of RFC 8941, which is how
- * draft-ietf-httpapi-idempotency-key-header writes it: what is between the quotes is the key.
+ * A bare key without spaces, or a quoted string (RFC 8941), as draft-ietf-httpapi-idempotency-key-header writes it; the key
+ * is then the text between the quotes.
  */
 const BARE = /^[\x21\x23-\x7e][\x21-\x7e]*$/
 const QUOTED = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
 
 export type ReadKey = { key: string } | { refused: Violation }
 
-/** `text`: the header's value. */
+/** Parses the header Idempotency-Key. `text`: its value. */
 export function readKey(text: string): ReadKey {
   const quoted = QUOTED.exec(text)?.[1]
   const key = quoted === undefined ? text : quoted.replace(/\\(.)/g, '$1')

@@ -1,7 +1,6 @@
 /**
- * A request with an Idempotency-Key (docs/api-rules.md#retries): each write of it is done once. What was done is looked up
- * before any verb runs, so that a repeat is answered also where the verb would refuse it by now (the name is taken, the
- * revision has ended); what is being done on this server is known at once; and in the write's own transaction the lock decides.
+ * A request with an Idempotency-Key (docs/api-rules.md#retries): each of its writes happens once. README.md describes the
+ * three checks.
  */
 
 import type { KeyRing } from '../crypto/keyring.ts'
@@ -13,7 +12,7 @@ import { type CallerKey, findEntries, insertEntry, lockEntries, lockName, type S
 import { fingerprint, matchesFingerprint } from './fingerprint.ts'
 import { readKey } from './key.ts'
 
-/** How a transport stores what a verb has answered, and answers it again. `undefined`: the verb answers nothing. */
+/** How a transport stores a verb's answer and restores it. `undefined`: the verb returns nothing. */
 export interface AnswerCodec {
   encode(result: unknown): Entry
   decode(entry: Entry): unknown
@@ -22,14 +21,14 @@ export interface AnswerCodec {
 export interface KeyedRequestOptions {
   /** the header's value */
   header: string
-  /** all that was asked for, as text: another one under the same key is refused */
+  /** the whole request as text; a different text under the same key is refused */
   request: string
   codec: AnswerCodec
-  /** Whether each write is known by its position, as in a document, which may have many. Default: there is one. */
+  /** Whether a document has several writes, told apart by position. Default: one write. */
   numbered?: boolean
 }
 
-/** What an item of several is answered by, where only that it was done counts. */
+/** For an item of a bulk call: only its success is stored. */
 const EMPTY_ANSWER: AnswerCodec = {
   encode: () => ({ status: 204, answer: 'null', secretSetId: null }),
   decode: () => undefined,
@@ -51,7 +50,7 @@ const OTHER_REQUEST: Violation = {
 type EarlyOutcome = Pick<RawInput, 'refused' | 'instead'>
 
 export class KeyedRequest implements Idempotency {
-  /** what each verb is told instead of being carried out; empty: nothing forbids it */
+  /** the outcome that replaces each verb; empty: the verb runs */
   readonly known: EarlyOutcome
   readonly #of: CallerKey
   readonly #options: KeyedRequestOptions
@@ -60,10 +59,10 @@ export class KeyedRequest implements Idempotency {
   /** by position */
   readonly #entries: ReadonlyMap<string, StoredEntry>
   #write = 0
-  /** positions that were asked for, and how many of them were answered from the store */
+  /** positions requested so far; #repeated counts those answered from the store */
   readonly #asked = new Set<string>()
   #repeated = 0
-  /** fingerprints of this very request */
+  /** fingerprints that match this request */
   readonly #own = new Set<string>()
   #ended = false
 
@@ -76,7 +75,7 @@ export class KeyedRequest implements Idempotency {
     this.known = found.known ?? (this.#areOthers(found.entries) ? { refused: [OTHER_REQUEST] } : {})
   }
 
-  /** Takes the key, and looks up what was done under it: one statement. To be ended, whatever becomes of the request. */
+  /** Takes the key and looks up its entries: one statement. Always call end() afterwards. */
   static async begin(ctx: RequestContext, options: KeyedRequestOptions): Promise<KeyedRequest> {
     const { keysInUse, query, actor, workspace } = ctx
     const read = readKey(options.header)
@@ -95,7 +94,7 @@ export class KeyedRequest implements Idempotency {
     }
   }
 
-  /** Whether all that it asks for had been done before. */
+  /** Whether every write was answered from the store. */
   get isRepeat(): boolean {
     const all = this.#options.numbered ? this.#write : 1
     const writes = new Set([...this.#asked].map((position) => position.split('/')[0]))
@@ -111,14 +110,14 @@ export class KeyedRequest implements Idempotency {
     return item === undefined ? this.#guard(write, this.#options.codec) : this.#guard(`${write}/${item}`, EMPTY_ANSWER)
   }
 
-  /** The key is free for a repeat. A second time changes nothing. */
+  /** Frees the key for a repeat. Further calls do nothing. */
   end(): void {
     if (!this.#ended) this.#release()
     this.#ended = true
   }
 
   #areOthers(entries: readonly StoredEntry[]): boolean {
-    // mostly one, of all writes of the request
+    // usually one fingerprint for all writes of a request
     const made = new Set(entries.map(({ requestHash }) => requestHash))
     for (const known of this.#own) made.delete(known)
     for (const requestHash of made) {
@@ -172,7 +171,6 @@ export class KeyedRequest implements Idempotency {
   }
 }
 
-/** What is known when a request begins. */
 interface Found {
   of: CallerKey
   entries: readonly StoredEntry[]

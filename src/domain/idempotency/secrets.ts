@@ -1,11 +1,11 @@
-/** The secrets of stored answers: an answer names the set that they are in, and never has a value (docs/deployments.md#secrets). */
+/** Restores the secrets of stored answers. An answer names a secret set and never has values (docs/deployments.md#secrets). */
 import type { SecretSet } from '../../generated/prisma/client.ts'
 import { presentSecrets } from '../secrets/secret-set.ts'
 import { seesValues } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import type { Secret } from '../values/shapes.ts'
 
-/** Those sets of the caller's workspace that are still there, by their ids: nothing for who may not read values. */
+/** The sets of the caller's workspace that still exist, by id. Empty for callers that may not read values. */
 export async function readSets(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, SecretSet>> {
   if (!seesValues(ctx.actor) || ids.length === 0) return new Map()
   const where = { id: { in: [...ids] }, deployment: { workspaceId: ctx.workspace.id } }
@@ -13,7 +13,7 @@ export async function readSets(ctx: RequestContext, ids: readonly string[]): Pro
   return new Map(sets.map((set) => [set.id, set]))
 }
 
-/** The values of a set for who may read them. Null: it is gone, or this caller may not. */
+/** The set's values; null: it is gone, or the caller may not read values. */
 export async function readSecrets(ctx: RequestContext, id: string): Promise<Secret[] | null> {
   const set = (await readSets(ctx, [id])).get(id)
   return set ? presentSecrets(ctx, set) : null

@@ -1,6 +1,6 @@
 /**
- * What verbs read of the rows that they have written, as JSON and back: with its times and large numbers, and without
- * secrets. Of a set of secrets its id and names are kept; a value that is sealed is nobody's to keep.
+ * Converts rows that a verb returned to JSON and back, including times and large numbers. Secret sets keep only their id and
+ * names; sealed values are refused.
  */
 import type { SecretSet } from '../../generated/prisma/client.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
@@ -8,12 +8,12 @@ import { setWithoutValues } from '../secrets/secret-set.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { readSets } from './secrets.ts'
 
-/** The member that marks what JSON lacks. An object that has a member of this name itself is written as its entries. */
+/** The member that tags what JSON lacks. Objects that have this member themselves are written as entries. */
 const TYPE_MEMBER = '$'
 
 type Json = null | string | number | boolean | Json[] | { [name: string]: Json }
 
-/** Throws where a value is none that may be kept: what would store it is a mistake of ours. */
+/** Throws for a value that must not be stored, which is a bug. */
 export function encodeRows(keyring: KeyRing, value: unknown): string {
   const encode = (one: unknown): Json => {
     if (one === null || one === undefined) return null
@@ -34,7 +34,7 @@ export function encodeRows(keyring: KeyRing, value: unknown): string {
   return JSON.stringify(encode(value))
 }
 
-/** Sets of secrets are read again, for those who may read values: a set that is gone has names alone. */
+/** Reads secret sets again if the caller may read values. A deleted set has only names. */
 export async function decodeRows(ctx: RequestContext, text: string): Promise<unknown> {
   const json = JSON.parse(text) as Json
   const ids = [...text.matchAll(/\{"\$":"secrets","id":"([0-9a-f-]{36})"/g)].map(([, id]) => id!)
@@ -55,7 +55,7 @@ function decode(json: Json, sets: ReadonlyMap<string, SecretSet>): unknown {
 
 const isSecretSet = (value: object): value is SecretSet => 'wrappedKey' in value && 'ciphertext' in value
 
-/** As crypto/encrypted-value.ts writes it. */
+/** The form that crypto/encrypted-value.ts writes. */
 function isSealed(keyring: KeyRing, text: string): boolean {
   const parts = text.split('.')
   return parts.length === 3 && keyring.has(parts[0]!) && parts.slice(1).every((part) => /^[\w-]{40,}$/.test(part))

@@ -1,34 +1,24 @@
-/**
- * Writes log lines of a revision's build or of its running agent, as part of a statement in which the caller also checks
- * that it may write them.
- */
+/** Appends log lines of a build or an agent, as part of the statement that checks the caller's right to write them. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogEntry } from '../protocol/protocol.ts'
 import { notifyFollowers } from './followers.ts'
 
-/** bytes of UTF-8 that a line is cut to */
 export const MAX_LINE_BYTES = 8 * 1024
 
 const TRUNCATION_MARK = '…'
 
-/** Namespace of the advisory locks on the logs of deployments: "logs" in ASCII. */
+/** Namespace of the advisory locks on logs: "logs" in ASCII. */
 const LOCK = 0x6c6f6773
 
-/** A line and the attempt of a revision whose log it belongs to. */
 export interface RevisionLogLine extends LogEntry {
   revisionId: string
   attempt: number
 }
 
 /**
- * Returns the part of a WITH clause that appends `lines` in their order. `deployment`: a SELECT of the `id` of the
- * deployment that they belong to; if it finds none, nothing is written. `where`: which of the lines `l` are.
- *
- * Readers page by the line's id, so ids must be in commit order: otherwise a reader could skip lines that got lower ids
- * and are committed later. Therefore ids are drawn under a lock of the deployment's log, which is held until the commit.
- * It is an advisory lock, so that logging and writes to the deployment do not wait for each other. At its commit it
- * notifies, once for all lines, if somebody follows the log. NUL bytes, which
- * Postgres can't store, are removed. No time is later than now: old lines are removed from the front.
+ * A part of a WITH clause that appends `lines` in order. `deployment`: a SELECT of the deployment's `id`; without a row,
+ * nothing is written. `where`: selects among lines `l`. README.md explains the lock. NUL bytes, which Postgres can't store,
+ * are removed. Times in the future become now.
  */
 export function appendLinesSql(
   deployment: Prisma.Sql,
@@ -41,9 +31,9 @@ export function appendLinesSql(
   const levels = lines.map((line) => (line.level ?? 'info') as string)
   const messages = lines.map((line) => truncate(line.message.replaceAll('\0', '')))
   const times = lines.map((line) => line.time.toISOString())
-  // what is too short is filled up with nulls: most lines have no colours
+  // short arrays are filled with nulls; most lines have no styles
   const styles = lines.some((line) => line.styles) ? lines.map((line) => line.styles ?? null) : []
-  // ordered, so that ids are in the order of the lines; FROM turn, so that they are drawn under the lock
+  // ORDER BY keeps the order of the lines; FROM turn draws the ids under the lock
   return Prisma.sql`
     turn AS MATERIALIZED (
       SELECT found.id, pg_advisory_xact_lock(${LOCK}::int, hashtext(found.id::text)), ${notifyFollowers(Prisma.sql`found.id`)}
@@ -60,11 +50,11 @@ export function appendLinesSql(
     )`
 }
 
-/** What its styles say of characters that go, says nothing then. */
+/** Truncates to MAX_LINE_BYTES of UTF-8. Styles of removed characters have no effect. */
 function truncate(message: string): string {
   const bytes = Buffer.from(message)
   if (bytes.length <= MAX_LINE_BYTES) return message
   const room = MAX_LINE_BYTES - Buffer.byteLength(TRUNCATION_MARK)
-  // with `stream`, a character that was cut in two is left out
+  // `stream` drops a character that was cut in two
   return new TextDecoder().decode(bytes.subarray(0, room), { stream: true }) + TRUNCATION_MARK
 }

@@ -1,6 +1,6 @@
 /**
- * What of a log is followed, and from where (docs/deployments.md#logs); and when nothing more is to come. Whoever follows holds
- * the log (api/realtime) between the two, so that nothing is missed.
+ * Following a log (docs/deployments.md#logs): which lines, from where, and when the log is complete. api/realtime sends the
+ * lines.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
@@ -19,10 +19,10 @@ import {
   readLogsOfRevisionInput,
 } from './query.ts'
 
-/** A log of a deployment, or what a revision has of it. */
+/** The log of a deployment, or a revision's part of it. */
 export interface LogName {
   deploymentId: string
-  /** null: of all of them */
+  /** null: all revisions */
   revisionId: string | null
   type: LogType
 }
@@ -32,13 +32,13 @@ export interface FollowedLog extends LogName {
   begin: Beginning
 }
 
-/** A call to follow a log. `resume`: the cursor of the last line that a client has that comes back. */
+/** `resume`: the cursor of the last line that a returning client has. */
 export interface FollowCall {
   raw: RawInput
   resume?: string
 }
 
-/** Of a revision. Role: viewer. Throws ValidationError, and NotFoundError for either id. */
+/** Follows a revision's log. Role: viewer. Throws ValidationError, and NotFoundError for either id. */
 export async function followLogs(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsInput, raw)
@@ -47,7 +47,7 @@ export async function followLogs(ctx: RequestContext, { raw, resume }: FollowCal
   return { deploymentId: path.deployment_id, revisionId: path.revision_id, type: query.type, filter, begin }
 }
 
-/** The same, for GraphQL, which names a revision without its deployment. */
+/** For GraphQL, which names a revision without its deployment. */
 export async function followLogsOfRevision(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsOfRevisionInput, raw)
@@ -56,7 +56,7 @@ export async function followLogsOfRevision(ctx: RequestContext, { raw, resume }:
   return { deploymentId, revisionId: path.revision_id, type: query.type, filter, begin }
 }
 
-/** Of a deployment, across its revisions. Role: viewer. Throws ValidationError and NotFoundError. */
+/** Follows a deployment's log across its revisions. Role: viewer. Throws ValidationError and NotFoundError. */
 export async function followDeploymentLogs(ctx: RequestContext, { raw, resume }: FollowCall): Promise<FollowedLog> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readDeploymentLogsInput, raw)
@@ -65,13 +65,12 @@ export async function followDeploymentLogs(ctx: RequestContext, { raw, resume }:
   return { deploymentId: path.deployment_id, revisionId: null, type: query.type, filter, begin }
 }
 
-/** The lines' own part of the index. */
 export const logKeyOf = ({ revisionId, deploymentId, type }: LogName): LogKey =>
   revisionId === null ? { by: 'deploymentId', id: deploymentId, type } : { by: 'revisionId', id: revisionId, type }
 
 /**
- * The id behind which the lines begin that are asked for; `end`: of the newest line. A statement only for `last`, and for a
- * cursor behind it. Throws ValidationError for one that no line had yet.
+ * The id after which the requested lines begin. `end`: the id of the newest line. Throws ValidationError for a cursor that
+ * no line has had. Sends a statement only for `last` and for a cursor after `end`.
  */
 export async function findBeginning(ctx: RequestContext, log: FollowedLog, end: bigint): Promise<bigint> {
   const { last, after } = log.begin
@@ -82,26 +81,22 @@ export async function findBeginning(ctx: RequestContext, log: FollowedLog, end: 
   return newest.length < last ? 0n : newest.at(-1)!.id - 1n
 }
 
-/** How far a deployment's log of a type reaches, and whether that is the end of what is followed of it. */
 export interface LogState {
-  /** id of the newest line of the deployment, also if it was removed; 0: there was none */
+  /** id of the deployment's newest line of this type, even if removed; 0: none */
   end: bigint
-  /**
-   * Nothing more is to come: the deployment is gone; or, of a revision's build log, its build is behind it and nobody works
-   * on it any more.
-   */
+  /** no more lines will follow: the deployment is gone, or a revision's build is over and no worker works on it */
   over: boolean
 }
 
 /**
- * In the order of `logs`. One statement, so that what was printed before the end is there. Without regard to the tenant:
- * of logs that were found for the caller.
+ * In the order of `logs`. One statement, so `end` includes every line before `over`. Not limited to a tenant: pass only logs
+ * that the caller may read.
  */
 export function readLogStates(db: Db, logs: readonly LogName[]): Promise<LogState[]> {
   const deployments = logs.map(({ deploymentId }) => deploymentId)
   const revisions = logs.map(({ revisionId }) => revisionId)
   const types = logs.map(({ type }) => type as string)
-  // the newest by a range: of an equality Postgres might make a walk through the lines of all logs
+  // a range, because for equalities Postgres may walk through the lines of all logs
   return db.$queryRaw<LogState[]>`
     SELECT greatest((
              SELECT l.id FROM log_lines l
@@ -116,16 +111,16 @@ export function readLogStates(db: Db, logs: readonly LogName[]): Promise<LogStat
     ORDER BY f.position`
 }
 
-/** No line has it. */
+/** Greater than any line id. */
 const MAX_LINE_ID = 2n ** 63n - 1n
 
-/** A holder whose step was ended from elsewhere is still at it, and prints, until it says that it has stopped. */
+/** A holder whose step was withdrawn still prints until it confirms that it stopped. */
 const BUILD_OVER = Prisma.sql`
   NOT coalesce(r.status::text = ANY (${[...BUILD_AHEAD]}) OR EXISTS (
     SELECT 1 FROM steps s WHERE s.id = d.busy_step_id AND s.revision_id = r.id AND s.kind = 'BUILD' AND d.lease_expires_at > now()
   ), false)`
 
-/** A cursor behind the newest line of all is of another database, or of one that was restored: what comes would be skipped. */
+/** A cursor after the newest line of all logs belongs to another or a restored database. Following from it would skip lines. */
 async function refuseAhead(db: Db, after: bigint): Promise<void> {
   const [row] = await db.$queryRaw<{ ahead: boolean }[]>`SELECT last_value < ${after} AS ahead FROM log_lines_id_seq`
   const msg = 'This cursor is ahead of the log: follow it without one, or with one that the log gave you.'

@@ -1,19 +1,16 @@
-/**
- * Which logs are followed. A commit that notifies waits for all others that do, whatever they are about, and is heard by every
- * server: so the many calls that append lines do it only while somebody listens.
- */
+/** Records which logs are followed, so that appending sends NOTIFY only for those (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Db } from '../transaction/context.ts'
 
-/** NOTIFY channel of who follows logs; the payload is the deployment's id. A hint only: the log is the truth. */
+/** NOTIFY channel for followers; the payload is the deployment's id. Only a hint: the table is the truth. */
 export const LOG_CHANNEL = 'pilothouse_logs'
 
-/** seconds; of a server that says it no more it is forgotten then */
+/** A server that stops renewing is forgotten after this time. */
 const FOLLOW_SECONDS = 60
 
-/** Says that the logs of these deployments are followed, for a minute from now. One statement. */
+/** Marks these deployments' logs as followed for FOLLOW_SECONDS. One statement. */
 export async function markFollowed(db: Db, deploymentIds: readonly string[]): Promise<void> {
-  // in one order: other servers say the same
+  // in one order, because other servers mark the same rows
   await db.$executeRaw`
     WITH forgotten AS (
       DELETE FROM followed_logs WHERE until < now() - interval '1 day' AND deployment_id <> ALL (${deploymentIds}::uuid[])
@@ -23,7 +20,7 @@ export async function markFollowed(db: Db, deploymentIds: readonly string[]): Pr
     ON CONFLICT (deployment_id) DO UPDATE SET until = EXCLUDED.until`
 }
 
-/** Of a SELECT: notifies at the commit, if the log of this deployment is followed. */
+/** A column of a SELECT: notifies at the commit if this deployment's log is followed. */
 export const notifyFollowers = (deploymentId: Prisma.Sql) => Prisma.sql`
   CASE WHEN EXISTS (SELECT 1 FROM followed_logs f WHERE f.deployment_id = ${deploymentId} AND f.until > now())
     THEN pg_notify(${LOG_CHANNEL}, ${deploymentId}::text) END`

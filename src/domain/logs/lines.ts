@@ -1,7 +1,6 @@
 /**
- * The lines of a log as readers get them, by keyset on the line's id: those that are stored, and where lines were removed a
- * line that says so. That one has the id of the newest line that went, so whoever reads on from before it gets it in its
- * place, and nobody who has read further. No filter but the time hides it: a gap is never silent.
+ * Reads the lines of a log by keyset on the line's id. Where lines were removed, a gap line stands in their place
+ * (README.md).
  */
 import { z } from 'zod'
 import { type LogLine, Prisma } from '../../generated/prisma/client.ts'
@@ -11,51 +10,48 @@ import { inColours } from '../protocol/line-styles.ts'
 import { escapeLike } from '../sql/like-pattern.ts'
 import type { Db } from '../transaction/context.ts'
 
-/** A line of a log. */
 export interface Line extends LogLine {
-  /** it stands where older lines were removed */
+  /** stands for removed older lines */
   gap: boolean
 }
 
-/** One of the two logs of a revision, or of a deployment: the lines of all its revisions, in order. */
+/** A log of a revision, or of a deployment with the lines of all its revisions in order. */
 export interface LogKey {
   by: 'revisionId' | 'deploymentId'
   id: string
   type: LogType
 }
 
-/** Which lines of a log; what is absent excludes none. */
+/** Absent members exclude nothing. */
 export interface LogFilter {
   /** this level or a more severe one */
   level?: LogLevel
-  /** lines that contain it, in upper or lower case */
+  /** matched without regard to case */
   text?: string
-  /** of this time or later */
+  /** at this time or later */
   from?: Date
   /** before this time */
   to?: Date
 }
 
-/** A part of the lines that match. */
 export interface LogWindow {
   order: 'asc' | 'desc'
   take: number
-  /** behind this id */
+  /** greater than this id */
   after?: bigint
-  /** before this id */
+  /** less than this id */
   before?: bigint
-  /** which lines say that others were removed, of a deployment: the newest one (the default), or one of each revision */
+  /** which gap lines of a deployment's log to return: the newest one (the default), or one per revision */
   gaps?: 'newest' | 'all'
 }
 
 const COLUMN = { revisionId: Prisma.raw('revision_id'), deploymentId: Prisma.raw('deployment_id') }
 const SEVERITY = Object.values(LogLevel)
-/** What a line says that stands where others were removed. */
 const GAP_MESSAGE = '… older lines were removed'
-/** No line has it. */
+/** Greater than any line id. */
 const MAX_LINE_ID = 2n ** 63n - 1n
 
-/** The lines of a window, in its order. One statement, which reads the log's own part of an index and nothing else. */
+/** The lines of a window, in its order. One statement; it reads only this log's range of an index. */
 export async function readLines(
   db: Db,
   log: LogKey,
@@ -80,7 +76,7 @@ export async function readLines(
   return rows.map((row) => ({ ...row, message: row.message ?? GAP_MESSAGE, gap: row.message === null }))
 }
 
-/** Whether a line that is there already would have been read. */
+/** Whether a line passes the filter, for lines that were read already. */
 export function matches(line: Line, { level, text, from, to }: LogFilter): boolean {
   if ((from && line.time < from) || (to && line.time >= to)) return false
   if (line.gap) return true
@@ -101,17 +97,17 @@ function timeFilterSql(column: Prisma.Sql, { from, to }: LogFilter): Prisma.Sql 
     ${to ? Prisma.sql`AND ${column} < ${to}::timestamptz` : Prisma.empty}`
 }
 
-/** The opaque cursor of a line: what comes next, in either order, begins behind it. */
+/** The opaque cursor of a line. The next lines, in either order, come after it. */
 export const logOffset = ({ id }: Pick<LogLine, 'id'>): string => encodeCursor([Number(id)])
 
-/** It with its colours, as terminals take it: with SGR sequences, and no others. Null: it has none. */
+/** The line with its colours as SGR sequences, and no other sequences. Null: it has no colours. */
 export const colouredLine = ({ message, styles }: Pick<LogLine, 'message' | 'styles'>): string | null =>
   inColours(message, styles)
 
-/** A line's id for callers: padded, so that ids sort as text. */
+/** Padded, so ids sort as text. */
 export const logLineId = ({ id }: Pick<LogLine, 'id'>): string => String(id).padStart(16, '0')
 
-/** The id of the line that a cursor names. Throws ValidationError (`cursor_invalid`, at `query.offset`). */
+/** The line id of a cursor. Throws ValidationError (`cursor_invalid`, at `query.offset`). */
 export function readLogOffset(offset: string): bigint {
   return BigInt(decodeCursor(offset, z.tuple([z.int()]), ['query', 'offset'])[0])
 }

@@ -1,6 +1,6 @@
 /**
- * What can be asked of a log, of a revision or of a deployment (docs/deployments.md#logs): which lines, which of them a page
- * shows, and where following begins. Parameters that contradict each other are refused, never ignored.
+ * The parameters of log reads (docs/deployments.md#logs): which lines, which page, and where following starts. Contradicting
+ * parameters are refused, never ignored.
  */
 import { z } from 'zod'
 import { LogType } from '../../generated/prisma/enums.ts'
@@ -13,21 +13,21 @@ const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 1000
 
 const logQuery = z.object({
-  type: z.enum(LogType).describe('`build`: what the build printed; `deploy`: what the running agent prints.'),
-  start_time: queryTime.describe('Only lines of this time or later.'),
-  end_time: queryTime.describe('Only lines before this time.'),
-  order: queryEnum(['asc', 'desc']).describe('asc (the default): oldest first.'),
+  type: z.enum(LogType).describe('`build`: the output of the build. `deploy`: the output of the running agent.'),
+  start_time: queryTime.describe('Only lines written at this time or later.'),
+  end_time: queryTime.describe('Only lines written before this time.'),
+  order: queryEnum(['asc', 'desc']).describe('`asc` (the default) returns the oldest lines first, `desc` the newest.'),
   limit: queryIntOrNone(1, MAX_LIMIT).meta({ default: DEFAULT_LIMIT }),
-  offset: queryText.describe('`next_offset` of the page before, or the `id` of the last event of a stream.'),
+  offset: queryText.describe('The `next_offset` of the previous page, or the `id` of the last event of a stream.'),
   last: queryIntOrNone(0, MAX_LIMIT).describe(
-    'Instead of `order`, `limit` and `offset`: so many of the newest lines, oldest first. `next_offset` goes on behind them. 0, only what comes, is for `follow`.',
+    'The number of newest lines to return, oldest first. Use it instead of `order`, `limit` and `offset`; `next_offset` continues after these lines. With `follow`, 0 returns only new lines.',
   ),
-  query: queryText.describe('Only lines that contain this text, in upper or lower case.'),
+  query: queryText.describe('Only lines that contain this text. Case is ignored.'),
   level: queryWord(['debug', 'info', 'warning', 'error', 'critical']).describe(
-    'Only lines of this level or a more severe one. In upper or lower case.',
+    'Only lines of this level or a more severe one. Case is ignored.',
   ),
   follow: queryBool.describe(
-    'The lines as they come, from the oldest on; or from behind `offset`, or from the `last` ones. Needs `Accept: text/event-stream`, and goes without `order`, `limit` and `end_time`.',
+    'Streams the lines as they are written, starting with the oldest line, after `offset`, or with the newest `last` lines. Needs `Accept: text/event-stream`; excludes `order`, `limit` and `end_time`.',
   ),
 })
 
@@ -38,14 +38,13 @@ export const readDeploymentLogsInput = z.object({ path: deploymentPath, query: l
 
 export type LogQuery = z.output<typeof logQuery>
 
-/** Whether a call's raw query asks to follow. */
+/** Whether an unparsed query asks to follow. */
 export const asksToFollow = (query: object): boolean =>
   logQuery.shape.follow.safeParse((query as { follow?: unknown }).follow).data === true
 
-/** Which lines a page shows. */
 export interface Page extends LogWindow {
   filter: LogFilter
-  /** read newest first, but shown oldest first */
+  /** read newest first, shown oldest first */
   reversed: boolean
 }
 
@@ -74,15 +73,15 @@ export function parsePage(query: LogQuery): Page {
   }
 }
 
-/** Where following begins: behind the line `after`, with the newest `last` lines, or (neither) at the beginning of the log. */
+/** Following starts after the line `after`, with the newest `last` lines, or without both at the oldest line. */
 export interface Beginning {
   after?: bigint
   last?: number
 }
 
 /**
- * What following streams, and from where. `resume`: the cursor of the last line that a client has got that comes back; it
- * counts more than where it once began. Throws ValidationError.
+ * `resume`: the cursor of the last line that a returning client has; it overrides `offset` and `last`. Throws
+ * ValidationError.
  */
 export function parseFollow(query: LogQuery, resume?: string): { filter: LogFilter; begin: Beginning } {
   const { last, limit, offset, order, end_time } = query
@@ -93,7 +92,7 @@ export function parseFollow(query: LogQuery, resume?: string): { filter: LogFilt
     ...(last !== undefined && offset !== undefined ? [refused('last', 'Can’t be used together with offset.')] : []),
   ])
   const filter = filterOf(query)
-  // who comes back repeats where it once began
+  // a returning client repeats its first `offset` or `last`
   const after = resume ?? offset
   return { filter, begin: after === undefined ? { last } : { after: readLogOffset(after) } }
 }

@@ -1,6 +1,6 @@
 /**
- * Reads pages of log lines (docs/deployments.md#logs), of one revision or of a deployment. The logs of builds and of running
- * agents are separate; each has the lines of all attempts.
+ * Reads pages of log lines (docs/deployments.md#logs). Builds and agents have separate logs; each has the lines of all
+ * attempts.
  */
 
 import { parse, type RawInput } from '../parsing/parse.ts'
@@ -13,15 +13,15 @@ import { type Page, parsePage, readDeploymentLogsInput, readLogsInput } from './
 export interface LogPage {
   lines: Line[]
   /**
-   * Where the next page starts. Oldest first: after the last line of this page; null: it is empty, so a client that
-   * follows a log asks again with the last offset it got. Newest first: null at the start of the log.
+   * Where the next page starts. Oldest first: after this page's last line; null for an empty page, so a polling client
+   * repeats its last offset. Newest first: null at the start of the log.
    */
   nextOffset: string | null
-  /** whether there are more lines in this direction now; with `last`, before them */
+  /** whether more lines exist in this direction now; with `last`, before this page */
   hasMore: boolean
 }
 
-/** A page of a revision's log. Role: viewer. Throws NotFoundError for either id. */
+/** Role: viewer. Throws NotFoundError for either id. */
 export async function readLogs(ctx: RequestContext, raw: RawInput): Promise<LogPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readLogsInput, raw)
@@ -30,7 +30,7 @@ export async function readLogs(ctx: RequestContext, raw: RawInput): Promise<LogP
   return readPage(ctx, { by: 'revisionId', id: path.revision_id, type: query.type }, page)
 }
 
-/** A page of a deployment's log: the lines of all its revisions, in order. Role: viewer. Throws NotFoundError. */
+/** The lines of all revisions, in order. Role: viewer. Throws NotFoundError. */
 export async function readDeploymentLogs(ctx: RequestContext, raw: RawInput): Promise<LogPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(readDeploymentLogsInput, raw)

@@ -1,4 +1,4 @@
-/** Finds out which type of resource an id belongs to: ids are UUIDs, unique across tables, so one query over all will do. */
+/** Finds the type of the resource that an id belongs to. Ids are UUIDs, unique over all tables, so one query suffices. */
 
 import { hasListeners } from '../listeners/plan-entitlement.ts'
 import { uuid } from '../parsing/fields.ts'
@@ -21,8 +21,8 @@ export type NodeType =
   | 'AgentLink'
 
 /**
- * The type of each id that the caller may see; what is unknown, another tenant's, or no UUID is not in the map. One
- * statement. Keys are seen by admins, listeners where the plan has them. Role: viewer.
+ * Unknown, foreign and malformed ids are left out. Only admins see keys; listeners need a plan that has them. One statement.
+ * Role: viewer.
  */
 export async function identifyNodes(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, NodeType>> {
   requireRole(ctx, 'viewer')

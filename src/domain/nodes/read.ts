@@ -1,4 +1,4 @@
-/** Reads resources of one type by their ids, tenant-scoped, with what the caller selects of them. */
+/** Reads resources of one type by id, limited to the tenant, with the selected fields. */
 
 import { WITHOUT_HASH } from '../keys/issue.ts'
 import { visibleKeys } from '../keys/list.ts'
@@ -13,7 +13,7 @@ import type { RequestContext } from '../transaction/context.ts'
 import { ownWorkspaces } from '../workspaces/read.ts'
 import type { NodeType } from './identify.ts'
 
-/** Prisma's select or include; for API keys and sessions without effect. */
+/** Prisma's select or include; ignored for API keys and sessions. */
 interface Selection {
   include?: object
   select?: object
@@ -50,7 +50,7 @@ const READ: Record<NodeType, Read> = {
     ctx.db.agentConnection.findMany({ ...selection, where: { id: { in: ids }, ...ownConnections(ctx) } }),
 }
 
-/** In no particular order, without unknown and other tenants' ids. `identifyNodes` has checked the role. */
+/** Unsorted, without unknown and other tenants' ids. `identifyNodes` has checked the role. */
 export function readNodes(
   ctx: RequestContext,
   type: NodeType,

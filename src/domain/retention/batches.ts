@@ -1,13 +1,13 @@
-/** How what is over its time is removed: a few rows a statement, so that nobody waits for them. */
+/** Removes old rows in small statements, so other transactions wait only shortly. */
 import { Prisma } from '../../generated/prisma/client.ts'
 
-/** Whether there is time for a further statement. */
+/** Whether there is time for another statement. */
 export type HasTime = () => boolean
 
-/** The moment so many days ago. */
+/** The time this many days ago, as SQL. */
 export const daysAgo = (days: number) => Prisma.sql`(now() - make_interval(days => ${days}::int))`
 
-/** Does `batch`, which says how many of `most` rows it has removed, until these were the last ones. */
+/** Repeats `batch` while it removes `most` rows and there is time. `batch` returns how many rows it removed. */
 export async function removeInBatches(most: number, hasTime: HasTime, batch: () => Promise<number>): Promise<void> {
   for (let removed = most; removed === most && hasTime(); ) removed = await batch()
 }

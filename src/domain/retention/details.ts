@@ -1,7 +1,6 @@
 /**
- * How rollouts went, long after: finished steps go, and of the message of a failure all but its first line, since what
- * follows is a piece of a log. Revisions stay as long as their deployment: they are its history, and what a redeploy goes
- * back to.
+ * Removes finished steps, and shortens old failure messages to their first line; the rest is log output. Revisions stay with
+ * their deployment, because a redeploy may need them.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { toChangeOrSkip, toDeleteOrSkip } from '../repositories/locks.ts'
@@ -9,10 +8,9 @@ import type { Core } from '../transaction/context.ts'
 import { TERMINAL } from '../values/lifecycle.ts'
 import { daysAgo, type HasTime, removeInBatches } from './batches.ts'
 
-/** In one statement. */
 const BATCH_ROWS = 1000
 
-/** The newest that was taken stays: it says that there is something to tear down. So do all of what is being deleted. */
+/** Keeps the newest taken step, which says that there is something to tear down, and all steps of deployments being deleted. */
 export const OLD_STEPS = (days: number) => Prisma.sql`
   SELECT s.id FROM steps s JOIN deployments d ON d.id = s.deployment_id
   WHERE s.finished_at < ${daysAgo(days)} AND d.deleted_at IS NULL AND d.busy_step_id IS DISTINCT FROM s.id
@@ -30,7 +28,7 @@ export async function removeSteps(core: Core, hasTime: HasTime): Promise<void> {
   )
 }
 
-/** Why the latest one failed is still somebody's question. */
+/** The message of the latest revision stays. */
 export const OLD_DETAILS = (days: number) => Prisma.sql`
   SELECT r.id FROM revisions r
   WHERE r.status_since < ${daysAgo(days)} AND r.status_message LIKE E'%\n%' AND r.status::text = ANY (${[...TERMINAL]})

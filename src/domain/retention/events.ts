@@ -1,23 +1,23 @@
 /**
- * Events go by their age alone, the oldest of a workspace first and none out of turn: so what is left has no gap, and
- * where it begins says which cursors are too old (domain/events/cursor.ts).
+ * Removes events by age, oldest first, so the remaining log has no gap and its start says which cursors have expired
+ * (domain/events/cursor.ts).
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Core } from '../transaction/context.ts'
 import { daysAgo, type HasTime, removeInBatches } from './batches.ts'
 
-/** In one statement: some 50 ms. */
+/** About 50 ms per statement. */
 const BATCH_ROWS = 5000
-/** Workspaces of one round. */
+/** Per round. */
 const MAX_WORKSPACES = 100
 
-/** Workspaces whose oldest event is over its time. */
+/** Workspaces whose oldest event is too old. */
 export const OLD_EVENTS = (days: number) => Prisma.sql`
   SELECT c.workspace_id FROM event_counters c, LATERAL (
     SELECT e.occurred_at FROM events e WHERE e.workspace_id = c.workspace_id ORDER BY e.sequence LIMIT 1) AS oldest
   WHERE oldest.occurred_at < ${daysAgo(days)} LIMIT ${MAX_WORKSPACES}`
 
-/** Another server may do the same: it waits, and finds these rows gone, never later ones. */
+/** A concurrent server waits and then finds these rows gone; it never removes later ones. */
 export async function removeEvents(core: Core, workspaceId: string, hasTime: HasTime): Promise<void> {
   const old = daysAgo(core.settings.retention.eventDays)
   await removeInBatches(

@@ -1,10 +1,6 @@
 /**
- * Lines of logs go when they are too old, when there are too many of a revision (the newest stay), and soon after their
- * deployment was torn down. Up to where a log was removed is stored with it, so that nobody reads on across it without
- * being told (domain/logs/lines.ts). Ids grow in the order in which lines were written, so the oldest are found by them.
- *
- * Batches, no partitions by time: of a million lines 200,000 were removed at 9,700 a second beside writers, on two cores that ten
- * others used, too. Each log would have to be looked for in every partition, and a log's first line says nothing of its last one.
+ * Removes log lines: too old, too many of a revision (the newest stay), or of a deployment torn down. Each removal is
+ * recorded, and readers get a gap line (domain/logs/lines.ts). README.md says why there are no partitions.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
@@ -12,12 +8,11 @@ import { toDeleteOrSkip } from '../repositories/locks.ts'
 import type { Core } from '../transaction/context.ts'
 import { daysAgo, type HasTime, removeInBatches } from './batches.ts'
 
-/** In one statement: some 50 ms. */
+/** About 50 ms per statement. */
 const BATCH_ROWS = 5000
-/** Revisions whose logs are looked at in one statement. */
 const REVISIONS_PER_STATEMENT = 20
 
-/** Whether the oldest line is over its time: who wrote it may have had an old clock, never one that is ahead. */
+/** Whether the oldest line is too old. Its writer's clock may have been slow, but appending allows no future times. */
 export const hasOldLines = (days: number) =>
   Prisma.sql`coalesce((SELECT time < ${daysAgo(days)} FROM log_lines ORDER BY id LIMIT 1), false)`
 
@@ -28,9 +23,9 @@ export async function removeOldLines(core: Core, hasTime: HasTime): Promise<void
   await removeInBatches(BATCH_ROWS, hasTime, () => removeAndRecord(core, oldest))
 }
 
-/** Removes those lines, says up to where each log has gone, and returns how many they were. */
+/** Removes these lines, records per log how far it was removed, and returns their number. */
 async function removeAndRecord({ db }: Core, which: Prisma.Sql): Promise<number> {
-  // in the order of the key: another server may say the same
+  // in the key's order, because another server may write the same rows
   const [row] = await db.$queryRaw<{ removed: bigint }[]>`
     WITH removed AS (
       DELETE FROM log_lines WHERE ${which} RETURNING revision_id, type, deployment_id, id, attempt, time
@@ -48,7 +43,7 @@ async function removeAndRecord({ db }: Core, which: Prisma.Sql): Promise<number>
 const TORN_DOWN = Prisma.sql`
   d.torn_down_at IS NOT NULL AND EXISTS (SELECT 1 FROM log_lines l WHERE l.deployment_id = d.id)`
 
-/** Deployments that are gone, whose logs are not. */
+/** Torn-down deployments that still have log lines. */
 export const LINES_OF_TORN_DOWN = Prisma.sql`SELECT d.id FROM deployments d WHERE ${TORN_DOWN}`
 
 export async function removeLinesOfTornDown(core: Core, hasTime: HasTime): Promise<void> {
@@ -62,10 +57,7 @@ export async function removeLinesOfTornDown(core: Core, hasTime: HasTime): Promi
   )
 }
 
-/**
- * Bounds the logs that have grown since the line `since` was written (null: all). Returns whether it got through all of
- * them.
- */
+/** Shortens the logs that grew after line `since` (null: all). Returns whether all were checked before the time ran out. */
 export async function limitLogs(core: Core, since: bigint | null, hasTime: HasTime): Promise<boolean> {
   const grown = await core.db.$queryRaw<{ id: string }[]>(
     since === null
@@ -83,19 +75,19 @@ export async function limitLogs(core: Core, since: bigint | null, hasTime: HasTi
   return hasTime()
 }
 
-/** A log of a revision of which only what comes after the line `edge` stays. */
+/** Only lines after `edge` stay. */
 interface OversizedLog {
   revisionId: string
   type: LogType
   edge: bigint
 }
 
-/** No line has it. */
+/** Greater than any line id. */
 const MAX_LINE_ID = 2n ** 63n - 1n
 
 /**
- * Lines `l` of one log before the line `end`. A range of the index on all three: by their ids alone all the lines of others
- * would be read, too, which is what Postgres makes of an equality.
+ * Lines `l` of one log before `end`. A row range uses the index; for equalities Postgres would read the lines of other logs
+ * too.
  */
 const logRangeSql = (revisionId: Prisma.Sql, type: Prisma.Sql, end: bigint) => Prisma.sql`
   (l.revision_id, l.type, l.id) >= (${revisionId}, ${type}, 0) AND (l.revision_id, l.type, l.id) < (${revisionId}, ${type}, ${end})`
@@ -103,7 +95,7 @@ const logRangeSql = (revisionId: Prisma.Sql, type: Prisma.Sql, end: bigint) => P
 async function findOversized({ db, settings }: Core, revisionIds: readonly string[]): Promise<OversizedLog[]> {
   const { linesPerRevision } = settings.retention
   const [, long] = await db.$transaction([
-    // of a log of millions of lines the newest are read from the end of the index, not all of them to sort them
+    // without sorting, Postgres reads the newest lines from the index's end, even of a log of millions
     db.$executeRaw`SET LOCAL enable_sort = off`,
     db.$queryRaw<OversizedLog[]>`
       SELECT r.id AS "revisionId", t.type, edge.id AS edge

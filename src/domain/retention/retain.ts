@@ -1,7 +1,6 @@
 /**
- * Removes what is over its time (docs/operations.md#what-is-kept-and-for-how-long): lines of logs, events, finished steps,
- * details of old failures, outcomes that no repeat is answered with any more, sessions that have ended. In small statements, a round for a bounded time; on several servers at once, who comes second
- * finds less.
+ * Removes data after its retention time (docs/operations.md#what-is-kept-and-for-how-long), in rounds of small statements.
+ * Several servers may do this concurrently.
  */
 
 import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
@@ -12,18 +11,17 @@ import { OLD_DETAILS, OLD_STEPS, removeDetails, removeSteps } from './details.ts
 import { OLD_EVENTS, removeEvents } from './events.ts'
 import { hasOldLines, LINES_OF_TORN_DOWN, limitLogs, removeLinesOfTornDown, removeOldLines } from './log-lines.ts'
 
-/** ms of a round: what is left comes with the next one */
+/** What is left over waits for the next round. */
 const ROUND_MS = 20_000
-/** in one statement */
 const IDEMPOTENCY_BATCH_ROWS = 500
 const SESSION_BATCH_ROWS = 500
 
 interface Due {
   oldLines: boolean
   linesOfTornDown: boolean
-  /** id of the newest line; null: there is none */
+  /** null: there are no lines */
   newestLine: bigint | null
-  /** workspaces whose logs have events that are over their time */
+  /** ids of workspaces with events that are too old */
   oldEvents: string[]
   oldSteps: boolean
   oldDetails: boolean
@@ -31,9 +29,9 @@ interface Due {
   endedSessions: boolean
 }
 
-/** One round after the other, each by calling it. One that finds nothing is one statement. */
+/** Each call of the returned function is one round. A round without work is one statement. */
 export function createRetention(core: Core): (signal: AbortSignal) => Promise<void> {
-  /** the newest line that was there when all logs were last looked at; null: they were not since this server started */
+  /** the newest line when all logs were last checked; null: never since this server started */
   let looked: bigint | null = null
   return async (signal) => {
     const end = performance.now() + ROUND_MS

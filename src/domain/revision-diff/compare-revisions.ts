@@ -1,4 +1,4 @@
-/** Compares two revisions of one deployment, as they ran or as one would run now. */
+/** Compares two revisions of a deployment: as they ran, or as one would run if it was redeployed. */
 import { z } from 'zod'
 import type { Prisma, Revision } from '../../generated/prisma/client.ts'
 import { NotFoundError } from '../errors/errors.ts'
@@ -14,10 +14,10 @@ import { deploymentPath, type SecretReference } from '../values/shapes.ts'
 import { compare, type Differences, isSame, type Side } from './compare.ts'
 
 const query = z.object({
-  from: uuid.describe('A revision.'),
-  to: uuid.describe('Another one of the same deployment.'),
+  from: uuid.describe('The first revision.'),
+  to: uuid.describe('The second revision, of the same deployment.'),
   redeployed: queryBool.describe(
-    'true: `to` as it would run if it was redeployed now, with the resources and the references to secrets that its deployment has now.',
+    'If true, compares `to` as it would run if it was redeployed now: with the current resources and secret references of its deployment.',
   ),
 })
 export const compareInput = z.object({ path: deploymentPath, query })
@@ -32,14 +32,14 @@ export interface RevisionComparison extends Differences {
 const WITH = { secretSet: true, deployment: true } as const satisfies Prisma.RevisionInclude
 type Row = Prisma.RevisionGetPayload<{ include: typeof WITH }>
 
-/** Role: viewer: of secrets it tells no more than the names of those that differ. Throws NotFoundError for each of the ids. */
+/** Shows only the names of secrets that differ. Role: viewer. Throws NotFoundError for each id. */
 export async function compareRevisions(ctx: RequestContext, raw: RawInput): Promise<RevisionComparison> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(compareInput, raw)
   return compareIn(ctx, query, path.deployment_id)
 }
 
-/** The same for two revisions of whichever deployment the first one is of. */
+/** For GraphQL: the deployment is that of the first revision. */
 export async function compareAnyRevisions(ctx: RequestContext, raw: RawInput): Promise<RevisionComparison> {
   requireRole(ctx, 'viewer')
   return compareIn(ctx, parse(anyRevisionsInput, raw).query, null)

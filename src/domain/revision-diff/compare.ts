@@ -1,11 +1,11 @@
-/** What differs between two revisions of a deployment. Pure: of secrets their fingerprints are enough. */
+/** Computes the differences between two revisions. Pure: for secrets, fingerprints suffice. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Revision } from '../../generated/prisma/client.ts'
 import type { SecretFingerprint } from '../secrets/fingerprints.ts'
 import type { EffectiveSpec } from '../values/resource-spec.ts'
 import type { SecretReference } from '../values/shapes.ts'
 
-/** The parts of a revision in which others can differ from it, with the columns of each. */
+/** The columns of each part. */
 const PARTS = {
   source: ['repoUrl', 'repoRef', 'graphConfigPath', 'sourceTarballPath'],
   commit: ['repoCommitSha', 'commitMessage', 'commitAuthor'],
@@ -18,25 +18,25 @@ type ComparedPart = (typeof COMPARED_PARTS)[number]
 
 type Compared = Pick<Revision, (typeof PARTS)[keyof typeof PARTS][number]>
 
-/** A revision with what it is not made of, and yet runs with. */
+/** A revision and its runtime configuration. */
 export interface Side {
   revision: Compared
   secrets: readonly SecretFingerprint[]
-  /** effective; null: nobody has noted it */
+  /** with defaults; null: not recorded */
   resources: EffectiveSpec | null
   references: readonly SecretReference[] | null
 }
 
 export interface Difference {
   part: ComparedPart
-  /** as the domain calls it: `repoRef`; of resources as the spec does: `memory_mb` */
+  /** `repoRef`, or for resources `memory_mb` */
   field: string
-  /** null: none. Of resources JSON, where it is no text */
+  /** null: no value. Resources that are not text are JSON */
   from: string | null
   to: string | null
 }
 
-/** Names, in alphabetical order. */
+/** Names, sorted. */
 export interface NameDifferences {
   added: string[]
   removed: string[]
@@ -47,9 +47,9 @@ export interface Differences {
   differences: Difference[]
   /** by name and fingerprint */
   secrets: NameDifferences
-  /** by the name of the variable; null: nobody has noted those of one of them */
+  /** by variable name; null: not recorded for one of the revisions */
   references: NameDifferences | null
-  /** false: nobody has noted the resources of one of them */
+  /** false: not recorded for one of the revisions */
   resourcesKnown: boolean
 }
 
@@ -71,7 +71,7 @@ export function compare(from: Side, to: Side): Differences {
   }
 }
 
-/** Nothing of them differs, as far as it is known. */
+/** Nothing known differs. */
 export const isSame = ({ differences, secrets, references }: Differences): boolean =>
   differences.length === 0 && [secrets, references].every((names) => !names || Object.values(names).flat().length === 0)
 

@@ -1,4 +1,4 @@
-/** Hot reads of revisions: one, and windows of those of deployments. Who asks has selected what they return. */
+/** Compiled reads of revisions (domain/query-engine): one, and windows of deployments' revisions, with the selected columns. */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
 import { NotFoundError } from '../errors/errors.ts'
@@ -15,7 +15,7 @@ import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
 const input = z.object({ path: z.object({ revision_id: uuid }) })
 
-/** `selectRevision` as a hot read. Role: viewer. Throws NotFoundError. */
+/** Like `selectRevision`. Role: viewer. Throws NotFoundError. */
 export async function readOneRevision(
   ctx: RequestContext,
   selection: PlannedRead,
@@ -35,7 +35,7 @@ export async function readOneRevision(
   return found
 }
 
-/** How many revisions of each deployment match, or the first number beyond what is counted (paging/total.ts). */
+/** The number of matching revisions per deployment, up to one more than EXACT_UP_TO (paging/total.ts). */
 export function revisionCountOf(deployment: Part, of: (variables: Call['variables']) => RevisionFilter): Key {
   return deployment.count('Revision', (own, above) => [
     `${own}.deployment_id = ${above}.id`,
@@ -47,7 +47,7 @@ export function revisionCountOf(deployment: Part, of: (variables: Call['variable
 const withStatus = (own: string, { status }: RevisionFilter) =>
   status ? Prisma.sql` AND ${Prisma.raw(own)}.status = ANY (${status}::"RevisionStatus"[])` : NOTHING
 
-/** A window of the revisions of each deployment; `of`: which, with the caller's variables. Throws what `revisionWindow` does. */
+/** A window of revisions per deployment, chosen by `of` from the caller's variables. Throws what `revisionWindow` throws. */
 export function revisionsOf(
   deployment: Part,
   of: (variables: Call['variables']) => { window: Window; filter: RevisionFilter },

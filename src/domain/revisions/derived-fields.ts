@@ -1,10 +1,9 @@
-/** The fields of a revision that are derived from its row: from which columns, and how. */
+/** The derived fields of a revision: their columns and functions. */
 import type { EventActor } from '../values/event-actor.ts'
 import { saidOf } from '../values/status-words.ts'
 import { triggerOf } from '../values/trigger.ts'
 import { type RolloutTimes, rolloutStartedAt } from './step-history.ts'
 
-/** Whoever did something, as it is stored with a revision. */
 const actorOf = (actor: unknown) => actor as EventActor | null
 
 const SAID = { status: true, statusSince: true, reason: true, reasonSince: true, statusMessage: true } as const

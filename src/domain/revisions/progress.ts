@@ -1,11 +1,11 @@
-/** What those who work on revisions say that they wait for, as a part of the statement that renews their leases. */
+/** Stores what workers say that their revisions wait for, within the statement that renews their leases. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { CHANGE_CHANNEL } from '../concurrency/change-watch.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
 
 /**
- * Parts of a WITH clause that has `progress` (id of a revision, reason, message) before them. A revision that is locked or has
- * moved on keeps what it says, and only what is new is written.
+ * Parts of a WITH clause after `progress` (revision id, reason, message). Skips revisions that are locked, moved on or
+ * unchanged.
  */
 export const progressOfRevisions = Prisma.sql`
   unlocked AS (

@@ -1,12 +1,11 @@
-/** The place of revisions in the line for a worker. */
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
 /**
- * Of each of these revisions that waits for somebody to take its step: 1 is who has waited longest of all who wait for the same listener,
- * or for a built-in worker; those serve all workspaces. Whoever takes work may take it out of this order: who was served least comes
- * first (repositories/deployment.ts). Those that wait for nobody are not in the map, nor those that wait for builders. One statement. Role: viewer.
+ * Positions in the queue of the same listener, or of the built-in workers, which serve all workspaces; 1 is the
+ * longest-waiting revision. Workers may take work in another order: least-served first (repositories/deployment.ts).
+ * Revisions that wait for no worker, or for a builder, are left out. One statement. Role: viewer.
  */
 export async function readQueuePositions(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, number>> {
   requireRole(ctx, 'viewer')

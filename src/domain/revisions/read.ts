@@ -21,12 +21,12 @@ import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
 export const getRevisionInput = z.object({
   path: revisionPath,
-  query: z.object({ wait: waitSeconds.describe('Seconds to wait at most until its status is a terminal one.') }),
+  query: z.object({ wait: waitSeconds.describe('The longest wait, in seconds, for the revision to end.') }),
 })
 
 /**
- * One revision of a deployment; with `wait` when its work has ended, or it is news, or as it is when the time is up.
- * Role: viewer. Throws NotFoundError for either id, and what a wait throws (transaction/wait.ts).
+ * Reads one revision. With `wait`, returns when its work ends, when `isNews` says so, or when the time is up. Role: viewer.
+ * Throws NotFoundError for either id, and the errors of waitUntil().
  */
 export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<Revision> {
   requireRole(ctx, 'viewer')
@@ -42,10 +42,10 @@ export async function getRevision(ctx: RequestContext, raw: RawInput): Promise<R
   })
 }
 
-/** By the installation that they ask. */
+/** By installation. */
 const polls = new WeakMap<RequestContext['query'], Coalescer<Revision>>()
 
-/** The revision, or the NotFoundError that names which of the two ids is wrong. Those who poll at the same moment share a statement. */
+/** Throws NotFoundError for the wrong one of the two ids. Concurrent polls share a statement. */
 export async function readRevision(ctx: RequestContext, deploymentId: string, revisionId: string): Promise<Revision> {
   let shared = polls.get(ctx.query)
   if (!shared) {
@@ -62,18 +62,18 @@ const rows = new Rows('Revision')
 const asRevision = rows.root.reader(rows.root.whole()) as unknown as (row: Raw) => Revision
 const whole = new PlannedRead(rows)
 
-/** Revisions `d` of deployments `o`, whole, as one statement that is planned once. */
+/** Whole revisions `d` of deployments `o`, with a prepared statement. */
 const revisionRows = (ctx: RequestContext, tail: Prisma.Sql): Promise<Raw[]> =>
   whole.read(ctx, { from: REVISIONS_WITH_DEPLOYMENT, tail, workspaceId: ctx.workspace.id, variables: {} })
 
-/** Revisions of the workspace by their ids; others are not in the map. Role: viewer. */
+/** By id; revisions of other workspaces are left out. Role: viewer. */
 export function readRevisions(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, Revision>> {
   requireRole(ctx, 'viewer')
   return revisionsById(ctx, ids)
 }
 
 async function revisionsById(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, Revision>> {
-  // cast again: in parentheses alone it would be asked for as rows
+  // the second cast keeps Postgres from reading the parentheses as rows
   const given = unseen(Prisma.sql`${ids}::uuid[]`)
   const rows = await revisionRows(ctx, Prisma.sql`WHERE d.id = ANY (${given}::uuid[]) AND ${liveDeploymentSql(ctx)}`)
   const version = versionOf(rows)
@@ -86,10 +86,10 @@ async function revisionsById(ctx: RequestContext, ids: readonly string[]): Promi
   )
 }
 
-/** What a write has left of the revision that it made or moved, in its transaction, with the selection's own part. */
+/** The revision after a write, in its transaction, with the selected fields. */
 export const selectWrittenRevision = writtenRow((sql) => sql.revision)
 
-/** The same, whole: mostly from the statement that wrote it. */
+/** The whole revision, usually from the writing statement. */
 export async function readWrittenRevision(tx: Tx, { revisionId }: Written): Promise<Revision> {
   const stored = await tx.unit.stored()
   return stored.revision.get(revisionId!) ?? selectWrittenRevision(tx, revisionId!, {})
@@ -97,7 +97,7 @@ export async function readWrittenRevision(tx: Tx, { revisionId }: Written): Prom
 
 const findRevisionInput = z.object({ path: z.object({ revision_id: uuid }) })
 
-/** For GraphQL, which names a revision without its deployment; with the selection's own part. Role: viewer. Throws NotFoundError. */
+/** For GraphQL, which names a revision without its deployment. `query`: the selection. Role: viewer. Throws NotFoundError. */
 export async function selectRevision(ctx: RequestContext, raw: RawInput, query: Selection): Promise<Revision> {
   requireRole(ctx, 'viewer')
   const { path } = parse(findRevisionInput, raw)
@@ -107,7 +107,7 @@ export async function selectRevision(ctx: RequestContext, raw: RawInput, query: 
   return found
 }
 
-/** How many revisions of each deployment match; those without any are not in the map. One statement. Role: viewer. */
+/** The number of matching revisions per deployment; deployments without any are left out. One statement. Role: viewer. */
 export async function countRevisions(
   ctx: RequestContext,
   deploymentIds: readonly string[],
@@ -124,7 +124,7 @@ export async function countRevisions(
   )
 }
 
-/** Throws NotFoundError unless there is a deployment of this id in the workspace. */
+/** Throws NotFoundError unless the workspace has the deployment. */
 export async function requireDeployment(ctx: RequestContext, id: string): Promise<void> {
   if ((await ctx.db.deployment.count({ where: { id, ...liveDeployment(ctx) } })) === 0)
     throw new NotFoundError('Deployment', id)
@@ -138,7 +138,7 @@ export const listRevisionsInput = z.object({
   query: z.object({ ...offsetQuery, ...revisionFilter }),
 })
 
-/** An offset page of a deployment's revisions, newest first. Role: viewer. */
+/** An offset page, newest first. Role: viewer. */
 export async function listRevisions(ctx: RequestContext, raw: RawInput): Promise<OffsetPage<Revision>> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(listRevisionsInput, raw)
@@ -153,12 +153,12 @@ export async function listRevisions(ctx: RequestContext, raw: RawInput): Promise
   const size = Prisma.sql`LIMIT ${Prisma.raw(String(query.limit))} OFFSET ${query.offset}`
   const rows = await revisionRows(ctx, Prisma.sql`WHERE ${where} ORDER BY d.number DESC ${size}`)
   const resources = readAt(rows.map(asRevision), versionOf(rows))
-  // an empty page is the rare case in which it has to be told whether the deployment is there at all
+  // only an empty page needs the check that the deployment exists
   if (resources.length === 0) await requireDeployment(ctx, path.deployment_id)
   return { resources, offset: query.offset + resources.length }
 }
 
-/** Parses a filter that did not come from a query string. */
+/** Parses a filter that does not come from a query string. */
 export function parseRevisionFilter(raw: unknown): RevisionFilter {
   return parse(filterInput, { query: raw ?? {} }).query
 }
@@ -168,7 +168,7 @@ const remoteSql = (remote: boolean) =>
 
 export const revisionCursor = (row: { number: number }) => encodeCursor([row.number])
 
-/** What a window of revisions asks of the database; for one deployment here, for many at once as a nested selection. */
+/** A window of one deployment's revisions, or of many deployments' as a nested selection. */
 export function revisionWindow(window: Window, filter: RevisionFilter) {
   const { take, backward } = windowSize(window)
   return {
@@ -183,7 +183,7 @@ export function revisionWindow(window: Window, filter: RevisionFilter) {
 
 const CURSOR = z.tuple([count])
 
-/** Between which numbers, without them. Throws ValidationError for what is no cursor of revisions. */
+/** Exclusive bounds of the numbers. Throws ValidationError for an invalid cursor. */
 export function revisionBounds(window: Window): { lt?: number; gt?: number } {
   const at = (cursor: string, name: string) => decodeCursor(cursor, CURSOR, ['query', name])[0]
   return {

@@ -1,4 +1,4 @@
-/** The work on revisions, piece by piece, and how long it took. Finished steps are kept as long as logs are (retention/details.ts). */
+/** The steps of revisions and their durations. Finished steps are kept as long as logs (retention/details.ts). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
@@ -7,35 +7,34 @@ import { knownReason, type Reason } from '../values/reasons.ts'
 import type { RevisionStatus } from '../values/row-types.ts'
 import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 
-/** A piece of work of a revision, oldest first. A PROVISION is that of its deployment, for which it waited. */
+/** A PROVISION step is its deployment's, if the revision waited for it. */
 export interface RevisionStep {
   kind: 'PROVISION' | 'BUILD' | 'DEPLOY'
-  /** since when somebody could have taken it */
+  /** when a worker could first take it */
   createdAt: Date
-  /** null: nobody has taken it */
+  /** null: not taken */
   startedAt: Date | null
-  /** null: it is open */
+  /** null: open */
   endedAt: Date | null
-  /** that count */
+  /** without returned tries */
   tries: number
   outcome: 'succeeded' | 'failed' | 'cancelled' | null
   reason: Reason | null
-  /** of its newest rollout; else of an attempt before */
+  /** whether it belongs to the newest rollout */
   isCurrent: boolean
 }
 
-/** In seconds, of the newest rollout; null: it did not come to that, it is not over, or nobody knows. */
+/** In seconds, of the newest rollout; null: not reached, not ended, or unknown. */
 export interface RevisionDurations {
-  /** in which nobody worked on it */
+  /** time in which no worker worked on it */
   waited: number | null
   provision: number | null
   build: number | null
   deploy: number | null
-  /** from when it was asked for until its work ended */
+  /** from the request to the end of its work */
   total: number | null
 }
 
-/** Of a revision what its durations follow from. */
 export interface RolloutTimes {
   createdAt: Date
   attempt: number
@@ -44,7 +43,7 @@ export interface RolloutTimes {
   statusSince: Date
 }
 
-/** When its newest rollout began; null: a server of before did not say. */
+/** When the newest rollout began; null: an older server did not record it. */
 export const rolloutStartedAt = ({
   rolloutAt,
   attempt,
@@ -69,7 +68,7 @@ export function durationsOf(revision: RolloutTimes, steps: readonly RevisionStep
 
 const rounded = (seconds: number) => Math.round(seconds * 1000) / 1000
 
-/** Of each of these revisions; other tenants' are not in the map. One statement. Role: viewer. */
+/** The steps of each revision, oldest first; other tenants' revisions stay empty. One statement. Role: viewer. */
 export async function readSteps(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, RevisionStep[]>> {
   requireRole(ctx, 'viewer')
   const rows = await ctx.db.$queryRaw<(Omit<RevisionStep, 'reason'> & { id: string; reason: string | null })[]>`
@@ -88,7 +87,7 @@ export async function readSteps(ctx: RequestContext, ids: readonly string[]): Pr
   return steps
 }
 
-/** A provisioning `x` that was under way while revision `d` waited for it. */
+/** A PROVISION step `x` was open while revision `d` waited for it. */
 const provisionOverlapsSql = Prisma.sql`
   coalesce(x.finished_at, 'infinity') >= d.created_at AND x.created_at <= CASE
     WHEN d.status = 'CREATING' OR EXISTS (SELECT 1 FROM steps w WHERE w.revision_id = d.id) THEN now() ELSE d.status_since END`

@@ -1,6 +1,6 @@
 /**
- * The only writer of a revision's status (docs/architecture.md#rules). It looks the move up in the state table, updates
- * on the condition that the status is still what the caller saw, and hands the event to the transaction.
+ * The only writer of a revision's status (docs/architecture.md#rules). It checks the state table, updates only if the status
+ * is unchanged, and adds the event to the transaction.
  */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { ConflictError } from '../errors/errors.ts'
@@ -12,7 +12,6 @@ import type { RuntimeConfig } from './runtime-config.ts'
 
 const NO_EXPLANATION = { reason: null, message: null }
 
-/** What a transition needs to know of the revision. */
 export interface Movable {
   id: string
   deploymentId: string
@@ -22,19 +21,19 @@ export interface Movable {
 
 export interface Move {
   to: RevisionStatus
-  /** why it failed, was skipped, or what it waits for */
+  /** why it failed or was skipped, or what it waits for */
   explanation?: Explanation | null
-  /** who did it; absent: the system */
+  /** absent: the system */
   actor?: ActorRef | undefined
-  /** of one that is skipped: the revision of the newer rollout */
+  /** for a superseded revision, the revision that superseded it */
   supersededById?: string | undefined
-  /** a redeploy begins a new attempt under a new rollout number */
+  /** a redeploy starts a new attempt with a new rollout number */
   again?: RuntimeConfig & { rollout: number }
 }
 
 /**
- * Moves `revision` and answers with what is stored now. Throws ConflictError when the table has no such move, and here or when it is
- * written when somebody else moved it first.
+ * Moves `revision` and returns the new row. Throws ConflictError if the table lacks the move, or, at this or at the write,
+ * if another transaction moved it first.
  */
 export function transition<R extends Movable>(tx: Tx, workspaceId: string, revision: Readonly<R>, move: Move): R {
   const { to, actor } = move
@@ -72,7 +71,7 @@ export function transition<R extends Movable>(tx: Tx, workspaceId: string, revis
   return { ...revision, status: to, ...stored }
 }
 
-/** Says what a waiting revision waits for, without a move. Writes only what is new; `reason_since` stays with its reason. */
+/** Stores what a waiting revision waits for, if that changed. `reason_since` changes only with the reason. */
 export function explainWait(
   tx: Tx,
   revision: {

@@ -1,6 +1,6 @@
 /**
- * BUILD steps that are left to builders (docs/protocol.md#builders): such a step stays open, its holder has none meanwhile, and
- * builders take it under leases of its own. Each try of a builder counts as one of a holder does.
+ * Offers BUILD steps to builders (docs/protocol.md#builders). The step stays open, and a builder takes it under a lease
+ * stored in the step.
  */
 import type { Step } from '../../generated/prisma/client.ts'
 import { notifyHolder } from '../repositories/deployment.ts'
@@ -13,12 +13,11 @@ import { isOpen } from '../values/lifecycle.ts'
 import { type Builders, buildersFor } from './available-builders.ts'
 import { wakeBuilders } from './steps.ts'
 
-/** Nobody has it. */
 const NO_BUILDER_LEASE = { builderClaimId: null, builderHolder: null, builderLeaseExpiresAt: null } as const
 
 /**
- * The holder of a step leaves it to builders. How long it waits for the first of them has a bound of its own; the deadline of the
- * build begins when that takes it.
+ * Moves a step from its holder to the builders. `builderWaitMinutes` limits the wait; the build's deadline starts when a
+ * builder takes it.
  */
 export function offerToBuilders(
   core: Core,
@@ -34,14 +33,14 @@ export function offerToBuilders(
     firstTakenAt: null,
     deadlineAt: null,
     pausedAt: null,
-    // a server of before this version knows of no builders, and gives holders nothing that is not due
+    // older servers know no builders; they hand out no step before `notBefore`
     notBefore: new Date(now.getTime() + core.settings.builderWaitMinutes * 60_000),
   }
   tx.unit.update('step', step.id, left)
   return announce(tx, deployment, { ...step, ...left }, builders)
 }
 
-/** Says whose builders a step is left to, which a server of before this version did not, and wakes them. */
+/** Stores which organization's builders may take the step, and wakes them. Older servers did not store it. */
 export async function recordOfferedTo(tx: Tx, deployment: LockedDeployment, step: Step): Promise<Step> {
   const { organizationId: offeredTo } = await buildersFor(tx, deployment)
   tx.unit.update('step', step.id, { offeredTo })
@@ -49,7 +48,7 @@ export async function recordOfferedTo(tx: Tx, deployment: LockedDeployment, step
   return { ...step, offeredTo }
 }
 
-/** The builder that had it has it no more: it is there for any of them again, until its deadline. Its holder is told. */
+/** Offers a step again after its builder released or lost it. The deadline keeps running. Wakes the deployment's holder. */
 export async function offerAgain(tx: Tx, deployment: LockedDeployment, step: Step): Promise<LockedDeployment> {
   tx.unit.update('step', step.id, { ...NO_BUILDER_LEASE, notBefore: step.deadlineAt })
   return announce(tx, deployment, step, await buildersFor(tx, deployment))
@@ -66,14 +65,14 @@ async function announce(
   return notifyHolder(tx, deployment)
 }
 
-/** Says again what a build that nobody has waits for: builders come, and go silent. */
+/** Updates the explanation of an offered build, because builders come and go silent. */
 export const explainBuilderWait = async (tx: Tx, deployment: LockedDeployment, step: Step): Promise<void> =>
   explainBuild(tx, deployment, step, waitsFor(await buildersFor(tx, deployment)))
 
 const waitsFor = (builders: BuilderFacts): Explanation =>
   builders.there ? explain('WAITING_FOR_BUILDER', {}) : explain('BUILDER_SILENT', builders)
 
-/** Says of the revision what its build waits for, or who is at it. */
+/** Stores on the revision what its build waits for, or which builder has it. */
 export async function explainBuild(
   tx: Tx,
   deployment: LockedDeployment,

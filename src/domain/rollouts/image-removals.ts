@@ -1,7 +1,6 @@
 /**
- * The images of deployments that are gone. A teardown removes them, but who was building may push for as long as its token
- * lasts, also after that: so each repository is emptied once more when no token for it is good any more. That can be done any number of
- * times, by any server; where the registry does not answer it is done later.
+ * Removes the images of torn-down deployments a second time. A builder's push token outlives the teardown, so each
+ * repository is emptied again after the last token expires. Any server may do this, any number of times.
  */
 
 import { repositoryOf } from '../ports/registry.ts'
@@ -9,15 +8,14 @@ import type { LockedDeployment } from '../repositories/locks.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
 import type { Core, Tx } from '../transaction/context.ts'
 
-/** In one round. */
 const MAX_PER_ROUND = 20
-/** until it is tried again, or somebody else takes over what a server that died was at */
+/** Also the time after which another server takes over a removal whose server died. */
 const RETRY_AFTER = '10 minutes'
 const GIVE_UP_AFTER = '30 days'
 
 /**
- * $1: the deployment · $2: its workspace · $3: minutes that a build may take. Whoever built had a token when its step was
- * taken, until the deadline, or for so long from the last moment that it may have asked for one.
+ * $1: deployment · $2: workspace · $3: build deadline in minutes. A push token lasts until the step's deadline, or for one
+ * build deadline from the last moment at which a build can have asked for it.
  */
 const QUEUE = {
   name: 'queue removal of images',
@@ -28,14 +26,14 @@ const QUEUE = {
     ON CONFLICT (deployment_id) DO NOTHING`,
 }
 
-/** The deployment is torn down now. One statement, none where nothing is built and pushed. */
+/** Call it at the teardown. One statement; none without a registry or for sources that are not built. */
 export async function queueImageRemoval(core: Core, tx: Tx, deployment: LockedDeployment): Promise<void> {
   const { id, workspaceId, source } = deployment
   if (!core.registry || (source !== 'gitprovider' && source !== 'internal_source')) return
   await tx.query(QUEUE, [id, workspaceId, core.settings.deadlineMinutes.BUILD])
 }
 
-/** One round: those that are due. `empty`: removes from a repository what builds push; rejects when it has to be tried again. */
+/** Runs one round of due removals. `empty`: removes the pushed images; it rejects if it must be retried. */
 export async function removeImages(
   core: Core,
   empty: (repository: string, signal: AbortSignal) => Promise<void>,

@@ -1,4 +1,7 @@
-/** Stops a revision at once (docs/deployments.md#revisions-and-rollouts). Its worker has to stop; the next step starts when it has. */
+/**
+ * Interrupts a revision immediately (docs/deployments.md#revisions-and-rollouts). The next step starts when its worker has
+ * stopped.
+ */
 import { z } from 'zod'
 import { ConflictError, NotFoundError } from '../errors/errors.ts'
 import { parse } from '../parsing/parse.ts'
@@ -17,8 +20,8 @@ import { readSituation, settle } from './reconcile.ts'
 export const interruptInput = z.object({ path: revisionPath })
 
 /**
- * Answers what `read` reads in its transaction, by default the ids. Role: deployer. Throws ConflictError when the
- * revision has ended already.
+ * Returns what `read` reads in the transaction, by default the ids. Role: deployer. Throws ConflictError for a revision that
+ * has ended.
  */
 export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')

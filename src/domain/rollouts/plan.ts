@@ -1,11 +1,6 @@
 /**
- * What a deployment needs next (docs/deployments.md#revisions-and-rollouts): every rule of provisioning, turns, builds,
- * deploys, teardown and deadlines. Pure: from what is so to what is to be done. reconcile.ts reads the one and does the
- * other, in one transaction under the deployment's lock, so that the next turn is given in the transaction that freed it.
- *
- * `plan` is level-based: it looks only at the state, so that nothing is lost with a crash or a message, and what it asks
- * for leaves nothing to ask for. What happens at one moment only (a newer rollout, how a step ended, a deadline that
- * passed) is asked for by functions of their own, before the plan.
+ * Decides what a deployment needs next: provisioning, turns, builds, deploys, teardown and deadlines. Pure: state in,
+ * actions out. reconcile.ts reads the state and applies the actions. README.md explains why.
  */
 import type { Revision, Step } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
@@ -21,54 +16,52 @@ import {
 } from '../values/lifecycle.ts'
 import type { Reason } from '../values/reasons.ts'
 
-/** A revision that has not ended. */
 export type OpenRevision = Readonly<Pick<Revision, 'id' | 'number' | 'status'> & Content>
 
-/** The step that is open: at most one per deployment. */
+/** At most one step per deployment is open. */
 export type OpenStep = Readonly<
   Pick<Step, 'id' | 'kind' | 'revisionId' | 'firstTakenAt' | 'tries' | 'triesGivenBack'> &
     Partial<Pick<Step, 'offeredTo' | 'builderClaimId' | 'createdAt'>>
 >
 
-/** Of one deployment, all that the rules look at. */
+/** The state of one deployment, as the rules see it. */
 export interface State<R extends OpenRevision = OpenRevision> {
-  /** somebody can build and run it: its listener, or this installation's runtime */
+  /** the deployment has a listener, or this server has a runtime */
   readonly hasRuntime: boolean
   readonly provisioned: boolean
-  /** DELETE was asked for */
   readonly deleted: boolean
   readonly tornDown: boolean
-  /** the lowest rollout first */
+  /** sorted by rollout, lowest first */
   readonly open: readonly R[]
   readonly step: OpenStep | null
-  /** of one that is deleted: steps that somebody has taken, and teardowns that failed */
+  /** of a deleted deployment only: steps that were ever taken, and failed teardowns */
   readonly stepsTaken: number
   readonly teardownFailures: number
-  /** the step was taken, and nobody has had a lease for it for a while */
+  /** the step was taken, and its lease ended a while ago */
   readonly isAbandoned?: boolean
-  /** it says why one failed, which stays to be read */
+  /** the deployment shows why a teardown failed; a later wait must not overwrite that */
   readonly showsTeardownFailure: boolean
 }
 
-/** A reason whose message needs facts of the database: the executor finds them. */
+/** A reason whose message needs facts from the database. reconcile.ts adds them. */
 export type RuleFailure = {
   reason: 'NO_RUNTIME' | 'NOBODY_TOOK_IT' | 'DEADLINE'
   kind: StepKind
-  /** it waited for a builder then */
+  /** the step was waiting for a builder */
   offered?: boolean
-  /** what its holder says of it */
+  /** the last message of the holder */
   last?: string
 }
 export type Cause = Explanation | RuleFailure
 
-/** What a holder brings when its step has succeeded. */
+/** What a holder reports with a successful step. */
 export interface Report {
   url?: string | undefined
   imageVersion?: string | undefined
 }
 
 export type Action =
-  /** `by`: of one that is skipped, the revision of the newer rollout */
+  /** `by`: for a superseded revision, the revision that superseded it */
   | {
       readonly do: 'move'
       readonly revisionId: string
@@ -77,10 +70,9 @@ export type Action =
       readonly by?: string
     }
   | { readonly do: 'open step'; readonly kind: StepKind; readonly revisionId: string | null }
-  /** `token`: of the holder who said so */
+  /** `token`: the fencing token of the reporting holder */
   | { readonly do: 'close step'; readonly outcome: StepOutcome; readonly reason?: Reason; readonly token?: bigint }
   | { readonly do: 'provisioned' }
-  /** the revision becomes the active one */
   | { readonly do: 'deployed'; readonly revisionId: string; readonly report: Report }
   | { readonly do: 'teardown failed'; readonly why: Cause }
   | { readonly do: 'torn down' }
@@ -92,7 +84,7 @@ const move = ({ id }: { id: string }, to: RevisionStatus, why: Cause | null = nu
   why,
 })
 
-/** All that is to be done now, in order. Done, it leaves nothing to do. */
+/** Returns all actions that are due, in order. After them, the plan of the new state is empty. */
 export function plan(state: State): Action[] {
   const action = nextAction(state)
   return action ? [action, ...plan(after(state, action))] : []
@@ -108,12 +100,12 @@ function nextAction(state: State): Action | null {
   if (step && !(wanted && wanted.kind === step.kind && wanted.revisionId === step.revisionId))
     return { do: 'close step', outcome: 'cancelled' }
   if (state.tornDown) return null
-  // what was never begun needs no teardown
+  // without a taken step there is nothing to tear down
   if (state.deleted && state.stepsTaken === 0) return { do: 'torn down' }
   if (state.deleted) return wanted && !step ? { do: 'open step', ...wanted } : null
   const current = open.find(({ status }) => isInTurn(status))
   const first = open.find(({ status }) => status === 'QUEUED')
-  // nobody has the turn: the lowest rollout that is queued gets it
+  // no revision has the turn: the queued one with the lowest rollout gets it
   if (!current && first) return move(first, needsBuild(first) ? 'AWAITING_BUILD' : 'AWAITING_DEPLOY')
   if (current && !state.hasRuntime && isWaiting(current.status)) {
     const kind = kindOf(current)
@@ -122,18 +114,18 @@ function nextAction(state: State): Action | null {
   return wanted && !step ? { do: 'open step', ...wanted } : null
 }
 
-/** Into the queue, as soon as it is provisioned and there is something to build or run. */
+/** A revision enters the queue when the deployment is provisioned and there is something to build or run. */
 function leavesCreating(state: State, revision: OpenRevision): Action | null {
   if (revision.status !== 'CREATING' || state.deleted) return null
   if (!state.hasRuntime) return move(revision, 'CREATE_FAILED', { reason: 'NO_RUNTIME', kind: 'PROVISION' })
   return state.provisioned && !missingContent(revision) ? move(revision, 'QUEUED') : null
 }
 
-/** Of a revision in turn: what is to be done for it, or is being done. */
+/** The kind of step that the revision in turn needs. */
 export const kindOf = ({ status }: OpenRevision) =>
   status === 'AWAITING_BUILD' || status === 'BUILDING' ? ('BUILD' as const) : ('DEPLOY' as const)
 
-/** The step that is open exactly as long as this is so; null: none. */
+/** The step that must be open in this state; null: none. */
 function desiredStep({
   deleted,
   tornDown,
@@ -150,7 +142,7 @@ function desiredStep({
 
 const UNTAKEN = { id: '', firstTakenAt: null, tries: 0, triesGivenBack: 0 }
 
-/** What an action makes of the state. */
+/** The state after an action. */
 export function after<R extends OpenRevision>(state: State<R>, action: Action): State<R> {
   const { step } = state
   switch (action.do) {
@@ -179,7 +171,7 @@ function moved<R extends OpenRevision>(open: readonly R[], id: string, to: Revis
   return open.map((r) => (r.id === id ? { ...r, status: to } : r)).filter(({ status }) => !isTerminal(status))
 }
 
-/** A newer rollout begins, of revision `by`: the newest wins, and everything else that waits is skipped. */
+/** Skips all waiting revisions when revision `by` starts a newer rollout: the newest rollout wins. */
 export function supersede({ open }: State, { id: by, number }: Pick<Revision, 'id' | 'number'>): Action[] {
   const why = explain('SUPERSEDED', { number })
   return open
@@ -187,18 +179,18 @@ export function supersede({ open }: State, { id: by, number }: Pick<Revision, 'i
     .map((r) => ({ do: 'move', revisionId: r.id, to: 'SKIPPED', why, by }))
 }
 
-/** These are ended at once. Whoever works on them has to stop. */
+/** Ends these revisions. Their workers must stop. */
 export function interrupt(revisions: readonly OpenRevision[], why: Explanation): Action[] {
   return revisions.map((revision) => move(revision, 'INTERRUPTED', why))
 }
 
-/** What a revision becomes when its step is taken; null: it is being worked on already, this is another try. */
+/** The status of a revision after its step is taken; null: a repeated try, the status stays. */
 export function statusWhenTaken({ status }: Pick<OpenRevision, 'status'>): RevisionStatus | null {
   if (status === 'AWAITING_BUILD') return 'BUILDING'
   return status === 'AWAITING_DEPLOY' ? 'DEPLOYING' : null
 }
 
-/** The open step has succeeded, by the word of its holder. */
+/** The open step succeeded, as its holder reports. */
 export function succeed({ step }: State, token: bigint, report: Report): Action[] {
   if (!step) return []
   const closed: Action = { do: 'close step', outcome: 'succeeded', token }
@@ -208,7 +200,7 @@ export function succeed({ step }: State, token: bigint, report: Report): Action[
   return [closed, { do: 'deployed', revisionId: step.revisionId!, report }]
 }
 
-/** The open step has failed, by the word of its holder (`token`) or by a rule: what it was of fails with it. */
+/** The open step failed, by its holder's report (`token`) or by a rule. The revisions that need it fail too. */
 export function fail({ step, open }: State, why: Cause, token?: bigint): Action[] {
   if (!step) return []
   const closed: Action = {
@@ -224,22 +216,22 @@ export function fail({ step, open }: State, why: Cause, token?: bigint): Action[
 }
 
 /**
- * Kinds of steps that run what the deployer made, and so may be what ended a worker. A worker that is lost with another one
- * costs that no try: its deadline alone bounds it.
+ * These steps run the deployer's code, so they can crash a worker. Other steps lose no try with a lost worker; only their
+ * deadline limits them.
  */
 export const KINDS_COUNTING_LOSSES: readonly StepKind[] = ['BUILD', 'DEPLOY']
 export const countsLosses = (kind: StepKind): boolean => KINDS_COUNTING_LOSSES.includes(kind)
 
-/** Tries of one step. A worker that is lost for good costs one where that may be the step's doing, a release none. */
+/** Tries per step. A lost worker costs a try only if the step can have caused it; a release costs none. */
 export const MAX_TRIES = 3
 
-/** Whether the tries of a step are used up: whoever would take it anew fails it instead. */
+/** Whether no try is left. A worker that would take the step fails it instead. */
 export const isExhausted = ({ tries, triesGivenBack }: Pick<OpenStep, 'tries' | 'triesGivenBack'>) =>
   tries - triesGivenBack >= MAX_TRIES
 
 export const WORKER_LOST = explain('WORKER_LOST', { tries: MAX_TRIES })
 
-/** The open step took longer than it may. `last`: what its holder says of it. */
+/** `last`: the last message of the step's holder. */
 export const deadlinePassed = (step: OpenStep, last?: string): RuleFailure => ({
   reason: 'DEADLINE',
   kind: step.kind,
@@ -247,22 +239,21 @@ export const deadlinePassed = (step: OpenStep, last?: string): RuleFailure => ({
   ...(last ? { last } : {}),
 })
 
-/** It is left to builders, and none of them has it. */
+/** Offered to builders, and none has taken it. */
 const isOffered = ({ offeredTo, builderClaimId }: OpenStep): boolean => !!offeredTo && !builderClaimId
 
-/** What the clock of the database says of a deployment. */
+/** Which time limits the deployment has exceeded, by the database's clock. */
 export interface Clock {
-  /** the open step passed its deadline */
   late: boolean
-  /** nobody took the open step for 24 hours, or took it again; or no builder one that is left to builders for as long as it waits for them */
+  /** not taken, or not taken again, within 24 hours; for an offered build: not within the builder wait */
   untaken: boolean
-  /** the holder may come back yet, which would give its try back */
+  /** the holder's lease ended so recently that it may return and get its try back */
   mayComeBack: boolean
-  /** revisions that are CREATING for more than 24 hours */
+  /** ids of revisions that have been CREATING for more than 24 hours */
   old: readonly string[]
 }
 
-/** Nothing stays stuck: what has waited too long fails. */
+/** Fails everything that has waited too long. */
 export function expire(state: State, clock: Clock): Action[] {
   return [...expireStep(state, clock), ...expireEmpty(state, clock)]
 }
@@ -271,13 +262,13 @@ function expireStep(state: State, { late: isLate, untaken, mayComeBack }: Clock)
   const { step } = state
   if (!step) return []
   if (isLate) return fail(state, deadlinePassed(step))
-  // a teardown is waited for as long as it takes
+  // a teardown never expires
   if (untaken && step.kind !== 'TEARDOWN')
     return fail(state, { reason: 'NOBODY_TOOK_IT', kind: step.kind, offered: isOffered(step) })
   return isExhausted(step) && !mayComeBack ? fail(state, WORKER_LOST) : []
 }
 
-/** Nothing to build or run came within 24 hours. While it is not provisioned, that is what they wait for. */
+/** Fails revisions that got nothing to build or run within 24 hours. Before provisioning ends, that time does not count. */
 function expireEmpty({ provisioned, open }: State, { old }: Clock): Action[] {
   if (!provisioned) return []
   return open

@@ -1,6 +1,6 @@
 /**
- * The reconciler: reads what is so, asks plan.ts what is to be done, and does it, in the caller's transaction and under
- * the deployment's lock. Every write to a deployment ends with this.
+ * The reconciler: reads the state of a locked deployment, asks plan.ts for the due actions, and applies them in the caller's
+ * transaction. Every write to a deployment ends with it.
  */
 import type { Revision, Step } from '../../generated/prisma/client.ts'
 import type { StepKind } from '../../generated/prisma/enums.ts'
@@ -20,21 +20,21 @@ import { type Action, after, plan, type RuleFailure, type State } from './plan.t
 import { closeStep, openStep } from './steps.ts'
 import { findWaits } from './wait-explanations.ts'
 
-/** A locked deployment and what the rules look at. Each action answers with the next one. */
+/** A locked deployment and its state. Each action returns the next situation. */
 export interface Situation {
   deployment: LockedDeployment
   state: State<Revision>
 }
 
-/** Does what is to be done. Done twice in a row, the second changes nothing. */
+/** Applies all due actions. A second call changes nothing. */
 export async function reconcile(core: Core, tx: Tx, deployment: LockedDeployment): Promise<LockedDeployment> {
   return deployment.tornDownAt ? deployment : settle(core, tx, await readSituation(core, tx, deployment))
 }
 
-/** What is so. One statement, or none where the transaction knows it. */
+/** Reads the state: one statement, or none if the transaction has loaded the deployment. */
 export async function readSituation(core: Core, tx: Tx, deployment: LockedDeployment): Promise<Situation> {
   const { deletedAt, provisionedAt, tornDownAt } = deployment
-  // whether there is anything to tear down, and how often that failed, only matters once it is deleted
+  // the rules look at finished steps only after the deletion
   const { steps, revisions } = await factsOf(tx, deployment, { begun: deletedAt !== null })
   const open = revisions.filter(isOpen).sort((a, b) => a.rollout - b.rollout)
   const step = steps.find(({ finishedAt }) => finishedAt === null) ?? null
@@ -53,10 +53,10 @@ export async function readSituation(core: Core, tx: Tx, deployment: LockedDeploy
   return { deployment, state }
 }
 
-/** ms in which a step is taken while a worker is there: until then nobody is missed */
+/** A worker takes a step within this time. The status names a missing worker only after it. */
 const PICKUP_GRACE_MS = 10_000
 
-/** Whether so long nobody has had a lease for a step that was taken. */
+/** Whether a taken step has had no lease for that long. */
 function isAbandonedStep({ clock }: Core, { leaseExpiresAt }: LockedDeployment, step: Step): boolean {
   if (!step.firstTakenAt || step.offeredAt || (leaseExpiresAt && leaseExpiresAt > clock())) return false
   const since = step.pausedAt ?? leaseExpiresAt
@@ -64,8 +64,8 @@ function isAbandonedStep({ clock }: Core, { leaseExpiresAt }: LockedDeployment, 
 }
 
 /**
- * Does `first`, on behalf of `actor` (absent: the system), then whatever the plan asks for. Says of all that still waits
- * what it waits for.
+ * Applies `first` on behalf of `actor` (absent: the system), then all due actions. Updates the explanation of everything
+ * that waits.
  */
 export async function settle(
   core: Core,
@@ -86,7 +86,7 @@ export async function settle(
   })
 }
 
-/** Does these, in order, and nothing else. */
+/** Applies exactly these actions, in order. */
 export async function apply(
   core: Core,
   tx: Tx,
@@ -140,7 +140,7 @@ async function perform(
       return { deployment: active, state: next }
     }
     case 'teardown failed': {
-      // the step has the reason that it failed for; this one says that it is tried again
+      // the step stores why it failed; the deployment says that the teardown is retried
       const { message: why } = await render(core, tx, deployment, action.why)
       return { deployment: row.teardownFailed(tx, deployment, explain('TEARDOWN_FAILED', { why })), state: next }
     }
@@ -171,7 +171,7 @@ async function explainWaits(core: Core, tx: Tx, { deployment, state }: Situation
   return explained
 }
 
-/** With the facts that only the database, the settings and the deployment know. `said`: what it waited for, as far as that was said. */
+/** Completes an explanation with facts from the database and the settings. `said`: the message that is shown now. */
 async function render(
   core: Core,
   tx: Tx,
@@ -183,7 +183,7 @@ async function render(
   const { reason, kind } = why
   switch (reason) {
     case 'NO_RUNTIME':
-      // only these can have a listener, and only from the start
+      // only external_container can have a listener, and only from its creation
       return explain(reason, { listenerWouldDo: deployment.source === 'external_container' && !deployment.deletedAt })
     case 'NOBODY_TOOK_IT':
       return why.offered
@@ -199,14 +199,14 @@ async function render(
   }
 }
 
-/** Why the built-in worker of this server was slow; null: it was not, or it is a listener's work. */
+/** Why this server's built-in worker is slow; null: it is not, or a listener does the work. */
 function overloadOf({ admission, overload }: Core, { listenerId }: LockedDeployment): string | null {
   if (listenerId !== null || !admission || !overload?.now) return null
   const text = describeOverload(overload.now)
   return `${text[0]!.toUpperCase()}${text.slice(1)}.`
 }
 
-/** Who has to take the step: the deployment's listener, or a built-in worker. Null: nobody is missed yet. */
+/** Explains which worker a step waits for; null: it was opened too recently for a worker to be missing. */
 async function explainStepWait(
   core: Core,
   tx: Tx,

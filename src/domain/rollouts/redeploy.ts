@@ -1,4 +1,4 @@
-/** Runs a given revision again and makes it active when it succeeds: this is the rollback (docs/deployments.md#revisions-and-rollouts). */
+/** Redeploys a revision (docs/deployments.md#revisions-and-rollouts). A rollback is a redeploy of an older revision. */
 import { z } from 'zod'
 import { NotFoundError, NotRedeployableError } from '../errors/errors.ts'
 import { requireVersion } from '../errors/precondition.ts'
@@ -19,7 +19,7 @@ import { requiredTarball, TARBALL_REMOVED, whyNotRedeployable } from './redeploy
 
 export const redeployInput = z.object({ path: revisionPath })
 
-/** Answers what `read` reads in its transaction, by default the ids. Role: deployer. Throws NotRedeployableError (400). */
+/** Returns what `read` reads in the transaction, by default the ids. Role: deployer. Throws NotRedeployableError (400). */
 export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(redeployInput, raw)

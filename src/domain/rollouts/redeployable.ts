@@ -1,4 +1,4 @@
-/** Whether a revision can be redeployed, and why not: as the verb says it, and for many at once before anybody asks for it. */
+/** Decides whether a revision can be redeployed: for the verb, and for lists that show it. */
 import { liveDeployment, requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { lacks } from '../values/explanation.ts'
@@ -8,7 +8,7 @@ import { STATUS_WORDS } from '../values/status-words.ts'
 
 type Asked = Content & { status: RevisionStatus }
 
-/** A clause for people; null: it can be, unless its tarball is gone. Pure. */
+/** The reason, as a clause; null: it can be redeployed unless its tarball was removed. Pure. */
 export function whyNotRedeployable(revision: Asked, deployment: { deletedAt: Date | null }): string | null {
   if (deployment.deletedAt) return 'its deployment is being deleted'
   if (!isTerminal(revision.status)) return `it ${STATUS_WORDS[revision.status]}`
@@ -16,7 +16,7 @@ export function whyNotRedeployable(revision: Asked, deployment: { deletedAt: Dat
   return missing && `it has nothing to build or run; it lacks ${lacks(missing)}`
 }
 
-/** The tarball that has to be there still; null: none has to. */
+/** The path of the tarball that a redeploy needs; null: none. */
 export const requiredTarball = (revision: Asked): string | null =>
   needsBuild(revision) ? revision.sourceTarballPath : null
 
@@ -33,7 +33,10 @@ const FIELDS = {
   deployment: { select: { deletedAt: true } },
 } as const
 
-/** Of each of these revisions why not, or null. Other tenants' are not in the map. One statement, and one for tarballs. Role: viewer. */
+/**
+ * For each revision the reason, or null. Revisions of other tenants are left out. One statement, plus one for tarballs.
+ * Role: viewer.
+ */
 export async function readWhyNotRedeployable(
   ctx: RequestContext,
   ids: readonly string[],

@@ -1,7 +1,4 @@
-/**
- * Rollouts (docs/deployments.md#revisions-and-rollouts): each new revision and each redeploy takes the deployment's next
- * rollout number under its lock. What still waits with a lower number is skipped: the newest wins, at most one is in progress.
- */
+/** Makes a revision and starts its rollout. Each rollout takes the deployment's next number under its lock (README.md). */
 import { randomUUID } from 'node:crypto'
 import type { Revision } from '../../generated/prisma/client.ts'
 import { NOTHING_WAITS, nextRollout } from '../repositories/deployment.ts'
@@ -16,19 +13,19 @@ import type { Trigger } from '../values/trigger.ts'
 import { supersede } from './plan.ts'
 import { apply, readSituation, settle } from './reconcile.ts'
 
-/** On whose behalf: a caller, or with a null subject nobody whom a row could name. */
+/** The author of a revision. `subject` is null if the author has no id. */
 export interface Author extends Core {
   actor: { kind: ActorKind; subject: string | null; name: string | null }
 }
 
-/** What makes a revision. `why`: in words, where there is more to say; goes into its first event. `change`: what the author does by it. */
+/** Why a revision is made. `why`: a message for its first event. `change`: the author's change to the deployment. */
 export interface RolloutCause {
   trigger: Trigger
   change: Omit<Change, 'actor'>
   why?: string
 }
 
-/** Makes the deployment's next revision, with everything it pins, and moves the deployment on. Returns the revision's id. */
+/** Creates the next revision with all that it pins, and reconciles. Returns its id. */
 export async function rollOut(
   ctx: Author,
   tx: Tx,

@@ -1,4 +1,4 @@
-/** The statements that open, take and close steps: the pieces of work of the data plane. Which ones, says plan.ts. */
+/** Opens, takes and closes steps, the units of work of the data plane. plan.ts decides which steps are needed. */
 import { randomUUID } from 'node:crypto'
 import type { Step } from '../../generated/prisma/client.ts'
 import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
@@ -6,10 +6,9 @@ import { buildersOf, type Core, type Tx } from '../transaction/context.ts'
 import type { Reason } from '../values/reasons.ts'
 import type { OpenStep } from './plan.ts'
 
-/** Seconds before a failed teardown is tried again: 5, 10, 20 … 600. */
+/** Delay before a failed teardown is retried, in seconds: 5, 10, 20 … 600. */
 const backOff = (failures: number) => Math.min(600, 5 * 2 ** (failures - 1))
 
-/** No builder is asked for it. */
 const NOT_OFFERED = {
   offeredAt: null,
   offeredTo: null,
@@ -19,7 +18,7 @@ const NOT_OFFERED = {
   builderLeaseExpiresAt: null,
 } as const
 
-/** Opens a step. `failures`: how often the same was tried in vain; it is not handed out before its back-off is over. */
+/** Opens a step. `failures`: failed attempts before this one; they set its back-off. */
 export function openStep(
   tx: Tx,
   deploymentId: string,
@@ -51,7 +50,7 @@ export function openStep(
   return step
 }
 
-/** Closes a step of this workspace, whoever works on it. `token`: the fencing token under which its result is recorded. */
+/** Closes a step, taken or not. `token`: the fencing token under which its result is recorded. */
 export function closeStep(
   tx: Tx,
   workspaceId: string,
@@ -61,19 +60,19 @@ export function closeStep(
   const { id, kind, firstTakenAt } = step
   const finishedAt = tx.now()
   tx.unit.update('step', id, { finishedAt, outcome, reason: reason ?? null, finishedBy: token ?? null })
-  // its builder's lease is over with it
+  // closing the step ends its builder's lease
   wakeBuilders(tx, workspaceId, step)
   const ms = firstTakenAt && finishedAt.getTime() - firstTakenAt.getTime()
   tx.ended({ kind, outcome, seconds: ms === null ? null : Math.max(0, ms / 1000) })
 }
 
-/** Those who may have it, or have it, look at once. None of a step that is left to nobody. */
+/** Wakes the builders that may take the step or have it. Does nothing for a step that is not offered. */
 export function wakeBuilders(tx: Tx, workspaceId: string, { offeredTo }: Pick<OpenStep, 'offeredTo'>): void {
   if (!offeredTo) return
   for (const id of [offeredTo, workspaceId]) tx.wakeWorkers(buildersOf(id))
 }
 
-/** Begins a try under a claim. The first one starts the deadline; the time in which nobody had a lease is added to it. */
+/** Starts a try under a claim. The first try starts the deadline. Time without a lease extends it. */
 export function takeStep(core: Core, tx: Tx, step: Step, claimId: string): Step {
   const now = tx.now()
   const limit = core.settings.deadlineMinutes[step.kind] * 60_000
@@ -89,18 +88,18 @@ export function takeStep(core: Core, tx: Tx, step: Step, claimId: string): Step 
   return { ...step, ...taken }
 }
 
-/** A try that does not count: its holder lets go of it in good order. */
+/** Returns a step after a release: the try does not count. */
 export function returnStep(tx: Tx, step: Step, claimId: string): void {
   if (step.finishedAt !== null) return
   tx.unit.update('step', step.id, {
     tries: Math.max(step.tries - 1, step.triesGivenBack),
     takenBy: withoutClaim(step, claimId),
-    // the deadline of a build that is left to builders runs on
+    // the deadline of an offered build keeps running
     ...(step.offeredAt ? {} : { pausedAt: tx.now() }),
   })
 }
 
-/** The lease under which a step was taken ended at `since`. `counts`: the try does. */
+/** Records that the lease on a taken step ended at `since`. `counts`: whether the try counts. */
 export function recordLostLease(tx: Tx, step: Step, claimId: string, since: Date | null, counts: boolean): void {
   const isTaken = withoutClaim(step, claimId).length < takenBy(step).length
   tx.unit.update('step', step.id, {
@@ -109,7 +108,7 @@ export function recordLostLease(tx: Tx, step: Step, claimId: string, since: Date
   })
 }
 
-/** Of a step that an older server has opened the column is null. */
+/** null in steps of older servers */
 const takenBy = (step: Step): string[] => (step.takenBy as string[] | null) ?? []
 
 const withoutClaim = (step: Step, claimId: string) => takenBy(step).filter((id) => id !== claimId)

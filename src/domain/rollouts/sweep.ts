@@ -1,7 +1,6 @@
 /**
- * The sweep: nothing stays stuck (docs/deployments.md#revisions-and-rollouts). Everything that waits has a deadline, a
- * cause and a way out: this finds what is over its time, and plan.ts says what becomes of it. Safe to run on several
- * servers at once.
+ * The sweep: finds everything that has exceeded a time limit, and lets plan.ts decide what happens. Several servers may run
+ * it concurrently.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { StepKind } from '../../generated/prisma/enums.ts'
@@ -17,7 +16,7 @@ import { type Clock, expire, MAX_TRIES } from './plan.ts'
 import { purge } from './purge.ts'
 import { readSituation, settle } from './reconcile.ts'
 
-/** One round. Each deployment is a transaction of its own; one that fails is logged and does not stop the others. */
+/** Runs one round, with one transaction per deployment. A failing deployment is logged and does not stop the others. */
 export async function sweep(core: Core): Promise<void> {
   for (const { id } of await findOverdue(core)) {
     try {
@@ -29,7 +28,7 @@ export async function sweep(core: Core): Promise<void> {
   await purge(core)
 }
 
-/** Deployments with something that is over its time. Conditions are checked again under the lock. */
+/** Deployments that exceeded a time limit. The conditions are checked again under the lock. */
 function findOverdue(core: Core): Promise<{ id: string }[]> {
   return core.db.$queryRaw`
     SELECT DISTINCT d.id FROM deployments d JOIN steps s ON s.deployment_id = d.id AND s.finished_at IS NULL
@@ -45,36 +44,36 @@ function findOverdue(core: Core): Promise<{ id: string }[]> {
     UNION (${outdatedExplanations(core)} LIMIT ${MAX_OUTDATED_PER_ROUND})`
 }
 
-/** Since when nobody has a lease for step `s` of deployment `d`, which was taken; NULL: somebody has, or builders have to. */
+/** Since when taken step `s` of deployment `d` has had no lease; NULL: it has one, or it is offered to builders. */
 const PAUSED_SINCE = Prisma.sql`
   CASE WHEN s.first_taken_at IS NULL OR s.offered_at IS NOT NULL OR ${LEASE_HOLDS} THEN NULL ELSE coalesce(s.paused_at, d.lease_expires_at) END`
 
-/** Its deadline counts the time under a lease alone. */
+/** The deadline counts only time under a lease. */
 const LATE = Prisma.sql`(s.deadline_at < coalesce(${PAUSED_SINCE}, now()))`
 
-/** Nobody has taken step `s` for 24 hours, or taken it again, or no builder while it was to wait for one. */
+/** Step `s` was not taken, or not taken again, within 24 hours; an offered build: not within its builder wait. */
 const UNTAKEN = Prisma.sql`(
   ${PAUSED_SINCE} < now() - interval '24 hours'
   OR s.first_taken_at IS NULL AND CASE WHEN s.offered_at IS NULL THEN s.created_at < now() - interval '24 hours' ELSE s.not_before < now() END)`
 
 /**
- * The holder of deployment `d`, or the builder of a step that is left to builders, has its lease, or lost it so lately that it may come back yet, which gives its try back.
- * Until then a step whose tries are used up fails only where somebody comes to take it anew.
+ * The lease on step `s` holds, or ended less than a minute ago, so its holder or builder may return and get its try back.
+ * Until then, an exhausted step fails only when a worker tries to take it.
  */
 const MAY_COME_BACK = Prisma.sql`coalesce(
   CASE WHEN s.offered_at IS NOT NULL THEN s.builder_lease_expires_at > now() - interval '1 minute'
        ELSE d.lease_expires_at > now() - interval '1 minute' OR ${LEASE_HOLDS} END, false)`
 
-/** The builder that has step `s` lost its lease, and has not come back: nobody is at it. */
+/** The lease of the builder of step `s` ended more than a minute ago. */
 const BUILDER_GONE = Prisma.sql`(s.offered_at IS NOT NULL AND s.builder_lease_expires_at < now() - interval '1 minute')`
 
-/** A server of before this version has left step `s` to builders: it does not say whose. */
+/** An older server offered step `s` without storing to whom. */
 const OFFERED_BY_OLDER_SERVER = Prisma.sql`(s.offered_at IS NOT NULL AND s.offered_to IS NULL)`
 
-/** In one round: many wait for a listener that has just gone silent, or come back. */
+/** A listener that falls silent or returns affects all its deployments together. */
 const MAX_OUTDATED_PER_ROUND = 500
 
-/** What a deployment says that waits for somebody. */
+/** Reasons that name a missing or slow worker. */
 const WAIT_REASONS: readonly Reason[] = [
   'WAITING_FOR_WORKER',
   'SERVER_OVERLOADED',
@@ -83,8 +82,8 @@ const WAIT_REASONS: readonly Reason[] = [
 ]
 
 /**
- * Deployments that say no more rightly what they wait for: a listener or builder that fell silent or came back, an overload that
- * began or passed; or that do not say it yet, since nobody was missed until now (reconcile.ts).
+ * Deployments whose shown wait is outdated or missing. A listener or builder fell silent or returned, an overload began or
+ * ended, or a step waits longer than PICKUP_GRACE_MS.
  */
 function outdatedExplanations(core: Core): Prisma.Sql {
   const silent = Prisma.sql`coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())}`
@@ -121,7 +120,7 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   const { step } = situation.state
   if (!step) return
   const { steps } = await factsOf(tx, settled)
-  // it may have failed just now, and the one that is open be the next one's, which its holder has to see first
+  // the step may just have failed; the step that is open now must go to the holder first
   const found = steps.find(({ id, finishedAt }) => id === step.id && finishedAt === null)
   if (!found?.offeredAt) return
   const still = found.offeredTo ? found : await recordOfferedTo(tx, settled, found)
@@ -129,7 +128,6 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   else if (!still.builderClaimId) await explainBuilderWait(tx, settled, still)
 }
 
-/** One statement. */
 async function readClock(tx: Tx, id: string): Promise<Clock & { builderGone: boolean }> {
   const [row] = await tx.sql.$queryRaw<({ [K in keyof Clock]: Clock[K] | null } & { builderGone: boolean | null })[]>`
     SELECT ${LATE} AS late, ${UNTAKEN} AS untaken,

@@ -1,18 +1,18 @@
-/** What waits, and for what: the sentence that a revision shows while nobody works on it. Pure, like the plan whose state it reads. */
+/** Finds out what each waiting revision waits for, and thus the sentence that it shows. Pure, like plan.ts. */
 import type { StepKind } from '../../generated/prisma/enums.ts'
 import { type Explanation, explain } from '../values/explanation.ts'
 import { isInTurn, isWaiting, missingContent } from '../values/lifecycle.ts'
 import { kindOf, type RuleFailure, type State } from './plan.ts'
 
-/** What waits for whom. `step`: for whoever should take a step of this kind. */
+/** `step`: it waits for a worker that takes a step of this kind. */
 export interface Wait {
-  /** null: the teardown of the deployment */
+  /** null: the deployment's teardown */
   revisionId: string | null
-  /** null: nobody has to wait for it */
+  /** null: nothing is missing */
   explanation: Explanation | RuleFailure | { step: StepKind } | null
 }
 
-/** Of everything that waits, what it waits for. Of a revision that is worked on, its holder says it. */
+/** The waits of everything that no worker works on. A worker explains its own revision. */
 export function findWaits(state: State): Wait[] {
   const { step, open, isAbandoned } = state
   if (state.deleted) {

@@ -1,4 +1,4 @@
-/** The rules for a change of secrets by their names, and what comes of one. Pure. */
+/** Rules for changing secrets by name, and the resulting set. Pure. */
 import type { Violation } from '../errors/errors.ts'
 import { violation } from '../parsing/parse.ts'
 import type { Secret, SecretReference } from '../values/shapes.ts'
@@ -11,10 +11,9 @@ export interface SecretsChange {
   unset: readonly string[]
 }
 
-/** Of a set. */
 const MAX_SECRETS = 1000
 
-/** All violations together. `stored`: what there is before. */
+/** All violations together. `stored`: the state before the change. */
 export function changeViolations(
   { set, unset }: SecretsChange,
   stored: { names: readonly string[]; references: readonly SecretReference[] },
@@ -38,13 +37,13 @@ export function changeViolations(
   return found
 }
 
-/** Whether two sets have other names or values than each other; their order does not count. */
+/** Whether names or values differ; the order does not matter. */
 export function secretsDiffer(one: readonly Secret[], other: readonly Secret[]): boolean {
   const values = new Map(one.map(({ name, value }) => [name, value]))
   return one.length !== other.length || other.some(({ name, value }) => values.get(name) !== value)
 }
 
-/** The set that comes of it, in the order of the one before, and the names that were given a value. A mask keeps the stored one. */
+/** The new set, in the old set's order, and the names that got a value. A mask keeps the stored value. */
 export function applyChange(
   stored: readonly Secret[],
   { set, unset }: SecretsChange,

@@ -1,10 +1,6 @@
 /**
- * Fingerprints of secrets (docs/deployments.md#secrets): they say whether two revisions of a deployment have the same value under a
- * name, and nothing else. An HMAC with a key that is derived from the key ring for this one deployment: nobody without the ring can
- * try values, and the same value has another fingerprint under each name and in each deployment.
- *
- * They are made when they are read, and stored nowhere. So they need no rotation of their own: with another first key of the ring all
- * of them are other ones at once, and whoever compares does so within one answer.
+ * Fingerprints show whether two revisions of a deployment have the same value under a name (docs/deployments.md#secrets).
+ * They are computed at each read and never stored (README.md).
  */
 import type { SecretSet } from '../../generated/prisma/client.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
@@ -18,7 +14,7 @@ export interface SecretFingerprint {
 
 const FINGERPRINT_BYTES = 8
 
-/** Of all secrets of a set, in its order. Throws when the ring lacks the key of the set. */
+/** In the set's order. Throws if the key ring lacks the set's key. */
 export function fingerprintsOf(keyring: KeyRing, set: SecretSet | null): SecretFingerprint[] {
   if (!set || set.names.length === 0) return []
   const sign = keyring.signer(`fingerprints of secrets of ${set.deploymentId}`)

@@ -1,4 +1,4 @@
-/** The secrets of a deployment by their names, when each was set, and by whom: what everybody may see of them. */
+/** Lists a deployment's secrets by name, with who set each and when. Every viewer may see that. */
 import { z } from 'zod'
 import { NotFoundError } from '../errors/errors.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
@@ -11,11 +11,11 @@ export const listSecretsInput = z.object({ path: deploymentPath })
 
 export interface NamedSecret {
   name: string
-  /** null: a server of before set it */
+  /** null: set by an older server */
   origin: Origin | null
 }
 
-/** In the order of the set. Role: viewer. Throws NotFoundError. */
+/** In the set's order. Role: viewer. Throws NotFoundError. */
 export async function listSecrets(ctx: RequestContext, raw: RawInput): Promise<NamedSecret[]> {
   requireRole(ctx, 'viewer')
   const { path } = parse(listSecretsInput, raw)

@@ -1,6 +1,6 @@
 /**
- * When each secret of a set got its value, and by whom: kept beside the names, in clear. A set that is made of another takes over what
- * it knows of values that stay. Pure.
+ * Records who set each secret of a set and when, unencrypted next to the names. A new set takes over the origins of
+ * unchanged values. Pure.
  */
 import type { SecretSet } from '../../generated/prisma/client.ts'
 import type { EventActor } from '../values/event-actor.ts'
@@ -11,7 +11,7 @@ export interface Origin {
   by: EventActor
 }
 
-/** As it is stored: what was set together. */
+/** Secrets that were set together, as stored. */
 interface Group {
   /** ISO 8601 */
   at: string
@@ -19,21 +19,19 @@ interface Group {
   names: string[]
 }
 
-/** By name. Of sets that servers of before made nothing is known. */
+/** By name. Sets of older servers have no origins. */
 export function originsOf(set: Pick<SecretSet, 'setBy'> | null): Map<string, Origin> {
   const groups = (set?.setBy ?? []) as unknown as Group[]
   return new Map(groups.flatMap(({ at, by, names }) => names.map((name) => [name, { at: new Date(at), by }])))
 }
 
-/** What a new set is made from: the set before, opened. */
+/** The previous set and its decrypted secrets. */
 export interface Before {
   set: SecretSet | null
   secrets: readonly Secret[]
 }
 
-/**
- * Of the secrets of a new set. Those whose value is another than before are set now; `named`: so are these, whatever they were.
- */
+/** The origins of a new set's secrets. Changed values are set now, and so are those in `named`, even if unchanged. */
 export function originsAfter(
   before: Before,
   secrets: readonly Secret[],
@@ -51,7 +49,7 @@ export function originsAfter(
   return origins
 }
 
-/** As the column has them. */
+/** In the form of the column. */
 export function storedOrigins(origins: ReadonlyMap<string, Origin>): Group[] {
   const groups = new Map<string, Group>()
   for (const [name, { at, by }] of origins) {

@@ -1,6 +1,6 @@
 /**
- * Retires keys: wraps everything that is wrapped with another key of the ring with its first key, in batches, while
- * servers are running. It may be interrupted at any time, and run again.
+ * Key rotation: wraps everything again with the key ring's first key, in batches, while servers run. It may be interrupted
+ * and run again.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { reseal } from '../crypto/encrypted-value.ts'
@@ -8,22 +8,24 @@ import type { KeyRing } from '../crypto/keyring.ts'
 import type { Core, Db } from '../transaction/context.ts'
 import { allSealed, SEALED_COLUMNS, type SealedColumn, sealContext } from './sealed-columns.ts'
 
-/** rows of one statement */
 const BATCH_ROWS = 500
-/** passes over all rows, since running servers may still write with another key */
+/** Repeated passes, because running servers may still write with another key. */
 const MAX_PASSES = 3
 const NIL_UUID = '00000000-0000-0000-0000-000000000000'
 
 export interface Rotation {
-  /** values that were rewrapped */
+  /** number of rewrapped values */
   rewrapped: number
-  /** key (other than the first) → how many values still need it (0: only servers need it to start). Empty: all others may be removed */
+  /**
+   * key (other than the first) → number of values that need it (0: only servers need it to start). Empty: all other keys can
+   * be removed
+   */
   needed: Map<string, number>
-  /** when the last upload address that another key may have signed expires; null: there is none */
+  /** when the last upload URL that another key may have signed expires; null: none */
   signedUntil: Date | null
 }
 
-/** Updates rows only if they are as they were read, so that concurrent writes are not lost. */
+/** Updates only unchanged rows, so concurrent writes are not lost. */
 export async function rotateSecrets(core: Core): Promise<Rotation> {
   const { db, keyring } = core
   let rewrapped = 0
@@ -34,8 +36,8 @@ export async function rotateSecrets(core: Core): Promise<Rotation> {
       rewrapped += await inBatches((after) => rewrapColumn(db, keyring, column, after))
     needed = await neededKeys(db, keyring)
   }
-  // servers refuse to start without this key, even with an empty database (src/app/keyring-file.ts). It is changed only
-  // from a key of the ring: otherwise this is another database's ring, and no server could start any more
+  // servers refuse to start without this key, even with an empty database (src/app/keyring-file.ts). It changes only from a
+  // key of this ring; otherwise the ring belongs to another database, and no server could start
   await db.installation.updateMany({ where: { keyId: { in: keyring.ids } }, data: { keyId: keyring.currentId } })
   for (const { keyId } of await db.installation.findMany({ where: { keyId: { not: keyring.currentId } } }))
     needed.set(keyId, needed.get(keyId) ?? 0)
@@ -44,7 +46,7 @@ export async function rotateSecrets(core: Core): Promise<Rotation> {
   return { rewrapped, needed, signedUntil: open!.until }
 }
 
-/** Goes through rows in the order of their ids. `work` returns how many it changed, and the last id; null: no more rows. */
+/** Goes through rows by id. `work` returns the number of changed rows and the last id; null: no more rows. */
 async function inBatches(work: (after: string) => Promise<{ done: number; last: string | null }>): Promise<number> {
   let all = 0
   for (let after: string | null = NIL_UUID; after !== null; ) {
@@ -55,7 +57,7 @@ async function inBatches(work: (after: string) => Promise<{ done: number; last: 
   return all
 }
 
-/** Skips rows that can't be unwrapped: they still need their key. */
+/** Skips rows that can't be unwrapped; they still need their key. */
 function skipFailures<Row extends { id: string }, T>(rows: readonly Row[], rewrap: (row: Row) => T): T[] {
   return rows.flatMap((row) => {
     try {

@@ -1,4 +1,4 @@
-/** The rules for secrets (docs/deployments.md#secrets): their names, sizes, and what the mask means when it is sent back. */
+/** Rules for secrets (docs/deployments.md#secrets): names, sizes, and the mask in requests. */
 
 import type { Violation } from '../errors/errors.ts'
 import { violation } from '../parsing/parse.ts'
@@ -6,7 +6,7 @@ import { HEALTH_PATH_RULE, HEALTH_PATH_SECRET, isHealthPath } from '../values/he
 import type { Secret } from '../values/shapes.ts'
 import { MASK } from './secret-set.ts'
 
-/** Environment variables that the server sets for every agent, so that no secret may have their names. */
+/** The server sets these environment variables for every agent. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'PATH',
   'HOME',
@@ -24,7 +24,7 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
 const MAX_NAME_LENGTH = 256
 const MAX_VALUE_BYTES = 64 * 1024
 
-/** `stored`: the names of the current set, for which the mask may be sent back. `field`: where in the body they are. */
+/** `stored`: names of the current set, for which the mask is allowed. `field`: the place of `secrets` in the body. */
 export function secretViolations(
   secrets: readonly Secret[],
   stored: readonly string[],
@@ -54,7 +54,7 @@ export function secretViolations(
   return found
 }
 
-/** Replaces masks that were sent back by the stored values. */
+/** Replaces masks by the stored values. */
 export function unmask(secrets: readonly Secret[], stored: readonly Secret[]): Secret[] {
   const values = new Map(stored.map((secret) => [secret.name, secret.value]))
   return secrets.map(({ name, value }) => ({ name, value: value === MASK ? (values.get(name) ?? value) : value }))

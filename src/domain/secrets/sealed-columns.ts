@@ -1,10 +1,10 @@
-/** All columns with sealed values (crypto/encrypted-value.ts), for the check at the start and for the rotation of keys. */
+/** All columns with sealed values (crypto/encrypted-value.ts), for the check at the start and for key rotation. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { unseal } from '../crypto/encrypted-value.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
 import type { Db } from '../transaction/context.ts'
 
-/** Each table has an `id`. `condition`: selects for rows with a value that is still needed. */
+/** Each table has an `id`. `condition`: selects rows whose value is still needed. */
 export const SEALED_COLUMNS = [
   { table: 'oauth_providers', column: 'client_secret', condition: 'client_secret IS NOT NULL' },
   { table: 'oauth_tokens', column: 'sealed', condition: 'true' },
@@ -21,7 +21,7 @@ export type SealedColumn = (typeof SEALED_COLUMNS)[number]
 /** The context of a sealed value. */
 export const sealContext = ({ table, column }: SealedColumn, id: string) => `${table}.${column}:${id}`
 
-/** A query for all of them: `place` (the context), `text`, and the id of the wrapping key, `key_id`. */
+/** Selects all sealed values: `place` (the context), `text`, and `key_id`, the id of the wrapping key. */
 export const allSealed = Prisma.join(
   SEALED_COLUMNS.map(
     ({ table, column, condition }) => Prisma.sql`
@@ -31,7 +31,7 @@ export const allSealed = Prisma.join(
   ' UNION ALL ',
 )
 
-/** One value for each key that something is encrypted with; `open` throws when the ring's key is another one. */
+/** One value for each key in use. `open` throws if the key ring has a different key under that id. */
 export async function sampleEachKey(db: Db): Promise<{ keyId: string; open: (keyring: KeyRing) => unknown }[]> {
   const sets = await db.$queryRaw<{ id: string; keyId: string; wrapped: Uint8Array }[]>`
     SELECT DISTINCT ON (key_id) id, key_id AS "keyId", wrapped_key AS wrapped FROM secret_sets ORDER BY key_id, id`

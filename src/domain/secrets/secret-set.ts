@@ -1,6 +1,6 @@
 /**
- * Sets of secrets at rest: each is encrypted with a random key of its own, which the key ring wraps. A set is immutable:
- * PATCH creates a new one, and each revision refers to the set that it was created with.
+ * Secret sets at rest. Each is encrypted with a random data key, which the key ring wraps. Sets are immutable: a change
+ * makes a new set, and each revision keeps the set it was made with.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Prisma, SecretSet } from '../../generated/prisma/client.ts'
@@ -10,20 +10,19 @@ import type { RequestContext, Tx } from '../transaction/context.ts'
 import type { Secret } from '../values/shapes.ts'
 import { type Origin, originsOf, storedOrigins } from './origins.ts'
 
-/** What callers without `secrets:read` see instead of a value. */
+/** Shown instead of a value to callers without `secrets:read`. */
 export const MASK = '••••••••'
 
-/** What a new set is made of. */
 export interface NewSet {
-  /** a new one by default */
+  /** default: a new id */
   id?: string
   deploymentId: string
-  /** by name; absent: nothing is known */
+  /** by name; absent: unknown */
   origins?: ReadonlyMap<string, Origin>
   createdAt: Date
 }
 
-/** Makes a set in a transaction and returns its id. */
+/** Stores a new set and returns its id. */
 export function storeSecrets(
   tx: Tx,
   keyring: KeyRing,
@@ -35,7 +34,7 @@ export function storeSecrets(
   return set.id
 }
 
-/** A set, encrypted with a key of its own. Pure, but for that key. */
+/** Encrypts a set with a new data key. Otherwise pure. */
 export function sealSecrets(
   keyring: KeyRing,
   { id = randomUUID(), deploymentId, origins, createdAt }: NewSet,
@@ -55,7 +54,7 @@ export function sealSecrets(
   }
 }
 
-/** Decrypts a set, in the order of its names. No set: no secrets. */
+/** Decrypts a set, in the order of its names. Empty for null. */
 export function openSecrets(keyring: KeyRing, set: SecretSet | null): Secret[] {
   if (!set || set.names.length === 0) return []
   const dataKey = keyring.unwrap(set.keyId, set.wrappedKey, set.id)
@@ -63,7 +62,7 @@ export function openSecrets(keyring: KeyRing, set: SecretSet | null): Secret[] {
   return set.names.map((name) => ({ name, value: values[name] ?? '' }))
 }
 
-/** Stands for a set that is gone, or that nobody opens: its names, and what is known of them. */
+/** A set without values: it was deleted, or nothing will decrypt it. */
 export const setWithoutValues = (id: string, names: string[], setBy: SecretSet['setBy'] = null): SecretSet => ({
   id,
   deploymentId: '',
@@ -77,19 +76,18 @@ export const setWithoutValues = (id: string, names: string[], setBy: SecretSet['
 
 const canOpen = (set: SecretSet | null) => set === null || set.wrappedKey.length > 0
 
-/** What this caller may see of a set: values only with `secrets:read`. */
+/** The secrets as this caller may see them: values only with `secrets:read`. */
 export function presentSecrets(ctx: Pick<RequestContext, 'actor' | 'keyring'>, set: SecretSet | null): Secret[] {
   if (seesValues(ctx.actor) && canOpen(set)) return openSecrets(ctx.keyring, set)
   return (set?.names ?? []).map((name) => ({ name, value: MASK }))
 }
 
-/** A secret as it is shown to a caller. */
 export interface ShownSecret extends Secret {
-  /** null: a server of before set it */
+  /** null: set by an older server */
   origin: Origin | null
 }
 
-/** The same with when each was set, and by whom, which everybody sees. */
+/** The same, with the origins, which every caller may see. */
 export function presentWithOrigins(
   ctx: Pick<RequestContext, 'actor' | 'keyring'>,
   set: SecretSet | null,

@@ -1,11 +1,9 @@
-/** Hot reads of tags. */
-
 import type { Window } from '../paging/paging.ts'
 import { type CountedSlice, type Reading, readNewest } from '../query-engine/reading.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 
-/** `windowTags` as a hot read, with `countTags` where `counts`. Role: viewer. Throws what readNewest() does. */
+/** A compiled read of `windowTags`, and with `counts` of `countTags`. Role: viewer. Throws what readNewest() throws. */
 export async function readTags(
   ctx: RequestContext,
   reading: Reading,

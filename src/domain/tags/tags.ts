@@ -1,4 +1,4 @@
-/** The tags of a workspace, and of a deployment: setting them replaces the previous set and creates missing tags. */
+/** The tags of a workspace and its deployments. Setting a deployment's tags replaces all of them and creates missing ones. */
 import { z } from 'zod'
 import type { Tag } from '../../generated/prisma/client.ts'
 import { requireVersion } from '../errors/precondition.ts'
@@ -20,8 +20,8 @@ export const setTagsInput = z.object({ path: deploymentPath, body: z.object({ ta
 type Pair = z.output<typeof tag>
 
 /**
- * Answers what `read` reads in its transaction, by default the ids. Duplicate pairs count once. Role: deployer. Throws NotFoundError,
- * ConflictError.
+ * Duplicate pairs count once. Returns what `read` reads in the transaction, by default the ids. Role: deployer. Throws
+ * NotFoundError, ConflictError.
  */
 export const setDeploymentTags = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
@@ -60,11 +60,11 @@ async function putTags(
   })
 }
 
-/** Returns the ids of the workspace's tags with these pairs, and creates missing ones. */
+/** Returns the ids of the tags with these pairs, and creates missing tags. */
 async function findOrCreateTags(ctx: RequestContext, tx: Tx, pairs: readonly Pair[]): Promise<string[]> {
   if (pairs.length === 0) return []
   const workspaceId = ctx.workspace.id
-  // always in the same order, so that concurrent calls that create the same tags can't deadlock
+  // sorted, so that concurrent calls that create the same tags can't deadlock
   const sorted = [...pairs].sort((a, b) => compare(a.key, b.key) || compare(a.value, b.value))
   const data = sorted.map(({ key, value }) => ({ workspaceId, key, value }))
   const made = await tx.sql.tag.createManyAndReturn({ data, skipDuplicates: true, select: { id: true } })
@@ -75,7 +75,7 @@ async function findOrCreateTags(ctx: RequestContext, tx: Tx, pairs: readonly Pai
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A window of the workspace's tags, newest first; the filter `tag_value_ids` takes their ids. Role: viewer. */
+/** Newest first. The filter `tag_value_ids` takes these ids. Role: viewer. */
 export async function windowTags(ctx: RequestContext, window: Window): Promise<Slice<Tag>> {
   requireRole(ctx, 'viewer')
   const { keyset, ...page } = newestFirst(window)
