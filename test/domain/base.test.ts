@@ -1,4 +1,5 @@
-// What a change of a deployment starts from (docs/deployments.md#deployments): other secrets alone change no code and undo no rollback.
+// Which revision a change of a deployment starts from (docs/deployments.md#deployments): secrets alone change no code and
+// undo no rollback.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { createRevision, updateDeployment } from '../../src/domain/deployments/update.ts'
@@ -28,13 +29,13 @@ const revision = (id: string) =>
   domain.core.db.revision.findUniqueOrThrow({ where: { id }, include: { secretSet: true } })
 const row = (id: string) => domain.core.db.deployment.findUniqueOrThrow({ where: { id } })
 
-/** What a revision is made of. */
+/** The revision's source. */
 async function made(id: string) {
   const { repoRef, graphConfigPath, repoCommitSha, artifact, installCommand } = await revision(id)
   return { repoRef, graphConfigPath, repoCommitSha, artifact, installCommand }
 }
 
-/** Claims it, works its steps off, and lets go. Returns their kinds. */
+/** Claims the deployment, completes its steps and releases it. Returns the kinds of the steps. */
 async function work(id: string): Promise<string[]> {
   const claim = await claimOne(domain.plane, id)
   const kinds = await workOff(domain.plane, claim)
@@ -42,7 +43,7 @@ async function work(id: string): Promise<string[]> {
   return kinds
 }
 
-/** A deployment of main (A), then of next (B), both deployed, B active. */
+/** A deployment with two deployed revisions, of main (A) and next (B). B is active. */
 async function twoDeployed() {
   const id = await gitDeployment(ctx)
   await settle(domain.plane)
@@ -165,7 +166,7 @@ test('a lost artifact is built again from its commit for every revision that sha
   expect(await revision(a)).toMatchObject({ artifact: null })
   await redeploy(id, c)
   expect(await work(id)).toEqual(['BUILD', 'DEPLOY'])
-  // and so is what starts from it
+  // the same holds for a revision that starts from it
   await redeploy(id, a)
   expect(await work(id)).toEqual(['BUILD', 'DEPLOY'])
 })
@@ -191,7 +192,7 @@ test('secrets can be changed after a rollback to a tag, although the deployment 
   await redeploy(id, tagged!)
   await settle(domain.plane)
   expect(await made(await rotate(id))).toMatchObject({ repoRef: 'refs/tags/v1', artifact: `artifact-${tagged}` })
-  // who says one of the two is told of the other
+  // a caller that names one of the two fields is told about the other
   await expect(patch(id, follow)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' })
   expect(await made(await toRef(id, 'main'))).toMatchObject({ repoRef: 'main', artifact: null })
 })

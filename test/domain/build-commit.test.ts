@@ -1,4 +1,4 @@
-// A revision pins the commit that its build has found, however that build ended (docs/deployments.md#revisions-and-rollouts).
+// A build's commit is pinned to its revision, whatever the outcome (docs/deployments.md#revisions-and-rollouts).
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CompleteRequest } from '../../src/domain/protocol/protocol.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'
@@ -19,7 +19,7 @@ afterAll(() => domain.close())
 const A = 'a'.repeat(40)
 const B = 'b'.repeat(40)
 
-/** A deployment whose first build is under way, and the one who builds. */
+/** A deployment whose first build is running, with its holder. */
 async function building() {
   const id = await gitDeployment(ctx)
   const claim = await claimOne(domain.plane, id)
@@ -44,7 +44,7 @@ test('a failed build pins its commit for every later attempt', async () => {
   const [news] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claim] })
   const { step } = news!.assignment!
   expect(step).toMatchObject({ kind: 'BUILD', revision: { repoCommitSha: A, attempt: 2 } })
-  // it may say what it wants: what the revision is made of is settled
+  // another commit in the report changes nothing
   await report('failed', { repoCommitSha: B }, step!.id)
   expect(await revision()).toMatchObject({ status: 'BUILD_FAILED', repoCommitSha: A })
 
@@ -67,7 +67,7 @@ test('an interrupted build pins its commit once it has stopped, and a waiting re
   const { recorded, assignment } = await report('stopped', { repoCommitSha: A })
   expect(recorded).toBe(false)
   expect(assignment.step).toMatchObject({ kind: 'BUILD', revision: { repoCommitSha: A, attempt: 2 } })
-  // said once more, of a step that is over: nothing
+  // a repeated report about a closed step changes nothing
   await report('stopped', { repoCommitSha: B })
   expect(await revision()).toMatchObject({ status: 'BUILDING', repoCommitSha: A })
 })
@@ -93,7 +93,7 @@ test('a report with a lost claim or about another kind of step pins no commit', 
   const { claimId, token } = held
   const stepId = held.step!.id
   await domain.plane.complete({ claimId, token, stepId, outcome: 'failed', repoCommitSha: A })
-  // nor of a build of another deployment
+  // a report about another deployment's build changes nothing
   await domain.plane.complete({ claimId, token, stepId: step.id, outcome: 'failed', repoCommitSha: A })
   expect(await domain.core.db.revision.count({ where: { repoCommitSha: A, deploymentId: other } })).toBe(0)
   expect((await revision()).repoCommitSha).toBeNull()

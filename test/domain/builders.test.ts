@@ -1,4 +1,4 @@
-/** Builds that are left to builders, at the protocol itself: who gets what, and what becomes of the revision. */
+/** The builders' protocol: who gets which build, and what happens to the revision. */
 import { addAbortSignal, Readable } from 'node:stream'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -39,13 +39,13 @@ afterAll(() => domain.close())
 
 interface Left {
   id: string
-  /** its holder, as it was answered when it left the build to builders */
+  /** the holder, with the answer to its offer */
   holder: Claim
   stepId: string
   builder: RequestContext
 }
 
-/** A deployment of which the holder leaves the build to a builder that is there. */
+/** A deployment whose holder offered its build to an available builder. */
 async function leftToBuilder(options: { wide?: boolean; tenant?: RequestContext } = {}): Promise<Left> {
   const tenant = options.tenant ?? (await domain.tenant())
   const builder = await builderOf(tenant, options)
@@ -76,7 +76,7 @@ const expired = (id: string, ago = '1 second') =>
   domain.core.db.$executeRawUnsafe(
     `UPDATE steps SET builder_lease_expires_at = now() - interval '${ago}' WHERE deployment_id = '${id}'`,
   )
-/** What the holder hears. */
+/** The holder's next news. */
 async function heardBy({ claimId, token }: Claim) {
   const [answer] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId, token }] })
   return answer!
@@ -131,7 +131,7 @@ describe('a build that its holder offers to builders', () => {
     }
     const { id } = await leave(tenant)
     domain.core.wake = wake
-    // those of this organization and of this workspace, and no others
+    // the builders of this organization and workspace, and no others
     const { organizationId, id: workspaceId } = tenant.workspace
     const builders = woken.filter((notice) => notice.includes(' builders'))
     expect(new Set(builders)).toEqual(
@@ -166,7 +166,7 @@ describe('a build that its holder offers to builders', () => {
     domain.core.registry = null
     await failsWith(tenant)
     domain.core.registry = registry
-    // of somebody else
+    // another organization's
     await takeBuilds(await builderOf(await domain.tenant()))
     await domain.core.db.apiKey.update({ ...key, data: { builderSeenAt: null } })
     await failsWith(tenant)
@@ -174,7 +174,7 @@ describe('a build that its holder offers to builders', () => {
 
   test('is not handed to a holder by an older server on the same database', async () => {
     const { id, stepId } = await leftToBuilder()
-    // what such a server asks
+    // the older server's query
     const due = await domain.core.db.$queryRaw<{ id: string }[]>`
       SELECT s.id FROM steps s WHERE s.deployment_id = ${id}::uuid AND s.finished_at IS NULL
         AND (s.not_before IS NULL OR s.not_before <= now())`
@@ -184,14 +184,14 @@ describe('a build that its holder offers to builders', () => {
 
   test('reaches its organization’s builders although an older server offered it', async () => {
     const { builder, id, stepId } = await leftToBuilder()
-    // as such a server leaves it
+    // the older server's row
     const data = { offeredTo: null, firstTakenAt: new Date(), deadlineAt: new Date(Date.now() + 1_800_000) }
     await domain.core.db.step.update({ where: { id: stepId }, data })
     expect(await takeBuilds(builder)).toEqual([])
     await sweep(domain.core)
     expect(await takeBuilds(builder)).toMatchObject([{ stepId, deployment: { id } }])
 
-    // one that such a server has given to a builder keeps it while its lease holds, and is offered again when it is lost
+    // a build that the older server gave to a builder stays there while the lease holds, and is then offered again
     await domain.core.db.step.update({ where: { id: stepId }, data: { offeredTo: null } })
     await sweep(domain.core)
     expect(await takeBuilds(builder)).toEqual([])
@@ -378,7 +378,7 @@ describe('a builder', () => {
   test('gets a token that pushes only to its deployment’s repository and expires at the deadline', async () => {
     const { builder, id } = await leftToBuilder()
     const [claim] = await takeBuilds(builder)
-    // ten minutes are left of its thirty
+    // ten of thirty minutes are left
     await builder.db.step.update({ where: { id: claim!.stepId }, data: { deadlineAt: new Date(Date.now() + 600_000) } })
     const repository = repositoryOf(claim!.deployment)
     const access = await accessForBuilder(builder, about(claim!))
@@ -460,7 +460,7 @@ describe('a builder', () => {
     const tenant = await domain.tenant()
     const { id: sealed, builder } = await leftToBuilder({ tenant })
     const { id } = await leave(tenant)
-    // with a key that another server has put into its ring already
+    // encrypted with a key that only another server's ring has
     await domain.core.db.secretSet.updateMany({ where: { deploymentId: sealed }, data: { keyId: 'newer' } })
     expect(await takeBuilds(builder)).toEqual([])
     expect(await takeBuilds(builder)).toMatchObject([{ deployment: { id } }])
@@ -552,7 +552,7 @@ describe('the lease of a build', () => {
     expect(second).toMatchObject({ token: '2', tries: 2 })
     expect((await revisionOf(id)).statusMessage).toBe('Building on build-2.')
     await expect(completeForBuilder(builder, successOfBuild(first!))).rejects.toMatchObject({ code: 'CLAIM_LOST' })
-    // it was merely slow: its try is given back, once
+    // the builder was slow: its try is returned, once
     expect(await beatBuilds(builder, [first!])).toEqual([{ claimId: first!.claimId, lost: true }])
     expect(await stepOf(stepId)).toMatchObject({ tries: 2, triesGivenBack: 1, takenBy: [second!.claimId] })
     expect(await completeForBuilder(builder, successOfBuild(second!))).toEqual({ recorded: true })
@@ -580,7 +580,7 @@ describe('the lease of a build', () => {
     await takeBuilds(builder)
     await expired(id)
     await sweep(domain.core)
-    // it may come back yet
+    // the builder may still return
     expect((await revisionOf(id)).reason).toBe('IN_PROGRESS')
     await expired(id, '2 minutes')
     await sweep(domain.core)
@@ -669,7 +669,7 @@ describe('the lease of a build', () => {
   })
 })
 
-/** Of an admin of the deployment's workspace. */
+/** The context of an admin of the deployment's workspace. */
 async function contextOf(id: string): Promise<RequestContext> {
   const { workspace } = await domain.core.db.deployment.findUniqueOrThrow({
     where: { id },

@@ -1,4 +1,4 @@
-/** What outcomes are kept as, and what keys and requests are known by (docs/api-rules.md#retries); and how long they are kept. */
+/** How outcomes are stored, how requests are recognised (docs/api-rules.md#retries), and when entries expire. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { seal } from '../../src/domain/crypto/encrypted-value.ts'
@@ -37,7 +37,7 @@ describe('a request is recognised', () => {
     const made = fingerprint(keyring('a'), 'PATCH /x\n{"secret":"1234"}')
     expect(matchesFingerprint(keyring('b', 'a'), made, 'PATCH /x\n{"secret":"1234"}')).toBe(true)
     expect(matchesFingerprint(keyring('b', 'a'), made, 'PATCH /x\n{"secret":"1235"}')).toBe(false)
-    // nobody can tell any more: what a client says is a repeat is taken to be one
+    // without the key, the request can't be checked and counts as a repeat
     expect(matchesFingerprint(keyring('b'), made, 'PATCH /x\n{"secret":"1234"}')).toBe(true)
   })
 })

@@ -1,4 +1,4 @@
-/** Images that are pushed for a deployment after it is gone: by whom it was being built for. */
+/** Images that a builder pushes after its deployment was torn down. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { removeImagesBut } from '../../src/app/image-store.ts'
 import { accessForBuilder } from '../../src/domain/builders/control-plane.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => domain.close())
 
 const { signal } = new AbortController()
-/** what each repository has, by tag */
+/** images per repository, by tag */
 const stored = new Map<string, Map<string, string>>()
 let away = false
 const push = (repository: string, tag: string) =>
@@ -39,13 +39,13 @@ const registry = {
   },
 }
 
-/** One round, as a server does it. */
+/** One round of removals, as a server runs it. */
 const round = () => removeImages(domain.core, (name, end) => removeImagesBut(registry, name, [], end), signal)
 const queued = (id: string) => domain.core.db.imageRemoval.findUnique({ where: { deploymentId: id } })
 const due = (id: string) =>
   domain.core.db.imageRemoval.update({ where: { deploymentId: id }, data: { notBefore: new Date(0) } })
 
-/** A deployment that is deleted and torn down while a builder pushes for it. */
+/** A deployment that is torn down while a builder pushes. */
 async function goneWhilePushing() {
   const builder = await builderOf(ctx)
   await takeBuilds(builder)
@@ -92,7 +92,7 @@ test('a removal is retried if the registry is unavailable or the server dies', a
   expect(again.getTime()).toBeGreaterThan(Date.now() + 60_000)
   await round()
   expect(stored.get(repository)?.size).toBe(1)
-  // killed between the registry's answer and its own note
+  // the server died after the registry answered, before it stored that
   await due(id)
   const killed = removeImages(domain.core, async () => Promise.reject(new Error('killed')), signal)
   await killed

@@ -1,4 +1,4 @@
-/** How a deployment's latest revision ended, as the filter by it finds it: always what the revision itself says. */
+/** The filter by the latest revision's status agrees with the revision's row. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { getDeployment } from '../../src/domain/deployments/read.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => domain.close())
 
-/** Which statuses of its latest revision find this deployment, and what that is. */
+/** The statuses whose filter finds this deployment, and its latest revision's status. */
 async function found(id: string): Promise<{ by: string[]; status: string }> {
   const by: string[] = []
   for (const status of Object.values(RevisionStatus))
@@ -49,7 +49,7 @@ test('a deployment is found by the status of its latest revision throughout its 
   await look()
   await interruptRevision(ctx, { path: { ...path, revision_id: await latest() } })
   await look()
-  // back to the first one: the latest stays the latest
+  // a rollback to the first revision does not change the latest one
   await redeployRevision(ctx, { path: { ...path, revision_id: first } })
   await look()
   await redeployRevision(ctx, { path: { ...path, revision_id: await latest() } })

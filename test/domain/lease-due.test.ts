@@ -1,4 +1,4 @@
-/** `lease_due_at` (prisma/migrations/20261122220000_lease_due): renewals write to no index, and no lease that ended is missed. */
+/** `lease_due_at` (prisma/migrations/20261122220000_lease_due): renewals write to no index, and every ended lease is found. */
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { heartbeat } from '../../src/domain/claims/heartbeat.ts'
@@ -18,7 +18,7 @@ afterAll(() => domain.close())
 const claimAll = () => domain.plane.claim({ holder: 'holder', max: 100, leaseSeconds: 60 })
 const admin = <T>(work: (client: pg.Client) => Promise<T>) => asAdmin(domain.url, work)
 
-/** Renews in a transaction of `client`. Returns how many rows were written beside their old ones, without a write to an index. */
+/** Renews in a transaction of `client`. Returns how many rows were updated without a write to an index (HOT updates). */
 async function renew(client: pg.Client, held: readonly Claim[], leaseSeconds = 60): Promise<number> {
   const core = {
     ...domain.core,
@@ -35,7 +35,7 @@ async function renew(client: pg.Client, held: readonly Claim[], leaseSeconds = 6
   return after - before
 }
 
-/** Exact within a transaction; what earlier ones did may be among it. */
+/** Exact within a transaction; it may include earlier transactions. */
 async function hotUpdates(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ hot: string }>(
     `SELECT pg_stat_get_xact_tuples_hot_updated('deployments'::regclass) AS hot`,
@@ -61,7 +61,7 @@ test('a renewal writes to no index until the stored due time is close', async ()
     expect(await renew(client, held)).toBe(5)
     expect(await renew(client, held)).toBe(5)
     expect(await due(client)).toEqual({ both: true, early: true, late: true })
-    // as it is some renewals later
+    // the state after some renewals
     await client.query(`UPDATE deployments SET lease_due_at = now() + interval '10 seconds'`)
     expect(await renew(client, held)).toBe(0)
     expect(await due(client)).toEqual({ both: true, early: true, late: true })
@@ -79,12 +79,12 @@ test('a valid lease is never handed out, and an ended one is found, whatever due
     const set = (columns: string) => client.query(`UPDATE deployments SET ${columns} WHERE id = '${id}'`)
     await set(`lease_due_at = now() - interval '1 hour'`)
     expect(await claimAll()).toEqual([])
-    // what an older server writes
+    // the row of an older server
     await set(`lease_expires_at = now() - interval '1 second'`)
     const [second] = await claimAll()
     expect(second).toMatchObject({ deployment: { id } })
     expect(BigInt(second!.token)).toBeGreaterThan(BigInt(held.token))
-    // before the column was filled
+    // the row before the column was filled
     await client.query('ALTER TABLE deployments DISABLE TRIGGER deployments_lease_due_changed')
     await set('lease_due_at = NULL')
     expect(await claimAll()).toEqual([])

@@ -28,7 +28,7 @@ const latest = async (id: string) =>
 const loseWorker = (id: string) =>
   domain.core.db
     .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '1 second' WHERE id = ${id}::uuid`
-/** Provisioned, with its build to come. */
+/** A provisioned deployment whose build is next. */
 const prepared = async () => {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
@@ -86,7 +86,7 @@ test('only the holder can raise its token above one that agents have seen', asyn
   await expect(succeed(domain.plane, first, first.step!)).rejects.toMatchObject({ code: 'CLAIM_LOST' })
   const held = { ...first, token: raised }
   expect(await beat(held, held.generation)).toMatchObject([{ lost: false }])
-  // what was seen is never more than what is there now
+  // a seen token is never greater than the stored one
   expect(await domain.plane.raiseToken!(held, '3')).toBe('42')
   await loseWorker(id)
   await expect(domain.plane.raiseToken!(held, '50')).rejects.toMatchObject({ code: 'CLAIM_LOST' })
@@ -139,7 +139,7 @@ test('a lost worker does not change the status, and the third loss fails the ste
   }
   await loseWorker(id)
   await sweep(domain.core)
-  // it may be heard of yet, as long as nobody takes the step anew
+  // its holder may still return, while no other worker takes the step
   expect((await latest(id)).status).toBe('BUILDING')
   expect((await claimOne(domain.plane, id)).step).toBeNull()
   expect(await latest(id)).toMatchObject({
@@ -199,7 +199,7 @@ test('the deadline stands still without a lease, and a step not taken again for 
   const id = await gitDeployment(ctx)
   const stepOf = () => domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
   const lostFor = async (hours: number) => {
-    // with a lease that ended, and a deadline that was a minute away then
+    // the lease ended one minute before the deadline
     await domain.core.db.$executeRaw`
       UPDATE deployments SET lease_expires_at = now() - make_interval(hours => ${hours}::int) WHERE id = ${id}::uuid`
     await domain.core.db.$executeRaw`
@@ -212,7 +212,7 @@ test('the deadline stands still without a lease, and a step not taken again for 
   const second = await claimOne(domain.plane, id)
   expect(second.step!.secondsLeft).toBeGreaterThan(50)
   expect(second.step!.secondsLeft).toBeLessThan(61)
-  // the same where it was given back
+  // the same for a released lease
   await domain.plane.release(second)
   await domain.core.db.$executeRaw`
     UPDATE steps SET deadline_at = now() - interval '1 hour', paused_at = now() - interval '61 minutes' WHERE deployment_id = ${id}::uuid`
@@ -231,7 +231,7 @@ test('a holder that leases first and takes its step again later loses no try', a
   for (let loss = 2; loss <= 4; loss++) {
     for (const held of await domain.core.db.deployment.findMany({ where: { leaseHolder: 'starved' } }))
       await loseWorker(held.id)
-    // the statement that reads all of them together fails once, as it does when it takes too long
+    // the shared statement fails once, as at a timeout
     let failed = false
     const { transact } = domain.core
     const failsOnce: typeof transact = (work) =>
@@ -300,7 +300,7 @@ test.each<[string, (late: Claim) => Promise<unknown>]>([
     const late = await claimOne(domain.plane, id)
     expect(late.step).toMatchObject({ kind: 'PROVISION', tries: loss })
     await loseWorker(id)
-    // twice: before the step is taken anew, and then never again; each give it back once
+    // twice: before the step is taken again, and after that; each try is returned once
     for (let times = 0; times < 2; times++) await say(late).catch((error) => expect(error.code).toBe('CLAIM_LOST'))
     expect(await tryOf()).toMatchObject({ tries: loss, triesGivenBack: loss, takenBy: [] })
   }
@@ -317,7 +317,7 @@ test('a worker that returns after another took the step gets back its own try, n
     await loseWorker(id)
     return claimOne(domain.plane, id)
   }
-  // who holds the step and says something wrong loses nothing by it
+  // the step's holder loses nothing by a wrong report
   await expect(domain.plane.release({ ...next, token: '999' })).rejects.toMatchObject({ code: 'CLAIM_LOST' })
   expect(await beat(slow)).toMatchObject([{ lost: true }])
   const step = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
@@ -337,7 +337,7 @@ test('a starved worker that leases its deployment again never uses up the tries'
     for (const { deployment } of claims) await loseWorker(deployment.id)
     await sweep(domain.core)
   }
-  // the deadline bounds it all the same
+  // the deadline still limits the step
   await domain.core.db
     .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 minute' WHERE deployment_id = ${id}::uuid`
   await sweep(domain.core)
@@ -432,7 +432,7 @@ test('the deadline runs from the first try across workers, and the step fails wh
   expect(second.step!.secondsLeft).toBeLessThan(first.step!.secondsLeft)
   await domain.core.db
     .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${id}::uuid`
-  // the worker reports success too late: what counts is the deadline, not when the sweep comes round
+  // the report comes too late: the deadline counts, not the time of the sweep
   expect((await succeed(domain.plane, second, second.step!)).recorded).toBe(false)
   expect(await latest(id)).toMatchObject({
     status: 'CREATE_FAILED',
@@ -540,7 +540,7 @@ test('a deployment that can’t be assigned does not affect the other claims', a
     await workOff(domain.plane, of(id))
     await updateDeployment(ctx, { path: { deployment_id: id }, body })
   }
-  // sealed with a key that another server has put into its ring already
+  // encrypted with a key that only another server's ring has
   await domain.core.db.secretSet.updateMany({ where: { deploymentId: broken }, data: { keyId: 'newer' } })
   const news = await domain.plane.heartbeat({
     leaseSeconds: 60,
@@ -653,7 +653,7 @@ test('a step broken by infrastructure is tried three times in all, and a report 
       message: 'The database was away.',
     })
   const second = await giveBack(1)
-  // the answer got lost
+  // the answer was lost
   const again = await giveBack(1)
   expect([second, again].map((answer) => answer.assignment.step)).toMatchObject([
     { id: stepId, tries: 2 },

@@ -1,6 +1,6 @@
 /**
- * Claims, reports and news of many deployments at once: what they ask of Postgres, as exact numbers that do not depend on how
- * many they are; and that whatever stands in the way of one of them keeps no other from what is due to it.
+ * Exact numbers of statements for claims, reports and news of many deployments, and the isolation of each from the others'
+ * faults.
  */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -23,7 +23,7 @@ beforeAll(async () => {
   ctx = await domain.tenant()
 })
 afterAll(() => domain.close())
-// nothing is left of the test before
+// removes the work of the previous test
 beforeEach(() => domain.core.db.$executeRaw`UPDATE deployments SET torn_down_at = now() WHERE torn_down_at IS NULL`)
 
 const count = async (work: () => Promise<unknown>) => (await countStatements(domain.database, work)).length
@@ -39,7 +39,7 @@ const report = (held: Claim, step: Step) => ({
   ...successOf(step),
 })
 
-/** Somebody holds the rows of this deployment until the end of the test, or the call of what is returned. */
+/** Locks this deployment's row until the end of the test, or until the returned function is called. */
 async function lockRow(id: string): Promise<() => Promise<void>> {
   const other = new pg.Client(domain.url)
   await other.connect()
@@ -54,7 +54,7 @@ async function lockRow(id: string): Promise<() => Promise<void>> {
 test.each([1, 10, 100])('a claim of %i deployments is three statements, in one transaction', async (many) => {
   await make(many)
   let claims: Claim[] = []
-  // lock, read, write. Nothing of PROVISION is an event
+  // lock, read, write; PROVISION has no events
   const counted = await count(async () => {
     claims = await claimAll()
   })
@@ -90,7 +90,7 @@ test('a report and its next step cost four statements: lock, read, write, events
     })
   }
   expect(counted).toEqual({ PROVISION: 4, BUILD: 4, DEPLOY: 4 })
-  // what failed, and what is said twice
+  // failed reports and repeated reports
   await updateDeployment(ctx, { path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'next' } } })
   const [news] = await domain.plane.heartbeat({
     leaseSeconds: 60,
@@ -111,7 +111,7 @@ test('a report that waits for a shared transaction does not block the key’s ne
     claims.map((held) => complete(call, { listenerId: null }, report(held, held.step!))),
   )
   expect(recorded).toHaveLength(20)
-  // the first one is worked on by itself
+  // the first one runs alone
   expect(yielded).toBe(19)
 })
 
@@ -123,7 +123,7 @@ test('concurrent reports are recorded together', async () => {
     answers = await Promise.all(claims.map((held) => succeed(domain.plane, held, held.step!)))
   })
   expect(answers.every(({ recorded, assignment }) => recorded && assignment.step?.kind === 'BUILD')).toBe(true)
-  // the first one begins at once, the others share the next transaction
+  // the first one starts immediately, the others share the next transaction
   expect(counted).toBeLessThanOrEqual(3 * 4)
 })
 
@@ -170,7 +170,7 @@ test('a heartbeat with news of thirty claims costs three statements', async () =
     answers = await domain.plane.heartbeat({ leaseSeconds: 60, claims: items })
   })
   expect(answers.every(({ assignment }) => assignment?.run)).toBe(true)
-  // the renewal; lock and read: there is nothing to write
+  // the renewal, the lock and the read; there is nothing to write
   expect(counted).toBe(3)
 })
 
@@ -225,7 +225,7 @@ test('a report about a locked deployment waits alone, and the others are answere
 test('a faulty deployment does not affect the others of a claim', async () => {
   const ids = await make(5)
   const [broken] = ids
-  // whatever is written of its step fails
+  // makes every write of its step fail
   await domain.core.db.$executeRawUnsafe(`
     ALTER TABLE steps ADD CONSTRAINT broken CHECK (deployment_id <> '${broken}' OR tries = 0) NOT VALID`)
   onTestFinished(async () => {
@@ -249,9 +249,9 @@ test('secrets that can’t be decrypted affect only their own deployment', async
     expect(claims.map(({ deployment }) => deployment.id).sort()).toEqual([...ids].sort())
   })
   expect(counted).toBe(3)
-  // nothing was begun for it
+  // no step was started for it
   expect(await stepOf(sealed)).toMatchObject({ tries: 0 })
-  // and whoever holds it can let it go
+  // its holder can release it
   const { claimId, leaseToken } = await domain.core.db.deployment.findUniqueOrThrow({ where: { id: sealed } })
   await domain.plane.release({ claimId: claimId!, token: String(leaseToken) })
   expect(await domain.core.db.deployment.findUniqueOrThrow({ where: { id: sealed } })).toMatchObject({ claimId: null })

@@ -1,7 +1,6 @@
 /**
- * Model-checks the plan of rollouts without a database: random interleavings of what people, holders and time do, played
- * through the pure functions of plan.ts. After every single step the invariants of
- * docs/deployments.md#revisions-and-rollouts must hold. model.test.ts does the same with the database.
+ * Model-checks plan.ts without a database: random interleavings of calls, reports and timeouts. The invariants of
+ * docs/deployments.md#revisions-and-rollouts must hold after every step. model.test.ts does the same with a database.
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -38,12 +37,12 @@ const QUIET = { late: false, untaken: false, mayComeBack: false, old: [] }
 const AWAITS_RUNTIME: ReadonlySet<Status> = new Set(['CREATING', 'AWAITING_BUILD', 'AWAITING_DEPLOY'])
 const isWorkedOn = (status: Status) => status === 'BUILDING' || status === 'DEPLOYING'
 
-/** What goes against an invariant. Plain errors: a matcher for each of millions of checks would take minutes. */
+/** Throws plain errors: a matcher for each of millions of checks would take minutes. */
 function must(holds: boolean, what: string): void {
   if (!holds) throw new Error(what)
 }
 
-/** One deployment: its state, all its revisions, and the step that a holder works on. */
+/** One deployment: its state, all revisions, and the step that a holder works on. */
 class World {
   state: State<Revision> = {
     hasRuntime: true,
@@ -59,11 +58,11 @@ class World {
   readonly revisions: Revision[] = []
   rollout = 0
   busy: string | null = null
-  /** the rollouts that became active, in that order */
+  /** rollouts in the order in which they became active */
   readonly active: number[] = []
   #steps = 0
 
-  /** The executor, as reconcile.ts is one. */
+  /** Applies actions, like reconcile.ts. */
   #settle(first: Action[] = []): void {
     this.#apply(first)
     const planned = plan(this.state)
@@ -163,7 +162,7 @@ class World {
   }
   #begun = 0
 
-  /** A holder asks what it has to do: as claims/assignment.ts answers it. */
+  /** A holder asks for its assignment, as in claims/assignment.ts. */
   take(): void {
     const { step } = this.state
     if (!step || this.busy) return
@@ -179,7 +178,7 @@ class World {
     if (to) this.#apply([{ do: 'move', revisionId: revision.id, to, why: null }])
   }
 
-  /** What the holder says of a step that was withdrawn is not recorded. */
+  /** A report about a withdrawn step is not recorded. */
   complete(actions: (state: State) => Action[]): void {
     const current = this.busy !== null && this.busy === this.state.step?.id
     this.busy = null
@@ -254,7 +253,7 @@ class World {
       must(step?.revisionId === current.id, 'the step is of who has the turn')
       must((step?.firstTakenAt !== null) === !current.status.startsWith('AWAITING'), 'taken is being worked on')
     }
-    // nothing is stuck: whatever is open is being worked on, or says what it waits for
+    // everything open is being worked on or says what it waits for
     const explained = new Map(findWaits(state).map(({ revisionId, explanation: why }) => [revisionId, why]))
     for (const revision of open) {
       const working = step?.firstTakenAt && (step.revisionId ?? revision.id) === revision.id
@@ -262,7 +261,7 @@ class World {
     }
   }
 
-  /** With a holder that always succeeds, and content for whoever lacks it, everything ends, the newest rollout last. */
+  /** With a holder that always succeeds and content for every revision, all revisions end, the newest rollout last. */
   end(): void {
     this.setRuntime(true)
     for (let rounds = 0; this.state.step; rounds++) {
@@ -308,7 +307,7 @@ const ACTIONS = {
 const NAMES = Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]
 
 test('the plan keeps its invariants in every state and terminates, in any order of calls, reports and timeouts', () => {
-  // one byte is one step: which action, and on which of several
+  // each byte is one step: an action and its target
   const script = fc.uint8Array({ minLength: 5, maxLength: 30 })
   const numRuns = Number(process.env.PLAN_RUNS ?? 20_000)
   let steps = 0

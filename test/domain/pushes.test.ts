@@ -1,4 +1,4 @@
-/** What follows from a delivery of the git provider: leases on deliveries, one look for many, and what is written. */
+/** What a delivery of the git provider causes: leases on deliveries, shared requests to the provider, and new revisions. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
@@ -18,7 +18,7 @@ const commit = () => randomBytes(20).toString('hex')
 
 let domain: TestDomain
 let ctx: RequestContext
-/** The provider: what it answers, and how often it was asked. */
+/** the git provider's answer, and how often it was called */
 let asked: number
 let answer: () => Promise<string | null>
 let known: { suspended: boolean } | null
@@ -56,7 +56,7 @@ beforeEach(async () => {
   deploymentId = await follower(ctx)
 })
 
-/** A deployment that builds on each push to acme/agent's main. */
+/** A deployment that builds on each push to the main branch of acme/agent. */
 async function follower(owner: RequestContext, installationId = INSTALLATION): Promise<string> {
   const { id: workspaceId } = owner.workspace
   const integration = await domain.core.db.integration.create({
@@ -102,7 +102,7 @@ const commits = async (id = deploymentId) =>
     ({ repoCommitSha }) => repoCommitSha,
   )
 const open = () => domain.core.db.webhookDelivery.findMany({ where: { finishedAt: null } })
-/** The time until the next look is over. */
+/** Ends the delay before the next request. */
 const later = () =>
   domain.core.db.$executeRaw`UPDATE webhook_deliveries SET not_before = now() - interval '1 s', leased_until = NULL`
 const handle = () => handleDeliveries(domain.core, running)
@@ -178,7 +178,7 @@ test('five hundred waiting deliveries cost one request to the provider, and a re
   expect(await pushed(head, id)).toEqual({ duplicate: true })
   await handle()
   expect(asked).toBe(1)
-  // the older ones don't agree with the answer: they are worth one more look, together
+  // the older deliveries disagree with the answer: together they cost one more request
   expect(await open()).toHaveLength(499)
   await later()
   await handle()
@@ -212,7 +212,7 @@ test('a server whose delivery another server took over writes nothing', async ()
   const [stale, head] = [commit(), commit()]
   await pushed(head)
   answer = async () => {
-    // while this one waits for its answer, its lease runs out and another server does the work
+    // while this server waits for the answer, its lease ends and another server does the work
     answer = async () => head
     await later()
     await handle()
@@ -230,7 +230,7 @@ test('a delivery waits longer after each failure of the provider and is dropped 
   for (let n = 0; n < 9; n++) {
     await handle()
     const [delivery] = await open()
-    // what was left of it when it was read
+    // the time that was left when the lease was read
     pauses.push(Math.ceil((delivery!.notBefore.getTime() - Date.now()) / 1000))
     await later()
   }

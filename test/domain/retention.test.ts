@@ -1,4 +1,4 @@
-/** What is kept, and for how long (docs/operations.md). */
+/** What is removed, and when (docs/operations.md#what-is-kept-and-for-how-long). */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createRelay } from '../../src/api/realtime/relay.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => domain.close())
 beforeEach(async () => {
-  // those of the test before were written earlier, but are not as old
+  // the lines of the previous test were written earlier, but are not as old
   await domain.core.db.logLine.deleteMany()
   ctx = await domain.tenant()
   deploymentId = await gitDeployment(ctx)
@@ -51,7 +51,7 @@ const log = async (type = 'deploy') =>
     })
   ).lines.map(({ message }) => message)
 
-/** The first `count` events of the workspace happened so many days ago. */
+/** Moves the workspace's first `count` events this many days into the past. */
 async function age(count: number, days: number) {
   await ctx.db.event.updateMany({
     where: { workspaceId: ctx.workspace.id, sequence: { lte: count } },

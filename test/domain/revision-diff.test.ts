@@ -1,4 +1,4 @@
-/** What differs between two revisions, and how long one took: pure functions. */
+/** Differences between two revisions, and durations: pure functions. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'

@@ -159,7 +159,7 @@ describe('Rollouts', () => {
     })
     expect(events.map((e) => Number(e.sequence))).toEqual(events.map((_, i) => i + 1))
 
-    // replay: never more than one in its turn and one waiting; rollouts become active in their order
+    // replays the events: at most one revision has the turn and one waits, and rollouts become active in order
     const now = new Map<string, string>()
     const deployed: number[] = []
     for (const event of events.filter((e) => e.deploymentId === id && e.type === 'revision.status')) {
@@ -339,7 +339,7 @@ describe('Delete', () => {
     expect(await whoTore(id)).toBeNull()
   })
 
-  /** Who gave its runtime up; null: nobody, nothing of it is left. */
+  /** The actor that gave up the runtime; null: the teardown was complete. */
   async function whoTore(deploymentId: string): Promise<string | null> {
     const where = { deploymentId, type: 'deployment.torn_down' } as const
     return (await domain.core.db.event.findFirstOrThrow({ where })).actor

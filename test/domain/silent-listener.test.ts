@@ -1,4 +1,4 @@
-/** A deployment whose listener took its first step and then became silent. */
+/** A deployment whose listener fell silent after it took the first step. */
 import { expect, test } from 'vitest'
 import { healthOf, whyNotServing } from '../../src/domain/deployment-status/serving.ts'
 

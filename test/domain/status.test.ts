@@ -1,4 +1,4 @@
-/** What is derived of a deployment, its status and whether it serves, and what finds and counts deployments by it. */
+/** The derived status and `serving` of a deployment, and the filters and counts by them. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { conditionOf } from '../../src/domain/deployment-status/condition.ts'
@@ -16,7 +16,7 @@ import { gitDeployment, type TestDomain, testDomain } from '../support/domain.ts
 
 let domain: TestDomain
 let ctx: RequestContext
-/** every combination of what status and serving are derived from, as it is read */
+/** every combination of the base values, as read */
 let rows: DeploymentView[]
 beforeAll(async () => {
   domain = await testDomain()
@@ -123,7 +123,7 @@ async function everyCombination(): Promise<DeploymentView[]> {
   return listAll({})
 }
 
-/** Over as many pages as it takes. */
+/** Reads all pages. */
 async function listAll(query: Record<string, unknown>): Promise<DeploymentView[]> {
   const all: DeploymentView[] = []
   for (let offset = 0; ; ) {
@@ -147,7 +147,7 @@ test('the shown status and the status filter agree in every state of a deploymen
 test('`serving` is true only while a holder reports the active revision as ready, and the filter agrees', async () => {
   const now = new Date()
   const serving = rows.filter((row) => isServing(row, now))
-  expect(serving.length).toBe(3) // without a listener, with a new one, and with one that is heard from
+  expect(serving.length).toBe(3) // without a listener, with a new one, and with one that calls
   expect(idsOf(await listAll({ serving: 'true' }))).toEqual(idsOf(serving))
   expect(idsOf(await listAll({ serving: 'false' }))).toEqual(idsOf(rows.filter((row) => !isServing(row, now))))
 })

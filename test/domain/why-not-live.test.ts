@@ -1,4 +1,4 @@
-/** The one sentence that says why what was asked for last is not live, and what somebody did to a deployment last. */
+/** The sentence that says why the newest rollout is not live, and the last change of a deployment. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WHY_NOT_LIVE_FIELDS, whyNotLive } from '../../src/domain/deployment-status/why-not-live.ts'

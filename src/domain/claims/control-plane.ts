@@ -4,13 +4,15 @@
  */
 import { z } from 'zod'
 import { takeSlot, tryTakeSlot } from '../concurrency/concurrency-limit.ts'
+import { ClaimLostError } from '../errors/errors.ts'
 import { refuseRevoked } from '../keys/revoke.ts'
 import { fromWire, type WireObject } from '../parsing/codec.ts'
 import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import type { Claim, CompleteAnswer, ControlPlane, HeartbeatAnswer } from '../protocol/protocol.ts'
 import { claimRequest, completeRequest, heartbeatRequest, logsRequest, releaseRequest } from '../protocol/requests.ts'
-import type { Scope } from '../repositories/lease.ts'
+import { raiseHeld } from '../repositories/deployment.ts'
+import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { requireListener } from '../transaction/access.ts'
 import type { Core, RequestContext } from '../transaction/context.ts'
 import { whileValid } from '../transaction/while-valid.ts'
@@ -19,7 +21,6 @@ import { complete } from './complete.ts'
 import { heartbeat } from './heartbeat.ts'
 import { appendLogs } from './logs.ts'
 import { appendOutput } from './output.ts'
-import { raiseToken } from './raise-token.ts'
 import { release, releaseHolder } from './release.ts'
 
 /** For the built-in worker, which has all deployments without a listener. */
@@ -35,6 +36,17 @@ export function localControlPlane(core: Core): ControlPlane {
     releaseHolder: (holder) => releaseHolder(core, scope, holder),
     raiseToken: (claim, seen) => raiseToken(core, scope, claim, seen),
   }
+}
+
+/**
+ * Raises the claim's token above `seen` (decimal) and returns it. After a restore from a backup, supervisors have seen newer
+ * tokens than the database has. Throws ClaimLostError.
+ */
+async function raiseToken(core: Core, scope: Scope, claim: HeldClaim, seen: string): Promise<string> {
+  const [raised] = await core.db.$queryRaw<{ token: bigint }[]>`
+    ${raiseHeld(scope, claim, seen)} RETURNING d.lease_token AS token`
+  if (!raised) throw new ClaimLostError()
+  return String(raised.token)
 }
 
 const listenerPath = z.object({ listener_id: uuid })

@@ -5,6 +5,7 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { StepKind } from '../../generated/prisma/enums.ts'
 import { silentBefore } from '../deployment-status/status.ts'
+import { removePurged } from '../repositories/deployment.ts'
 import { LEASE_HOLDS } from '../repositories/lease.ts'
 import { factsOf } from '../repositories/locked-aggregate.ts'
 import { lockById } from '../repositories/locks.ts'
@@ -13,7 +14,6 @@ import type { Reason } from '../values/reasons.ts'
 import { builderAvailableSql } from './available-builders.ts'
 import { explainBuilderWait, offerAgain, recordOfferedTo } from './builder-offers.ts'
 import { type Clock, expire, MAX_TRIES } from './plan.ts'
-import { purge } from './purge.ts'
 import { readSituation, settle } from './reconcile.ts'
 
 /** Runs one round, with one transaction per deployment. A failing deployment is logged and does not stop the others. */
@@ -142,4 +142,15 @@ async function readClock(tx: Tx, id: string): Promise<Clock & { builderGone: boo
     builderGone: row?.builderGone ?? false,
     old: row?.old ?? [],
   }
+}
+
+const MAX_PURGED_PER_ROUND = 20
+
+/** Deletes the rows of deployments 30 days after their teardown (docs/operations.md#what-is-kept-and-for-how-long). */
+async function purge(core: Core): Promise<void> {
+  const gone = await core.db.$queryRaw<{ id: string }[]>`
+    WITH forgotten AS (DELETE FROM lease_renewals WHERE expires_at < now() - interval '1 hour')
+    SELECT id FROM deployments d WHERE torn_down_at < now() - interval '30 days'
+      AND NOT EXISTS (SELECT 1 FROM log_lines WHERE deployment_id = d.id) LIMIT ${MAX_PURGED_PER_ROUND}`
+  for (const { id } of gone) await removePurged(core, id)
 }
