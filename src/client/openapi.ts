@@ -948,7 +948,7 @@ export interface components {
             last_change: components["schemas"]["DeploymentChange"] | null;
             /** @description Null only for one that is being deleted. */
             health: components["schemas"]["DeploymentHealth"] | null;
-            /** @description Where it is reached: its custom_url, else the address that its data plane reported with the last deploy, which may be one inside the cluster. Null before the first. */
+            /** @description The address of the deployment: its custom_url, else the address that its data plane reported with the last deploy. That address may be inside the cluster. Null before the first deploy. */
             url: string | null;
             image_version: string | null;
             latest_revision_id: string | null;
@@ -1973,9 +1973,9 @@ export interface components {
             secret_key: string;
         };
         SecretsChangeInput: {
-            /** @description New ones, and new values of those that there are. */
+            /** @description Secrets to add, and new values of existing secrets. */
             set?: components["schemas"]["SecretInput"][] | null;
-            /** @description Names of those that are taken away. */
+            /** @description Names of the secrets to remove. */
             unset?: string[] | null;
         };
         Session: {
@@ -2321,11 +2321,11 @@ export interface operations {
     deleteDeployments: {
         parameters: {
             query: {
-                /** @description Delete the tracing project of the same name too. Default: false. */
+                /** @description Also delete the tracing project of the same name. Default: false. */
                 delete_tracing_project?: boolean;
-                /** @description Drop a deployment whose runtime cannot be torn down. Needs the role admin. Default: false. */
+                /** @description Delete the deployment even if its runtime cannot be torn down. Needs the role admin. Default: false. */
                 force?: boolean;
-                /** @description Which ones: `deployment_ids=…&deployment_ids=…`. */
+                /** @description The deployments to delete: `deployment_ids=…&deployment_ids=…`. */
                 deployment_ids: string[];
             };
             header?: {
@@ -2368,7 +2368,7 @@ export interface operations {
     getDeployment: {
         parameters: {
             query?: {
-                /** @description Seconds to wait at most until its newest rollout has ended. */
+                /** @description The longest wait, in seconds, for the newest rollout to end. */
                 wait?: number;
             };
             header?: {
@@ -2400,9 +2400,9 @@ export interface operations {
     deleteDeployment: {
         parameters: {
             query?: {
-                /** @description Delete the tracing project of the same name too. Default: false. */
+                /** @description Also delete the tracing project of the same name. Default: false. */
                 delete_tracing_project?: boolean;
-                /** @description Drop a deployment whose runtime cannot be torn down. Needs the role admin. Default: false. */
+                /** @description Delete the deployment even if its runtime cannot be torn down. Needs the role admin. Default: false. */
                 force?: boolean;
             };
             header?: {
@@ -2545,7 +2545,7 @@ export interface operations {
             };
             path: {
                 deployment_id: string;
-                /** @description Of the secret. */
+                /** @description The name of the secret. */
                 name: string;
             };
             cookie?: never;
@@ -2644,7 +2644,7 @@ export interface operations {
     getRevision: {
         parameters: {
             query?: {
-                /** @description Seconds to wait at most until its status is a terminal one. */
+                /** @description The longest wait, in seconds, for the revision to end. */
                 wait?: number;
             };
             header?: {
@@ -2707,11 +2707,11 @@ export interface operations {
     compareRevisions: {
         parameters: {
             query: {
-                /** @description A revision. */
+                /** @description The first revision. */
                 from: string;
-                /** @description Another one of the same deployment. */
+                /** @description The second revision, of the same deployment. */
                 to: string;
-                /** @description true: `to` as it would run if it was redeployed now, with the resources and the references to secrets that its deployment has now. */
+                /** @description If true, compares `to` as it would run if it was redeployed now: with the current resources and secret references of its deployment. */
                 redeployed?: boolean;
             };
             header?: {
@@ -2813,24 +2813,24 @@ export interface operations {
     readLogs: {
         parameters: {
             query: {
-                /** @description `build`: what the build printed; `deploy`: what the running agent prints. */
+                /** @description `build`: the output of the build. `deploy`: the output of the running agent. */
                 type: "build" | "deploy";
-                /** @description Only lines of this time or later. */
+                /** @description Only lines written at this time or later. */
                 start_time?: string;
-                /** @description Only lines before this time. */
+                /** @description Only lines written before this time. */
                 end_time?: string;
-                /** @description asc (the default): oldest first. */
+                /** @description `asc` (the default) returns the oldest lines first, `desc` the newest. */
                 order?: "asc" | "desc";
                 limit?: number;
-                /** @description `next_offset` of the page before, or the `id` of the last event of a stream. */
+                /** @description The `next_offset` of the previous page, or the `id` of the last event of a stream. */
                 offset?: string;
-                /** @description Instead of `order`, `limit` and `offset`: so many of the newest lines, oldest first. `next_offset` goes on behind them. 0, only what comes, is for `follow`. */
+                /** @description The number of newest lines to return, oldest first. Use it instead of `order`, `limit` and `offset`; `next_offset` continues after these lines. With `follow`, 0 returns only new lines. */
                 last?: number;
-                /** @description Only lines that contain this text, in upper or lower case. */
+                /** @description Only lines that contain this text. Case is ignored. */
                 query?: string;
-                /** @description Only lines of this level or a more severe one. In upper or lower case. */
+                /** @description Only lines of this level or a more severe one. Case is ignored. */
                 level?: "debug" | "info" | "warning" | "error" | "critical";
-                /** @description The lines as they come, from the oldest on; or from behind `offset`, or from the `last` ones. Needs `Accept: text/event-stream`, and goes without `order`, `limit` and `end_time`. */
+                /** @description Streams the lines as they are written, starting with the oldest line, after `offset`, or with the newest `last` lines. Needs `Accept: text/event-stream`; excludes `order`, `limit` and `end_time`. */
                 follow?: boolean;
             };
             header?: {
@@ -2865,24 +2865,24 @@ export interface operations {
     readDeploymentLogs: {
         parameters: {
             query: {
-                /** @description `build`: what the build printed; `deploy`: what the running agent prints. */
+                /** @description `build`: the output of the build. `deploy`: the output of the running agent. */
                 type: "build" | "deploy";
-                /** @description Only lines of this time or later. */
+                /** @description Only lines written at this time or later. */
                 start_time?: string;
-                /** @description Only lines before this time. */
+                /** @description Only lines written before this time. */
                 end_time?: string;
-                /** @description asc (the default): oldest first. */
+                /** @description `asc` (the default) returns the oldest lines first, `desc` the newest. */
                 order?: "asc" | "desc";
                 limit?: number;
-                /** @description `next_offset` of the page before, or the `id` of the last event of a stream. */
+                /** @description The `next_offset` of the previous page, or the `id` of the last event of a stream. */
                 offset?: string;
-                /** @description Instead of `order`, `limit` and `offset`: so many of the newest lines, oldest first. `next_offset` goes on behind them. 0, only what comes, is for `follow`. */
+                /** @description The number of newest lines to return, oldest first. Use it instead of `order`, `limit` and `offset`; `next_offset` continues after these lines. With `follow`, 0 returns only new lines. */
                 last?: number;
-                /** @description Only lines that contain this text, in upper or lower case. */
+                /** @description Only lines that contain this text. Case is ignored. */
                 query?: string;
-                /** @description Only lines of this level or a more severe one. In upper or lower case. */
+                /** @description Only lines of this level or a more severe one. Case is ignored. */
                 level?: "debug" | "info" | "warning" | "error" | "critical";
-                /** @description The lines as they come, from the oldest on; or from behind `offset`, or from the `last` ones. Needs `Accept: text/event-stream`, and goes without `order`, `limit` and `end_time`. */
+                /** @description Streams the lines as they are written, starting with the oldest line, after `offset`, or with the newest `last` lines. Needs `Accept: text/event-stream`; excludes `order`, `limit` and `end_time`. */
                 follow?: boolean;
             };
             header?: {
@@ -2917,21 +2917,21 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description Only events behind this cursor: what happened later. */
+                /** @description Only events after this cursor, which are later. */
                 after?: string;
-                /** @description Only events in front of this cursor: what happened earlier. */
+                /** @description Only events before this cursor, which are earlier. */
                 before?: string;
-                /** @description asc, the default: oldest first. */
+                /** @description `asc` (the default) returns the oldest events first, `desc` the newest. */
                 order?: "asc" | "desc";
-                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, secret.revealed, tag.created, listener.created, listener.updated, listener.deleted, listener.silent, listener.heard, api_key.created, api_key.updated, api_key.revoked, session.created, session.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
+                /** @description Only events of any of these types. `deployment.*` stands for all types of a resource. The types are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, secret.revealed, tag.created, listener.created, listener.updated, listener.deleted, listener.silent, listener.heard, api_key.created, api_key.updated, api_key.revoked, session.created, session.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
                 types?: string;
-                /** @description Only what any of these did: api_key, person, listener, worker, git_provider, command_line, system. `api_key,person,command_line,git_provider` is all that was decided by somebody. Comma-separated. */
+                /** @description Only events by actors of any of these kinds: api_key, person, listener, worker, git_provider, command_line, system. `api_key,person,command_line,git_provider` selects everything that was not done by a worker, a listener or the system. Comma-separated. */
                 actor_kinds?: string;
-                /** @description Only what the actor with this id did: a key’s or a listener’s id, or a person’s `sub`. */
+                /** @description Only events by the actor with this id: the id of a key or a listener, or the `sub` of a person. */
                 actor?: string;
-                /** @description Only what happened at this time or later. */
+                /** @description Only events at this time or later. */
                 since?: string;
-                /** @description Only what happened before this time. */
+                /** @description Only events before this time. */
                 until?: string;
             };
             header?: {
@@ -2964,21 +2964,21 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description Only events behind this cursor: what happened later. */
+                /** @description Only events after this cursor, which are later. */
                 after?: string;
-                /** @description Only events in front of this cursor: what happened earlier. */
+                /** @description Only events before this cursor, which are earlier. */
                 before?: string;
-                /** @description asc, the default: oldest first. */
+                /** @description `asc` (the default) returns the oldest events first, `desc` the newest. */
                 order?: "asc" | "desc";
-                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, secret.revealed, tag.created, listener.created, listener.updated, listener.deleted, listener.silent, listener.heard, api_key.created, api_key.updated, api_key.revoked, session.created, session.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
+                /** @description Only events of any of these types. `deployment.*` stands for all types of a resource. The types are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, secret.revealed, tag.created, listener.created, listener.updated, listener.deleted, listener.silent, listener.heard, api_key.created, api_key.updated, api_key.revoked, session.created, session.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
                 types?: string;
-                /** @description Only what any of these did: api_key, person, listener, worker, git_provider, command_line, system. `api_key,person,command_line,git_provider` is all that was decided by somebody. Comma-separated. */
+                /** @description Only events by actors of any of these kinds: api_key, person, listener, worker, git_provider, command_line, system. `api_key,person,command_line,git_provider` selects everything that was not done by a worker, a listener or the system. Comma-separated. */
                 actor_kinds?: string;
-                /** @description Only what the actor with this id did: a key’s or a listener’s id, or a person’s `sub`. */
+                /** @description Only events by the actor with this id: the id of a key or a listener, or the `sub` of a person. */
                 actor?: string;
-                /** @description Only what happened at this time or later. */
+                /** @description Only events at this time or later. */
                 since?: string;
-                /** @description Only what happened before this time. */
+                /** @description Only events before this time. */
                 until?: string;
             };
             header?: {
@@ -3013,21 +3013,21 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description Only events behind this cursor: what happened later. */
+                /** @description Only events after this cursor, which are later. */
                 after?: string;
-                /** @description Only events in front of this cursor: what happened earlier. */
+                /** @description Only events before this cursor, which are earlier. */
                 before?: string;
-                /** @description asc, the default: oldest first. */
+                /** @description `asc` (the default) returns the oldest events first, `desc` the newest. */
                 order?: "asc" | "desc";
-                /** @description Only events of any of these types; `deployment.*` is all of a resource. There are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, secret.revealed, tag.created, listener.created, listener.updated, listener.deleted, listener.silent, listener.heard, api_key.created, api_key.updated, api_key.revoked, session.created, session.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
+                /** @description Only events of any of these types. `deployment.*` stands for all types of a resource. The types are: revision.status, deployment.created, deployment.updated, deployment.tagged, deployment.provisioned, deployment.deleted, deployment.torn_down, secret.revealed, tag.created, listener.created, listener.updated, listener.deleted, listener.silent, listener.heard, api_key.created, api_key.updated, api_key.revoked, session.created, session.revoked, workspace.created, tracing_project.created, tracing_project.deleted, integration.created, integration.updated, integration.suspended, integration.unsuspended, integration.removed, oauth_provider.created, oauth_provider.updated, oauth_provider.deleted, oauth_token.created, oauth_token.updated, oauth_token.expired, oauth_token.deleted, connection.created, connection.deleted. Comma-separated. */
                 types?: string;
-                /** @description Only what any of these did: api_key, person, listener, worker, git_provider, command_line, system. `api_key,person,command_line,git_provider` is all that was decided by somebody. Comma-separated. */
+                /** @description Only events by actors of any of these kinds: api_key, person, listener, worker, git_provider, command_line, system. `api_key,person,command_line,git_provider` selects everything that was not done by a worker, a listener or the system. Comma-separated. */
                 actor_kinds?: string;
-                /** @description Only what the actor with this id did: a key’s or a listener’s id, or a person’s `sub`. */
+                /** @description Only events by the actor with this id: the id of a key or a listener, or the `sub` of a person. */
                 actor?: string;
-                /** @description Only what happened at this time or later. */
+                /** @description Only events at this time or later. */
                 since?: string;
-                /** @description Only what happened before this time. */
+                /** @description Only events before this time. */
                 until?: string;
             };
             header?: {
