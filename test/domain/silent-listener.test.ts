@@ -22,7 +22,7 @@ const taken = (lastSeenAt: Date, status: 'CREATING' | 'DEPLOY_FAILED' = 'CREATIN
 })
 
 test('a revision that waits for a silent listener has the reason LISTENER_SILENT, not IN_PROGRESS', () => {
-  const why = { reason: 'LISTENER_SILENT', message: expect.stringContaining('its listener is not heard from') }
+  const why = { reason: 'LISTENER_SILENT', message: expect.stringContaining('its listener is silent') }
   expect(whyNotServing(taken(ago(100_000)), now)).toEqual({ ...why, since: ago(100_000) })
   expect(healthOf(taken(ago(100_000)), now)).toMatchObject({ ready: 0, ...why })
   expect(whyNotServing(taken(ago(10_000)), now)).toMatchObject({ reason: 'IN_PROGRESS' })

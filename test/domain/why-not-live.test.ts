@@ -83,7 +83,7 @@ describe('whyNotLive', () => {
     await serves(id)
     expect(await why(id)).toBeNull()
     await redeployRevision(ctx, { path: { deployment_id: id, revision_id: revisionId } })
-    expect(await why(id)).toBe('Revision 1, asked for again, does not serve yet: revision 2 serves.')
+    expect(await why(id)).toBe('Redeployed revision 1 does not serve yet: revision 2 serves.')
     await ends(id, revisionId, 'DEPLOYED')
     expect(await why(id)).toBeNull()
   })
@@ -102,7 +102,7 @@ describe('whyNotLive', () => {
     await set(id, { health })
     expect(await why(id)).toBe('exited with code 1')
     await set(id, { leaseExpiresAt: new Date(0) })
-    expect(await why(id)).toMatch(/^Nobody reports on it at the moment/)
+    expect(await why(id)).toMatch(/^No worker reports on it at the moment/)
   })
 
   test('says that the deployment is being deleted', async () => {

@@ -61,7 +61,10 @@ export async function giveBuildsBack(core: Core, scope: BuilderScope, claims: re
   for (const { claimId, token } of claims) {
     await releaseBuild(core, scope, { claimId, token }).catch((error) => {
       if (!(error instanceof ClaimLostError))
-        core.log.error({ err: error, claimId }, 'a build could not be given back; its lease has to run out')
+        core.log.error(
+          { err: error, claimId },
+          'could not release a build that was not delivered; it expires with its lease',
+        )
     })
   }
 }
@@ -82,7 +85,7 @@ function takeOffered(core: Core, scope: BuilderScope, request: BuilderClaimReque
         claims.push(...(await take(core, tx, { ...reading.held, deployment }, request)))
         continue
       }
-      core.log.error({ err: reading.error, deploymentId: deployment.id }, 'a build could not be handed to a builder')
+      core.log.error({ err: reading.error, deploymentId: deployment.id }, 'could not assign a build to a builder')
       // moves it to the end of the queue, so the next builds can be taken
       const step = offeredStep(tx, deployment)
       if (step) tx.unit.update('step', step.id, { offeredAt: tx.now() })

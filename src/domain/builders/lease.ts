@@ -60,7 +60,7 @@ export async function returningLostTry<T>(
 
 /** Returns the tries taken under these claims, once each: the builder lost its lease but was merely slow. */
 export async function returnLostTries(core: Core, scope: BuilderScope, claimIds: readonly string[]): Promise<void> {
-  const whose = Prisma.sql`s.offered_at IS NOT NULL AND ${builderScopeSql(scope)}`
+  const stepFilter = Prisma.sql`s.offered_at IS NOT NULL AND ${builderScopeSql(scope)}`
   const holds = Prisma.sql`CASE WHEN s.builder_lease_expires_at > now() THEN s.builder_claim_id END`
-  await returnTakenTries(core, claimIds, { whose, holds })
+  await returnTakenTries(core, claimIds, { stepFilter, holds })
 }

@@ -48,7 +48,7 @@ export async function giveBack(core: Core, scope: Scope, claims: readonly HeldCl
     if (outcome && 'error' in outcome && !(outcome.error instanceof ClaimLostError))
       core.log.error(
         { err: outcome.error, claimId: claims[i]!.claimId },
-        'a claim could not be given back; its lease has to run out',
+        'could not release a claim that was not delivered; it expires with its lease',
       )
   }
 }
@@ -94,7 +94,7 @@ async function handOut(
     }
     // the other leases must reach their holder; this one expires
     if (!(outcome.error instanceof ClaimLostError))
-      core.log.error({ err: outcome.error, deploymentId: id }, 'a deployment could not be handed to a worker')
+      core.log.error({ err: outcome.error, deploymentId: id }, 'could not assign a deployment to a worker')
     return []
   })
 }

@@ -96,7 +96,7 @@ async function answerAll(
     else if (outcome.error instanceof ClaimLostError) answers.set(claimId, lostClaim(claimId))
     // the holder keeps its old assignment; the other leases matter more
     else if (databaseFailure(outcome.error) === null)
-      core.log.error({ err: outcome.error, claimId }, 'a claim could not be answered with its new assignment')
+      core.log.error({ err: outcome.error, claimId }, 'could not read the new assignment of a claim')
   }
   return answers.size > 0 ? answers : null
 }

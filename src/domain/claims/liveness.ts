@@ -32,21 +32,21 @@ export async function returningLostTry<T>(
  */
 export async function returnLostTries(core: Core, scope: Scope, claimIds: readonly string[]): Promise<void> {
   const holds = Prisma.sql`CASE WHEN ${LEASE_HOLDS} THEN d.claim_id END`
-  await returnTakenTries(core, claimIds, { whose: ofScope(scope), holds })
+  await returnTakenTries(core, claimIds, { stepFilter: ofScope(scope), holds })
 }
 
-/** `whose`: a condition on steps `s` of deployments `d`; `holds`: the claim whose lease on the step holds, or NULL. */
+/** `stepFilter`: a condition on steps `s` of deployments `d`; `holds`: the claim whose lease on the step holds, or NULL. */
 export async function returnTakenTries(
   core: Core,
   claimIds: readonly string[],
-  { whose, holds }: { whose: Prisma.Sql; holds: Prisma.Sql },
+  { stepFilter, holds }: { stepFilter: Prisma.Sql; holds: Prisma.Sql },
 ): Promise<void> {
   // locks rows in one order, because two holders may have had the same steps
   await core.db.$executeRaw`
     WITH taken AS (
       SELECT s.id, s.taken_by, ${holds} AS holds
       FROM steps s JOIN deployments d ON d.id = s.deployment_id
-      WHERE s.finished_at IS NULL AND s.taken_by && ${claimIds}::uuid[] AND ${whose}
+      WHERE s.finished_at IS NULL AND s.taken_by && ${claimIds}::uuid[] AND ${stepFilter}
       ORDER BY s.id ${toChange('s')}
     ), back AS (
       SELECT t.id, array_agg(c.id) AS claims FROM taken t JOIN unnest(${claimIds}::uuid[]) AS c (id) ON c.id = ANY (t.taken_by)
@@ -103,13 +103,13 @@ export function listenerSeen(
   const classes = Prisma.sql`coalesce(${podClasses ?? null}::text[], l.pod_classes)`
   return Prisma.sql`
     listener_seen AS (
-      UPDATE listeners SET last_seen_at = now(), version = unseen.reported, pod_classes = unseen.classes
+      UPDATE listeners SET last_seen_at = now(), version = outdated.reported, pod_classes = outdated.classes
       FROM (
         SELECT l.id, ${reported} AS reported, ${classes} AS classes FROM listeners l
         WHERE l.id = ${listenerId}::uuid
           AND (l.last_seen_at IS NULL OR l.last_seen_at < now() - interval '5 seconds'
             OR l.version IS DISTINCT FROM ${reported} OR l.pod_classes IS DISTINCT FROM ${classes})
         ${toChangeOrSkip('l')}
-      ) unseen WHERE listeners.id = unseen.id
+      ) outdated WHERE listeners.id = outdated.id
     ),`
 }

@@ -27,13 +27,13 @@ function integrationCondition({ integration }: ConditionFields): Condition | nul
   if (integration?.removedAt)
     return {
       reason: 'INTEGRATION_UNAVAILABLE',
-      message: `Its git integration '${integration.name}' was removed: what runs stays, but nothing new can be built. Install the app again, or create the deployment anew with another integration.`,
+      message: `Its git integration '${integration.name}' was removed, so nothing new can be built; the running revision stays. Install the app again, or create a new deployment with another integration.`,
       since: integration.removedAt,
     }
   if (integration?.suspendedAt)
     return {
       reason: 'INTEGRATION_UNAVAILABLE',
-      message: `Its git integration '${integration.name}' is suspended at the git provider: nothing new can be built until that is lifted.`,
+      message: `Its git integration '${integration.name}' is suspended at the git provider, so nothing new can be built. Resume the installation there.`,
       since: integration.suspendedAt,
     }
   return null

@@ -8,9 +8,9 @@ import { WHY_NOT_LIVE_FIELDS, whyNotLive } from './why-not-live.ts'
 
 interface Derived<S, R, V> {
   select: S
-  of(row: R, now: Date): V
+  derive(row: R, now: Date): V
 }
-const derived = <S, R, V>(select: S, of: (row: R, now: Date) => V): Derived<S, R, V> => ({ select, of })
+const derived = <S, R, V>(select: S, derive: (row: R, now: Date) => V): Derived<S, R, V> => ({ select, derive })
 
 type Deployment = Parameters<typeof conditionOf>[0]
 

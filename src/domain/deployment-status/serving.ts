@@ -101,7 +101,12 @@ export function whyNotServing(deployment: ServingFields, now: Date): Condition |
     return silentListenerCondition(deployment, now) ?? latestRevisionCondition(deployment.latestRevision)
   const health = storedHealth(deployment)
   if (!isObserved(deployment, now)) return unobservedCondition(deployment, health, now)
-  if (!health) return { reason: 'NOT_READY', message: 'Nothing was reported yet of what should serve.', since: null }
+  if (!health)
+    return {
+      reason: 'NOT_READY',
+      message: 'Its worker has not reported yet whether the active revision serves.',
+      since: null,
+    }
   return {
     reason: knownReason(health.reason, 'NOT_READY'),
     message: causeOf(health.message) ?? `${replicas(health)} ready; nothing serves.`,
@@ -143,7 +148,7 @@ function silentListenerCondition({ latestRevision: latest, listener }: ServingFi
     return null
   return {
     reason: 'LISTENER_SILENT',
-    message: `Nothing serves yet: revision ${latest.number} ${STATUS_WORDS[latest.status]}, and its listener is not heard from.`,
+    message: `Nothing serves yet: revision ${latest.number} ${STATUS_WORDS[latest.status]}, and its listener is silent.`,
     since: listener.lastSeenAt,
   }
 }
@@ -167,11 +172,11 @@ function unobservedCondition(
   now: Date,
 ): Condition {
   const silent = listener !== null && isSilent(listener, now)
-  const who = silent ? 'Its listener is not heard from' : 'Nobody reports on it at the moment'
-  const known = health ? `; ${replicas(health)} ready as it was last reported` : ''
+  const who = silent ? 'Its listener is silent' : 'No worker reports on it at the moment'
+  const known = health ? `; the last report says that ${replicas(health)} ready` : ''
   return {
     reason: silent ? 'LISTENER_SILENT' : 'NOT_OBSERVED',
-    message: `${who}, so nobody knows whether it serves${known}.`,
+    message: `${who}, so it is unknown whether it serves${known}.`,
     since: (silent ? listener.lastSeenAt : leaseExpiresAt) ?? null,
   }
 }

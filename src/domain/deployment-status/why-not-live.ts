@@ -24,9 +24,9 @@ export function whyNotLive(deployment: Fields, now: Date): string | null {
   if (deletedAt) return `It is being deleted${statusMessage ? `: ${firstLine(statusMessage)}` : '.'}`
   if (!active || !isServing(deployment, now)) return whyNotServing(deployment, now)?.message ?? null
   if (active.rollout === rollout) return null
-  const meanwhile = `revision ${active.number} serves`
+  const serving = `revision ${active.number} serves`
   if (latest && latest.rollout === rollout)
-    return causeOf(latest.statusMessage) ?? `Revision ${latest.number} ${STATUS_WORDS[latest.status]}; ${meanwhile}.`
+    return causeOf(latest.statusMessage) ?? `Revision ${latest.number} ${STATUS_WORDS[latest.status]}; ${serving}.`
   const again = lastChangeOf(deployment)?.revision
-  return `${again ? `Revision ${again.number}` : 'An older revision'}, asked for again, does not serve yet: ${meanwhile}.`
+  return `${again ? `Redeployed revision ${again.number}` : 'A redeployed older revision'} does not serve yet: ${serving}.`
 }

@@ -49,9 +49,9 @@ export interface EventFilters {
 
 /** The scope of these filters, without deployment and revision. */
 export function filteredScope({ types, actor_kinds: actorKinds, actor, since, until }: EventFilters): EventScope {
-  const wanted = expandTypes(types)
+  const expanded = expandTypes(types)
   return {
-    ...(wanted && { types: wanted }),
+    ...(expanded && { types: expanded }),
     ...(actorKinds && { actorKinds }),
     ...(actor !== undefined && { actor }),
     ...(since && { since }),

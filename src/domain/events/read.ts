@@ -57,8 +57,8 @@ export function eventsSql(
   if (deploymentId !== undefined || revisionId !== undefined)
     return Prisma.sql`(SELECT * FROM events WHERE ${own} AND type = ANY (${types}::text[]) ${first})`
   return Prisma.sql`(
-    SELECT found.* FROM unnest(${types}::text[]) AS wanted CROSS JOIN LATERAL (
-      SELECT * FROM events WHERE ${own} AND type = wanted ${first}) AS found ${first})`
+    SELECT found.* FROM unnest(${types}::text[]) AS t(name) CROSS JOIN LATERAL (
+      SELECT * FROM events WHERE ${own} AND type = t.name ${first}) AS found ${first})`
 }
 
 /** The conditions of a scope, without its types. */

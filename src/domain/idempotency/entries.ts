@@ -50,9 +50,9 @@ const LOCKED = {
  * Locks the key for this transaction without waiting, and returns its entries; null: another transaction has the lock. Only
  * the entry at `position` has its answer. One statement, which sees all commits before the lock.
  */
-export async function lockEntries(query: Query, of: CallerKey, position: string): Promise<StoredEntry[] | null> {
-  const number = createHash('sha256').update(lockName(of)).digest().readBigInt64BE()
-  const values = [String(number), of.workspaceId, of.subject, of.key, position]
+export async function lockEntries(query: Query, owner: CallerKey, position: string): Promise<StoredEntry[] | null> {
+  const number = createHash('sha256').update(lockName(owner)).digest().readBigInt64BE()
+  const values = [String(number), owner.workspaceId, owner.subject, owner.key, position]
   const [row] = await query<{ entries: StoredEntry[] | null }>(LOCKED, values)
   return row!.entries
 }
@@ -80,9 +80,9 @@ const INSERT = {
 }
 
 /** Requires the lock. Replaces an expired entry. */
-export async function insertEntry(query: Query, of: CallerKey, entry: StoredEntry): Promise<void> {
+export async function insertEntry(query: Query, owner: CallerKey, entry: StoredEntry): Promise<void> {
   const { position, requestHash, status, answer, secretSetId } = entry
-  const { workspaceId, subject, key } = of
+  const { workspaceId, subject, key } = owner
   const values = [workspaceId, subject, key, position, requestHash, status, answer, secretSetId]
   if ((await query(INSERT, values)).length === 0) throw new Error('an outcome was stored under a key that was locked')
 }

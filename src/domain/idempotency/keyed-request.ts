@@ -52,7 +52,7 @@ type EarlyOutcome = Pick<RawInput, 'refused' | 'instead'>
 export class KeyedRequest implements Idempotency {
   /** the outcome that replaces each verb; empty: the verb runs */
   readonly known: EarlyOutcome
-  readonly #of: CallerKey
+  readonly #owner: CallerKey
   readonly #options: KeyedRequestOptions
   readonly #keyring: KeyRing
   readonly #release: () => void
@@ -69,7 +69,7 @@ export class KeyedRequest implements Idempotency {
   private constructor(ctx: RequestContext, options: KeyedRequestOptions, found: Found) {
     this.#keyring = ctx.keyring
     this.#options = options
-    this.#of = found.of
+    this.#owner = found.owner
     this.#entries = new Map(found.entries.map((entry) => [entry.position, entry]))
     this.#release = found.release
     this.known = found.known ?? (this.#areOthers(found.entries) ? { refused: [OTHER_REQUEST] } : {})
@@ -79,15 +79,15 @@ export class KeyedRequest implements Idempotency {
   static async begin(ctx: RequestContext, options: KeyedRequestOptions): Promise<KeyedRequest> {
     const { keysInUse, query, actor, workspace } = ctx
     const read = readKey(options.header)
-    const of = { workspaceId: workspace.id, subject: actor.subject, key: 'key' in read ? read.key : '' }
-    const none = { of, entries: [], release: () => {} }
+    const owner = { workspaceId: workspace.id, subject: actor.subject, key: 'key' in read ? read.key : '' }
+    const none = { owner, entries: [], release: () => {} }
     if ('refused' in read) return new KeyedRequest(ctx, options, { ...none, known: { refused: [read.refused] } })
-    const name = lockName(of)
+    const name = lockName(owner)
     if (keysInUse.has(name)) return new KeyedRequest(ctx, options, { ...none, known: { instead: inFlight() } })
     keysInUse.add(name)
     const release = () => keysInUse.delete(name)
     try {
-      return new KeyedRequest(ctx, options, { of, entries: await findEntries(query, of), release })
+      return new KeyedRequest(ctx, options, { owner, entries: await findEntries(query, owner), release })
     } catch (error) {
       release()
       throw error
@@ -136,7 +136,7 @@ export class KeyedRequest implements Idempotency {
   }
 
   #guard(position: string, keeping: AnswerCodec): Guard {
-    const of = this.#of
+    const owner = this.#owner
     let kept: Entry | null = null
     let committed = false
     const entry = this.#entries.get(position)
@@ -146,7 +146,7 @@ export class KeyedRequest implements Idempotency {
       open: async (query) => {
         if (committed) return
         kept = null
-        const made = await lockEntries(query, of, position)
+        const made = await lockEntries(query, owner, position)
         if (!made) throw inFlight()
         if (this.#areOthers(made)) throw new ValidationError([OTHER_REQUEST])
         const own = made.find((one) => one.position === position)
@@ -158,7 +158,7 @@ export class KeyedRequest implements Idempotency {
       close: async (query) => {
         if (committed) return
         const outcome = kept ?? keeping.encode(undefined)
-        await insertEntry(query, of, { ...outcome, position, requestHash: this.#fingerprint })
+        await insertEntry(query, owner, { ...outcome, position, requestHash: this.#fingerprint })
       },
       committed: () => {
         committed = true
@@ -172,7 +172,7 @@ export class KeyedRequest implements Idempotency {
 }
 
 interface Found {
-  of: CallerKey
+  owner: CallerKey
   entries: readonly StoredEntry[]
   known?: EarlyOutcome
   release: () => void

@@ -11,5 +11,5 @@ export function listenerStatus(listener: { lastSeenAt: Date | null; createdAt: D
 
 /** Derived fields, with the columns that each needs. */
 export const LISTENER_DERIVED = {
-  status: { select: { lastSeenAt: true, createdAt: true }, of: listenerStatus },
+  status: { select: { lastSeenAt: true, createdAt: true }, derive: listenerStatus },
 } as const

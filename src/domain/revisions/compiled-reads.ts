@@ -36,10 +36,10 @@ export async function readOneRevision(
 }
 
 /** The number of matching revisions per deployment, up to one more than EXACT_UP_TO (paging/total.ts). */
-export function revisionCountOf(deployment: Part, of: (variables: Call['variables']) => RevisionFilter): Key {
+export function revisionCountOf(deployment: Part, argumentsOf: (variables: Call['variables']) => RevisionFilter): Key {
   return deployment.count('Revision', (own, above) => [
     `${own}.deployment_id = ${above}.id`,
-    ({ variables }) => withStatus(own, of(variables)),
+    ({ variables }) => withStatus(own, argumentsOf(variables)),
     ` LIMIT ${EXACT_UP_TO + 1}`,
   ])
 }
@@ -47,17 +47,17 @@ export function revisionCountOf(deployment: Part, of: (variables: Call['variable
 const withStatus = (own: string, { status }: RevisionFilter) =>
   status ? Prisma.sql` AND ${Prisma.raw(own)}.status = ANY (${status}::"RevisionStatus"[])` : NOTHING
 
-/** A window of revisions per deployment, chosen by `of` from the caller's variables. Throws what `revisionWindow` throws. */
+/** A window of revisions per deployment, chosen by `argumentsOf` from the caller's variables. Throws what `revisionWindow` throws. */
 export function revisionsOf(
   deployment: Part,
-  of: (variables: Call['variables']) => { window: Window; filter: RevisionFilter },
+  argumentsOf: (variables: Call['variables']) => { window: Window; filter: RevisionFilter },
 ): { key: Key; rows: Rows } {
   return deployment.many(
     'Revision',
     (own, above) => [
       `${own}.deployment_id = ${above}.id`,
       ({ variables }) => {
-        const { window, filter } = of(variables)
+        const { window, filter } = argumentsOf(variables)
         const { take, backward } = windowSize(window)
         const { lt, gt } = revisionBounds(window)
         const number = Prisma.raw(`${own}.number`)
@@ -68,7 +68,7 @@ export function revisionsOf(
     ],
     (own) =>
       ({ variables }) =>
-        Prisma.sql`${Prisma.raw(`${own}.number`)} ${windowSize(of(variables).window).backward ? ASC : DESC}`,
+        Prisma.sql`${Prisma.raw(`${own}.number`)} ${windowSize(argumentsOf(variables).window).backward ? ASC : DESC}`,
   )
 }
 

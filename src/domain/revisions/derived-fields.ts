@@ -12,26 +12,26 @@ type Said = Parameters<typeof saidOf>[0]
 export const REVISION_DERIVED_FIELDS = {
   trigger: {
     select: { trigger: true, number: true },
-    of: (row: { trigger: string | null; number: number }) => triggerOf(row),
+    derive: (row: { trigger: string | null; number: number }) => triggerOf(row),
   },
   createdByActor: {
     select: { createdActor: true },
-    of: ({ createdActor }: { createdActor: unknown }) => actorOf(createdActor),
+    derive: ({ createdActor }: { createdActor: unknown }) => actorOf(createdActor),
   },
   rolloutAt: {
     select: { rolloutAt: true, attempt: true, createdAt: true },
-    of: (row: Pick<RolloutTimes, 'rolloutAt' | 'attempt' | 'createdAt'>) => rolloutStartedAt(row),
+    derive: (row: Pick<RolloutTimes, 'rolloutAt' | 'attempt' | 'createdAt'>) => rolloutStartedAt(row),
   },
   rolloutBy: {
     select: { rolloutActor: true },
-    of: ({ rolloutActor }: { rolloutActor: unknown }) => actorOf(rolloutActor),
+    derive: ({ rolloutActor }: { rolloutActor: unknown }) => actorOf(rolloutActor),
   },
   isActive: {
     select: { id: true, deployment: { select: { activeRevisionId: true } } },
-    of: ({ id, deployment }: { id: string; deployment: { activeRevisionId: string | null } }) =>
+    derive: ({ id, deployment }: { id: string; deployment: { activeRevisionId: string | null } }) =>
       id === deployment.activeRevisionId,
   },
-  statusMessage: { select: SAID, of: (row: Said) => saidOf(row).statusMessage },
-  reason: { select: SAID, of: (row: Said) => saidOf(row).reason },
-  reasonSince: { select: SAID, of: (row: Said) => saidOf(row).reasonSince },
+  statusMessage: { select: SAID, derive: (row: Said) => saidOf(row).statusMessage },
+  reason: { select: SAID, derive: (row: Said) => saidOf(row).reason },
+  reasonSince: { select: SAID, derive: (row: Said) => saidOf(row).reasonSince },
 } as const

@@ -50,7 +50,7 @@ export async function removeImages(
     try {
       await empty(repositoryOf({ id, workspaceId }), signal)
     } catch (error) {
-      core.log.warn({ err: error, deploymentId: id }, 'the images of a deployment that is gone could not be removed')
+      core.log.warn({ err: error, deploymentId: id }, 'could not remove the images of a torn-down deployment')
       if (!late) continue
     }
     await core.db.imageRemoval.deleteMany({ where: { deploymentId: id } })

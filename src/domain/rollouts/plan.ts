@@ -92,17 +92,17 @@ export function plan(state: State): Action[] {
 
 function nextAction(state: State): Action | null {
   const { step, open } = state
-  const wanted = desiredStep(state)
+  const desired = desiredStep(state)
   for (const revision of open) {
     const to = leavesCreating(state, revision)
     if (to) return to
   }
-  if (step && !(wanted && wanted.kind === step.kind && wanted.revisionId === step.revisionId))
+  if (step && !(desired && desired.kind === step.kind && desired.revisionId === step.revisionId))
     return { do: 'close step', outcome: 'cancelled' }
   if (state.tornDown) return null
   // without a taken step there is nothing to tear down
   if (state.deleted && state.stepsTaken === 0) return { do: 'torn down' }
-  if (state.deleted) return wanted && !step ? { do: 'open step', ...wanted } : null
+  if (state.deleted) return desired && !step ? { do: 'open step', ...desired } : null
   const current = open.find(({ status }) => isInTurn(status))
   const first = open.find(({ status }) => status === 'QUEUED')
   // no revision has the turn: the queued one with the lowest rollout gets it
@@ -111,7 +111,7 @@ function nextAction(state: State): Action | null {
     const kind = kindOf(current)
     return move(current, FAILED_AS[kind], { reason: 'NO_RUNTIME', kind })
   }
-  return wanted && !step ? { do: 'open step', ...wanted } : null
+  return desired && !step ? { do: 'open step', ...desired } : null
 }
 
 /** A revision enters the queue when the deployment is provisioned and there is something to build or run. */

@@ -41,12 +41,12 @@ async function putTags(
 ): Promise<void> {
   const { id } = deployment
   refuseDeleted(deployment)
-  const wanted = await findOrCreateTags(ctx, tx, pairs)
+  const tagIds = await findOrCreateTags(ctx, tx, pairs)
   const { count: removed } = await tx.sql.deploymentTag.deleteMany({
-    where: { deploymentId: id, tagId: { notIn: wanted } },
+    where: { deploymentId: id, tagId: { notIn: tagIds } },
   })
   const { count: added } = await tx.sql.deploymentTag.createMany({
-    data: wanted.map((tagId) => ({ deploymentId: id, tagId })),
+    data: tagIds.map((tagId) => ({ deploymentId: id, tagId })),
     skipDuplicates: true,
   })
   if (removed + added === 0) return

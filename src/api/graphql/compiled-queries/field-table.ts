@@ -11,9 +11,9 @@ import { REVISION_DERIVED_FIELDS } from '../../../domain/revisions/derived-field
 /** Computed from the row and its relations in Prisma's shape. */
 export interface Derived {
   select: Select
-  of(row: never, now: Date): unknown
+  derive(row: never, now: Date): unknown
   /** expiry of a time-dependent value (deployment-status/expiry.ts) */
-  holds?: { select: Select; of(row: never, now: Date): Date | null }
+  holds?: { select: Select; derive(row: never, now: Date): Date | null }
 }
 
 export type FieldSource =
@@ -41,8 +41,8 @@ const columnFields = (...names: string[]) => Object.fromEntries(names.map((name)
 const derivedFields = (all: Record<string, Derived>, holds?: Derived['holds']) =>
   Object.fromEntries(Object.entries(all).map(([name, field]) => [name, { derived: { holds, ...field } }]))
 
-const DEPLOYMENT_HOLDS = { select: EXPIRY_FIELDS, of: deploymentValidUntil }
-const LISTENER_HOLDS = { select: LISTENER_DERIVED.status.select, of: listenerValidUntil }
+const DEPLOYMENT_HOLDS = { select: EXPIRY_FIELDS, derive: deploymentValidUntil }
+const LISTENER_HOLDS = { select: LISTENER_DERIVED.status.select, derive: listenerValidUntil }
 
 export const COMPILED_TYPES: Readonly<Record<string, CompiledType>> = {
   Deployment: {

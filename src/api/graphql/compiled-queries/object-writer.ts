@@ -52,8 +52,8 @@ function viewReader(part: Part, fields: readonly Derived[]): ((row: Raw, executi
   const read = part.reader([...fields, ...holds].map(({ select }) => select).reduce(mergeSelects))
   return (row, execution) => {
     const view = read(row)
-    for (const { of } of holds) {
-      const end = of(view as never, execution.now)
+    for (const { derive } of holds) {
+      const end = derive(view as never, execution.now)
       if (end && end.getTime() < execution.expiresAtMs) execution.expiresAtMs = end.getTime()
     }
     return view
@@ -85,8 +85,8 @@ function fieldWriter(
   }
   if ('derived' in source) {
     const write = valueWriter(compilation, type, below)
-    const { of } = source.derived
-    return (_row, execution, view) => write(of(view as never, execution.now), execution)
+    const { derive } = source.derived
+    return (_row, execution, view) => write(derive(view as never, execution.now), execution)
   }
   const named = objectType(selected)
   if ('one' in source) {

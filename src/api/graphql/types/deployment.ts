@@ -92,53 +92,53 @@ export const Deployment = builder.prismaObject('Deployment', {
     status: t.field({
       type: DeploymentStatus,
       select: DERIVED_FIELDS.status.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.status.of(deployment, clock()),
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.status.derive(deployment, clock()),
     }),
     statusMessage: t.string({
       nullable: true,
       description:
         'Why nothing serves, what the teardown waits for, why the teardown failed, or that the git integration was removed.',
       select: DERIVED_FIELDS.statusMessage.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.statusMessage.of(deployment, clock()),
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.statusMessage.derive(deployment, clock()),
     }),
     reason: t.field({
       type: Reason,
       nullable: true,
       description: 'The machine-readable form of `statusMessage`.',
       select: DERIVED_FIELDS.reason.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.reason.of(deployment, clock()),
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.reason.derive(deployment, clock()),
     }),
     reasonSince: t.field({
       type: 'DateTime',
       nullable: true,
       description: 'Since when `reason` applies. Null: unknown.',
       select: DERIVED_FIELDS.reasonSince.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.reasonSince.of(deployment, clock()),
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.reasonSince.derive(deployment, clock()),
     }),
     serving: t.boolean({
       description: 'Whether the deployment serves requests now, as its lease holder reports.',
       select: DERIVED_FIELDS.serving.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.serving.of(deployment, clock()),
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.serving.derive(deployment, clock()),
     }),
     health: t.field({
       type: DeploymentHealth,
       nullable: true,
       description: 'Null only while the deployment is being deleted.',
       select: DERIVED_FIELDS.health.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.health.of(deployment, clock()),
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.health.derive(deployment, clock()),
     }),
     url: t.string({
       nullable: true,
       description: URL_DESCRIPTION,
       select: DERIVED_FIELDS.url.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.url.of(deployment, clock()),
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.url.derive(deployment, clock()),
     }),
     whyNotLive: t.string({
       nullable: true,
       description:
         'One sentence that explains why the latest change is not live: nothing serves, or an older revision does. Null: it is live.',
       select: DERIVED_FIELDS.whyNotLive.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.whyNotLive.of(deployment, clock()),
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.whyNotLive.derive(deployment, clock()),
     }),
     lastChange: t.field({
       type: DeploymentChange,
@@ -146,7 +146,7 @@ export const Deployment = builder.prismaObject('Deployment', {
       description:
         'The last change that a caller made, at `updatedAt`. Null: an older server, which did not record it, made the last change.',
       select: DERIVED_FIELDS.lastChange.select,
-      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.lastChange.of(deployment, clock()),
+      resolve: (deployment, _args, { clock }) => DERIVED_FIELDS.lastChange.derive(deployment, clock()),
     }),
     imageVersion: t.exposeString('imageVersion', { nullable: true }),
     createdBy: t.exposeString('createdBy', { nullable: true }),

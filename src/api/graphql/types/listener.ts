@@ -44,7 +44,7 @@ export const Listener = builder.prismaObject('Listener', {
     }),
     status: t.field({
       type: ListenerStatus,
-      resolve: (listener, _args, { clock }) => LISTENER_DERIVED.status.of(listener, clock()),
+      resolve: (listener, _args, { clock }) => LISTENER_DERIVED.status.derive(listener, clock()),
     }),
     lastSeenAt: t.expose('lastSeenAt', {
       type: 'DateTime',
