@@ -13,6 +13,12 @@ test('an empty variable counts as unset', () => {
   expect(readConfig({ PORT: '', PUBLIC_URL: '' })).toEqual(readConfig({}))
 })
 
+test('the old name of a renamed setting stops the start and names the new one', () => {
+  expect(() => readConfig({ REUSED_ANSWERS_MB: '32' })).toThrow(
+    new ConfigError('Wrong settings: REUSED_ANSWERS_MB has a new name, RESPONSE_CACHE_MB'),
+  )
+})
+
 describe('a wrong value', () => {
   test.each([
     ['PORT', 'abc', 'must be a whole number from 0 to 65535'],

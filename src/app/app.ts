@@ -189,7 +189,7 @@ async function assemble(
     dataDir: config.DATA_DIR,
   })
   await mountDashboard(fastify)
-  const responseCache = new ResponseCache(config.REUSED_ANSWERS_MB * 1024 * 1024)
+  const responseCache = new ResponseCache(config.RESPONSE_CACHE_MB * 1024 * 1024)
   await fastify.register(restPlugin, {
     core,
     authenticate,
@@ -219,7 +219,7 @@ async function assemble(
     // an unavailable provider matters only to people who sign in there; they then get the error
     core.login
       ?.prepare()
-      .catch((error) => log.warn({ said: clauseOf(error) }, 'the provider of OIDC_ISSUER does not answer as it should'))
+      .catch((error) => log.warn({ said: clauseOf(error) }, 'the provider of OIDC_ISSUER does not answer correctly'))
     background = await startBackground({ core, database, config, log, direct, keys, changes, onStuck })
   }
 

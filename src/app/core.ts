@@ -165,7 +165,7 @@ function cantBeReached(cause: unknown): Error {
 }
 
 const NO_DIRECT_URL =
-  'there is a connection pooler at DATABASE_URL, through which nobody can LISTEN: changes are looked for every second. Set DATABASE_DIRECT_URL'
+  'there is a connection pooler at DATABASE_URL, which does not support LISTEN: changes are polled every second. Set DATABASE_DIRECT_URL'
 
 /** Null when only a pooler URL exists. */
 async function directUrl({ DATABASE_DIRECT_URL, RUNTIME, WORKER }: Config, url: string): Promise<string | null> {
@@ -176,7 +176,7 @@ async function directUrl({ DATABASE_DIRECT_URL, RUNTIME, WORKER }: Config, url: 
   if (!(await isPooled(url))) return url
   if (RUNTIME === 'process' && WORKER)
     throw new ConfigError(
-      'RUNTIME=process makes databases, which can’t be done through the connection pooler at DATABASE_URL: set DATABASE_DIRECT_URL.',
+      'RUNTIME=process creates databases, which can’t be done through the connection pooler at DATABASE_URL: set DATABASE_DIRECT_URL.',
     )
   return null
 }

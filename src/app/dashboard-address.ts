@@ -27,7 +27,7 @@ export async function addressForTerminal(core: Core): Promise<string | null> {
     const { id } = await core.db.organization.findFirstOrThrow({ orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] })
     return await dashboardAddress(core, { organizationId: id, workspaceId: null })
   } catch (error) {
-    core.log.warn({ err: error }, 'no address of the dashboard could be made')
+    core.log.warn({ err: error }, 'the URL of the dashboard could not be created')
     return null
   }
 }

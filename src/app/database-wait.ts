@@ -25,7 +25,7 @@ export function createDatabaseWait(log: Log, seconds: number, signal?: AbortSign
         if (now - saidAt >= LOG_INTERVAL_MS) {
           saidAt = now
           const secondsLeft = Math.round((until - now) / 1000)
-          log.warn({ reason: reasonOf(error), secondsLeft }, 'the database is away: the start waits for it')
+          log.warn({ reason: reasonOf(error), secondsLeft }, 'the database is unavailable: the start waits for it')
         }
         return true
       },

@@ -29,7 +29,7 @@ export async function gitCredentials(
   if (integration.removedAt)
     throw new StepFailure(
       'INTEGRATION_UNAVAILABLE',
-      'Its git integration was removed: install it again, and create the deployment anew with the new one.',
+      'Its git integration was removed: install it again, and create the deployment again with the new one.',
     )
   if (integration.suspendedAt)
     throw new StepFailure(

@@ -22,7 +22,7 @@ export async function loadKeyRing(config: Pick<Config, 'SECRETS_KEYS' | 'DATA_DI
     return KeyRing.parse(keysOf(text).join(','))
   } catch (error) {
     throw new ConfigError(
-      `The key file ${file} can't be used: ${(error as Error).message}. Mend it or set SECRETS_KEYS.`,
+      `The key file ${file} can't be used: ${(error as Error).message}. Repair it or set SECRETS_KEYS.`,
     )
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Ends a process of ours on SIGTERM, SIGINT or SIGHUP (closed terminal): closes the app within EXIT_TIMEOUT_MS. Another
+ * Ends the process on SIGTERM, SIGINT or SIGHUP (closed terminal): closes the app within EXIT_TIMEOUT_MS. Another
  * signal exits immediately. SIGINT and SIGHUP also end agents; SIGTERM does not, since a service manager may start the next
  * server.
  */

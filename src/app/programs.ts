@@ -14,7 +14,7 @@ export function startCopyRemoval(config: Config, embedded: Embedded | null, log:
   async function round(): Promise<void> {
     if (embedded) await markInUse(embedded.programs)
     const removed = await removeUnusedCopies(placePrograms(config.DATA_DIR))
-    if (removed.length > 0) log.info({ removed }, 'copies of programs that nobody runs any more were removed')
+    if (removed.length > 0) log.info({ removed }, 'unused copies of programs were removed')
   }
   return startJobs(log, [{ name: 'removal of programs', intervalSeconds: INTERVAL_SECONDS, round }])
 }

@@ -22,7 +22,7 @@ test.each([
   let clock: DatabaseClock | null = null
   try {
     clock = await databaseClock(database.url, log)
-    // the database is on this machine; what goes by meanwhile is far less than what is told apart
+    // the database is on this machine, so the delay is far smaller than the tested differences
     expect(Math.abs(clock.now().getTime() - truth)).toBeLessThan(30_000)
     expect(told).toHaveLength(ahead === 0 ? 0 : 1)
   } finally {

@@ -226,7 +226,7 @@ test('removing the checkout disturbs neither the running Postgres nor its next s
   const server = await useInProcess(dataDir, checkout)
   expect(server.started).toBe(true)
   fs.rmSync(checkout, { recursive: true })
-  // what it loads only when it is asked for: a library, and files beside it
+  // files that Postgres loads lazily: a library, and data files
   const works = () =>
     asAdmin(server.url, (admin) => admin.query(`SELECT to_tsvector('english', 'agents are running') AS words`))
   expect((await works()).rows).toEqual([{ words: "'agent':1 'run':3" }])
@@ -299,7 +299,7 @@ test('a killed Postgres restarts on the same port for all its servers', async ()
     await server.stop()
   }
   expect(await refusal(url)).toBe(STOPPED)
-  // and whoever starts it next time finds it there
+  // the next start uses the same port
   const next = await start()
   expect(next.url).toBe(url)
   await next.stop()

@@ -109,7 +109,7 @@ test('an older version starts on a newer version’s database and warns once', a
   const { told, log } = warnings()
   expect(await migrate(database.url, { directory, log })).toEqual([])
   expect(told).toEqual([
-    [{ migrations: ['2_newer', '3_newest'] }, 'the database is of a newer version, which this one can work on'],
+    [{ migrations: ['2_newer', '3_newest'] }, 'a newer version has migrated the database; this version can work on it'],
   ])
 })
 

@@ -37,7 +37,7 @@ beforeAll(async () => {
   // what is looked at is how a statement is planned, not how long it takes where others work, too
   app = await testApp({ settings: { DATABASE_QUERY_SECONDS: '120' } })
   const ctx = await app.context(app.keys.admin)
-  // somebody has them: what is claimed below is new
+  // existing deployments are held, so the claims below are new
   await manyDeployments(app.databaseUrl, ctx.workspace.id, MANY, true)
   const own = await imageDeployment(app)
   const cluster = await listener(app)

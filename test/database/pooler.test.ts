@@ -33,7 +33,7 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
   beforeAll(async () => {
     database = await testDatabase({ migrated: false })
     direct = database.url
-    // few: what needs a session of its own would use them up
+    // few: work that needs a session would use them up
     pooler = await startPooler(direct, 3)
     return async () => {
       await pooler.stop()
@@ -59,7 +59,7 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
   test('the pooler is recognised, and no migration runs through it', async () => {
     expect(await isPooled(pooler.url)).toBe(true)
     expect(await refusal({})).toBe(
-      'The database has to be brought up to date, which can’t be done through a connection pooler: set DATABASE_DIRECT_URL.',
+      'The database needs migrations, which can’t be done through a connection pooler: set DATABASE_DIRECT_URL.',
     )
   })
 
@@ -131,7 +131,7 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
   })
 
   test('without a direct URL a server that must create databases does not start', async () => {
-    expect(await refusal({ WORKER: 'on', RUNTIME: 'process' })).toContain('RUNTIME=process makes databases')
+    expect(await refusal({ WORKER: 'on', RUNTIME: 'process' })).toContain('RUNTIME=process creates databases')
   })
 })
 

@@ -263,7 +263,7 @@ describe.skipIf(programs === null)('on an operator’s Postgres with pg_dump', (
     await writer.stop()
 
     await installation.lose()
-    await expect(installation.restore(backup)).rejects.toThrow('drop it and create it anew')
+    await expect(installation.restore(backup)).rejects.toThrow('drop it and create it again')
     expect(fs.existsSync(installation.dataDir)).toBe(false)
 
     await postgres.empty()

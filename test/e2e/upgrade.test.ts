@@ -121,7 +121,7 @@ test('the next version takes agents over, the previous version does so again, an
   await restartAs(newer)
   await ready()
   await restartAs(older)
-  expect(server!.output.stdout).toContain('the database is of a newer version, which this one can work on')
+  expect(server!.output.stdout).toContain('a newer version has migrated the database; this version can work on it')
   await ready()
   const { answers, failures } = await calls.stop()
   expect(failures).toEqual([])

@@ -50,7 +50,7 @@ test('a request aborted while it waits for a connection is never sent and uses n
 })
 
 test('a request aborted while its connection opens is never sent', async () => {
-  // TCP is there at once, TLS is not: the server says nothing
+  // TCP connects immediately, TLS never: the server sends nothing
   const received: Buffer[] = []
   const sockets: net.Socket[] = []
   const server = net.createServer((socket) => {

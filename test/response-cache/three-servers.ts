@@ -15,7 +15,7 @@ export interface ThreeServers {
 export async function threeServers(): Promise<ThreeServers> {
   const app = await testApp({ settings: QUIET })
   const second = await testApp({ beside: app, settings: QUIET })
-  const fresh = await testApp({ beside: app, settings: { ...QUIET, REUSED_ANSWERS_MB: '0' } })
+  const fresh = await testApp({ beside: app, settings: { ...QUIET, RESPONSE_CACHE_MB: '0' } })
   return {
     app,
     second,

@@ -74,7 +74,7 @@ test('74 reads on silent connections each get a retryable error within seconds, 
 test('a compiled query waits once for a locked table, and fails with the same error as other queries', async () => {
   await eventually(works)
   const { url, tenant } = app
-  // each time with other variables: what was answered before would be answered again
+  // different variables each time: a cached response would be returned again
   const LIST = 'query($n: Int) { deployments(first: $n) { nodes { name status } } }'
   const ONE = 'query($id: ID!) { deployment(id: $id) { name } }'
   let asked = 0
@@ -86,7 +86,7 @@ test('a compiled query waits once for a locked table, and fails with the same er
     })
     return answer.text()
   }
-  // the sweep, which runs meanwhile, looks at no names
+  // the sweep also runs, but reads no names
   const reads = (sent: string[]) =>
     sent.filter((sql) => /\bFROM ("public".)?"?deployments/.test(sql) && /\bname\b/.test(sql))
   const { id } = (await there.rest('POST', '/v2/deployments', { body: create() })).body
@@ -94,7 +94,7 @@ test('a compiled query waits once for a locked table, and fails with the same er
   await asAdmin(there.databaseUrl, async (client) => {
     await client.query('BEGIN; LOCK TABLE deployments')
     for (const query of [LIST, ONE]) {
-      // in a type that nobody was answered in yet, so by Yoga and its resolvers
+      // in a content type without an earlier response, so Yoga's resolvers answer it
       const expected = await ask(query, undefined, 'application/json, text/*;q=0.3')
       expect(expected).toContain('UNAVAILABLE')
       let got = ''
@@ -123,7 +123,7 @@ test('an unavailable database answers 503 with Retry-After for reads and writes,
   expect((await app.rest('GET', '/readyz', { key: null })).status).toBe(503)
   proxy.away(false)
   await eventually(works)
-  // in a test before a table was locked, for which a job has waited in vain
+  // an earlier test locked a table, and a job's wait for it failed
   const ofThis = lines.filter(({ err }) => err?.code !== '55P03')
   const others = ['request', 'it works again']
   const told = ofThis

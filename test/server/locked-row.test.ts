@@ -84,7 +84,7 @@ test('twelve writers to a locked row get a retryable error; health, other deploy
 
   await beat()
   await hung.query('ROLLBACK')
-  // whoever looks for work now finds the lease where it was kept
+  // a claim request now finds the lease where it was stored
   const others = await plane.claim({ holder: 'two', max: 10, leaseSeconds: LEASE_SECONDS })
   expect(others.map(({ deployment }) => deployment.name)).toEqual(['other'])
   expect((await beat()).map(({ lost }) => lost)).toEqual([false, false])

@@ -67,7 +67,7 @@ describe('a server at the debug level', () => {
   let database: TestDatabase
   let folder: Awaited<ReturnType<typeof temporaryFolder>>
   let server: RunningServer
-  /** what was answered to calls that failed */
+  /** responses of failed calls */
   const refusals: string[] = []
   beforeAll(async () => {
     database = await testDatabase()

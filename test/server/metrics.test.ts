@@ -54,7 +54,7 @@ test('metrics show waiting work and an expired lease', async () => {
   const id = await gitDeployment(ctx)
   await core.db.$executeRaw`UPDATE steps SET created_at = now() - interval '1 hour' WHERE deployment_id = ${id}::uuid`
   await sweep(core)
-  // what was asked for before is good for some seconds
+  // values stay cached for some seconds
   await expect.poll(() => metric('pilothouse_queue_oldest_seconds')).toBeGreaterThan(3_599)
   expect(await metric('pilothouse_queue_steps')).toBe(1)
   expect(await metric('pilothouse_revisions_open{status="CREATING",reason="WAITING_FOR_WORKER"}')).toBe(1)
@@ -145,7 +145,7 @@ test('a locked table does not count as an unavailable database', async () => {
   await asAdmin(app.databaseUrl, async (admin) => {
     await admin.query('BEGIN')
     await admin.query('LOCK TABLE revisions IN ACCESS EXCLUSIVE MODE')
-    // what was counted before is good for some seconds
+    // counts stay cached for some seconds
     await expect.poll(() => metric('pilothouse_queue_steps')).toBeNaN()
     expect(await metric('pilothouse_database_up')).toBe(1)
     expect((await fetch(`${app.url}/readyz`)).status).toBe(200)

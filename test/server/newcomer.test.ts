@@ -72,7 +72,7 @@ test('the demo uses PILOTHOUSE_URL and prints each step’s duration', async () 
   expect(address).toContain(`${app.url}/sign-in#`)
   const opened = await app.rest('POST', '/v2/sessions', { key: null, body: { code } })
   expect(opened).toMatchObject({ status: 201, body: { session: { role: 'admin' } } })
-  // and whoever looks at the log can follow it
+  // a reader of the log can follow it
   expect(lines.filter(({ msg }) => /^demo #\d DEPLOYED in \d+\.\d s$/.test(String(msg)))).toHaveLength(3)
 }, 90_000)
 

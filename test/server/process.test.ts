@@ -350,7 +350,7 @@ describe('on a database', () => {
     const { child, output, ended } = run('main', [], env)
     await expect
       .poll(() => output.stdout, { timeout: 20_000 })
-      .toContain('the database is away: the start waits for it')
+      .toContain('the database is unavailable: the start waits for it')
     proxy.away(false)
     await expect.poll(() => output.stderr, { timeout: 20_000 }).toContain('Pilothouse   http://')
     // one line a minute

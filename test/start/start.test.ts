@@ -72,7 +72,7 @@ test('a changed source runs in its new version, and a stack trace names its line
       .split('\n')
       .findIndex((one) => one.includes('on purpose')) + 1
   expect(stderr).toContain(`${at('src/cli/main.ts')}:${line}:`)
-  // whoever runs from it may still load the rest of it
+  // a running server may still load other files of it
   expect(fs.existsSync(at(`dist/${older}/cli.mjs`))).toBe(true)
 })
 

@@ -68,10 +68,10 @@ function translate(error: unknown): unknown {
     return new ProviderUnavailableError(`limits how often we may ask${waitOf(headers)}`)
   if (status === 401)
     return new ProviderUnavailableError(
-      'refuses our app (401): GITPROVIDER_APP_ID, GITPROVIDER_PRIVATE_KEY and the clock of this server are to be checked',
+      'refuses our app (401): check GITPROVIDER_APP_ID, GITPROVIDER_PRIVATE_KEY and the clock of this server',
     )
   if (status === 403 && /suspended/i.test(message))
-    return new ProviderUnavailableError('says that this installation of the app is suspended')
+    return new ProviderUnavailableError('says that the installation of the app is suspended')
   return new Refusal(status, message)
 }
 

@@ -1,6 +1,6 @@
 /**
  * Coalesces reads by id: ids requested in the same turn of the event loop share one read. Calls during a read join the next
- * one, which starts when that read ends, or after 5 ms, so a slow read delays nobody else.
+ * one, which starts when that read ends, or after 5 ms, so a slow read delays no other caller.
  */
 import DataLoader from 'dataloader'
 

@@ -45,7 +45,7 @@ export function startJobs(log: Log, jobs: readonly Job[], isTold: (error: unknow
   }
 
   async function run({ name, intervalSeconds: every, woken, round }: Job): Promise<void> {
-    const failure = createRecurringFailure(log, { job: name }, 'a job failed; it comes again')
+    const failure = createRecurringFailure(log, { job: name }, 'a job failed; its next round retries')
     while (!abort.signal.aborted) {
       const mark = notifier.mark(null)
       try {

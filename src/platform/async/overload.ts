@@ -109,7 +109,7 @@ export function watchOverload(overload: Overload, ping: () => Promise<unknown>, 
   }
 }
 
-const BEGINS = 'this server is overloaded: it begins one build or preparation at a time until that has passed'
+const BEGINS = 'this server is overloaded: it starts one build or preparation at a time until the overload ends'
 
 async function roundTrip(ping: () => Promise<unknown>): Promise<number | null> {
   const began = performance.now()

@@ -14,22 +14,26 @@ export const BUILD_SETTINGS = {
   AGENT_SERVER_NODE: [
     packages.optional(),
     null,
-    'npm packages of the agent server for JavaScript graphs that bring none, with spaces between ([Agents](agents.md#graphs-and-no-server))',
+    'npm packages of the agent server for JavaScript graphs without one, space-separated ([Agents](agents.md#graphs-and-no-server))',
   ],
   AGENT_SERVER_NODE_COMMAND: [
     command,
     null,
-    'what starts it, for a shell, with `$PORT` and `$GRAPH_CONFIG`; required with `AGENT_SERVER_NODE`',
+    'shell command that starts it, with `$PORT` and `$GRAPH_CONFIG`; required with `AGENT_SERVER_NODE`',
   ],
   AGENT_SERVER_PYTHON: [
     packages.optional(),
     null,
-    'pip requirements of the agent server for Python graphs that bring none, with spaces between, none in one',
+    'pip requirements of the agent server for Python graphs without one, space-separated, no space inside one',
   ],
-  AGENT_SERVER_PYTHON_COMMAND: [command, null, 'what starts it, as above; required with `AGENT_SERVER_PYTHON`'],
-  NPM_CONFIG_REGISTRY: [indexes, null, 'registry that builds have npm packages from. None: as npm is set up'],
-  PIP_INDEX_URL: [indexes, null, 'index that builds have Python packages from by pip. None: as pip is set up'],
-  PIP_EXTRA_INDEX_URL: [indexes, null, 'further ones, with spaces between'],
+  AGENT_SERVER_PYTHON_COMMAND: [
+    command,
+    null,
+    'shell command that starts it, as above; required with `AGENT_SERVER_PYTHON`',
+  ],
+  NPM_CONFIG_REGISTRY: [indexes, null, 'registry for npm packages in builds. None: npm’s own configuration'],
+  PIP_INDEX_URL: [indexes, null, 'index for Python packages in builds, for pip. None: pip’s own configuration'],
+  PIP_EXTRA_INDEX_URL: [indexes, null, 'additional indexes, space-separated'],
   UV_INDEX_URL: [indexes, null, 'the same for uv'],
 } as const satisfies SettingsTable
 

@@ -17,25 +17,25 @@ export const BUILDER_SETTINGS = {
   BUILDER_NAME: [
     z.string().min(1).max(256).optional(),
     null,
-    'what people see of it: “Building on NAME.” Default: the name of the machine',
+    'name shown to people: “Building on NAME.” Default: the name of the machine',
   ],
   BUILDER_HOST: [host, '0.0.0.0', 'address for `/healthz`, `/readyz` and `/metrics`'],
   BUILDER_PORT: [integer(0, 65_535), '8082', 'port for them; 0 takes any free one, and the log says which'],
   LEASE_SECONDS: [
     integer(5, 600),
     '30',
-    'how long the lease of a build lasts without a heartbeat: so long others wait when a builder is lost',
+    'how long the lease of a build lasts without a heartbeat; after a builder is lost, others wait this long',
   ],
   MAX_BUILDS: [
     integer(1, 100).optional(),
     null,
-    'builds that it takes at a time. Default: as many as the machine has cores, at least 2',
+    'concurrent builds. Default: as many as the machine has cores, at least 2',
   ],
-  DATA_DIR: [folder, '.data', 'folder of the builds under way, its own alone'],
+  DATA_DIR: [folder, '.data', 'folder of running builds; no other program may use it'],
   BUILDER: [
     z.enum(['auto', 'podman', 'docker'], { error: 'must be auto, podman or docker' }),
     'auto',
-    'what images are built with. `auto`: podman or docker, whichever works',
+    'engine that builds images. `auto`: podman or docker, the one that works',
   ],
   NODE_BASE_IMAGE: IMAGE_SETTINGS.NODE_BASE_IMAGE,
   PYTHON_BASE_IMAGE: IMAGE_SETTINGS.PYTHON_BASE_IMAGE,
@@ -44,7 +44,7 @@ export const BUILDER_SETTINGS = {
   GIT_DIRECTORY: [
     folder.optional(),
     null,
-    'folder of the bare repositories of the `directory` integration, where builders have it, too; at the same path as on the servers. None: those can’t be built here',
+    'folder of the bare repositories of the `directory` integration, at the same path as on the servers. None: this builder can’t build those',
   ],
   OUTBOUND_ALLOW: [
     SETTINGS.OUTBOUND_ALLOW[0],

@@ -71,9 +71,14 @@ const TOGETHER = [
   ...SUPPLIED_SERVERS,
 ] as const
 
+/** Old name → new name. An old name stops the start, because it would otherwise be ignored silently. */
+const RENAMED = { REUSED_ANSWERS_MB: 'RESPONSE_CACHE_MB' } as const
+
 /** Parses an environment. Throws ConfigError with one line that names every wrong setting. */
 export function readConfig(env: Environment): Config {
   const wrong: string[] = []
+  for (const [oldName, newName] of Object.entries(RENAMED))
+    if (env[oldName]) wrong.push(`${oldName} has a new name, ${newName}`)
   const config = parseSettings(SETTINGS, env, wrong)
   if (wrong.length === 0) {
     requireTogether(wrong, config, TOGETHER)

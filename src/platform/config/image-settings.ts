@@ -14,7 +14,7 @@ export const IMAGE_SETTINGS = {
   REGISTRY_URL: [
     url.optional(),
     null,
-    'container registry for images that are built here, and those of `internal_container` deployments; without a path',
+    'container registry for images built here and of `internal_container` deployments; a URL without a path',
   ],
   REGISTRY_TOKEN_KEY: [
     z.string().min(1).optional(),
@@ -35,31 +35,31 @@ export const IMAGE_SETTINGS = {
   CONTAINER_ENGINE: [
     z.enum(['auto', 'podman', 'docker', 'none'], { error: 'must be auto, podman, docker or none' }),
     'auto',
-    'what the process runtime runs images with. `auto`: podman or docker, whichever works',
+    'engine with which the process runtime runs images. `auto`: podman or docker, the one that works',
   ],
   BUILDER: [
     z.enum(['auto', 'podman', 'docker', 'none'], { error: 'must be auto, podman, docker or none' }),
     'auto',
-    'what images are built with ([Images](images.md)). `auto`: podman or docker, whichever works; `none`: no image is built here',
+    'engine that builds images ([Images](images.md)). `auto`: podman or docker, the one that works; `none`: no image is built here',
   ],
   NODE_BASE_IMAGE: [
     baseImage,
     'docker.io/library/node:{version}-slim',
-    'image that images of Node sources are made on: with a shell, Node and npm. `{version}` becomes the `node_version` of the graph configuration file, or 22',
+    'base image for Node sources: with a shell, Node and npm. `{version}` becomes the `node_version` of the graph configuration file, or 22',
   ],
   PYTHON_BASE_IMAGE: [
     baseImage,
     'docker.io/library/python:{version}-slim',
-    'the same for Python sources: with a shell and Python with pip and venv. `{version}` becomes the `python_version`, or 3.12',
+    'base image for Python sources: with a shell and Python with pip and venv. `{version}` becomes the `python_version`, or 3.12',
   ],
   MAX_BUILDS: [
     integer(1, 1000).optional(),
     null,
-    'builds that this server does at a time; others wait for their turn. Default: as many as the machine has cores, at least 2',
+    'concurrent builds of this server; others wait for their turn. Default: as many as the machine has cores, at least 2',
   ],
   BUILD_FREE_DISK_MB: [
     integer(0, 10_000_000),
     '1000',
-    'MB that builds of images leave free on the disks of `DATA_DIR` and of the engine: one that would not ends. 0: no bound',
+    'MB that image builds leave free on the disks of `DATA_DIR` and of the engine; a build that would use more fails. 0: no limit',
   ],
 } as const satisfies SettingsTable

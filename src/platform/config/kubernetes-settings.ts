@@ -55,24 +55,20 @@ export const KUBERNETES_SETTINGS = {
   POD_SECURITY: [
     z.enum(['baseline', 'restricted'], { error: 'must be baseline or restricted' }),
     'baseline',
-    'Pod Security Standard that all pods keep to ([Pod Security](kubernetes.md#pod-security)). `restricted`: no image runs as root, and deployments that ask for more are refused',
+    'Pod Security Standard that all pods follow ([Pod Security](kubernetes.md#pod-security)). `restricted`: no image runs as root, and deployments that ask for more are refused',
   ],
-  POD_USER: [
-    podUser,
-    '999',
-    'user id of databases and caches; `any`: the one that the cluster gives, as OpenShift does',
-  ],
+  POD_USER: [podUser, '999', 'user id of databases and caches; `any`: assigned by the cluster, as OpenShift does'],
   ...DEFAULT_SETTINGS,
   TERMINATION_GRACE_SECONDS: [
     integer(0, 3600),
     '180',
-    'how long a server may go on after SIGTERM before it is killed ([How pods end](kubernetes.md#how-pods-end))',
+    'time that a server has after SIGTERM before it is killed ([How pods end](kubernetes.md#how-pods-end))',
   ],
   QUEUE_TERMINATION_GRACE_SECONDS: [integer(0, 3600), '600', 'the same for a queue, which finishes its runs'],
   PRE_STOP_SECONDS: [
     integer(0, 300),
     '10',
-    'how long a server goes on before SIGTERM, until no traffic arrives any more; 0: SIGTERM comes immediately',
+    'delay before SIGTERM, until no more traffic arrives; 0: SIGTERM comes immediately',
   ],
   NETWORK_POLICIES: [
     z.enum(['all', 'database', 'none'], { error: 'must be all, database or none' }),
@@ -98,7 +94,7 @@ export const KUBERNETES_SETTINGS = {
   INGRESS_DOMAIN: [
     domain.optional(),
     null,
-    'deployments get an Ingress at a name below it. None: only those with a `custom_url`',
+    'domain of the deployments’ Ingresses. None: only deployments with a `custom_url` get one',
   ],
   INGRESS_CLASS: [k8sName.optional(), null, 'class of these Ingresses. None: the default of the cluster'],
   INGRESS_TLS_SECRET: [

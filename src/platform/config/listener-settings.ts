@@ -36,9 +36,9 @@ export const LISTENER_SETTINGS = {
   LEASE_SECONDS: [
     integer(5, 600),
     '30',
-    'how long a lease lasts without a heartbeat: so long others wait when a replica is lost',
+    'how long a lease lasts without a heartbeat; after a replica is lost, others wait this long',
   ],
-  MAX_CLAIMS: [integer(1, 1000), '1000', 'deployments that this replica holds at most'],
+  MAX_CLAIMS: [integer(1, 1000), '1000', 'maximum deployments of this replica'],
   LOG_LEVEL: SETTINGS.LOG_LEVEL,
   LOG_FORMAT: SETTINGS.LOG_FORMAT,
   ...KUBERNETES_SETTINGS,

@@ -19,23 +19,23 @@ const scopes = z
 export const LOGIN_SETTINGS = {
   JWT_ISSUER: [url.optional(), null, 'issuer of accepted JWTs; with it, `Authorization: Bearer <jwt>` is on'],
   JWT_AUDIENCE: [z.string().min(1).optional(), null, 'audience of accepted JWTs; required with `JWT_ISSUER`'],
-  JWT_JWKS_URL: [url.optional(), null, 'where the issuer’s keys are; required with `JWT_ISSUER`'],
+  JWT_JWKS_URL: [url.optional(), null, 'URL of the issuer’s keys; required with `JWT_ISSUER`'],
   SESSION_HOURS: [
     integer(1, 8760),
     '168',
-    'how long a session of the dashboard lasts at most; it ends with the key that it was opened with, and a person’s after 12 hours',
+    'longest duration of a dashboard session; it also ends with the key that opened it, and a person’s session after 12 hours',
   ],
   OIDC_ISSUER: [
     issuer.optional(),
     null,
     'issuer of the organization’s own login ([OpenID Connect](operations.md#login-by-openid-connect)); with it and `OIDC_CLIENT_ID` people sign in to the dashboard there',
   ],
-  OIDC_CLIENT_ID: [z.string().min(1).optional(), null, 'our client there; required with `OIDC_ISSUER`'],
-  OIDC_CLIENT_SECRET: [z.string().min(1).optional(), null, 'its secret. None: it is a public client'],
-  OIDC_SCOPES: [scopes, 'openid profile email', 'scopes that are asked for, with spaces between; `openid` among them'],
+  OIDC_CLIENT_ID: [z.string().min(1).optional(), null, 'client id at the issuer; required with `OIDC_ISSUER`'],
+  OIDC_CLIENT_SECRET: [z.string().min(1).optional(), null, 'secret of the client. None: a public client'],
+  OIDC_SCOPES: [scopes, 'openid profile email', 'requested scopes, space-separated, including `openid`'],
   OIDC_NAME: [
     z.string().max(60, 'must have at most 60 characters').optional(),
     null,
-    'what the button is called: “Sign in with …”. Default: the host of `OIDC_ISSUER`',
+    'name on the button “Sign in with …”. Default: the host of `OIDC_ISSUER`',
   ],
 } as const satisfies SettingsTable

@@ -13,7 +13,7 @@ export const portRange = z
   .transform((text) => text.split('-').map(Number) as [number, number])
   .refine(([low, high]) => low >= 1 && high <= 65_535 && low <= high, 'must be two ports, the lower one first')
 
-/** User ids for accounts; above 2³¹ some programs read a negative number. Excludes `nobody` (65534) and 65535. */
+/** User ids for accounts; above 2³¹ some programs read a negative number. Excludes 65534 and 65535, which systems reserve. */
 const isUid = (id: number) => id >= 1000 && id < 2 ** 31 - 1 && id !== 65_534 && id !== 65_535
 
 /** `1-5` → [1, 5], inclusive; or `off`. */

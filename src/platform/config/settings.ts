@@ -36,7 +36,7 @@ export const SETTINGS = {
   PUBLIC_URL: [
     url.optional(),
     null,
-    'how clients reach us; absolute URLs are made from it. Default: `http://HOST:PORT`',
+    'public URL of the server, the base of absolute URLs. Default: `http://HOST:PORT`',
   ],
   DATABASE_URL: [
     z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
@@ -46,27 +46,23 @@ export const SETTINGS = {
   DATABASE_DIRECT_URL: [
     z.url({ protocol: /^postgres(ql)?$/, error: 'must be a postgresql:// URL' }).optional(),
     null,
-    'the same database past the connection pooler that is at `DATABASE_URL` ([Poolers](operations.md#a-connection-pooler)); without a pooler there is no need of it',
+    'direct URL of the same database, when `DATABASE_URL` is a connection pooler ([Poolers](operations.md#a-connection-pooler)); not needed without a pooler',
   ],
   DATABASE_POOL: [
     integer(2, 500),
     '10',
-    'connections to Postgres for requests. A process has at most 9 beside these and those of `DATABASE_WORKER_POOL`: for leases, health, LISTEN and NOTIFY, its clock, provisioning',
+    'connections to Postgres for requests. In addition to these and `DATABASE_WORKER_POOL`, a process has at most 9: for leases, health, LISTEN and NOTIFY, its clock, provisioning',
   ],
-  DATABASE_WORKER_POOL: [
-    integer(2, 100),
-    '5',
-    'connections for what the server does by itself: worker, deadlines, jobs',
-  ],
+  DATABASE_WORKER_POOL: [integer(2, 100), '5', 'connections for background work: worker, deadlines, jobs'],
   DATABASE_QUERY_SECONDS: [
     integer(1, 300),
     '8',
-    'longest time of one statement of a request, and of the wait for a connection; then the answer is a 503',
+    'timeout of one statement of a request, and of the wait for a connection; after it the answer is a 503',
   ],
   DATABASE_WAIT_SECONDS: [
     integer(0, 86_400),
     '300',
-    'longest time that a start waits for a database that restarts or is not reachable; a wrong password, database or schema ends it immediately',
+    'longest time that a start waits for a database that restarts or is not reachable; a wrong password, database or schema ends the start immediately',
   ],
   DATA_DIR: [folder, '.data', 'embedded Postgres, key file, checkouts and artifacts'],
   CONTROL_PLANE_API_KEY: [
@@ -90,17 +86,17 @@ export const SETTINGS = {
       }, 'must have each id once')
       .optional(),
     null,
-    'key ring for secrets at rest, `id:base64` of 32 bytes, comma-separated, the first one encrypts. None: a key file in `DATA_DIR`, made at the first start',
+    'key ring for secrets at rest, `id:base64` of 32 bytes, comma-separated, the first one encrypts. None: a key file in `DATA_DIR`, created at the first start',
   ],
   LOG_LEVEL: [
     z.enum(['debug', 'info', 'warn', 'error', 'silent'], { error: 'must be debug, info, warn, error or silent' }),
     'info',
-    'least level that is logged',
+    'lowest level that is logged',
   ],
   LOG_FORMAT: [
     z.enum(LOG_FORMATS, { error: `must be ${LOG_FORMATS.join(', ')}` }),
     'auto',
-    'how it is logged: `json`, a line each; `pretty`, for people; `auto`: `pretty` on a terminal, otherwise `json`',
+    'format of log lines: `json`; `pretty`, for people; `auto`: `pretty` on a terminal, otherwise `json`',
   ],
   ...LOGIN_SETTINGS,
   DEPLOYMENT_MODES: [
@@ -108,11 +104,11 @@ export const SETTINGS = {
     'cloud,self_hosted',
     '`cloud` offers the `gitprovider` source, `self_hosted` offers `external_container`',
   ],
-  WORKER: [onOff, 'on', '`off`: this process runs no worker; revisions wait for another one'],
+  WORKER: [onOff, 'on', '`off`: this process runs no worker; revisions wait for another process’s worker'],
   RUNTIME: [
     z.enum(['process', 'kubernetes', 'none'], { error: 'must be process, kubernetes or none' }).optional(),
     null,
-    'what the built-in worker runs deployments with. `process`: on this host; `kubernetes`: in a cluster. Default: `process` with the embedded database, `none` with a `DATABASE_URL`',
+    'runtime of the built-in worker. `process`: on this host; `kubernetes`: in a cluster. Default: `process` with the embedded database, `none` with a `DATABASE_URL`',
   ],
   APP_HOST: [host, '127.0.0.1', 'host name in the addresses of deployments; the process runtime listens on it'],
   APP_PORTS: [portRange, '3100-3999', 'ports of the process runtime, one for each deployment'],
@@ -129,23 +125,23 @@ export const SETTINGS = {
   APP_OUTPUT_FILE_MB: [
     integer(1, 10_000),
     '4',
-    'MB of one file of what an agent has printed, which waits there for the deploy log',
+    'MB of one file of an agent’s output, which is stored there until it is in the deploy log',
   ],
-  APP_OUTPUT_FILES: [integer(2, 1000), '4', 'such files that are kept of each deployment; older ones are removed'],
+  APP_OUTPUT_FILES: [integer(2, 1000), '4', 'output files that are kept for each deployment; older ones are removed'],
   APP_OUTPUT_LINES_PER_SECOND: [
     integer(1, 100_000),
     '200',
-    'lines that an agent may print a second, five times as many after a rest; of more the last ones are taken, and it is said how many were left out; of more than five times as many, a few every two seconds. Long lines count more: on average a line has 320 bytes',
+    'lines of output a second of an agent, five times as many after a pause. Beyond that, the log has the latest lines and the number of omitted ones; beyond five times that rate, a few lines every two seconds. Long lines count more: the average is 320 bytes a line',
   ],
   AGENTS_END_WITH_SERVER: [
     onOff,
     'off',
-    '`on`: agents of the process runtime end with their server, however it ends. `off`: they go on serving after SIGTERM and a crash, and the next server takes them over',
+    '`on`: agents of the process runtime end with their server, also after a crash. `off`: they keep serving after SIGTERM and a crash, and the next server takes them over',
   ],
   SUPERVISOR_ORPHAN_HOURS: [
     integer(1, 8760),
     '24',
-    'hours for which agents of the process runtime go on without any server; then they end',
+    'hours for which agents of the process runtime keep running without any server; then they end',
   ],
   DRAIN_SECONDS: [
     integer(0, 86_400),
@@ -170,7 +166,7 @@ export const SETTINGS = {
       .regex(/^\d{1,15}$/, 'must be digits')
       .optional(),
     null,
-    'id of our app there',
+    'id of the app at the provider',
   ],
   GITPROVIDER_PRIVATE_KEY: [
     z.string().min(1).optional(),
@@ -181,31 +177,31 @@ export const SETTINGS = {
   GITPROVIDER_CLIENT_ID: [
     z.string().min(1).optional(),
     null,
-    'OAuth client of the app: with it, whoever connects an installation has to prove that it is theirs. Recommended',
+    'OAuth client of the app: with it, a person who connects an installation must prove to own it. Recommended',
   ],
   GITPROVIDER_CLIENT_SECRET: [z.string().min(1).optional(), null, 'secret of that client'],
   STORAGE_S3_BUCKET: [
     z.string().min(1).optional(),
     null,
-    'bucket for uploaded source tarballs. None: the folder `uploads` in `DATA_DIR`, which all servers have to share',
+    'bucket for uploaded source tarballs. None: the folder `uploads` in `DATA_DIR`, which all servers must share',
   ],
-  STORAGE_S3_ENDPOINT: [url.optional(), null, 'of an S3-compatible service. None: AWS'],
+  STORAGE_S3_ENDPOINT: [url.optional(), null, 'URL of an S3-compatible service. None: AWS'],
   STORAGE_S3_REGION: [z.string().min(1), 'us-east-1', 'region of the bucket'],
   STORAGE_S3_PREFIX: [
     z.string().regex(/^([\w.-]+\/)*$/, 'must be folders, each with a slash behind it'),
     'pilothouse/',
-    'begins the names of all objects',
+    'prefix of all object names',
   ],
   STORAGE_S3_ACCESS_KEY_ID: [
     z.string().min(1).optional(),
     null,
     'credentials for the bucket. None: those of the environment, as the AWS SDK finds them',
   ],
-  STORAGE_S3_SECRET_ACCESS_KEY: [z.string().min(1).optional(), null, 'goes with it'],
+  STORAGE_S3_SECRET_ACCESS_KEY: [z.string().min(1).optional(), null, 'secret of `STORAGE_S3_ACCESS_KEY_ID`'],
   OUTBOUND_ALLOW: [
     outboundAllow.prefault(''),
     null,
-    'private addresses that calls to OAuth providers and MCP servers, and git for builds, may go to, comma-separated: host names, IP addresses, ranges (`10.0.0.0/8`). None: no private, loopback or link-local address. The host of `GITPROVIDER_API_URL` is allowed for the repositories of its installations',
+    'private addresses that calls to OAuth providers and MCP servers, and git in builds, may reach, comma-separated: host names, IP addresses, ranges (`10.0.0.0/8`). None: no private, loopback or link-local address. The host of `GITPROVIDER_API_URL` is allowed for the repositories of its installations',
   ],
   ...IMAGE_SETTINGS,
   K8S_NAMESPACE: [
@@ -218,33 +214,33 @@ export const SETTINGS = {
   ],
   ...KUBERNETES_SETTINGS,
   LEASE_SECONDS: [integer(1, 600), '15', 'how long a lease of the built-in worker lasts without a heartbeat'],
-  PROVISION_DEADLINE_MINUTES: [minutes, '10', 'longest time for provisioning once it was begun'],
+  PROVISION_DEADLINE_MINUTES: [minutes, '10', 'deadline of provisioning, from its start'],
   BUILD_DEADLINE_MINUTES: [
     minutes,
     '30',
-    'longest time for a build once it was begun; waiting for its turn (`MAX_BUILDS`) counts',
+    'deadline of a build, from its start, including the wait for its turn (`MAX_BUILDS`)',
   ],
   BUILDER_WAIT_MINUTES: [
     minutes,
     '60',
-    'longest time that a build which is left to [builders](images.md#builders-on-machines-of-their-own) waits for the first to take it',
+    'longest time that a build for [builders](images.md#builders-on-machines-of-their-own) waits until one takes it',
   ],
-  DEPLOY_DEADLINE_MINUTES: [minutes, '10', 'longest time for a deploy once it was begun'],
+  DEPLOY_DEADLINE_MINUTES: [minutes, '10', 'deadline of a deploy, from its start'],
   SWEEP_SECONDS: [integer(1, 3600), '5', 'how often deadlines are enforced'],
   LOG_RETENTION_DAYS: [
     integer(1, 3650),
     '14',
-    'how long lines of logs are kept, finished steps, and the details of failed rollouts',
+    'how long log lines, finished steps and details of failed rollouts are kept',
   ],
   LOG_LINES_PER_REVISION: [
     integer(100, 10_000_000),
     '50000',
-    'lines that are kept of each of the two logs of a revision, the newest',
+    'newest lines that are kept in each of a revision’s two logs',
   ],
   EVENT_RETENTION_DAYS: [
     integer(1, 3650),
     '90',
-    'how long events are kept; a cursor that is older is a 422 `cursor_expired`',
+    'how long events are kept; an older cursor gets a 422 `cursor_expired`',
   ],
   ...LIMIT_SETTINGS,
   GRAPHIQL: [onOff, 'on', 'GraphiQL at `/graphql` in a browser'],

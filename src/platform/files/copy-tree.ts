@@ -1,4 +1,4 @@
-/** Copies folders that may change meanwhile, with owners, modes and links. Skips sockets, pipes and devices. */
+/** Copies folders that may change during the copy, with owners, modes and links. Skips sockets, pipes and devices. */
 import { constants } from 'node:fs'
 import { chmod, copyFile, lchown, lstat, mkdir, readdir, readlink, symlink } from 'node:fs/promises'
 import path from 'node:path'

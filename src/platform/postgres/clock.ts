@@ -36,7 +36,7 @@ export async function databaseClock(url: string, log: Log): Promise<DatabaseCloc
     if (Math.abs(ahead) >= LOG_THRESHOLD_MS && Math.abs(ahead - told) >= LOG_THRESHOLD_MS)
       log.warn(
         { ms: Math.round(-ahead) },
-        'the clock of this machine is not that of the database; the database’s counts',
+        'the clock of this machine differs from the database’s; the server uses the database’s',
       )
     told = ahead
   }

@@ -48,7 +48,7 @@ export function restoreObstacle(url: string, names: string[]): Promise<string | 
       `SELECT FROM pg_class WHERE relnamespace IN
         (SELECT oid FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema') LIMIT 1`,
     )
-    if (rowCount) return 'The database of DATABASE_URL is not empty: drop it and create it anew.'
+    if (rowCount) return 'The database of DATABASE_URL is not empty: drop it and create it again.'
     const { rows } = await client.query<{ name: string }>(
       `SELECT datname AS name FROM pg_database
        WHERE datname = ANY ($1) AND shobj_description(oid, 'pg_database') IS DISTINCT FROM $2`,

@@ -59,13 +59,13 @@ async function keepListening(options: ListenOptions, url: string, signal: AbortS
   while (!signal.aborted) {
     try {
       await session(options, url, signal, () => {
-        if (failures > FAILURES_BEFORE_LOG) options.log.info({}, 'the LISTEN connection is there again')
+        if (failures > FAILURES_BEFORE_LOG) options.log.info({}, 'the LISTEN connection works again')
         failures = 0
       })
     } catch (error) {
       if (signal.aborted) return
       if (failures === FAILURES_BEFORE_LOG)
-        options.log.warn({ error: (error as Error).message }, 'no LISTEN connection can be had; trying on')
+        options.log.warn({ error: (error as Error).message }, 'the LISTEN connection can’t be opened; retrying')
     }
     // random, so replicas don't reconnect to a restarted database all together
     await sleep(backoff(failures++, MIN_BACKOFF_MS, MAX_BACKOFF_MS, 0.5), signal)

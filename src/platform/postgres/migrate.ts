@@ -51,7 +51,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     if (!options.pooled) return bringUpToDate(client, migrations, options)
     if ((await findMissing(client, migrations, options.log)).length === 0) return []
     throw new MigrationError(
-      'The database has to be brought up to date, which can’t be done through a connection pooler: set DATABASE_DIRECT_URL.',
+      'The database needs migrations, which can’t be done through a connection pooler: set DATABASE_DIRECT_URL.',
     )
   })
 }
@@ -85,7 +85,7 @@ async function bringUpToDate(
     tries.set(migration.name, tried + 1)
     log?.warn(
       { migration: migration.name, reason: (failure as Error).message },
-      'a migration waits for what others have in use: it is tried again',
+      'a migration waits for tables in use and is tried again',
     )
     await sleep(pause)
   }
@@ -147,5 +147,5 @@ function requireKnown(migrations: readonly Migration[], applied: readonly string
       `The database belongs to a newer version, and this one can't work on it since migration ${breaking}: start the newer version, or this one on a backup from before.`,
     )
   if (newer.length > 0)
-    log?.warn({ migrations: newer }, 'the database is of a newer version, which this one can work on')
+    log?.warn({ migrations: newer }, 'a newer version has migrated the database; this version can work on it')
 }

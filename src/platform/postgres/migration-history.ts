@@ -28,7 +28,7 @@ export async function withHistory<T>(client: pg.Client, log: Log | undefined, wo
     const { rows } = await client.query<{ free: boolean }>('SELECT pg_try_advisory_lock($1) AS free', [PRISMA_LOCK])
     if (rows[0]!.free) break
     if (!isTold && performance.now() - begun > LOG_AFTER_MS) {
-      log?.info({}, 'somebody else brings the database up to date: this waits for it')
+      log?.info({}, 'another process migrates the database; this start waits for it')
       isTold = true
     }
     await sleep(LOCK_RETRY_MS)

@@ -54,7 +54,7 @@ export async function requireRoleSettings(pooled: string): Promise<void> {
   const where = `ALTER ROLE ${pg.escapeIdentifier(role)} IN DATABASE ${pg.escapeIdentifier(database)}`
   const statements = lacking.map((setting) => `${where} SET ${setting};`)
   throw new PoolerError(
-    `A connection pooler passes no settings of a session on, so they have to stand at the role. Run ${statements.join(' ')} Then let the pooler connect anew (PgBouncer: RECONNECT)`,
+    `A connection pooler passes no settings of a session on, so they have to stand at the role. Run ${statements.join(' ')} Then make the pooler reconnect (PgBouncer: RECONNECT)`,
   )
 }
 

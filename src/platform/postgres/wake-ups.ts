@@ -39,7 +39,7 @@ export function createWakeUps(query: Query, log?: Log): WakeUps {
           tries: MAX_TRIES,
         })
       } catch (error) {
-        log?.warn({ err: error, notices: notices.length }, 'nobody could be woken: who waits finds out by looking')
+        log?.warn({ err: error, notices: notices.length }, 'a NOTIFY failed; waiting clients find out by polling')
       }
       if (!closing) await sleep(SEND_INTERVAL_MS)
     }

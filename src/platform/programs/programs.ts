@@ -66,7 +66,7 @@ export async function removeUnusedCopies(bin: string): Promise<string[]> {
     if (!(await isOld(folder))) continue
     running ??= await runningProcesses()
     if (running.some(({ command }) => command.includes(`${folder}/`))) continue
-    // rename first, so nobody finds half a copy; a server that just got this path has marked it by now
+    // rename first, so no server finds half a copy; a server that just got this path has marked it by now
     const aside = path.join(bin, `${DRAFT}${name}`)
     try {
       await rename(folder, aside)

@@ -73,9 +73,9 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       await Promise.race([user.ended, left])
       if (leaving.signal.aborted) return
       // perhaps only the connection broke: then this only joins again
-      options.log?.warn({}, 'the connection to the embedded Postgres broke: it is started again if need be')
+      options.log?.warn({}, 'the connection to the embedded Postgres broke: it is started again if necessary')
       user = (await bringUp(cluster, options, leaving.signal, postmaster)).user
-      options.log?.info({}, 'the embedded Postgres is there again')
+      options.log?.info({}, 'the embedded Postgres is available again')
     }
   }
 
