@@ -48,7 +48,6 @@ function banner(config: Config, { publicUrl, generatedKey }: App): string {
   ].join('\n')
 }
 
-/** Empty without an address. */
 function dashboardLines(address: string | null): string {
   if (address === null) return ''
   return `  Dashboard    ${address}\n  Opens it signed in, once, within 10 minutes; \`npm run cli -- dashboard\` prints another address.\n\n`

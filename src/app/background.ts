@@ -43,9 +43,7 @@ const RELEASE_MS = 2000
 /** with AGENTS_END_WITH_SERVER, agents of a crashed server end when no server has returned in this time */
 const CRASH_GRACE_SECONDS = 10
 
-/** How a server ends. */
 export interface Ending {
-  /** whether its agents end, too */
   agents: boolean
 }
 

@@ -158,7 +158,6 @@ async function bringUpToDate(
 /** A migration whose connection broke was rolled back, so it can be retried. */
 const mayPass = (error: unknown) => isAway(error instanceof MigrationError ? error.cause : error)
 
-/** Converts an error for the operator. */
 function cantBeReached(cause: unknown): Error {
   if (cause instanceof MigrationError || cause instanceof ConfigError) return cause
   return new ConfigError(`The database can't be used: ${reasonOf(cause)}. See DATABASE_URL.`, { cause })

@@ -7,7 +7,6 @@ import { sleep } from '../platform/async/retry.ts'
 
 /** a little longer than a server's own limit */
 const STOP_MS = 15_000
-/** time for open requests */
 const DRAIN_MS = 2000
 
 export interface StoppedServer {
@@ -27,7 +26,6 @@ export async function stopServers(dataDir: string): Promise<StoppedServer[]> {
   return pids.map((pid) => ({ pid, ended: !lives(pid) }))
 }
 
-/** Stops all agents of the DATA_DIR. */
 export function stopAgents(dataDir: string): Promise<Ended[]> {
   return endAgents(dataDir, DRAIN_MS)
 }

@@ -34,10 +34,8 @@ const COMMON_JS = `import { createRequire as __createRequire } from 'node:module
 const require = __createRequire(import.meta.url), __builtin = require, __filename = import.meta.filename, __dirname = import.meta.dirname`
 /** Changes with every package installation. */
 const PACKAGES = 'node_modules/.package-lock.json'
-/** Builds kept in addition to the current one. */
 const OLD_BUILDS_KEPT = 2
 const DRAFT = '.draft-'
-/** Inputs that define how a build is made. */
 const BUILD_INPUTS = ['src/start/build.ts', 'src/start/dashboard.ts', PACKAGES]
 
 const dist = path.join(CHECKOUT, 'dist')

@@ -17,23 +17,23 @@ import { NOT_DURABLE, newDataDir } from '../support/data-dir.ts'
 import { asAdmin, atDatabase, overTcp } from '../support/database.ts'
 import { otherCheckout, useInProcess } from '../support/embedded-process.ts'
 
-// one cluster for the whole file, but for the test of a fresh one: each test leaves it stopped
+// one cluster for the whole file (except the first-start test); each test leaves it stopped
 const dataDir = newDataDir()
 const start = () => startEmbedded({ dataDir, settings: NOT_DURABLE })
 beforeAll(async () => (await start()).stop())
 afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
-/** The socket of a Postgres goes with it. */
+/** A Postgres's socket is inside the folder. */
 const STOPPED = 'ENOENT'
 
-/** Null when it lets us in, otherwise the error's code. */
+/** Null when the login succeeds, otherwise the error's code. */
 const refusal = (url: string) =>
   asAdmin(url, (client) => client.query('SELECT 1')).then(
     () => null,
     (error: pg.DatabaseError) => error.code ?? error.message,
   )
 
-/** How many count as its users; null while it does not answer. */
+/** Number of its users; null while it does not answer. */
 const usersOf = (url: string) =>
   asAdmin(url, (client) =>
     client.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'`),
@@ -42,7 +42,7 @@ const usersOf = (url: string) =>
     () => null,
   )
 
-/** How a server reaches it. */
+/** Address by which a server connects. */
 const wayTo = (url: string) =>
   onSingleConnection(url, { name: 'test' }, async (client) => {
     const { rows } = await client.query('SELECT inet_server_addr() AS address')
@@ -116,7 +116,7 @@ test('a Postgres started by an earlier version is joined by TCP and has a socket
   expect([joined.started, await wayTo(joined.url)]).toEqual([false, 'TCP'])
   await earlier.stop()
   process.kill(postmaster(), 'SIGKILL')
-  // its clients go on by TCP
+  // its clients stay on TCP
   await vi.waitFor(async () => expect(await usersOf(joined.url)).toBe(1), { timeout: 20_000 })
   const next = await start()
   expect([next.started, await wayTo(next.url)]).toEqual([false, 'socket'])
@@ -212,7 +212,7 @@ test('Postgres runs while an agent needs it, and the next server joins it', asyn
 
 test('Postgres stops when the last agent and the last server end at the same moment', async () => {
   const asked: boolean[] = []
-  // the first time that it is asked for there is an agent, and then no more
+  // the first call finds an agent, later calls none
   const needed = () => asked.push(true) === 1
   const server = await startEmbedded({ dataDir, settings: NOT_DURABLE, needed })
   await server.stop()
@@ -275,7 +275,7 @@ test('Postgres survives kill -9 of the server that started it, and the last serv
 
 test('a server whose usage lock connection broke is counted again', async () => {
   const first = await start()
-  // waits until it is gone: until then it is counted
+  // waits for its end, because it is counted until then
   await asAdmin(first.url, (admin) =>
     admin.query(
       `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'pilothouse embedded'`,
@@ -336,7 +336,7 @@ test('a stale pid file with another process’s pid does not block the start', a
   const file = path.join(folder, 'postmaster.pid')
   fs.writeFileSync(file, `${bystander.pid}\n${folder}\n1700000000\n5432\n\n127.0.0.1\n  1 1\nready   \n`)
   fs.chownSync(file, uid, gid)
-  // a crash leaves this one, too
+  // a crash also leaves this file
   const lock = path.join(folder, `.s.PGSQL.${lastPort(folder)}.lock`)
   fs.writeFileSync(lock, `${bystander.pid}\n${folder}\n1700000000\n${lastPort(folder)}\n.\n`)
   fs.chownSync(lock, uid, gid)
@@ -369,7 +369,7 @@ test('every connection needs a password, and a role can enter only its own datab
     expect(await asOne('one', server.url), 'by the socket').toBe('28000')
     for (const database of ['two', 'pilothouse', 'postgres', 'template1'])
       expect(await asOne(database), database).toBe('28000')
-    // and should the rules of access ever be loosened, ours is still closed to it
+    // our database stays closed even if the access rules are loosened
     const { rows } = await asAdmin(server.url, (admin) =>
       admin.query(
         `SELECT datname FROM pg_database WHERE has_database_privilege('one', datname, 'CONNECT') AND datname <> 'template0' ORDER BY 1`,

@@ -76,7 +76,7 @@ test('a silent connection is detected and replaced', async () => {
     const heard = begin(through.toString(), { every: 50, limit: 500 })
     await once(heard, 'connect')
     const again = once(heard, 'connect')
-    for (const socket of sockets) socket.unpipe().pause() // open, but silent: as when a cable is cut
+    for (const socket of sockets) socket.unpipe().pause() // open but silent, like a cut cable
     await again
     const arrival = once(heard, 'notify')
     await notify('news', 'after')

@@ -93,7 +93,7 @@ test('concurrently starting servers do not block each other, even when one waits
     const first = migrate(database.url, { directory })
     await isWaiting()
     const second = migrate(database.url, { directory })
-    // as servers of before do, and Prisma's command; either of the two may be told that they wait for each other
+    // earlier servers and Prisma's command do so; Postgres may report the deadlock to either side
     const older = admin((client) => client.query('SELECT pg_advisory_lock(72707369)')).catch(({ code }) =>
       expect(code).toBe('40P01'),
     )
@@ -148,7 +148,7 @@ test('a migration outside a transaction is one statement, so Prisma’s command 
         .replace(/\$\$.*?\$\$/gs, '')
         .match(/;/g)?.length,
     ]).toEqual([name, 1])
-  // and what can only run outside is declared to
+  // scripts that must run outside a transaction declare it
   for (const name of await readdir(own)) {
     if (name.endsWith('.toml') || outside.some((one) => one.name === name)) continue
     const script = await readFile(path.join(own, name, 'migration.sql'), 'utf8')
@@ -158,7 +158,7 @@ test('a migration outside a transaction is one statement, so Prisma’s command 
 
 test('indexes of existing tables are built concurrently with writers', async () => {
   const own = new URL('../../prisma/migrations/', import.meta.url).pathname
-  // since when it is so
+  // the first migration under this rule
   const since = (await readMigrations(own)).filter(({ name }) => name > '20261122190000')
   for (const { name, script } of since) {
     const tables = [...script.matchAll(/^CREATE (?:UNIQUE )?INDEX (?!CONCURRENTLY)"\w+" ON "(\w+)"/gm)].map(

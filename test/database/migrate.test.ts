@@ -118,7 +118,7 @@ test('an older version refuses to start after a breaking migration and changes n
   await migration('2_rename_breaking', 'ALTER TABLE first RENAME TO renamed')
   const { told, log } = warnings()
   await migrate(database.url, { directory, log })
-  // the newer version itself goes on
+  // the newer version still works
   await migrate(database.url, { directory, log })
   expect(told).toEqual([])
   await rm(path.join(directory, '2_rename_breaking'), { recursive: true })

@@ -31,10 +31,10 @@ const SMALL: Record<string, string> = {
 
 let app: TestApp
 let recorded: Map<string, Recorded>
-/** by the names of REST's parameters */
+/** REST parameter name → value */
 let values: Record<string, string>
 beforeAll(async () => {
-  // what is looked at is how a statement is planned, not how long it takes where others work, too
+  // the test checks plans, not durations on a busy machine
   app = await testApp({ settings: { DATABASE_QUERY_SECONDS: '120' } })
   const ctx = await app.context(app.keys.admin)
   // existing deployments are held, so the claims below are new
@@ -92,7 +92,7 @@ const idOf = (name: string, field: string) => {
 async function walkGraphql(): Promise<void> {
   for (const query of queriesOf(schema, idOf)) {
     const { errors } = await app.gql(query)
-    // what it looks for may not be there; it must not be wrong
+    // a missing row is fine, an invalid request is not
     for (const { extensions, message } of errors ?? [])
       expect(['NOT_FOUND', 'VALIDATION_FAILED', 'CONFLICT', 'FORBIDDEN'], `${message}: ${query}`).toContain(
         extensions?.code,
@@ -100,7 +100,7 @@ async function walkGraphql(): Promise<void> {
   }
 }
 
-/** With the example of each body, and then with each of the query's parameters that there is a value for. */
+/** Sends each body's example, then each query parameter with a known value. */
 async function walkRest(keys: Record<string, string>, wanted: string): Promise<void> {
   const { paths } = (await app.rest('GET', '/openapi.json')).body
   for (const { method, path, tag } of operations) {
@@ -162,7 +162,7 @@ test('no statement scans a whole table', async () => {
 test('a repeated statement is planned once, independent of its values', async () => {
   const { core, database } = app.app
   const plane = localControlPlane(core)
-  // whose workspace has no listener: the built-in worker's steps
+  // this workspace has no listener: steps of the built-in worker
   const key = app.other.keys.admin
   const two = [await imageDeployment(app, {}, { key }), await imageDeployment(app, {}, { key })]
   for (let round = 0; round < ROUNDS; round++) {
@@ -186,16 +186,16 @@ test('a repeated statement is planned once, independent of its values', async ()
     }),
   )
   const often = found.flat().filter(({ generic, custom }) => generic + custom > TRIED)
-  // of writes, of what they look at, of steps and of polls there are some
+  // checks that writes, their reads, steps and polls are among the statements
   expect(new Set(often.map(({ name }) => name)).size).toBeGreaterThan(8)
   expect(often.filter(({ generic }) => generic === 0)).toEqual([])
 }, 60_000)
 
-/** So often Postgres plans a statement for its values before it looks whether one plan for all would do. */
+/** Postgres makes this many custom plans before it considers a generic one. */
 const TRIED = 5
 const ROUNDS = 20
 
-/** Columns that refer to rows which go by themselves, or never, or that are few. */
+/** Foreign keys to rows that are deleted one by one, never, or are few. */
 const UNINDEXED: Record<string, string> = {
   'workspace_id → workspaces': 'no workspace is ever deleted',
   'token_id → oauth_tokens': 'authorizations are kept for a day: there are few',

@@ -1,4 +1,4 @@
-// A server whose database is behind a connection pooler: real PgBouncer in transaction mode, where it is installed.
+// A server behind a connection pooler: real PgBouncer in transaction mode, where it is installed.
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { connectDatabase } from '../../src/platform/postgres/client.ts'
@@ -26,7 +26,7 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
   let database: TestDatabase
   let direct: string
   let pooler: Pooler
-  /** the first one that has started: it has made the tenants */
+  /** the first started server, which created the tenants */
   let first: TestApp | undefined
   const running: TestApp[] = []
 
@@ -49,7 +49,7 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
     running.push(app)
     return app
   }
-  /** What an operator reads. */
+  /** The message for the operator. */
   const refusal = (settings: Record<string, string>) =>
     start(settings).then(
       () => 'it has started',
@@ -67,7 +67,7 @@ describe.skipIf(!PGBOUNCER)('behind PgBouncer', () => {
     const said = await refusal({ DATABASE_DIRECT_URL: direct })
     const statements = said.match(/ALTER ROLE "\w+" IN DATABASE "\w+" SET \w+ = '\w+';/g)
     expect(said.split('\n')).toHaveLength(1)
-    expect(statements).toHaveLength(3) // the time zone of the tests' Postgres is UTC
+    expect(statements).toHaveLength(3) // the tests' Postgres already uses UTC
     await asAdmin(direct, async (client) => {
       for (const statement of statements!) await client.query(statement)
     })

@@ -127,7 +127,7 @@ test('SQL constraints hold: one live name, one open step, complete leases, attem
   ).rejects.toThrow('revisions_attempt_from_1')
 })
 
-test('a listener’s key is complete or revoked, and deleting a listener never detaches a deployment', async () => {
+test('a listener’s key is complete or revoked, and a listener with deployments can’t be deleted', async () => {
   const run = (sql: string) => asAdmin(database.url, (client) => client.query(sql))
   const id = '00000000-0000-7000-8000-0000000000aa'
   await run(`

@@ -77,7 +77,7 @@ test('a request aborted while its connection opens is never sent', async () => {
   await expect.poll(() => received.length).toBeGreaterThan(0)
   abort.abort(new Error('given up'))
   expect(await outcome).toMatchObject({ message: 'given up' })
-  // the connection is given up, too
+  // the connection is closed, too
   await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))))
   expect(looked).toBe(0)
 })
@@ -138,7 +138,7 @@ test('a streamed response ends with its signal and waits for its reader', async 
   const abort = new AbortController()
   const { body } = await get('/a', { signal: abort.signal })
   await new Promise((resolve) => setTimeout(resolve, 200))
-  // what is not read stays with the server, apart from the buffers on the way
+  // unread data stays at the server, except for buffers on the way
   expect(written * 65_536).toBeLessThan(64 * 1024 * 1024)
   abort.abort(new Error('enough'))
   await expect(readText(body, Number.POSITIVE_INFINITY)).rejects.toThrow('enough')

@@ -15,7 +15,7 @@ export interface RegistrySettings {
   REGISTRY_URL: string
   REGISTRY_TOKEN_KEY: string
   REGISTRY_TOKEN_CERTIFICATE: string
-  /** a certificate of the key that was valid once; only of `ec` */
+  /** an expired certificate of the key; only for `ec` */
   expired: string
 }
 

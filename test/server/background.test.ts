@@ -112,7 +112,7 @@ test('notifications of endless new keys use bounded memory, and none is lost', a
   notifier.notify('rung')
   for (let i = 0; i < 25_000; i++) notifier.notify(`key ${i}`)
   await notifier.wait('rung', rung, 60_000, never)
-  // too many were heard of to tell: it is worth a look
+  // the key is no longer tracked: its caller must look again
   await notifier.wait('quiet', quiet, 60_000, never)
   const waiting = notifier.wait('rung', notifier.mark('rung'), 60_000, never)
   notifier.notify('rung')

@@ -41,7 +41,7 @@ test('a path that names no dashboard file answers 404, never 500', async () => {
   const [file] = assetsOf(await (await page('/')).text())
   const asked = (path: string, headers = {}) =>
     new Promise<number>((resolve, reject) => {
-      // as it stands: fetch would resolve the dots
+      // sent literally: fetch would resolve the dots
       const { hostname, port } = new URL(app.url)
       http.get({ hostname, port, path, headers }, (answer) => resolve(answer.resume().statusCode!)).on('error', reject)
     })
@@ -79,7 +79,7 @@ test('its policy allows nothing from other origins and nothing inline, except st
   expect(html).toContain(`nonce="${nonces[0]}"`)
   expect(html).not.toMatch(/<(script|style)[^>]*>[^<]/)
   expect(one.headers.get('cache-control')).toBe('no-cache')
-  // other pages have their own
+  // other pages have a separate policy
   expect((await page('/docs')).headers.get('content-security-policy')).not.toContain('nonce')
 })
 

@@ -8,7 +8,7 @@ import { type TcpProxy, tcpProxy } from '../support/tcp-proxy.ts'
 
 let there: TestApp
 let proxy: TcpProxy
-/** the same, and its database is behind the proxy */
+/** the same server, with its database behind the proxy */
 let app: TestApp
 const lines: { msg: string; err?: { code?: string } }[] = []
 
@@ -129,7 +129,7 @@ test('an unavailable database answers 503 with Retry-After for reads and writes,
   const told = ofThis
     .map(({ msg }) => msg)
     .filter((msg) => !others.includes(msg) && !msg.startsWith('Server listening'))
-  // of this outage and the one before, which may be one
+  // lines of this outage and the previous one, which may be the same outage
   expect(told.filter((msg) => msg === 'the database cannot be used').length).toBeOneOf([1, 2])
   expect(told.filter((msg) => !msg.startsWith('the database can'))).toEqual([])
   expect(JSON.stringify(ofThis)).not.toContain('"stack"')

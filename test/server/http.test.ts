@@ -21,7 +21,7 @@ test('a response that its client never reads does not prevent the server’s sto
   await cut
 })
 
-/** A server that reads the body of a POST to /body or /slow, and a request whose body stops on its way. */
+/** A server that reads the body of POST /body and /slow, and a request whose body stops halfway. */
 async function stalled(target: string) {
   const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null, bodyTime: 100 })
   fastify.post('/body', async () => 'done')
@@ -45,7 +45,7 @@ test('a body that takes too long to arrive is answered with 408', async () => {
 test('a route with its own body timeout is not cut off', async () => {
   const { fastify, request } = await stalled('/slow')
   const { fastify: other, request: cut } = await stalled('/body')
-  // by the time that this one is cut off, the first would have been
+  // when this one is cut off, the first would have been, too
   await once(cut, 'response')
   request.end('b')
   const [response] = (await once(request, 'response')) as [http.IncomingMessage]
@@ -55,7 +55,7 @@ test('a route with its own body timeout is not cut off', async () => {
 
 const GET = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
 
-/** A server on which GET /slow is not answered before `answer` is called, and a connection to it. */
+/** A server that answers GET /slow when `answer` is called, and a connection to it. */
 async function connected() {
   const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null })
   let answer: () => void = () => {}

@@ -1,4 +1,4 @@
-/** Where the server listens: its port in both address families, or the sockets of systemd. */
+/** The server's sockets: its port in both address families, or systemd's sockets. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import http from 'node:http'
@@ -33,7 +33,7 @@ async function statusOf(host: string, port: number, path = '/healthz', agent?: h
   })
 }
 
-/** What another program is told that wants to listen there; null: it may. */
+/** Error code that another program gets when it listens there; null: none. */
 async function listenError(options: net.ListenOptions): Promise<string | null> {
   const other = net.createServer().listen(options)
   const code = await once(other, 'listening').then(
@@ -56,7 +56,7 @@ describe.skipIf(!hasIpv6)('on a machine with IPv4 and IPv6', () => {
     expect(app.publicUrl()).toBe(`http://${printed}:${port}`)
     for (const host of ['127.0.0.1', '::1', '0.0.0.0', '::'])
       expect(await listenError({ host, port })).toBe('EADDRINUSE')
-    // connections to the address of all interfaces come to the loopback's
+    // connections to the wildcard address arrive at the loopback address
     for (const host of ['127.0.0.1', '::1']) expect(await statusOf(host, port)).toBe(200)
   })
 
@@ -84,7 +84,7 @@ describe.skipIf(!hasIpv6)('on a machine with IPv4 and IPv6', () => {
     const request = http.request({ host: '::1', port, path: '/graphql', method: 'POST', agent: false })
     request.setHeader('x-api-key', app.keys.viewer).setHeader('content-type', 'application/json')
     request.setHeader('content-length', body.length).write(body.slice(0, 5))
-    // another request has its answer, so this one, which was sent before, is there too
+    // another request was answered, so this earlier one has arrived
     await statusOf('::1', Number(port))
     const closed = app.close()
     await expect.poll(() => statusOf('::1', Number(port))).toBe('ECONNREFUSED')
@@ -139,7 +139,7 @@ test('a server uses systemd’s sockets, whose port stays open while it is down'
   }
   const holder = holderOf(sockets, env)
   closing.push(() => holder.kill('SIGKILL'))
-  // it has copies of them
+  // the server has copies of the sockets
   for (const socket of sockets) socket.close()
 
   const pid = await holder.started()
@@ -157,7 +157,7 @@ test('a server uses systemd’s sockets, whose port stays open while it is down'
   await expect.poll(() => holder.text).toContain(`ended ${next} 0`)
 }, 30_000)
 
-/** A program that holds sockets as systemd does and starts the server with them, again for each line of its input. */
+/** A program that holds sockets like systemd and starts the server with them, again for each input line. */
 function holderOf(sockets: net.Server[], env: NodeJS.ProcessEnv) {
   const start = 'echo started $$; LISTEN_PID=$$ exec "$0" src/start/start.mjs main'
   const script = `while :; do sh -c '${start}' "$0" & wait $!; echo "ended $! $?"; read -r _; done`

@@ -6,12 +6,12 @@ import type { Claim, ControlPlane } from '../../src/domain/protocol/protocol.ts'
 import type { Core } from '../../src/domain/transaction/context.ts'
 import { type Answer, type TestApp, testApp } from '../support/app.ts'
 
-/** longer than a busy machine takes for the few calls between two renewals */
+/** longer than the calls between two renewals take on a busy machine */
 const LEASE_SECONDS = 5
 
 let app: TestApp
 let plane: ControlPlane
-/** of two deployments, `locked` and `free` */
+/** ids of two deployments, `locked` and `free` */
 let claims: Claim[]
 /** who locks */
 let hung: pg.Client
@@ -69,7 +69,7 @@ test('twelve writers to a locked row get a retryable error; health, other deploy
   expect((await app.rest('GET', '/readyz', { key: null })).status).toBe(200)
   expect(waiting).toBe(true)
 
-  // beyond the end of the lease that the row itself tells of
+  // past the lease end that the row shows
   for (let over = false; !over; ) {
     expect((await beat()).map(({ lost }) => lost)).toEqual([false, false])
     const { rows } = await hung.query<{ over: boolean }>(
@@ -118,7 +118,7 @@ test('writers beyond a deployment’s queue limit are refused immediately, witho
   await hung.query('ROLLBACK')
   const answers = (await Promise.all(writers)).map(outcome)
   expect(answers.filter((answer) => answer === 'written').length).toBeGreaterThan(20)
-  // on a machine that is busy with something else the key's own limit may be the one that sends them away
+  // on a busy machine the key's limit may refuse them first
   const comeAgain = ['503 UNAVAILABLE true', '429 RATE_LIMITED true']
   expect(answers.filter((answer) => answer !== 'written' && !comeAgain.includes(answer))).toEqual([])
 }, 90_000)
@@ -131,7 +131,7 @@ test('writers that wait for one workspace’s event log leave connections for re
     app.rest('POST', '/v2/deployments', { body: body(`late-${index}`) }).finally(() => answered++),
   )
   const [, free] = claims.map(({ deployment }) => deployment.id) as [string, string]
-  // by then all of them have what they get of the pool
+  // all of them now hold their share of the pool
   await vi.waitUntil(() => app.app.database.pool.totalCount - app.app.database.pool.idleCount >= 5, {
     timeout: 15_000,
   })

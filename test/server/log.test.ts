@@ -120,7 +120,7 @@ describe('a server at the debug level', () => {
     const setByName = { deploymentId: id, set: [{ name: 'FOURTH', value: canary }] }
     const SET = `mutation ($input: SetSecretsInput!) { setSecrets(input: $input) { __typename } }`
     expect((await gql(SET, { input: setByName })).text).toContain('SetSecretsSuccess')
-    // the only answers with it: of who may look at it
+    // the only responses with the secret: for callers with the right to read it
     expect((await call('POST', `/v2/deployments/${id}/secrets/THIRD/reveal`)).text).toContain(canary)
     const REVEAL = `mutation ($input: RevealSecretInput!) { revealSecret(input: $input) { ... on RevealSecretSuccess { value } } }`
     expect((await gql(REVEAL, { input: { deploymentId: id, name: 'FOURTH' } })).text).toContain(canary)
@@ -135,7 +135,7 @@ describe('a server at the debug level', () => {
       text: expect.stringContaining('data'),
     })
 
-    // what the caller has to mend
+    // errors of the caller
     await call('POST', '/v2/deployments', imageBody({ secrets: [{ name: '1 bad name', value: canary }] }))
     await call('POST', '/v2/deployments', imageBody({ secrets: [...secrets, ...secrets] }))
     await call('POST', '/v2/deployments', imageBody({ secrets: [{ name: 'TOKEN', value: [canary] }] }))
@@ -158,7 +158,7 @@ describe('a server at the debug level', () => {
     await gql(literal(`[{ name: "TOKEN" "${canary}" }]`))
     await gql(literal(`[{ name: "TOKEN", value: "${canary}`))
 
-    // what is our own fault: the database refuses
+    // errors of the server: the database refuses
     await asAdmin(database.url, (admin) =>
       admin.query('ALTER TABLE secret_sets ADD CONSTRAINT broken CHECK (false) NOT VALID'),
     )
@@ -176,7 +176,7 @@ describe('a server at the debug level', () => {
     expect(refusals.length).toBeGreaterThan(14)
     expect(refusals.filter((text) => text.includes(canary))).toEqual([])
 
-    // stored nowhere in clear: every table, as text
+    // no table contains it in clear text
     await asAdmin(database.url, async (admin) => {
       const { rows } = await admin.query<{ name: string }>(
         "SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public'",

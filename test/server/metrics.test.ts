@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-/** A sample's value, by its name and labels as they are written. */
+/** A sample's value, by name and labels as written. */
 async function metric(name: string): Promise<number> {
   const text = await (await fetch(`${app.url}/metrics`)).text()
   const line = text.split('\n').find((each) => each.startsWith(`${name} `))
@@ -101,7 +101,7 @@ test('an overloaded server reports the cause in /readyz, metrics and GraphQL, an
   const note = (times: number, sample: LoadSample) => {
     for (let i = 0; i < times; i++) overload.note(sample)
   }
-  // the server's own watch notes what this machine is like, so each try notes its samples again
+  // the server's own measurements interfere, so each try records its samples again
   const overloaded = async () => {
     note(3, { eventLoopMs: 60, databaseMs: 20, cpuPressure: 97 })
     return asked()
@@ -134,7 +134,7 @@ test.each([
   ['a database that is away', { eventLoopMs: 1, databaseMs: null, cpuPressure: 5 }, []],
 ])('%s is overload, or not', (_, sample, causes) => {
   const overload = new Overload()
-  // a busy moment is none
+  // a short busy moment is not an overload
   for (let i = 0; i < 2; i++) overload.note(sample)
   expect(overload.now).toBeNull()
   overload.note(sample)

@@ -59,7 +59,7 @@ test('the demo uses PILOTHOUSE_URL and prints each step’s duration', async () 
   expect(stderr).toBe('')
   expect(exitCode).toBe(0)
   expect(stdout.split('\n')[0]).toBe(`A deployment from a git repository, on ${app.url}`)
-  // without what it waits for, which in the first moment reads like a fault
+  // omits the waiting reason, which looks like an error at first
   expect(stdout).toMatch(/^ {2}CREATING +\d+\.\d s$/m)
   expect(stdout.match(/^ {2}DEPLOYED +\d+\.\d s$/gm)).toHaveLength(3)
   expect(stdout.match(/→ Hello from version \d$/gm)).toEqual([
@@ -67,7 +67,7 @@ test('the demo uses PILOTHOUSE_URL and prints each step’s duration', async () 
     '→ Hello from version 2',
     '→ Hello from version 1',
   ])
-  // the address at the end opens the dashboard signed in
+  // the URL at the end opens the dashboard signed in
   const [address, code] = /^http\S+\/sign-in#code=(\S+)\n$/m.exec(stdout)!
   expect(address).toContain(`${app.url}/sign-in#`)
   const opened = await app.rest('POST', '/v2/sessions', { key: null, body: { code } })

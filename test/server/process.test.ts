@@ -36,7 +36,7 @@ async function start(env: Record<string, string> = {}): Promise<RunningServer> {
 
 const get = async (url: string, key?: string) => fetch(url, { headers: key === undefined ? {} : { 'x-api-key': key } })
 
-/** A POST whose body is half sent: open until the rest is. */
+/** A POST with half of its body sent; it stays open until the rest is sent. */
 async function halfRequest(server: RunningServer, key: string) {
   const body = JSON.stringify(imageBody())
   const request = http.request(`${server.url}/v2/deployments`, {
@@ -45,7 +45,7 @@ async function halfRequest(server: RunningServer, key: string) {
   })
   request.on('error', () => {})
   request.write(body.slice(0, 10))
-  // another request has its answer, so this one, which was sent before, is there too
+  // another request was answered, so this earlier one has arrived
   await get(`${server.url}/healthz`)
   return {
     async finish() {
@@ -58,7 +58,7 @@ async function halfRequest(server: RunningServer, key: string) {
   }
 }
 
-/** Whether nothing accepts connections there any more. */
+/** Whether no program accepts connections there any more. */
 async function refuses(url: string): Promise<boolean> {
   const { port, hostname } = new URL(url)
   const socket = net.connect(Number(port), hostname)
@@ -90,7 +90,7 @@ describe('with a Postgres of its own', () => {
     expect(made).toMatchObject({ code: 0 })
     expect((await get(`${first.url}/v2/deployments`, made.stdout.trim())).status).toBe(200)
 
-    // the one that started Postgres goes, the other goes on
+    // the server that started Postgres stops, the other one continues
     first.child.kill('SIGTERM')
     expect((await first.ended).code).toBe(0)
     expect((await get(`${second.url}/v2/deployments`, key)).status).toBe(200)
@@ -220,7 +220,7 @@ describe('on a database', () => {
       await repository.remove()
     })
 
-    /** Its id and its address, once it serves. */
+    /** The agent's id and URL, once it serves. */
     async function deployed(server: RunningServer): Promise<{ id: string; address: string }> {
       const integrations = await (await get(`${server.url}/v1/integrations/gitprovider/install`, key)).json()
       const [{ id: integrationId }] = integrations as [{ id: string }]
@@ -301,7 +301,7 @@ describe('on a database', () => {
     const server = await here()
     await halfRequest(server, key)
     server.child.kill('SIGTERM')
-    // two in quick succession are one Ctrl-C, handed on by npm; so it is asked until it hears
+    // two signals in quick succession count as one Ctrl-C (npm forwards it), so the test repeats it
     const insist = setInterval(() => server.child.kill('SIGTERM'), 300)
     const signalled = performance.now()
     expect(await server.ended).toMatchObject({ code: 1, signal: null })
@@ -321,7 +321,7 @@ describe('on a database', () => {
   test('a signal during the start ends the server', async () => {
     const env = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0', WORKER: 'off' }
     const running = run('main', [], env)
-    // the first thing that the start leaves behind, once the signals are handled
+    // the first file that the start creates after it handles signals
     await expect.poll(() => readdir(folder.path), { interval: 5, timeout: 20_000 }).toContain('secrets.key')
     running.child.kill('SIGTERM')
     expect((await running.ended).code).toBe(0)
@@ -338,7 +338,7 @@ describe('on a database', () => {
     const signalled = performance.now()
     child.kill('SIGTERM')
     expect((await ended).code).toBe(1)
-    // 10 s; by itself it would wait for 30 s
+    // limit 10 s; without the signal it would wait 30 s
     expect(performance.now() - signalled).toBeLessThan(20_000)
     mute.close()
   })
@@ -464,7 +464,7 @@ describe('a start that can’t succeed says why in one line', () => {
     const { port } = other.address() as net.AddressInfo
     const says = `Port ${port} of 127.0.0.1 is in use: stop what uses it, or set PORT.\n`
     const env = { DATABASE_URL: database.url, PORT: String(port), DATA_DIR: folder.path }
-    // the first start made a key all the same, and it must not get lost
+    // the first start created a key, which must not be lost
     const first = await startInVain(env)
     expect(first).toMatchObject({ code: 1, stderr: expect.stringMatching(/Admin key +cpk_/) })
     expect(first.stderr.endsWith(says)).toBe(true)

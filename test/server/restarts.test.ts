@@ -1,4 +1,4 @@
-// Postgres restarted under a server that is being used: `npm run chaos` does it twenty times.
+// Restarts Postgres under a server in use; `npm run chaos` does it twenty times.
 import { expect, test } from 'vitest'
 import { restartUnderLoad } from '../support/restarts.ts'
 

@@ -67,7 +67,6 @@ export class Connection {
     })
   }
 
-  /** Client as the token's owner. */
   asPerson(token: string): Client {
     return this.#client('person', { auth: token })
   }

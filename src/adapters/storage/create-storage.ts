@@ -7,7 +7,6 @@ import { createFolderStorage } from './folder.ts'
 
 export interface StorageOptions {
   config: Config
-  /** signs upload URLs */
   keyring: KeyRing
   publicUrl: () => string
 }

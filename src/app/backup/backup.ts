@@ -19,13 +19,11 @@ import { requireUsed } from './data-dir.ts'
 
 export interface BackupOptions {
   config: Config
-  /** must not exist */
   target: string
   /** another tool backs up the databases of DATABASE_URL */
   filesOnly: boolean
   /** dump the embedded Postgres, too: another version or another Postgres can read that */
   asDumps: boolean
-  /** environment of Postgres's programs */
   env: ProgramEnvironment
 }
 

@@ -20,7 +20,6 @@ const MANIFEST = z.object({
   databases: z.enum(['postgres', 'dumps']).nullable(),
   /** platform of the embedded Postgres's files: `linux-x64` */
   machine: z.string(),
-  /** whether it contains the key file */
   keys: z.boolean(),
 })
 

@@ -21,7 +21,6 @@ export interface RestoreOptions {
   backup: string
   /** another tool restores the databases of DATABASE_URL */
   filesOnly: boolean
-  /** environment of Postgres's programs */
   env: ProgramEnvironment
 }
 

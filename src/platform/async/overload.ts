@@ -17,7 +17,6 @@ export type OverloadCause = keyof typeof OVERLOAD_CAUSES
 
 const WORDS: Record<OverloadCause, string> = { CPU: 'CPU', DATABASE: 'database', EVENT_LOOP: 'event loop' }
 
-/** One measurement. */
 export interface LoadSample {
   /** 90th percentile of timer delay, in ms */
   eventLoopMs: number

@@ -19,11 +19,9 @@ export interface RetryOptions {
   when: (error: unknown) => boolean
   /** ms to wait before retry number `retry` (0, 1, 2 …) */
   pause: (retry: number, error: unknown) => number
-  /** maximum number of tries */
   tries?: number
   /** no try starts later than this many ms after the first */
   withinMs?: number
-  /** No try starts after it aborts. */
   signal?: AbortSignal
   /** Whether the result is still wanted. Called before and after each pause. */
   isWanted?: () => boolean

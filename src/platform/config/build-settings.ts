@@ -37,7 +37,6 @@ export const BUILD_SETTINGS = {
   UV_INDEX_URL: [indexes, null, 'the same for uv'],
 } as const satisfies SettingsTable
 
-/** The pair of settings of each agent server. */
 export const SUPPLIED_SERVERS = [
   ['AGENT_SERVER_NODE', 'AGENT_SERVER_NODE_COMMAND'],
   ['AGENT_SERVER_PYTHON', 'AGENT_SERVER_PYTHON_COMMAND'],

@@ -10,7 +10,6 @@ import { LISTENER_SETTINGS } from './listener-settings.ts'
 import { folder, host, integer, type SettingsTable } from './setting-types.ts'
 import { SETTINGS } from './settings.ts'
 
-/** name → [schema, default as text (null: none), description] */
 export const BUILDER_SETTINGS = {
   CONTROL_PLANE_URL: LISTENER_SETTINGS.CONTROL_PLANE_URL,
   CONTROL_PLANE_API_KEY: [LISTENER_SETTINGS.CONTROL_PLANE_API_KEY[0], null, 'a key of role `builder`; required'],

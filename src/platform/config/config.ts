@@ -8,7 +8,6 @@ import { SUPPLIED_SERVERS } from './build-settings.ts'
 import type { SettingsTable } from './setting-types.ts'
 import { SETTINGS } from './settings.ts'
 
-/** The parsed settings of a table. */
 export type ParsedSettings<T extends SettingsTable> = { [K in keyof T]: z.output<T[K][0]> }
 
 /** The parsed settings, with defaults that depend on other settings. */
@@ -32,7 +31,6 @@ export function parseSettings<T extends SettingsTable>(table: T, env: Environmen
   return parsed as ParsedSettings<T>
 }
 
-/** Throws ConfigError with one line if any setting was wrong. */
 export function rejectWrong(wrong: string[]): void {
   if (wrong.length > 0) throw new ConfigError(`Wrong settings: ${wrong.join('; ')}`)
 }

@@ -7,7 +7,6 @@ import { SETTINGS } from './settings.ts'
 
 const absent = (issue: { input?: unknown }) => issue.input === undefined
 
-/** name → [schema, default as text (null: none), description] */
 export const LISTENER_SETTINGS = {
   CONTROL_PLANE_URL: [
     z

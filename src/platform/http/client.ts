@@ -11,7 +11,6 @@ export interface HttpClientOptions {
   origin: string
   /** maximum connections; further requests queue. Default: unlimited */
   connections?: number
-  /** connect timeout in ms */
   connectMs: number
   /** ms of silence before a TCP keep-alive probe */
   probeMs?: number

@@ -30,7 +30,6 @@ export interface Database {
   wake(notices: Iterable<string>): void
   /** for short periodic reads, from the wake-up pool; `onQuery` does not report them */
   look: Query
-  /** pool of requests */
   pool: pg.Pool
   /** pool for health checks and the key watch, which must not wait for requests */
   health: pg.Pool
@@ -38,7 +37,6 @@ export interface Database {
   answers(): Promise<boolean>
   /** One round trip. Rejects while the database is unavailable. `onQuery` does not report it. */
   roundTrip(): Promise<void>
-  /** pools by purpose */
   pools: Readonly<Record<'api' | 'worker' | 'renewal' | 'health' | 'wakes', pg.Pool>>
   /**
    * Calls `listener` with each statement's text as it is sent, including `BEGIN` and `COMMIT`, but without wake-ups.
@@ -57,7 +55,6 @@ export interface DatabaseOptions {
    * renewal, so a full pooler can't delay that; null: there is no direct URL.
    */
   pooled?: { direct: string | null }
-  /** maximum connections for requests */
   poolSize: number
   /** maximum connections for background work; default 5 */
   workerPoolSize?: number

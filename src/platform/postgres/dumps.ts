@@ -36,7 +36,6 @@ export async function saveDumps(
   })
 }
 
-/** Names of the deployments' databases. */
 export async function namesOfDumps(folder: string): Promise<string[]> {
   return (await readdir(folder)).filter((name) => name !== SERVER).map((name) => path.basename(name, '.dump'))
 }
@@ -86,7 +85,6 @@ async function comment(url: string, name: string, text: string | null): Promise<
   await connected(url, (client) => client.query(`COMMENT ON DATABASE ${pg.escapeIdentifier(name)} IS ${value}`))
 }
 
-/** URL of another database on the same server. */
 function atDatabase(url: string, name: string): string {
   const other = new URL(url)
   other.pathname = `/${name}`

@@ -21,11 +21,9 @@ export interface ListenOptions {
 }
 
 export interface Listening {
-  /** After it no callback is called. */
   close(): Promise<void>
 }
 
-/** between two calls of `onConnect` without LISTEN */
 const POLL_INTERVAL_MS = 1_000
 const MIN_BACKOFF_MS = 100
 const MAX_BACKOFF_MS = 10_000

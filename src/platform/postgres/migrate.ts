@@ -116,7 +116,6 @@ async function requireVersion(client: pg.Client): Promise<void> {
     throw new MigrationError(`Postgres ${OLDEST_POSTGRES} or newer is needed; this server is ${version}.`)
 }
 
-/** Missing migrations, in order. */
 async function findMissing(
   client: pg.Client,
   migrations: readonly Migration[],

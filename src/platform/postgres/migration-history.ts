@@ -60,13 +60,11 @@ export async function readHistory(client: pg.Client): Promise<Map<string, Entry>
   return new Map(rows.map(({ name, checksum, finished }) => [name, { checksum, isFinished: finished }]))
 }
 
-/** Records an applied migration. */
 export async function recordApplied(client: pg.Client, { checksum, name }: Migration): Promise<void> {
   const statement = `${COLUMNS} finished_at, applied_steps_count) VALUES ($1, $2, $3, now(), 1)`
   await client.query(statement, [randomUUID(), checksum, name])
 }
 
-/** Records a failed migration, which the next start retries. */
 export async function recordFailed(client: pg.Client, { checksum, name }: Migration, cause: unknown): Promise<void> {
   const statement = `${COLUMNS} rolled_back_at, logs) VALUES ($1, $2, $3, now(), $4)`
   await client.query(statement, [randomUUID(), checksum, name, String(cause)])

@@ -7,7 +7,6 @@ import type { Log } from '../log/log.ts'
 export interface Outage {
   /** A connection broke or could not be opened. `reason`: one line, without secrets. */
   failed(reason: string): void
-  /** A statement succeeded. */
   worked(): void
 }
 

@@ -4,7 +4,6 @@ import { readdir, readFile, readlink } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
 export interface RunningProcess {
-  /** pid of the parent process */
   parent: number
   /** program path, if known, and arguments */
   command: string

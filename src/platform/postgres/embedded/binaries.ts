@@ -6,11 +6,9 @@ import { ensureCopy } from '../../programs/programs.ts'
 import { placePrograms } from './account.ts'
 
 export interface Binaries {
-  /** folder of the copy */
   folder: string
   postgres: string
   initdb: string
-  /** major version */
   major: string
 }
 

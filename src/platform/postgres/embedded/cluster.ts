@@ -28,9 +28,7 @@ const LONGEST_SOCKET_BYTES = 103
 export interface Cluster {
   /** Postgres's data directory */
   data: string
-  /** Postgres's log file */
   log: string
-  /** password of the superuser */
   password: string
   binaries: Binaries
   /** account of its processes; null: our own */

@@ -8,7 +8,6 @@ import path from 'node:path'
 import { sleep } from '../../async/retry.ts'
 import { runningProcesses } from '../../programs/running.ts'
 
-/** Role of servers only. */
 export const SUPERUSER = 'postgres'
 
 /** Content of `postmaster.pid` in its data directory. */
