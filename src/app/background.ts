@@ -174,7 +174,7 @@ export async function startBackground(options: BackgroundOptions): Promise<Backg
 /** Throws ConfigError when the kubeconfig is unusable. */
 async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promise<Runtime> {
   // loading its client takes a second, so other servers don't import it
-  const { createPlace } = await import('../listener/place.ts')
+  const { createClusterRuntime } = await import('../listener/cluster-runtime.ts')
   const images = createSourceBuilder({
     engine: config.BUILDER,
     env: engineEnvironment(),
@@ -193,7 +193,7 @@ async function kubernetesRuntime(core: Core, config: Config, log: Logger): Promi
   })
   const { registry } = core
   const pullCredentials = registry ? pullCredentialsOf(registry) : undefined
-  return (await createPlace(config, config.K8S_NAMESPACE ?? null, log, images, pullCredentials)).runtime
+  return (await createClusterRuntime(config, config.K8S_NAMESPACE ?? null, log, images, pullCredentials)).runtime
 }
 
 /** Agents outlive servers, so a job stops those whose deployment is gone. */

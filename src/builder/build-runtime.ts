@@ -1,9 +1,9 @@
 /** The runtime of a builder's worker: it only builds. */
-import type { ImageBuilds } from '../dataplane/runtimes/image-builds.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
+import type { SourceBuilder } from '../dataplane/runtimes/source-builder.ts'
 import type { BuildAccess } from './build-access.ts'
 
-export function createBuildRuntime(images: ImageBuilds, access: BuildAccess): Runtime {
+export function createBuildRuntime(images: SourceBuilder, access: BuildAccess): Runtime {
   return {
     build: (claim, step, ...more) =>
       access.withClaim(claim, step.revision.id, () => images.build(claim, step, ...more)),

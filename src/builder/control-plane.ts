@@ -20,7 +20,7 @@ import { LONGEST } from '../domain/protocol/requests.ts'
 import { type Address, type Caller, createCaller, type Worker } from '../listener/call.ts'
 import {
   batches,
-  ofHeartbeat,
+  heartbeatOptions,
   REFUSED,
   read,
   readClaims,
@@ -70,8 +70,10 @@ export function builderControlPlane({ log, ...address }: Address & { log: Logger
       const answers = await Promise.all(
         parts.map(async (part) => {
           const body = toWire(builderHeartbeatRequest, { leaseSeconds, waitSeconds: wait, claims: part })
-          return read(builderHeartbeatAnswer, await call('heartbeat', body, ofHeartbeat(leaseSeconds, wait, signal)))
-            .claims
+          return read(
+            builderHeartbeatAnswer,
+            await call('heartbeat', body, heartbeatOptions(leaseSeconds, wait, signal)),
+          ).claims
         }),
       )
       return answers.flat().map((answer) => ({ ...answer, assignment: null }))

@@ -8,9 +8,9 @@ import type { Logger } from 'pino'
 import { createSourceBuilder } from '../dataplane/builder/source-builder.ts'
 import { startWorker } from '../dataplane/worker/worker.ts'
 import { startHealthServer } from '../listener/health.ts'
+import { instrumented } from '../listener/instrumented.ts'
 import { LeasedClaims } from '../listener/leased-claims.ts'
 import { createMetrics } from '../listener/metrics.ts'
-import { observed } from '../listener/observed.ts'
 import { VERSION } from '../listener/run.ts'
 import { createStatus } from '../listener/status.ts'
 import { sleep } from '../platform/async/retry.ts'
@@ -85,7 +85,7 @@ export async function startBuilder(
   const lost = new Promise<Error>((resolve) => {
     onStuck = resolve
   })
-  const watched = observed(plane, { metrics, status, leased })
+  const watched = instrumented(plane, { metrics, status, leased })
   const worker = await startWorker({
     controlPlane: {
       ...watched,

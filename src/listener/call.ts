@@ -14,7 +14,7 @@ const REPORT_CONNECTIONS = 16
 /** Nor does anything behind downloads, which take long. */
 const DOWNLOAD_CONNECTIONS = 16
 /** ms, whatever Retry-After says */
-const LONGEST_PAUSE = 60_000
+const MAX_PAUSE_MS = 60_000
 
 export interface Address {
   /** of the control plane */
@@ -86,14 +86,14 @@ export function createCaller({ url, apiKey, callMs = 10_000 }: Address, worker: 
       const client = path.includes('/') ? reports : leases
       const answer = await client.post(`${worker.path}/${path}`, JSON.stringify(body), callMs + waitMs, signal)
       if (answer.status >= 200 && answer.status < 300) return json(answer.text)
-      throw refused(answer, calls, keepsLeaseMs ?? LONGEST_PAUSE)
+      throw refused(answer, calls, keepsLeaseMs ?? MAX_PAUSE_MS)
     },
     async download(path, signal, absent) {
       throwIfPaused('downloads')
       const answer = await downloads.download(`${worker.path}/${path}`, callMs, signal)
       if (!('status' in answer)) return answer
       const said = answer.status === 404 ? absence.safeParse(safely(answer.text)).data?.detail : undefined
-      throw said === undefined ? refused(answer, 'downloads', LONGEST_PAUSE) : absent(said)
+      throw said === undefined ? refused(answer, 'downloads', MAX_PAUSE_MS) : absent(said)
     },
     close() {
       leases.close()

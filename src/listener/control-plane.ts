@@ -14,7 +14,7 @@ import { type Address, createCaller, type Worker } from './call.ts'
 import {
   batches,
   fieldsOf,
-  ofHeartbeat,
+  heartbeatOptions,
   REFUSED,
   read,
   readClaims,
@@ -27,7 +27,7 @@ import {
 } from './messages.ts'
 
 /** s; a heartbeat in several requests has to come back for what is new in each */
-const SHORT_WAIT = 1
+const SPLIT_HEARTBEAT_WAIT_SECONDS = 1
 
 // What is about one deployment is left unread at first, as in claims.
 const heartbeatList = wireObject({
@@ -59,11 +59,11 @@ export function remoteControlPlane({ log, listenerId, ...address }: RemoteOption
     async heartbeat({ leaseSeconds, claims, ...request }, signal) {
       const waitSeconds = wholeSeconds(request.waitSeconds)
       const parts = batches(claims.map(shortened))
-      const wait = parts.length > 1 ? Math.min(waitSeconds, SHORT_WAIT) : waitSeconds
+      const wait = parts.length > 1 ? Math.min(waitSeconds, SPLIT_HEARTBEAT_WAIT_SECONDS) : waitSeconds
       const answers = await Promise.all(
         parts.map(async (part) => {
           const body = toWire(heartbeatRequest, { leaseSeconds, waitSeconds: wait, claims: part })
-          return read(heartbeatList, await call('heartbeat', body, ofHeartbeat(leaseSeconds, wait, signal))).claims
+          return read(heartbeatList, await call('heartbeat', body, heartbeatOptions(leaseSeconds, wait, signal))).claims
         }),
       )
       return answers.flat().map((answer) => {

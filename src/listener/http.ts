@@ -8,9 +8,9 @@ import { ConnectionError, HttpClient, type HttpRequest, type HttpResponse, readT
 import { ControlPlaneUnreachable } from './errors.ts'
 
 /** ms in which a connection has to be made */
-const CONNECT = 10_000
+const CONNECT_TIMEOUT_MS = 10_000
 /** bytes of one answer: far more than all that can be claimed at a time */
-const LARGEST_ANSWER = 64 * 1024 * 1024
+const MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
 export interface JsonAnswer {
   status: number
@@ -44,11 +44,11 @@ export interface JsonClientOptions {
 export function jsonClient({ url, headers, connections }: JsonClientOptions): JsonClient {
   const base = url.replace(/\/+$/, '')
   const { origin, pathname } = new URL(base)
-  const client = new HttpClient({ origin, connections, connectMs: CONNECT })
+  const client = new HttpClient({ origin, connections, connectMs: CONNECT_TIMEOUT_MS })
 
   const target = (path: string) => pathname.replace(/\/+$/, '') + path
   const json = async ({ status, headers, body }: HttpResponse): Promise<JsonAnswer> => {
-    const text = await readText(body, LARGEST_ANSWER)
+    const text = await readText(body, MAX_RESPONSE_BYTES)
     return { status, retryAfterMs: retryAfter(headers['retry-after']), text }
   }
 

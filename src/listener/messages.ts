@@ -12,27 +12,27 @@ import type { Caller } from './call.ts'
 import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
 
 /** characters; the control plane cuts a line at 8 KiB of UTF-8, the rest would only be carried around */
-const LONGEST_LINE = 8193
+const MAX_LINE_CHARACTERS = 8193
 /** of JSON in UTF-8: the control plane takes bodies of 1 MiB (docs/api-rules.md#errors), with the rest of the body in it */
-const MOST_BYTES = 960 * 1024
+const MAX_BATCH_BYTES = 960 * 1024
 const RELEASE_TRIES = 4
 /** of HTTP: what was sent is at fault */
-const UNFIT: readonly (number | null)[] = [413, 422]
+const INVALID_REQUEST_STATUSES: readonly (number | null)[] = [413, 422]
 /** or the revision is not there any more */
-const NOT_TAKEN: readonly (number | null)[] = [404, ...UNFIT]
+const DROP_LINES_STATUSES: readonly (number | null)[] = [404, ...INVALID_REQUEST_STATUSES]
 
 /** characters; so many are kept */
-const LONGEST_PROGRESS = 2000
+const MAX_PROGRESS_CHARACTERS = 2000
 
 /** As the control plane takes it. */
 export const storableProgress = (progress: HeartbeatItem['progress']) =>
-  progress && { ...progress, message: storable(progress.message, LONGEST_PROGRESS) }
+  progress && { ...progress, message: storable(progress.message, MAX_PROGRESS_CHARACTERS) }
 
 /** HTTP takes whole seconds. Rounded down: who asks does not wait much longer for the answer than it said. */
 export const wholeSeconds = (seconds = 0) => Math.floor(seconds)
 
 /** How a heartbeat is called: one that may wait `wait` seconds, of leases of `leaseSeconds`. */
-export const ofHeartbeat = (leaseSeconds: number, wait: number, signal: AbortSignal | undefined) => ({
+export const heartbeatOptions = (leaseSeconds: number, wait: number, signal: AbortSignal | undefined) => ({
   waitMs: wait * 1000,
   signal,
   // then there is time for some more before the leases end
@@ -47,7 +47,7 @@ export function batches<T>(items: readonly T[], most = MOST_ITEMS): T[][] {
     const bytes = Buffer.byteLength(JSON.stringify(item)) + 1
     if (all.length === 0 || bytes > room || all.at(-1)!.length === most) {
       all.push([])
-      room = MOST_BYTES
+      room = MAX_BATCH_BYTES
     }
     all.at(-1)!.push(item)
     room -= bytes
@@ -94,12 +94,12 @@ export async function sendLines(
   entries: readonly LogEntry[],
   body: (entries: LogEntry[]) => object,
 ): Promise<void> {
-  const cut = (entry: LogEntry): LogEntry => ({ ...entry, message: storable(entry.message, LONGEST_LINE) })
+  const cut = (entry: LogEntry): LogEntry => ({ ...entry, message: storable(entry.message, MAX_LINE_CHARACTERS) })
   for (const part of batches(entries.map(cut))) {
     try {
       await call(`claims/${claimId}/logs`, body(part))
     } catch (error) {
-      if (!(error instanceof ControlPlaneRefused) || !NOT_TAKEN.includes(error.status)) throw error
+      if (!(error instanceof ControlPlaneRefused) || !DROP_LINES_STATUSES.includes(error.status)) throw error
       log.warn({ claimId, lines: part.length, status: error.status }, 'Log lines were refused and are left out')
     }
   }
@@ -127,7 +127,7 @@ export async function sendReport(
   try {
     return { answer: await call(path, report), taken: true }
   } catch (error) {
-    if (!(error instanceof ControlPlaneRefused) || !UNFIT.includes(error.status)) throw error
+    if (!(error instanceof ControlPlaneRefused) || !INVALID_REQUEST_STATUSES.includes(error.status)) throw error
     log.error({ claimId, stepId, reason: error.message }, 'The report of a step was refused: the step fails')
     return { answer: await call(path, instead), taken: false }
   }

@@ -11,12 +11,12 @@ import type { Logger } from 'pino'
 import { startWorker } from '../dataplane/worker/worker.ts'
 import type { ListenerSettings } from '../platform/config/listener-settings.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
+import { type ClusterRuntime, createClusterRuntime } from './cluster-runtime.ts'
 import { remoteControlPlane } from './control-plane.ts'
 import { startHealthServer } from './health.ts'
+import { instrumented } from './instrumented.ts'
 import { LeasedClaims } from './leased-claims.ts'
 import { createMetrics, watchCluster } from './metrics.ts'
-import { observed } from './observed.ts'
-import { createPlace, type Place } from './place.ts'
 import { createStatus } from './status.ts'
 
 export interface Listener {
@@ -34,8 +34,12 @@ export interface Listener {
 export const VERSION: string = JSON.parse(readFileSync(path.join(CHECKOUT, 'package.json'), 'utf8')).version
 
 /** `place`: for tests; default: the cluster of the settings. Throws ConfigError, and what listening throws. */
-export async function startListener(settings: ListenerSettings, log: Logger, place?: Place): Promise<Listener> {
-  const { runtime, problem } = place ?? (await createPlace(settings, null, log))
+export async function startListener(
+  settings: ListenerSettings,
+  log: Logger,
+  place?: ClusterRuntime,
+): Promise<Listener> {
+  const { runtime, problem } = place ?? (await createClusterRuntime(settings, null, log))
   const status = createStatus(log, 'listener')
   const leased = new LeasedClaims()
   let ending = false
@@ -61,7 +65,7 @@ export async function startListener(settings: ListenerSettings, log: Logger, pla
     onStuck = resolve
   })
   const worker = await startWorker({
-    controlPlane: observed(controlPlane, { metrics, status, leased }),
+    controlPlane: instrumented(controlPlane, { metrics, status, leased }),
     runtime,
     leaseSeconds: settings.LEASE_SECONDS,
     maxClaims: settings.MAX_CLAIMS,

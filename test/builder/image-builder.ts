@@ -5,8 +5,8 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { createSourceBuilder, type SourceBuilderOptions } from '../../src/dataplane/builder/source-builder.ts'
-import type { ImageBuilds } from '../../src/dataplane/runtimes/image-builds.ts'
 import type { RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
+import type { SourceBuilder } from '../../src/dataplane/runtimes/source-builder.ts'
 import { NO_SOURCES, stepOf } from '../dataplane/support.ts'
 import { BASE, type TestEngine } from '../support/engine/engine.ts'
 import { gitRevision } from '../support/revision-work.ts'
@@ -18,7 +18,7 @@ export interface ImageBuilderFixture {
   registry: PushRegistry
   /** the builder's options, except its functions */
   settings: BuilderSettings
-  open(changes?: Partial<SourceBuilderOptions>): ImageBuilds
+  open(changes?: Partial<SourceBuilderOptions>): SourceBuilder
   /** a command for RUN steps that do not end; unique for this fixture */
   sleep: string
   /** A BUILD step of a new repository with these files. */
@@ -41,7 +41,7 @@ export async function openImageBuilder(
   fs.mkdirSync(path.join(root, 'engine'))
   const engine = await openEngine(path.join(root, 'engine'))
   const registry = await openRegistry(root, engine.real)
-  const opened: ImageBuilds[] = []
+  const opened: SourceBuilder[] = []
   const sleep = `sleep 4713.${process.pid}${Date.now()}`
   const settings: BuilderSettings = {
     engine: engine.name,

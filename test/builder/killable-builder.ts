@@ -3,8 +3,8 @@
  */
 import { createInterface } from 'node:readline'
 import { createSourceBuilder } from '../../src/dataplane/builder/source-builder.ts'
-import type { ImageBuilds } from '../../src/dataplane/runtimes/image-builds.ts'
 import type { LeasedClaim, RevisionLog, RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
+import type { SourceBuilder } from '../../src/dataplane/runtimes/source-builder.ts'
 import { NO_SOURCES, never } from '../dataplane/support.ts'
 import type { BuilderSettings } from './image-builder.ts'
 
@@ -19,14 +19,14 @@ interface Message {
   step: RevisionStep
 }
 
-let builds: ImageBuilds | null = null
+let builds: SourceBuilder | null = null
 createInterface(process.stdin).on('line', (line) => {
   const message = JSON.parse(line) as Message
   if (message.settings) builds = open(message.settings, message.host)
   else void build(message)
 })
 
-function open(settings: BuilderSettings, host: string): ImageBuilds {
+function open(settings: BuilderSettings, host: string): SourceBuilder {
   const credentials = { username: 'token', password: 'anybody' }
   const store = {
     repository: async (id: string) => ({ name: `${host}/workspace/${id}`, insecure: true, credentials }),

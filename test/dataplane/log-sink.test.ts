@@ -1,11 +1,11 @@
 /** Log lines on their way to the control plane: in order, whole, and bounded while it is away. */
 import { expect, test } from 'vitest'
-import { HeldClaim } from '../../src/dataplane/worker/held-claim.ts'
+import { FencedClaim } from '../../src/dataplane/worker/fenced-claim.ts'
 import { LogSink } from '../../src/dataplane/worker/log-sink.ts'
 import { scriptedControlPlane } from './control-plane.ts'
 import { claimOf } from './support.ts'
 
-const claim = new HeldClaim(scriptedControlPlane(), claimOf())
+const claim = new FencedClaim(scriptedControlPlane(), claimOf())
 const revision = { id: 'r', attempt: 1 }
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `${from + i}`)
@@ -14,7 +14,7 @@ test('of very many lines the first and the last ones are kept, and it is said ho
   const plane = scriptedControlPlane()
   plane.outage = new Error('away')
   const sink = new LogSink(plane, claim)
-  const log = sink.of(revision)
+  const log = sink.logOf(revision)
   log.write('build', '$ npm run build')
   for (let i = 0; i < 200_000; i++) log.print('build', `${i}`)
   log.write('build', 'of our own')
@@ -44,7 +44,7 @@ test('while lines are sent one after the other, everything printed is there or c
     await plane.logs(request)
   }
   const sink = new LogSink({ ...plane, logs }, claim)
-  const log = sink.of(revision)
+  const log = sink.logOf(revision)
   for (let i = 0; i < 100_000; i++) {
     log.print('deploy', `${i}`)
     if (i % 500 === 0) await new Promise(setImmediate)
@@ -65,7 +65,7 @@ test('long lines are kept up to a million characters while the control plane is 
   const plane = scriptedControlPlane()
   plane.outage = new Error('away')
   const sink = new LogSink(plane, claim)
-  const log = sink.of(revision)
+  const log = sink.logOf(revision)
   for (let i = 0; i < 3000; i++) {
     log.print('deploy', 'x'.repeat(8000))
     log.write('deploy', `${i}`.padEnd(8000))
@@ -84,7 +84,7 @@ test('long lines are kept up to a million characters while the control plane is 
 test('what can’t be stored keeps no line from being sent', async () => {
   const plane = scriptedControlPlane()
   const sink = new LogSink(plane, claim)
-  sink.of(revision).write('deploy', 'a\0b\ud800c')
+  sink.logOf(revision).write('deploy', 'a\0b\ud800c')
   await sink.flush()
   expect(plane.logged).toEqual(['a\ufffdb\ufffdc'])
   sink.close()
@@ -99,7 +99,7 @@ test('a control plane that is away is not asked for every line that is printed',
     return plane.logs(request)
   }
   const sink = new LogSink({ ...plane, logs }, claim)
-  const log = sink.of(revision)
+  const log = sink.logOf(revision)
   for (let i = 0; i < 1000; i++) {
     log.write('deploy', `${i}`)
     await new Promise(setImmediate)
@@ -127,7 +127,7 @@ test('a line that is written just when the last one was sent is sent, and waited
       })
   }
   const sink = new LogSink({ ...plane, logs }, claim)
-  const log = sink.of(revision)
+  const log = sink.logOf(revision)
   log.write('deploy', 'first')
   await sink.flush()
   await late

@@ -1,6 +1,6 @@
 /** What an operator sets for a whole cluster, in it: resources by default under a quota, patches of pods, and classes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { renderOptions } from '../../src/listener/place.ts'
+import { renderOptions } from '../../src/listener/cluster-runtime.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { options } from './render-support.ts'
 import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'

@@ -1,7 +1,7 @@
 /** The listener's defaults for resources that a spec does not name. */
 import { expect, test } from 'vitest'
 import { defaultsNote } from '../../src/dataplane/runtimes/kubernetes/render/default-resources.ts'
-import { renderOptions } from '../../src/listener/place.ts'
+import { renderOptions } from '../../src/listener/cluster-runtime.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { application, find, render, schemaErrors } from './render-support.ts'
 

@@ -1,6 +1,6 @@
 /** POD_PATCHES and POD_CLASSES: what becomes of pod templates, and which patches are refused at the start. */
 import { describe, expect, test } from 'vitest'
-import { renderOptions } from '../../src/listener/place.ts'
+import { renderOptions } from '../../src/listener/cluster-runtime.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
 import { readListenerSettings } from '../../src/platform/config/listener-settings.ts'
 import { changes, find, pathsOf, render, schemaErrors } from './render-support.ts'

@@ -14,14 +14,14 @@ import { createMask, hiddenValues } from '../output/mask.ts'
 import { maskFailures, warnOfShortSecrets } from '../output/mask-failure.ts'
 import { passwordsOf } from '../output/passwords.ts'
 import { StepFailure } from '../output/step-failure.ts'
-import { BuildTurns } from '../runtimes/build-turns.ts'
-import type { ImageBuilds } from '../runtimes/image-builds.ts'
+import { BuildQueue } from '../runtimes/build-queue.ts'
 import { planFirst } from '../runtimes/plan-first.ts'
 import { appAccount } from '../runtimes/process/accounts/choose-accounts.ts'
 import { runGroup } from '../runtimes/process/processes/process-group.ts'
 import { Reaper } from '../runtimes/process/processes/reaper.ts'
 import { chownTreeToServer, removeTrees } from '../runtimes/process/processes/untrusted-trees.ts'
 import type { Built, OnCommit, OnPlan, RevisionLog, RevisionStep } from '../runtimes/runtime.ts'
+import type { SourceBuilder } from '../runtimes/source-builder.ts'
 import { createSourcesFolder, makeBuildFolder } from './build-folder.ts'
 import type { BaseImages } from './dockerfile/dockerfile.ts'
 import { createImageBuilder, type ImageBuilder, type ImageBuilderOptions } from './image-builder.ts'
@@ -43,13 +43,13 @@ const ignore = () => undefined
 
 const BUILDER_HELP = 'Or run a builder on a machine that has an engine: npm run cli -- builder.'
 
-export function createSourceBuilder(options: SourceBuilderOptions): ImageBuilds & Pick<ImageBuilder, 'problem'> {
+export function createSourceBuilder(options: SourceBuilderOptions): SourceBuilder & Pick<ImageBuilder, 'problem'> {
   const { dataDir, env, sources, gitDirectory, outboundAllow = [], store, servers, base, packageIndexes } = options
   const reaper = new Reaper()
   const gitAccount = appAccount(options.appUser)
   const inFolder = createSourcesFolder(dataDir, gitAccount)
   const images = createImageBuilder({ ...options, sourcesFolder: inFolder, reaper })
-  const turns = new BuildTurns(options.maxBuilds)
+  const turns = new BuildQueue(options.maxBuilds)
 
   async function build(
     deploymentId: string,

@@ -24,9 +24,9 @@ interface Limit {
 }
 
 /** of the lines printed first, and as many again of those printed last */
-const PART: Limit = { lines: 2500, characters: 500_000 }
+const PART_LIMIT: Limit = { lines: 2500, characters: 500_000 }
 /** of lines of our own that are kept between them */
-const OWN: Limit = { lines: 500, characters: 250_000 }
+const OWN_LIMIT: Limit = { lines: 500, characters: 250_000 }
 
 export class Backlog {
   /** what is sent next */
@@ -84,7 +84,7 @@ export class Backlog {
     this.#middle.push(line)
     this.#own.lines++
     this.#own.characters += sizeOf(line)
-    while (this.#own.lines > OWN.lines || this.#own.characters > OWN.characters) this.#giveUpOne()
+    while (this.#own.lines > OWN_LIMIT.lines || this.#own.characters > OWN_LIMIT.characters) this.#giveUpOne()
   }
 
   /** The oldest line of our own goes, with all that was left out around it into one gap for each log. */
@@ -140,11 +140,11 @@ class Part {
   #characters = 0
 
   get hasRoom(): boolean {
-    return this.lines.length < PART.lines && this.#characters < PART.characters
+    return this.lines.length < PART_LIMIT.lines && this.#characters < PART_LIMIT.characters
   }
 
   get isOver(): boolean {
-    return this.lines.length > PART.lines || this.#characters > PART.characters
+    return this.lines.length > PART_LIMIT.lines || this.#characters > PART_LIMIT.characters
   }
 
   push(line: Line, own: boolean): void {

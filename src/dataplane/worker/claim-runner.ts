@@ -10,12 +10,12 @@ import { backoff, retry } from '../../platform/async/retry.ts'
 import { resultWithin } from '../../platform/async/time-limit.ts'
 import { storable } from '../output/terminal-text.ts'
 import type { LeasedClaim, Runtime } from '../runtimes/runtime.ts'
-import { HeldClaim } from './held-claim.ts'
+import { FencedClaim } from './fenced-claim.ts'
+import { LatestAssignment } from './latest-assignment.ts'
 import { Lease } from './lease.ts'
 import { LogSink } from './log-sink.ts'
 import { performStep, type StepResult, Withdrawn } from './perform-step.ts'
 import { Pruning } from './pruning.ts'
-import { Received } from './received.ts'
 import { ensureStopped, StuckError } from './stop-step.ts'
 
 export interface ClaimRunnerOptions {
@@ -53,11 +53,11 @@ export class ClaimRunner {
   readonly over: Promise<void>
   readonly #options: ClaimRunnerOptions
   readonly #log: Logger
-  readonly #held: HeldClaim
+  readonly #fencedClaim: FencedClaim
   readonly #sink: LogSink
   readonly #lease = new Lease(() => void this.#leaseOver())
   readonly #end = new AbortController()
-  readonly #received: Received
+  readonly #latest: LatestAssignment
   readonly #pruning: Pruning
   #ready = false
   #active: Active | null = null
@@ -77,21 +77,21 @@ export class ClaimRunner {
   constructor(options: ClaimRunnerOptions) {
     const { claim, controlPlane, log, runtime } = options
     this.#options = options
-    const held = new HeldClaim(controlPlane, claim)
-    this.#held = held
+    const fencedClaim = new FencedClaim(controlPlane, claim)
+    this.#fencedClaim = fencedClaim
     this.claim = {
       ...claim,
       get token() {
-        return held.token
+        return fencedClaim.token
       },
       leaseValid: () => !this.ended && this.#lease.left > 0,
       raiseToken: (seen) => this.#raiseToken(seen),
     }
-    this.#received = new Received(claim)
+    this.#latest = new LatestAssignment(claim)
     this.#log = log.child({ deploymentId: claim.deployment.id, claimId: claim.claimId })
     const prune = () => runtime.prune(claim.deployment.id, this.#assignment.keepArtifacts)
     this.#pruning = new Pruning(prune, this.#log)
-    this.#sink = new LogSink(controlPlane, this.#held)
+    this.#sink = new LogSink(controlPlane, this.#fencedClaim)
     this.over = new Promise((resolve) => {
       this.#finish = resolve
     })
@@ -103,7 +103,7 @@ export class ClaimRunner {
   }
 
   get #assignment(): Assignment {
-    return this.#received.assignment
+    return this.#latest.assignment
   }
 
   /** It is being shut down, or is over. */
@@ -144,7 +144,7 @@ export class ClaimRunner {
   /** An assignment in the answer to a heartbeat. */
   update(assignment: Assignment): void {
     // it crossed with the answer to a report, which had the same or a newer one
-    if (this.#received.take(assignment)) this.#reconcile()
+    if (this.#latest.take(assignment)) this.#reconcile()
   }
 
   /** The claim is gone: ends its steps at once, without a report. */
@@ -154,7 +154,7 @@ export class ClaimRunner {
 
   /** The control plane does not know the claim under this token. */
   async refused(token: string): Promise<void> {
-    if (this.ended || !(await this.#held.isCurrent(token))) return
+    if (this.ended || !(await this.#fencedClaim.isCurrent(token))) return
     // a heartbeat may hear of the end before the report that has ended it
     await this.#reporting
     if (this.ended || this.#claimOver) return
@@ -164,7 +164,7 @@ export class ClaimRunner {
 
   async #raiseToken(seen: string): Promise<void> {
     try {
-      await this.#held.raise(seen)
+      await this.#fencedClaim.raise(seen)
       this.#log.warn({ seen }, 'The database knows older fencing tokens than the agents: it was raised above them')
     } catch (error) {
       if (error instanceof ClaimLostError) void this.lost()
@@ -178,7 +178,7 @@ export class ClaimRunner {
     this.#log.warn('The lease could not be renewed: the steps of this deployment end here, and what serves goes on')
     await this.lost()
     const when = (error: unknown) => !(error instanceof ClaimLostError)
-    await retry(() => this.#held.release(), {
+    await retry(() => this.#fencedClaim.release(), {
       when,
       pause: (n) => backoff(n, 1000, 10_000),
       tries: RELEASE_TRIES,
@@ -191,7 +191,7 @@ export class ClaimRunner {
   release(): Promise<boolean> {
     return this.#shutDown(async () => {
       await this.#sink.flush(1000)
-      await this.#held.release()
+      await this.#fencedClaim.release()
     })
   }
 
@@ -223,7 +223,7 @@ export class ClaimRunner {
     if (this.ended || !this.#ready) return
     const { run, step, stop, builder, generation } = this.#assignment
     if (this.#active && (stop || step?.id !== this.#active.step.id)) this.#active.abort.abort(new Withdrawn())
-    if (!this.#handingOver) this.#options.runtime.ensure(this.claim, run, run && this.#sink.of(run.revision))
+    if (!this.#handingOver) this.#options.runtime.ensure(this.claim, run, run && this.#sink.logOf(run.revision))
     if (this.#active) return
     if (stop) {
       if (this.#stopReported === generation) return
@@ -235,7 +235,7 @@ export class ClaimRunner {
   }
 
   #begin(assigned: Step): void {
-    const step = this.#received.timed(assigned)
+    const step = this.#latest.timed(assigned)
     const abort = new AbortController()
     this.#begun = { id: step.id, tries: step.tries }
     const work = async () => {
@@ -244,7 +244,7 @@ export class ClaimRunner {
         runtime: this.#options.runtime,
         claim: this.claim,
         step,
-        log: step.revision && this.#sink.of(step.revision),
+        log: step.revision && this.#sink.logOf(step.revision),
         signal: abort.signal,
         report: (result) => this.#report(step.id, result, step.kind),
         onProgress: (progress) => {
@@ -281,7 +281,7 @@ export class ClaimRunner {
     if (this.#active) this.#active.isOver = true
     await this.#sink.flush()
     if (this.ended) return false
-    const complete = () => this.#held.complete({ stepId, ...storableResult })
+    const complete = () => this.#fencedClaim.complete({ stepId, ...storableResult })
     const pause = (tries: number, error: unknown) => {
       this.#log.warn({ err: error, stepId }, 'The result of a step could not be reported yet')
       return backoff(tries, 200, 5000)
@@ -291,7 +291,7 @@ export class ClaimRunner {
       const reporting = retry(complete, { when, pause, signal: this.#end.signal })
       this.#reporting = reporting.catch(() => undefined)
       const { recorded, assignment, over } = await reporting
-      this.#received.take(assignment, 'the same')
+      this.#latest.take(assignment, 'the same')
       // the claim has ended with it
       if (over || (recorded && kind === 'TEARDOWN' && result.outcome === 'succeeded')) this.#claimOver = true
       return recorded

@@ -1,7 +1,7 @@
 /** The lease of a claim, by this process's own clock. It is given up shortly before its end. */
 
 /** ms that a timer may come too early */
-const TIMER_EARLY = 2
+const TIMER_EARLY_MS = 2
 
 export class Lease {
   readonly #onEnd: () => void
@@ -25,7 +25,7 @@ export class Lease {
     const margin = Math.min(5000, seconds * 250)
     this.#end = since + seconds * 1000 - margin
     const giveUp = () => {
-      if (this.left <= TIMER_EARLY) this.#onEnd()
+      if (this.left <= TIMER_EARLY_MS) this.#onEnd()
     }
     // in a process that was busy for long, the answer that renews it may be there and only not have been read yet
     this.#timer = setTimeout(() => setImmediate(giveUp), Math.max(0, this.left))

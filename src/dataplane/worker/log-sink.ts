@@ -9,7 +9,7 @@ import { levelOf } from '../output/log-level.ts'
 import { storable } from '../output/terminal-text.ts'
 import type { RevisionLog } from '../runtimes/runtime.ts'
 import { Backlog } from './backlog.ts'
-import type { HeldClaim } from './held-claim.ts'
+import type { FencedClaim } from './fenced-claim.ts'
 
 const FLUSH_MS = 200
 const RETRY_MS = 2000
@@ -17,7 +17,7 @@ const BATCH = 100
 
 export class LogSink {
   readonly #controlPlane: ControlPlane
-  readonly #claim: Pick<HeldClaim, 'call'>
+  readonly #claim: Pick<FencedClaim, 'call'>
   readonly #pending = new Backlog()
   #sending: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
@@ -25,13 +25,13 @@ export class LogSink {
   #failed = false
   #closed = false
 
-  constructor(controlPlane: ControlPlane, claim: Pick<HeldClaim, 'call'>) {
+  constructor(controlPlane: ControlPlane, claim: Pick<FencedClaim, 'call'>) {
     this.#controlPlane = controlPlane
     this.#claim = claim
   }
 
   /** The log of one attempt of a revision. */
-  of(revision: { id: string; attempt: number }): RevisionLog {
+  logOf(revision: { id: string; attempt: number }): RevisionLog {
     const { id: revisionId, attempt } = revision
     const add = (line: Omit<LogEntry, 'time'>, own: boolean) => {
       if (this.#closed) return

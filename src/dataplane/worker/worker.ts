@@ -44,7 +44,7 @@ const CLAIM_BATCH = 20
 /** claims in one heartbeat (protocol.ts) */
 const HEARTBEAT_BATCH = 1000
 /** ms from one call to the next of its kind, when the control plane answers at once */
-const APART = 200
+const MIN_CALL_INTERVAL_MS = 200
 const STOP_LIMIT_MS = 7500
 
 /** Resolves when this worker is known to others on its machine; the loops run on their own from then on. */
@@ -92,7 +92,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       try {
         await round()
         failures = 0
-        await sleep(begun + APART - performance.now(), stopping.signal)
+        await sleep(begun + MIN_CALL_INTERVAL_MS - performance.now(), stopping.signal)
       } catch (error) {
         if (stopping.signal.aborted) return
         log.warn({ err: error }, `${what} failed; trying again`)

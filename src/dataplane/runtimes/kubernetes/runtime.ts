@@ -5,8 +5,8 @@
 import type { Logger } from 'pino'
 import { createNotifier } from '../../../platform/async/notifier.ts'
 import { StepFailure } from '../../output/step-failure.ts'
-import type { ImageBuilds } from '../image-builds.ts'
 import type { LeasedClaim, OnProgress, Runtime } from '../runtime.ts'
+import type { SourceBuilder } from '../source-builder.ts'
 import { StepCalls } from '../step-calls.ts'
 import type { Cluster } from './cluster/cluster.ts'
 import type { ControllerContext } from './deployment/controller-context.ts'
@@ -24,7 +24,7 @@ export interface KubernetesRuntimeOptions {
   /** for deployments that name none; null: those can't be worked on */
   namespace: string | null
   /** null: only images that others have built are run */
-  images?: ImageBuilds | null
+  images?: SourceBuilder | null
   log: Logger
   /** how long a pod may find no node, or its volumes may not be there. Default: 30 s, in which an autoscaler may bring a node */
   failAfterMs?: number
@@ -74,13 +74,13 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   }
 
   return {
-    provision: (claim, step, signal, onProgress = unheard) =>
+    provision: (claim, step, signal, onProgress = noProgress) =>
       calls.run(step.id, async () => controllerOf(claim).provision(step, signal, onProgress)),
     async build(claim, step, revisionLog, signal, onCommit, onProgress, onPlan) {
       if (!images) throw new StepFailure('NO_BUILDER', NO_BUILDER)
       return calls.run(step.id, () => images.build(claim, step, revisionLog, signal, onCommit, onProgress, onPlan))
     },
-    deploy: (claim, step, revisionLog, signal, onProgress = unheard) =>
+    deploy: (claim, step, revisionLog, signal, onProgress = noProgress) =>
       calls.run(
         step.id,
         async () => controllerOf(claim).deploy(step, revisionLog, signal, onProgress),
@@ -114,4 +114,4 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   }
 }
 
-const unheard: OnProgress = () => undefined
+const noProgress: OnProgress = () => undefined

@@ -7,7 +7,7 @@ import type { Run } from '../../../domain/protocol/protocol.ts'
 import { withTimeout } from '../../../platform/async/time-limit.ts'
 import { maskFailures, warnOfShortSecrets } from '../../output/mask-failure.ts'
 import { imageOf } from '../artifact.ts'
-import { BuildTurns } from '../build-turns.ts'
+import { BuildQueue } from '../build-queue.ts'
 import { planFirst } from '../plan-first.ts'
 import type { Candidate, LeasedClaim, OnPlan, OnProgress, RevisionLog, RevisionStep, Runtime } from '../runtime.ts'
 import { StepCalls } from '../step-calls.ts'
@@ -44,7 +44,7 @@ export interface ProcessRuntime extends Runtime {
 /** Throws when the account for builds and agents does not exist. */
 export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRuntime {
   const machine = createMachine(options)
-  const builds = new BuildTurns(options.maxBuilds ?? Math.max(2, os.availableParallelism()))
+  const builds = new BuildQueue(options.maxBuilds ?? Math.max(2, os.availableParallelism()))
   const calls = new StepCalls()
   /** by deployment */
   const all = new Map<string, Supervised>()

@@ -21,7 +21,7 @@ export interface ApiRequest {
   body?: unknown
   contentType?: string
   /** what is tried, for messages: `list pods in namespace "a"` */
-  what: string
+  action: string
   /** the body, or the answer, has values that no message may show */
   secret?: boolean
   /** it says nothing about the API server when this is slow: logs come from the node of their pod */
@@ -43,9 +43,9 @@ export interface ApiOptions {
 }
 
 /** ms after an outage in which a refusal may only mean that an API server has not loaded accounts and roles yet */
-const WAKING_MS = 30_000
+const API_SERVER_WARMUP_MS = 30_000
 /** of one answer: far more than a page of a list, or the largest object that etcd keeps */
-const LARGEST_ANSWER = 256 * 1024 * 1024
+const MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
 export class Api {
   readonly #options: ApiOptions
@@ -73,7 +73,7 @@ export class Api {
       const answer = async () => {
         scope.limit(this.#options.callMs)
         const { body } = await this.#opened(request, scope)
-        return parsed<T>(await readText(body, LARGEST_ANSWER))
+        return parsed<T>(await readText(body, MAX_RESPONSE_BYTES))
       }
       return await this.#limit.run(scope.signal, answer)
     } catch (error) {
@@ -120,18 +120,18 @@ export class Api {
       const answer = await this.#send(request, scope)
       const { status, headers } = answer
       if (status >= 200 && status < 300) return answer
-      const body = await readText(answer.body, LARGEST_ANSWER)
+      const body = await readText(answer.body, MAX_RESPONSE_BYTES)
       if (status === 401) this.#credentials.expire()
       // the token may have been changed since it was read
       if (status === 401 && first) continue
-      const error = refusal(status, headers, body, request.what, request.secret ?? false)
-      const waking = performance.now() - this.#awayAt < WAKING_MS
+      const error = refusal(status, headers, body, request.action, request.secret ?? false)
+      const waking = performance.now() - this.#awayAt < API_SERVER_WARMUP_MS
       throw waking && (status === 401 || status === 403) ? new Unreachable(error.message) : error
     }
   }
 
   async #send(
-    { method, path, query = {}, body, contentType, what, leaseValid }: ApiRequest,
+    { method, path, query = {}, body, contentType, action: what, leaseValid }: ApiRequest,
     scope: AbortScope,
   ): Promise<HttpResponse> {
     const { basePath, headers, client } = await scope.unlessAborted(this.#credentials.get())
@@ -161,11 +161,11 @@ export class Api {
         this.#awayAt = performance.now()
         this.#options.onTimeout()
       }
-      return new Unreachable(`The API server did not answer in time (to ${request.what})`)
+      return new Unreachable(`The API server did not answer in time (to ${request.action})`)
     }
     if (scope.signal.aborted) return scope.signal.reason
     if (error instanceof ApiRefused || error instanceof Unreachable || error instanceof LeaseOverError) return error
-    const lost = unreachable(error, request.what)
+    const lost = unreachable(error, request.action)
     if (lost.retryAfterMs === null && !request.fromNode) this.#awayAt = performance.now()
     return lost
   }

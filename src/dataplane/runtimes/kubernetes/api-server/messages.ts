@@ -32,12 +32,14 @@ export function withAdvice(message: string): string {
 }
 
 /** There are as many pods as there may be, or all that they may use is used: fewer of others would make room. */
-export function lacksRoom(message: string | undefined): boolean {
+export function isOverQuota(message: string | undefined): boolean {
   return /exceeded quota/i.test(message ?? '')
 }
 
 /** What a quota has too little of, as quantities: what one pod more asks for, what all have, and the bound. Empty: not said. */
-export function shortOf(message: string): { resource: string; requested: string; used: string; limited: string }[] {
+export function exceededResources(
+  message: string,
+): { resource: string; requested: string; used: string; limited: string }[] {
   const parts = /requested: (\S+), used: (\S+), limited: ([^\s"]+)/.exec(message)?.slice(1) ?? []
   const [requested = {}, used = {}, limited = {}] = parts.map(
     (part): Record<string, string> => Object.fromEntries(part.split(',').map((pair) => pair.split('='))),
@@ -64,7 +66,7 @@ export function isOnlyBackOff(message: string): boolean {
  * How API servers of all versions answer, with a plain 500, to an apply that does not fit the schema: a field that they
  * don't know, a list where there should be a text, a key given twice (kubernetes/kubernetes#122480).
  */
-export function isMisfit(message: string): boolean {
+export function isSchemaMismatch(message: string): boolean {
   return /^failed to (create typed patch object|convert new typed object)|quantities must match/.test(message)
 }
 
@@ -72,6 +74,6 @@ export function isMisfit(message: string): boolean {
  * How API servers before 1.23 answer, with a plain 500, to an apply of a Service that is not there, if it names a version:
  * Services are made by code of their own there.
  */
-export function isVersionOfNone(message: string): boolean {
+export function isVersionOfAbsentObject(message: string): boolean {
   return message.startsWith('resourceVersion should not be set on objects to be created')
 }

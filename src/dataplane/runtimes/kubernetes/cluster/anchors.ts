@@ -12,7 +12,7 @@ import { checkFence } from './fencing.ts'
 import { named, readOnce } from './read.ts'
 
 /** ms in which the watch shows what was written here */
-const SHOWN_BY_MS = 10_000
+const OBSERVED_BY_MS = 10_000
 
 export class Anchors {
   readonly #access: ClusterAccess
@@ -54,7 +54,7 @@ export class Anchors {
 
   #forgetOld(): void {
     for (const [name, { at }] of this.#written) {
-      if (performance.now() - at < SHOWN_BY_MS) return
+      if (performance.now() - at < OBSERVED_BY_MS) return
       this.#written.delete(name)
     }
   }

@@ -14,14 +14,14 @@ import { checkFence, stamped } from './fencing.ts'
 import { named, readOnce } from './read.ts'
 
 /** controllers write to the same objects (status, scale), each time a new version */
-const CONFLICTS = 10
+const MAX_CONFLICT_RETRIES = 10
 
 /**
  * A version that no object ever has (etcd begins with it, empty). An apply with it can only create: when there is
  * an object meanwhile, it is a conflict. That the API server does not look at it when it creates holds from 1.20
  * to 1.36 (registry/generic/registry/store.go, Update), but for Services before 1.23: see `make`.
  */
-const NEVER = '1'
+const ABSENT_VERSION = '1'
 
 /** See Cluster.apply. */
 export async function apply(
@@ -43,7 +43,7 @@ export async function apply(
     // with the uid: an object that was deleted since must not come back by this
     const version = live
       ? { uid: live.metadata.uid, resourceVersion: live.metadata.resourceVersion }
-      : { resourceVersion: NEVER }
+      : { resourceVersion: ABSENT_VERSION }
     const write = (against: Version) =>
       access.api.call<LiveObject>({
         method: 'PATCH',
@@ -51,7 +51,7 @@ export async function apply(
         query: { fieldManager: FIELD_MANAGER, force: 'true' },
         contentType: 'application/apply-patch+yaml',
         body: stamped(manifest, fence, against),
-        what: `apply ${named(ref)}`,
+        action: `apply ${named(ref)}`,
         secret: ref.kind === 'Secret',
         leaseValid: () => fence.leaseValid(),
       })
@@ -86,7 +86,7 @@ function make(access: ClusterAccess, manifest: Manifest, fence: Fence): Promise<
     path: collectionPath(kindOf(manifest), namespace),
     query: { fieldManager: FIELD_MANAGER },
     body,
-    what: `make ${named({ apiVersion, kind, name, namespace })}`,
+    action: `make ${named({ apiVersion, kind, name, namespace })}`,
     leaseValid: () => fence.leaseValid(),
   })
 }
@@ -104,7 +104,7 @@ export async function writeToken(access: ClusterAccess, ref: ObjectRef, fence: F
       query: { fieldManager: FIELD_MANAGER },
       contentType: 'application/merge-patch+json',
       body: { metadata: { uid, resourceVersion, annotations: { [ANNOTATION_TOKEN]: String(fence.token) } } },
-      what: `mark ${named(ref)}`,
+      action: `mark ${named(ref)}`,
       secret: ref.kind === 'Secret',
       leaseValid: () => fence.leaseValid(),
     })
@@ -118,7 +118,7 @@ export async function unlessConflict<T>(
   fence: Fence,
   once: () => Promise<T>,
 ): Promise<T> {
-  for (let conflicts = 0; conflicts < CONFLICTS; conflicts++) {
+  for (let conflicts = 0; conflicts < MAX_CONFLICT_RETRIES; conflicts++) {
     try {
       return await retrying(access.times, once, () => fence.leaseValid())
     } catch (error) {

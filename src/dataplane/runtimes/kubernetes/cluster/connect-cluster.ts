@@ -37,7 +37,7 @@ export async function connectCluster(options: ClusterOptions): Promise<Cluster> 
   let minor: number | null = null
   async function readVersion(): Promise<void> {
     if (minor !== null) return
-    const call = () => api.call<{ minor?: string }>({ method: 'GET', path: '/version', what: 'read its version' })
+    const call = () => api.call<{ minor?: string }>({ method: 'GET', path: '/version', action: 'read its version' })
     try {
       // a provider may write `32+`
       minor = Number.parseInt((await retrying(times, call)).minor ?? '', 10) || 0
@@ -52,13 +52,14 @@ export async function connectCluster(options: ClusterOptions): Promise<Cluster> 
       await Promise.all([informers.open(namespace, signal), readVersion()])
     },
     minor: () => minor ?? 0,
-    objects: (deploymentId) => store.of(deploymentId).filter((object) => !isPod(object) && !isEndpoints(object)),
+    objects: (deploymentId) =>
+      store.byDeployment(deploymentId).filter((object) => !isPod(object) && !isEndpoints(object)),
     observed: (ref) => store.get(ref),
     // the API's JSON as it is: times are strings in it, whatever V1Pod says
-    pods: (deploymentId) => store.of(deploymentId).filter(isPod) as unknown as V1Pod[],
+    pods: (deploymentId) => store.byDeployment(deploymentId).filter(isPod) as unknown as V1Pod[],
     endpoints: (namespace, deploymentId) =>
       informers.isCurrent(namespace, ENDPOINTS)
-        ? (store.of(deploymentId).filter(isEndpoints) as unknown as V1EndpointSlice[])
+        ? (store.byDeployment(deploymentId).filter(isEndpoints) as unknown as V1EndpointSlice[])
         : null,
     refused: (namespace) => informers.refused(namespace),
     onChange: (listener) => store.onChange(listener),

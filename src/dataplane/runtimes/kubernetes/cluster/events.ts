@@ -6,7 +6,7 @@ import { retrying } from '../api-server/retry.ts'
 import type { ClusterAccess } from '../informers/store.ts'
 
 /** the API can't sort; an object that goes wrong for long has its events counted up, not more of them */
-const MOST = 200
+const MAX_EVENTS = 200
 
 /** See Cluster.warnings. */
 export async function warnings({ api, times }: ClusterAccess, namespace: string, uid: string): Promise<string[]> {
@@ -14,8 +14,8 @@ export async function warnings({ api, times }: ClusterAccess, namespace: string,
     api.call<{ items: CoreV1Event[] }>({
       method: 'GET',
       path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`,
-      query: { fieldSelector: `involvedObject.uid=${uid},type=Warning`, limit: String(MOST) },
-      what: `list events in namespace "${namespace}"`,
+      query: { fieldSelector: `involvedObject.uid=${uid},type=Warning`, limit: String(MAX_EVENTS) },
+      action: `list events in namespace "${namespace}"`,
     }),
   )
   const newest = events.items.map((event) => ({ event, at: timeOf(event) })).sort((a, b) => b.at - a.at)

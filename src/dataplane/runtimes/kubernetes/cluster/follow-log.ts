@@ -11,9 +11,9 @@ import type { LogOptions } from './cluster.ts'
 import { isLater, readTime, Stamps } from './log-timestamps.ts'
 
 /** characters of a line, with the codes and the overwritten parts that it loses later */
-const MOST_RAW = 4 * MAX_LINE_CHARACTERS
+const MAX_RAW_LINE_CHARACTERS = 4 * MAX_LINE_CHARACTERS
 
-export interface LogOf {
+export interface ContainerRef {
   pod: { namespace: string; name: string }
   container: string
 }
@@ -21,7 +21,7 @@ export interface LogOf {
 /** See Cluster.followLog. Not tried again: the caller knows whether the container still matters. */
 export async function followLog(
   { api }: ClusterAccess,
-  { pod, container }: LogOf,
+  { pod, container }: ContainerRef,
   options: LogOptions,
   onLine: (line: string, at: Date, stamp: string) => void,
   signal: AbortSignal,
@@ -45,12 +45,12 @@ export async function followLog(
           sinceTime: from?.toISOString().replace(/\.\d+Z$/, 'Z'),
           tailLines: tailLines?.toString(),
         },
-        what,
+        action: what,
         fromNode: true,
       },
       signal,
     )
-    await splitLines(stream, MOST_RAW, (raw) => {
+    await splitLines(stream, MAX_RAW_LINE_CHARACTERS, (raw) => {
       const { time, rest } = readTime(raw)
       if (time) {
         const stamp = stamps.next(time)

@@ -16,7 +16,7 @@ export function named(ref: ObjectRef): string {
 export async function readOnce({ api }: ClusterAccess, ref: ObjectRef): Promise<LiveObject | null> {
   try {
     const secret = ref.kind === 'Secret'
-    return await api.call<LiveObject>({ method: 'GET', path: objectPath(ref), what: `read ${named(ref)}`, secret })
+    return await api.call<LiveObject>({ method: 'GET', path: objectPath(ref), action: `read ${named(ref)}`, secret })
   } catch (error) {
     if (error instanceof ApiRefused && error.status === 404) return null
     throw error

@@ -36,7 +36,7 @@ export async function remove(
           propagationPolicy: propagation === 'foreground' ? 'Foreground' : 'Background',
           preconditions: { uid, resourceVersion: live.metadata.resourceVersion },
         },
-        what: `delete ${named(ref)}`,
+        action: `delete ${named(ref)}`,
         secret: ref.kind === 'Secret',
         leaseValid: () => fence.leaseValid(),
       })

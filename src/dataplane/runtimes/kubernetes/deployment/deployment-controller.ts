@@ -15,24 +15,24 @@ import type { Owner, VolumePolicy } from '../objects/types.ts'
 import { createDesiredState, type DatabasePassword } from '../reconcile/desired-state.ts'
 import { digest } from '../reconcile/drift.ts'
 import { Reconciler } from '../reconcile/reconciler.ts'
-import { KeptVolumeNote } from '../reconcile/replaced.ts'
+import { KeptVolumeNote } from '../reconcile/replaced-infrastructure.ts'
 import { customUrlOf, urlOf } from '../render/address.ts'
 import { defaultsNote } from '../render/default-resources.ts'
 import { type Placement, placementOf } from '../render/external.ts'
 import { requireWithin } from '../render/pod-security.ts'
 import { GracePeriods } from '../rollout/grace-periods.ts'
 import { healthOf } from '../rollout/health.ts'
+import { infrastructureRestarts } from '../rollout/infrastructure-restarts.ts'
 import { type RolloutContext, rolloutStatus } from '../rollout/rollout-status.ts'
-import { storeRestarts } from '../rollout/stores.ts'
 import { type Rollout, waitForRollout } from '../rollout/wait-for-rollout.ts'
 import type { ControllerContext } from './controller-context.ts'
 import { requireImage, requireSecrets } from './preflight.ts'
 import {
   applicationOf,
+  concessionControlOf,
   imageVersion,
   maskedProgress,
   podsOf,
-  roomOf,
   type ServedRevision,
   ServedRevisions,
   servedRevision,
@@ -41,10 +41,10 @@ import { ownDeadline, untilReached } from './step-deadline.ts'
 import { openForTeardown, tearDown } from './teardown.ts'
 
 /** what serves is back by then, or goes on being put back in the background */
-const RESTORE_MS = 10_000
+const RESTORE_WAIT_MS = 10_000
 /** a call under way is waited for when the deployment is given up */
-const STOP_MS = 2000
-const LONGEST_MESSAGE = 1000
+const STOP_WAIT_MS = 2000
+const MAX_MESSAGE_CHARACTERS = 1000
 
 export class DeploymentController {
   /** the fencing token of the claim */
@@ -73,7 +73,7 @@ export class DeploymentController {
     this.#provisioned = provisioned
     this.#fence = { token: BigInt(claim.token), leaseValid: () => !this.#stopped && claim.leaseValid() }
     const { cluster, log, restarts } = context
-    const rounds = storeRestarts(
+    const rounds = infrastructureRestarts(
       restarts,
       () => this.#rolloutContext(),
       () => this.#changed(),
@@ -130,7 +130,7 @@ export class DeploymentController {
     const candidate = servedRevision({ revision, spec, secretReferences, customUrl }, revision.attempt, log)
     const activate = () => {
       this.#stepping = false
-      candidate.room = null
+      candidate.concessions = null
       this.#revisions.active = candidate
       this.#revisions.candidate = null
       this.#updateDesired()
@@ -184,12 +184,16 @@ export class DeploymentController {
     const { reason, message, ...counts } = healthOf({
       ...this.#rolloutContext(),
       attempt: podsOf(served),
-      wanted: served.run.spec.min_scale,
+      minReplicas: served.run.spec.min_scale,
       gracePeriods: this.#gracePeriods,
       note:
         this.#reconciler.contention ?? this.#reconciler.databaseNote(this.#infrastructure) ?? this.#reconciler.leftOut,
     })
-    return { ...counts, reason: reason ?? null, message: message && served.mask(message).slice(0, LONGEST_MESSAGE) }
+    return {
+      ...counts,
+      reason: reason ?? null,
+      message: message && served.mask(message).slice(0, MAX_MESSAGE_CHARACTERS),
+    }
   }
 
   /** Nothing of the cluster is touched or looked at any more. */
@@ -197,7 +201,7 @@ export class DeploymentController {
     this.#stopped = true
     this.#context.restarts.end(this.#owner.deploymentId)
     this.#context.follower.set(this.#owner.deploymentId, [])
-    await resultWithin(STOP_MS, this.#reconciler.stop())
+    await resultWithin(STOP_WAIT_MS, this.#reconciler.stop())
   }
 
   async #rollOut(
@@ -224,15 +228,15 @@ export class DeploymentController {
     this.#infrastructure = placementOf(step)
     this.#findActiveAttempt()
     this.#updateDesired()
-    const room = roomOf(candidate, () => this.#updateDesired())
-    await this.#waitForRollout({ deadline, onProgress, onWaiting: note, room }, signal)
+    const concessionControl = concessionControlOf(candidate, () => this.#updateDesired())
+    await this.#waitForRollout({ deadline, onProgress, onWaiting: note, concessionControl }, signal)
     note('All replicas are ready')
     const database = this.#reconciler.databaseNote(this.#infrastructure)
     if (database) candidate.log.write('deploy', candidate.mask(database.message), 'warning')
   }
 
   #waitForRollout(
-    options: Pick<Rollout, 'deadline' | 'onProgress' | 'onWaiting' | 'room'>,
+    options: Pick<Rollout, 'deadline' | 'onProgress' | 'onWaiting' | 'concessionControl'>,
     signal: AbortSignal,
   ): Promise<void> {
     const mask = this.#revisions.current?.mask ?? EMPTY_MASK
@@ -250,7 +254,7 @@ export class DeploymentController {
     this.#findActiveAttempt()
     const { active, candidate } = this.#revisions
     // what was given up for the one has no more room for the other: its pods come back in the place of those
-    if (active && candidate?.room) active.room = { inPlace: ['server', 'queue'], queueReplicas: null }
+    if (active && candidate?.concessions) active.concessions = { inPlace: ['server', 'queue'], queueReplicas: null }
     this.#revisions.candidate = null
     this.#stepping = false
     if (active) this.#infrastructure = placementOf(active.run)
@@ -258,7 +262,7 @@ export class DeploymentController {
     this.#updateDesired()
     const { changes } = this.#context
     const { deploymentId } = this.#owner
-    const until = performance.now() + RESTORE_MS
+    const until = performance.now() + RESTORE_WAIT_MS
     while (!this.#stopped && this.#reconciler.progressing && performance.now() < until)
       await changes.wait(deploymentId, changes.mark(deploymentId), until - performance.now())
   }
@@ -266,8 +270,8 @@ export class DeploymentController {
   /** When what was put back in the place of others is all there, it needs no more to be given up for it. */
   #endRestore(): void {
     const { active } = this.#revisions
-    if (!active?.room || this.#stepping || !rolloutStatus(this.#rolloutContext()).done) return
-    active.room = null
+    if (!active?.concessions || this.#stepping || !rolloutStatus(this.#rolloutContext()).done) return
+    active.concessions = null
     this.#updateDesired()
   }
 
@@ -283,7 +287,9 @@ export class DeploymentController {
     const infrastructure = this.#infrastructure
     if (!served && !infrastructure && !this.#provisioned) return
     const keepOthers = candidate !== null
-    const desired = digest(JSON.stringify([infrastructure, served?.run, served?.attempt, served?.room, keepOthers]))
+    const desired = digest(
+      JSON.stringify([infrastructure, served?.run, served?.attempt, served?.concessions, keepOthers]),
+    )
     if (desired === this.#digest) return
     this.#digest = desired
     const { cluster } = this.#context

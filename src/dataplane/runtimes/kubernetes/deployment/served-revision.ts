@@ -11,16 +11,16 @@ import type { Cluster } from '../cluster/cluster.ts'
 import type { Followed } from '../logs/log-sources.ts'
 import { componentOf, type RevisionAttempt, revisionAttemptOf } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
-import type { Application, LiveObject, Room } from '../objects/types.ts'
+import type { Application, LiveObject, QuotaConcessions } from '../objects/types.ts'
 import { isReady } from '../rollout/pod-problems.ts'
-import type { RoomControl } from '../rollout/room-maker.ts'
+import type { ConcessionControl } from '../rollout/quota-concessions.ts'
 
 export interface ServedRevision {
   run: Run
   /** which attempt its pods are of; null: not looked up yet */
   attempt: number | null
   /** given up by its rollout where a quota has no room for more pods */
-  room: Room | null
+  concessions: QuotaConcessions | null
   log: RevisionLog
   mask: Mask
   /** Of the lines of one run of a container, which follow each other. */
@@ -28,17 +28,17 @@ export interface ServedRevision {
 }
 
 /** Runs of containers that print at the same time; each restart is one more, for as long as the revision serves. */
-const MOST_STREAMS = 1_000
+const MAX_STREAMS = 1_000
 
 export function servedRevision(run: Run, attempt: number | null, log: RevisionLog): ServedRevision {
   const mask = createMask(hiddenValues(run.revision.secrets))
-  const streams = new LRUCache<string, (raw: string) => RenderedLine>({ max: MOST_STREAMS })
+  const streams = new LRUCache<string, (raw: string) => RenderedLine>({ max: MAX_STREAMS })
   const show = (key: string, raw: string) => {
     const stream = streams.get(key) ?? createLineRenderer(mask)
     streams.set(key, stream)
     return stream(raw)
   }
-  return { run, attempt, room: null, log, mask, show }
+  return { run, attempt, concessions: null, log, mask, show }
 }
 
 /** Progress is kept and shown like the message of a failure: without secrets. */
@@ -47,22 +47,22 @@ export function maskedProgress(mask: Mask, report: OnProgress): OnProgress {
 }
 
 /** What to render. */
-export function applicationOf({ run, attempt, room }: ServedRevision): Application {
+export function applicationOf({ run, attempt, concessions }: ServedRevision): Application {
   const { revision, spec, secretReferences, customUrl } = run
-  return { revision, attempt: attempt ?? revision.attempt, spec, secretReferences, customUrl, room }
+  return { revision, attempt: attempt ?? revision.attempt, spec, secretReferences, customUrl, concessions }
 }
 
 /** What its rollout may give up where a quota has no room. `changed` is called when that is other than before. */
-export function roomOf(served: ServedRevision, changed: () => void): RoomControl {
+export function concessionControlOf(served: ServedRevision, changed: () => void): ConcessionControl {
   const { queue_min_scale, queue_max_scale } = served.run.spec
   return {
-    current: () => served.room,
-    change(room) {
-      served.room = room
+    current: () => served.concessions,
+    change(concessions) {
+      served.concessions = concessions
       changed()
     },
     isQueueAutoscaled: queue_max_scale > queue_min_scale,
-    say: (message) => served.log.write('deploy', served.mask(message), 'warning'),
+    logConcession: (message) => served.log.write('deploy', served.mask(message), 'warning'),
   }
 }
 
@@ -127,7 +127,7 @@ export class ServedRevisions {
     const before = this.active
     if (!run || !log) this.active = null
     else if (before && before.run.revision.id === run.revision.id)
-      this.active = { ...servedRevision(run, before.attempt, log), room: before.room, log: before.log }
+      this.active = { ...servedRevision(run, before.attempt, log), concessions: before.concessions, log: before.log }
     else this.active = servedRevision(run, null, log)
   }
 

@@ -30,9 +30,9 @@ export interface Teardown {
 
 const RETRY_MS = [250, 10_000] as const
 /** what has no grace period is stuck by then */
-const PATIENCE_MS = 600_000
+const OBJECT_REMOVAL_TIMEOUT_MS = 600_000
 /** a node tells by then that a pod has ended whose grace period is over */
-const POD_REPORT_MS = 60_000
+const POD_REPORT_DELAY_MS = 60_000
 
 /**
  * False: there is nothing to remove. Provisioning begins by opening the namespace too: where that is refused and it
@@ -90,7 +90,8 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     }
     if (now.length > 0 && !away) continue
     failures = away ? failures + 1 : 0
-    const left = Math.min(deadline, Math.max(begun + PATIENCE_MS, ...podEnds.values())) - performance.now()
+    const left =
+      Math.min(deadline, Math.max(begun + OBJECT_REMOVAL_TIMEOUT_MS, ...podEnds.values())) - performance.now()
     if (left <= 0) {
       const what = away ? away.message : `still there: ${waiting.join(', ')}`
       throw new StepFailure('TEARDOWN_FAILED', `The deployment was not removed in time: ${what}`)
@@ -137,7 +138,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     podEnds.clear()
     for (const { metadata } of ending) {
       const { uid = '', deletionGracePeriodSeconds = 0 } = metadata ?? {}
-      podEnds.set(uid, before.get(uid) ?? now + deletionGracePeriodSeconds * 1000 + POD_REPORT_MS)
+      podEnds.set(uid, before.get(uid) ?? now + deletionGracePeriodSeconds * 1000 + POD_REPORT_DELAY_MS)
     }
   }
 }

@@ -12,7 +12,7 @@ interface Page {
 }
 
 /** objects in one answer */
-const PAGE = 500
+const PAGE_SIZE = 500
 
 /** `put` is called for each. Answers the version from which a watch goes on. Throws what Api.call throws, with 410 when it took too long. */
 export async function listAll(
@@ -27,8 +27,8 @@ export async function listAll(
       {
         method: 'GET',
         path: collectionPath(kind, namespace),
-        query: { labelSelector: SELECTOR, limit: String(PAGE), continue: next },
-        what: `list ${kind.resource} in namespace "${namespace}"`,
+        query: { labelSelector: SELECTOR, limit: String(PAGE_SIZE), continue: next },
+        action: `list ${kind.resource} in namespace "${namespace}"`,
         secret: kind.kind === 'Secret',
       },
       signal,

@@ -20,7 +20,7 @@ export interface ReflectorOptions {
 }
 
 /** a watch that ends well before this did not really begin */
-const SHORT_MS = 1000
+const MIN_WATCH_MS = 1000
 
 export class Reflector {
   /** resolves when all objects are known; rejects with ApiRefused when the first list is refused, and it stops then */
@@ -83,7 +83,7 @@ export class Reflector {
           failures = 0
         })
         // a server, or something in between, that ends each watch at once must not be asked all the time
-        if (performance.now() - startedAt < SHORT_MS) await this.#wait(failures++, null)
+        if (performance.now() - startedAt < MIN_WATCH_MS) await this.#wait(failures++, null)
         else failures = 0
       } catch (error) {
         if (this.#end.signal.aborted) return

@@ -36,7 +36,7 @@ export class Store {
     return this.#objects.get(keyOf(ref))?.object
   }
 
-  of(deploymentId: string): LiveObject[] {
+  byDeployment(deploymentId: string): LiveObject[] {
     return [...(this.#byDeployment.get(deploymentId)?.values() ?? [])]
   }
 

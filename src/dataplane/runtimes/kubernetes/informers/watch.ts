@@ -25,7 +25,7 @@ export interface WatchOptions {
 }
 
 /** characters: etcd keeps no object that is larger than a few MB */
-const LONGEST_EVENT = 32 * 1024 * 1024
+const MAX_EVENT_CHARACTERS = 32 * 1024 * 1024
 
 /** Resolves when the server ends it. Throws what Api.stream throws, 410 when `from` is too long ago, and errors of the connection. */
 export async function watchOnce(api: Api, options: WatchOptions, signal: AbortSignal): Promise<void> {
@@ -42,12 +42,12 @@ export async function watchOnce(api: Api, options: WatchOptions, signal: AbortSi
         allowWatchBookmarks: 'true',
         timeoutSeconds: String(seconds),
       },
-      what,
+      action: what,
     },
     signal,
   )
   onOpen()
-  await splitLines(stream, LONGEST_EVENT, (line) => {
+  await splitLines(stream, MAX_EVENT_CHARACTERS, (line) => {
     const { type, object } = parsed(line)
     if (type !== 'ERROR') return onEvent(type, object)
     const { code, message = 'no reason given' } = object

@@ -41,7 +41,7 @@ const RETRY_MS = [1000, 30_000] as const
 /** a log that can't be had although the API server is there may never be: some nodes have none to give */
 const EMPTY_RETRY_MS = [1000, 3_600_000] as const
 /** what ends before this without a line was no use; longer than a call may take to be answered */
-const SHORT_MS = 30_000
+const MIN_USEFUL_MS = 30_000
 
 export class LogFollower {
   readonly #cluster: Cluster
@@ -135,7 +135,7 @@ export class LogFollower {
     }
     entry.abort = null
     if (entry.done || this.#entries.get(entry.source.key) !== entry) return this.#fillSoon()
-    if (performance.now() - begun > SHORT_MS) useful = true
+    if (performance.now() - begun > MIN_USEFUL_MS) useful = true
     const [first, longest] = useful || this.#cluster.problem() !== null ? RETRY_MS : EMPTY_RETRY_MS
     const wait = abort.signal.aborted ? 0 : backoff(entry.tries++, first, longest)
     if (wait === 0) return this.#fillSoon()

@@ -57,11 +57,11 @@ export interface Application {
   secretReferences: SecretReference[]
   customUrl: string | null
   /** absent: new pods come before old ones go */
-  room?: Room | null
+  concessions?: QuotaConcessions | null
 }
 
-/** How a rollout goes on where a quota leaves no room for a pod more than there are (rollout/room-maker.ts). */
-export interface Room {
+/** How a rollout goes on where a quota leaves no room for a pod more than there are (rollout/quota-concessions.ts). */
+export interface QuotaConcessions {
   /** replaced pod by pod, the old one first: one fewer is there meanwhile */
   inPlace: readonly ('server' | 'queue')[]
   /** so many pods the queue keeps until the server is rolled out; null: all */

@@ -14,7 +14,7 @@ import type { Placement } from '../render/external.ts'
 import { renderApplication, renderInfrastructure } from '../render/manifests.ts'
 import { databasePasswordOf } from '../render/secrets.ts'
 import { fitPostgres } from './postgres-major.ts'
-import { isReplaced } from './replaced.ts'
+import { isReplaced } from './replaced-infrastructure.ts'
 import { fitToExisting } from './volume-claim.ts'
 
 export interface DesiredState {

@@ -11,7 +11,7 @@ import type { LiveObject, Manifest } from '../objects/types.ts'
  * `map` (x-kubernetes-list-map-keys) within our kinds. Ports of containers and of Services differ. All other
  * lists belong as a whole to who applied them.
  */
-const KEYS: Record<string, string[][]> = {
+const LIST_MAP_KEYS: Record<string, string[][]> = {
   containers: [['name']],
   initContainers: [['name']],
   volumes: [['name']],
@@ -48,11 +48,11 @@ const ATOMIC = new Set([
 /** what the API puts in for a key member that is not set */
 const DEFAULTS: Record<string, string> = { protocol: 'TCP' }
 /** not seen in what is watched (a Secret's content), or not ours (status) */
-const LEFT_OUT = new Set(['data', 'stringData', 'status'])
+const UNCOMPARED_MEMBERS = new Set(['data', 'stringData', 'status'])
 
 /** The live values at exactly the fields that the manifest sets, atomic ones whole, as a text to compare. The content of a Secret is left out. */
 export function project(manifest: Manifest, live: LiveObject): string {
-  const members = Object.keys(manifest).filter((member) => !LEFT_OUT.has(member))
+  const members = Object.keys(manifest).filter((member) => !UNCOMPARED_MEMBERS.has(member))
   return entries(members, (member) => pick(manifest[member], live[member], member))
 }
 
@@ -82,7 +82,7 @@ function ours(keys: string[], wanted: unknown[], live: unknown[]): string {
 function keysOf(member: string, wanted: unknown[]): string[] | null {
   const has = (keys: string[]) =>
     wanted.every((item) => isMap(item) && keys.every((key) => key in item || key in DEFAULTS))
-  return KEYS[member]?.find(has) ?? null
+  return LIST_MAP_KEYS[member]?.find(has) ?? null
 }
 
 function idOf(keys: string[], item: unknown): string {

@@ -11,7 +11,7 @@ const SLOWEST_MS = 60_000
 /** an object that was left alone for so long is repaired at once again */
 const CALM_MS = 120_000
 /** so many repairs within CALM_MS of each other are no accident */
-const CONTENTION = 3
+const CONTENTION_REPAIRS = 3
 
 export class RepairBackoff {
   readonly #repairs = new Map<string, { count: number; last: number }>()
@@ -30,7 +30,9 @@ export class RepairBackoff {
 
   /** For people: what is being changed back again and again; null: nothing. */
   contention(now = performance.now()): Progress | null {
-    const keys = [...this.#repairs].filter(([, { count, last }]) => count >= CONTENTION && now - last <= CALM_MS)
+    const keys = [...this.#repairs].filter(
+      ([, { count, last }]) => count >= CONTENTION_REPAIRS && now - last <= CALM_MS,
+    )
     if (keys.length === 0) return null
     const message = `Something else in the cluster keeps changing what is ours: ${keys.map(([key]) => key).join(', ')}.`
     return { reason: 'CHANGED_BY_OTHERS', message }

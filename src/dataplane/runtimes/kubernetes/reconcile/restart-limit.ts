@@ -4,7 +4,7 @@
  */
 
 /** of the deployments that this process holds; at least one */
-const SHARE = 0.1
+const RESTART_SHARE = 0.1
 
 export class RestartLimit {
   readonly #held: () => number
@@ -19,7 +19,10 @@ export class RestartLimit {
 
   /** True: it may restart, and counts until `end`. False: `onFree` is called when it may ask again. */
   begin(deploymentId: string, onFree: () => void): boolean {
-    if (!this.#restarting.has(deploymentId) && this.#restarting.size >= Math.max(1, Math.floor(this.#held() * SHARE))) {
+    if (
+      !this.#restarting.has(deploymentId) &&
+      this.#restarting.size >= Math.max(1, Math.floor(this.#held() * RESTART_SHARE))
+    ) {
       this.#waiting.set(deploymentId, onFree)
       return false
     }

@@ -4,7 +4,7 @@ import { namesOf } from '../objects/names.ts'
 import type { Application, Owner, RenderOptions } from '../objects/types.ts'
 
 /** What an Ingress says of an address; `secretName` null: the controller's own certificate. */
-export interface Place {
+export interface IngressAddress {
   host: string
   path: string
   tls: { secretName: string | null } | null
@@ -19,7 +19,11 @@ export function customUrlOf({ revision, customUrl }: Pick<Application, 'revision
 }
 
 /** null: no Ingress. An IP address can't be the host of one; then somebody else leads there. */
-export function placeOf(owner: Owner, customUrl: string | null, options: RenderOptions): Place | null {
+export function ingressAddressOf(
+  owner: Owner,
+  customUrl: string | null,
+  options: RenderOptions,
+): IngressAddress | null {
   if (customUrl !== null) return customPlace(owner, new URL(customUrl), options)
   const { ingressDomain } = options
   const secretName = tlsSecretOf(owner, options)
@@ -34,7 +38,7 @@ function tlsSecretOf(owner: Owner, { ingressTlsSecret }: RenderOptions): string 
   return ingressTlsSecret?.replaceAll(PLACEHOLDER, label(owner)) ?? null
 }
 
-function customPlace(owner: Owner, url: URL, options: RenderOptions): Place | null {
+function customPlace(owner: Owner, url: URL, options: RenderOptions): IngressAddress | null {
   const { ingressDomain, ingressTlsSecret } = options
   const host = url.hostname
   if (isIP(host) || host.startsWith('[')) return null
@@ -52,7 +56,7 @@ function customPlace(owner: Owner, url: URL, options: RenderOptions): Place | nu
  */
 export function urlOf(owner: Owner, customUrl: string | null, options: RenderOptions): string {
   if (customUrl !== null) return customUrl
-  const place = placeOf(owner, null, options)
+  const place = ingressAddressOf(owner, null, options)
   if (place) return `${place.tls ? 'https' : 'http'}://${place.host}`
   return `http://${namesOf(owner.deploymentId).base}.${owner.namespace}.svc`
 }

@@ -2,7 +2,7 @@
 
 import { namesOf } from '../objects/names.ts'
 import type { Application, Manifest, Owner, RenderOptions } from '../objects/types.ts'
-import { customUrlOf, placeOf } from './address.ts'
+import { customUrlOf, ingressAddressOf } from './address.ts'
 import { ingressMetadata } from './metadata.ts'
 
 /** The port of the deployment's Service. */
@@ -10,7 +10,7 @@ export const SERVICE_PORT = 80
 
 /** None when the deployment has no address outside of the cluster. */
 export function ingress(owner: Owner, app: Application, options: RenderOptions): Manifest[] {
-  const place = placeOf(owner, customUrlOf(app), options)
+  const place = ingressAddressOf(owner, customUrlOf(app), options)
   if (!place) return []
   const { base } = namesOf(owner.deploymentId)
   const { host, path, tls } = place

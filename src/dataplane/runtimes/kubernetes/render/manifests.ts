@@ -53,7 +53,7 @@ export function renderApplication(
   const serverScale = scaleOf('server', spec)
   const queueScale = scaleOf('queue', spec)
   const hasQueue = queueScale.max > 0
-  const yields = app.room?.queueReplicas ?? null
+  const yields = app.concessions?.queueReplicas ?? null
   const queueReplicas = yields ?? replicasOf(queueScale, replicas.queue)
   return [
     revisionSecret(owner, app),

@@ -6,7 +6,7 @@
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import type { PodSecurity } from '../objects/types.ts'
-import { plain } from './plain.ts'
+import { withoutNulls } from './without-nulls.ts'
 
 type Members = Record<string, unknown>
 
@@ -48,7 +48,7 @@ export function requireWithin(level: PodSecurity, spec: EffectiveSpec): void {
 function excesses(spec: EffectiveSpec): string[] {
   const containers = (['init_containers', 'sidecars'] as const).flatMap((list) =>
     (spec[list] ?? []).flatMap(({ securityContext }, i) => {
-      const context = (plain(securityContext) ?? {}) as Members
+      const context = (withoutNulls(securityContext) ?? {}) as Members
       return Object.keys(ALLOWED)
         .filter((member) => context[member] !== undefined && !ALLOWED[member]!(context[member]))
         .map((member) => `${list}.${i}.securityContext.${member}: ${JSON.stringify(context[member])}`)

@@ -2,16 +2,16 @@
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import type { Amounts, PodSecurity, RenderOptions } from '../objects/types.ts'
 import { sidecarResources } from './default-resources.ts'
-import { variable, volume } from './explicit.ts'
-import { plain } from './plain.ts'
+import { variable, volume } from './explicit-defaults.ts'
 import { anyUser, containerSecurity } from './security.ts'
+import { withoutNulls } from './without-nulls.ts'
 
 type Container = NonNullable<EffectiveSpec['sidecars']>[number]
 
 /** A namespace with many Services must not show in every pod's environment. */
 const common = (spec: EffectiveSpec) => ({
   enableServiceLinks: false,
-  ...(spec.image_pull_secrets?.length ? { imagePullSecrets: plain(spec.image_pull_secrets) } : {}),
+  ...(spec.image_pull_secrets?.length ? { imagePullSecrets: withoutNulls(spec.image_pull_secrets) } : {}),
 })
 
 /** Of database and cache. They get the pull secrets too: their images may come from the same private registry. */
@@ -39,7 +39,7 @@ export function agentPod(
       {
         ...agent,
         securityContext: containerSecurity(podSecurity),
-        ...(spec.volume_mounts?.length ? { volumeMounts: plain(spec.volume_mounts) } : {}),
+        ...(spec.volume_mounts?.length ? { volumeMounts: withoutNulls(spec.volume_mounts) } : {}),
       },
       ...sidecars.filter((sidecar) => !isNative(sidecar)).map(container),
     ],
@@ -54,10 +54,10 @@ export function agentPod(
 const isNative = (sidecar: Container) => sidecar.restartPolicy === 'Always'
 
 function containerOf(given: Container, level: PodSecurity, defaults: Amounts): Record<string, unknown> {
-  const copy = plain(given) as Record<string, unknown>
+  const copy = withoutNulls(given) as Record<string, unknown>
   return {
     ...copy,
-    ...sidecarResources(plain(given.resources), defaults),
+    ...sidecarResources(withoutNulls(given.resources), defaults),
     ...(given.env ? { env: given.env.map(variable) } : {}),
     securityContext: containerSecurity(level, copy.securityContext as Record<string, unknown> | undefined),
   }

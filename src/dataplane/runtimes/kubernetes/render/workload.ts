@@ -94,7 +94,7 @@ export function workload(
       // the old ones serve until as many new ones are ready, where there is room for both
       strategy: {
         type: 'RollingUpdate',
-        rollingUpdate: app.room?.inPlace.includes(kind.role)
+        rollingUpdate: app.concessions?.inPlace.includes(kind.role)
           ? { maxUnavailable: 1, maxSurge: 0 }
           : { maxUnavailable: 0, maxSurge: '25%' },
       },

@@ -21,7 +21,7 @@ export interface HealthContext extends RolloutContext {
   /** of what serves or is to serve; null: not known yet */
   attempt: RevisionAttempt | null
   /** replicas that there should be as long as nothing is there */
-  wanted: number
+  minReplicas: number
   /** of Services without endpoints */
   gracePeriods: GracePeriods
   /** the reason when there is nothing worse; null: none */
@@ -29,7 +29,7 @@ export interface HealthContext extends RolloutContext {
 }
 
 export function healthOf(context: HealthContext): Health {
-  const { cluster, reconciler, deploymentId, wanted, note } = context
+  const { cluster, reconciler, deploymentId, minReplicas: wanted, note } = context
   const objects = cluster.objects(deploymentId)
   const { server } = namesOf(deploymentId)
   const deployment = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === server)

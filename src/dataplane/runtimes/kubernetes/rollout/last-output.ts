@@ -7,11 +7,11 @@ import type { Mask } from '../../../output/mask.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { Problem } from './pod-problems.ts'
 
-const LINES = 10
+const MAX_LINES = 10
 /** the message must not wait long for it */
-const LIMIT_MS = 3000
+const READ_TIMEOUT_MS = 3000
 /** the log of a container that runs does not end */
-const RUNNING_LIMIT_MS = 1000
+const RUNNING_READ_TIMEOUT_MS = 1000
 
 /** `headline`, and below it the last lines of output if there are any. Never throws. */
 export async function withLastOutput(
@@ -23,17 +23,17 @@ export async function withLastOutput(
 ): Promise<string> {
   if (!output) return headline
   const { namespace, pod, container, previous, running } = output
-  const tail = new OutputTail(LINES)
+  const tail = new OutputTail(MAX_LINES)
   const show = createLineRenderer(mask)
   const follow = (inTime: AbortSignal) =>
     cluster.followLog(
       { namespace, name: pod },
       container,
-      { tailLines: LINES, ...(previous ? { previous } : {}) },
+      { tailLines: MAX_LINES, ...(previous ? { previous } : {}) },
       (line) => tail.add(show(line).text),
       inTime,
     )
   // no output is better than no reason: whoever may not read logs, or whose pod is gone, has the headline
-  await withTimeout(running ? RUNNING_LIMIT_MS : LIMIT_MS, signal, follow).catch(() => undefined)
+  await withTimeout(running ? RUNNING_READ_TIMEOUT_MS : READ_TIMEOUT_MS, signal, follow).catch(() => undefined)
   return tail.appendToWithCause(headline)
 }

@@ -23,7 +23,7 @@ export interface Problem {
 /** a registry that stumbles once, a Secret that arrives a moment after its pod */
 const SHORT_GRACE_MS = 5000
 /** so many restarts are a crash loop, whatever the kubelet calls it just then */
-const RESTARTS = 2
+const CRASH_LOOP_RESTARTS = 2
 /** reasons of a waiting container with which nothing is wrong, as far as its kubelet knows */
 const NORMAL_WAITS = ['ContainerCreating', 'PodInitializing']
 
@@ -106,7 +106,7 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
   }
   // an init container that has done its work is ready; one that runs for long is not, and is no problem
   const { ready, restartCount, state } = container
-  const crashes = !ready && restartCount >= RESTARTS && state?.terminated?.exitCode !== 0
+  const crashes = !ready && restartCount >= CRASH_LOOP_RESTARTS && state?.terminated?.exitCode !== 0
   if (reason === 'CrashLoopBackOff' || crashes)
     return {
       key: 'crash',
@@ -149,7 +149,7 @@ export function failedPods(component: string, pods: readonly V1Pod[], longMs: nu
       key: `${component}/failed`,
       reason: ended ? endReason(ended) : 'CRASHED',
       message: `Pods of ${component} fail. Pod ${name}: ${why}`,
-      graceMs: failed.length >= RESTARTS ? SHORT_GRACE_MS : longMs,
+      graceMs: failed.length >= CRASH_LOOP_RESTARTS ? SHORT_GRACE_MS : longMs,
       ...(output ? { output } : {}),
     },
   ]

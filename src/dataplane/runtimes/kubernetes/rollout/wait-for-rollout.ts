@@ -9,8 +9,8 @@ import type { OnProgress } from '../../runtime.ts'
 import { GracePeriods } from './grace-periods.ts'
 import { withLastOutput } from './last-output.ts'
 import type { Problem } from './pod-problems.ts'
+import { type ConcessionControl, QuotaConcessionPlanner } from './quota-concessions.ts'
 import { type RolloutContext, rolloutStatus } from './rollout-status.ts'
-import { type RoomControl, RoomMaker } from './room-maker.ts'
 import { warningsAbout } from './warning-events.ts'
 
 export interface Rollout extends RolloutContext {
@@ -23,7 +23,7 @@ export interface Rollout extends RolloutContext {
   /** called with what it waits for or what is in its way, whenever that has changed */
   onProgress: OnProgress
   /** makes room where a quota leaves none; absent: it fails then */
-  room?: RoomControl
+  concessionControl?: ConcessionControl
   /** called with the same when it lasts: most of it passes in a moment */
   onWaiting: (message: string) => void
 }
@@ -31,7 +31,7 @@ export interface Rollout extends RolloutContext {
 /** ms until it is logged what it waits for, and again until it is logged that it has got further */
 const LOG_AFTER_MS = 3000
 /** how much later, each time, warnings are asked for again */
-const ASK_AGAIN = 2
+const QUERY_BACKOFF_FACTOR = 2
 
 /** nothing is notified when the API server goes away, or is back with nothing new */
 const POLL_MS = 1000
@@ -41,7 +41,7 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
   const { cluster, deploymentId, changes, deadline, failAfterMs, mask, onWaiting } = rollout
   const progress = unlessRepeated(rollout.onProgress)
   const gracePeriods = new GracePeriods()
-  const roomMaker = rollout.room && new RoomMaker(rollout.room)
+  const planner = rollout.concessionControl && new QuotaConcessionPlanner(rollout.concessionControl)
   const begun = performance.now()
   let warnings: Problem[] = []
   let warningsAt: number | null = null
@@ -53,11 +53,11 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
     const mark = changes.mark(deploymentId)
     const { done, wait, stage, problems: found, stuck, output, workloads } = rolloutStatus(rollout)
     const now = performance.now()
-    const making = roomMaker?.look(workloads, now) ?? null
-    if (done && !making) return
-    const inStatus = found.filter(({ key }) => !making?.solves.includes(key))
+    const plan = planner?.plan(workloads, now) ?? null
+    if (done && !plan) return
+    const inStatus = found.filter(({ key }) => !plan?.solves.includes(key))
     const problems = [...inStatus, ...warnings.filter(({ key }) => stuck.some(({ uid }) => key === `${uid}/warning`))]
-    const [worst = making?.progress ?? wait] = problems
+    const [worst = plan?.progress ?? wait] = problems
     progress(worst)
     const waiting = wait.message
     const logIn = stage === '' || stage === logged ? null : loggedAt + LOG_AFTER_MS - now
@@ -71,7 +71,7 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
       warningsAt === null ? begun + Math.min(...silent.map(({ quietMs }) => quietMs)) : warningsAt + askAgainMs
     if (silent.length > 0 && now >= askAt) {
       warnings = await warningsAbout(cluster, silent)
-      if (warningsAt !== null) askAgainMs *= ASK_AGAIN
+      if (warningsAt !== null) askAgainMs *= QUERY_BACKOFF_FACTOR
       warningsAt = performance.now()
       continue
     }
@@ -91,7 +91,7 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
     const next = Math.min(
       left,
       againInMs ?? left,
-      making?.againInMs ?? left,
+      plan?.againInMs ?? left,
       askIn,
       logIn !== null && logIn > 0 ? logIn : left,
       POLL_MS,

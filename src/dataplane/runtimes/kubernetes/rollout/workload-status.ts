@@ -4,12 +4,12 @@
  */
 import type { V1Deployment, V1Pod, V1StatefulSet } from '@kubernetes/client-node'
 import type { Progress, Reason } from '../../../../domain/protocol/protocol.ts'
-import { lacksRoom, reasonOfRefusal, withAdvice } from '../api-server/messages.ts'
+import { isOverQuota, reasonOfRefusal, withAdvice } from '../api-server/messages.ts'
 import { type RevisionAttempt, revisionAttemptOf, sameAttempt } from '../objects/labels.ts'
 import { ANNOTATION_TEMPLATE } from '../objects/names.ts'
 import type { LiveObject } from '../objects/types.ts'
 import { failedPods, isActive, isReady, type Problem, podActivity, podProblems } from './pod-problems.ts'
-import { hasRoomInPlaceOf } from './quota-room.ts'
+import { fitsInPlaceOf } from './quota-headroom.ts'
 
 /** What is known of a workload and its pods. */
 export interface WorkloadSnapshot {
@@ -52,9 +52,9 @@ export interface WorkloadPods {
   /** some are on their way out, and still count */
   leaving: boolean
   /** the cluster's words when a quota has no room for one more pod */
-  noRoom: string | null
+  quotaRefusal: string | null
   /** a new one would have room in the place of an old one */
-  isRoomInPlace: boolean
+  fitsInPlace: boolean
 }
 
 /** ms: a quota that is about to be raised, an account that is made at the same time */
@@ -97,14 +97,14 @@ export function workloadStatus(snapshot: WorkloadSnapshot): WorkloadStatus {
   for (const pod of fresh) problems.push(...podProblems(pod, snapshot.unschedulableMs))
   const desired = spec?.replicas ?? 1
   const refused = status.conditions?.find(({ type, status: is }) => type === 'ReplicaFailure' && is === 'True')
-  const noRoom = refused && lacksRoom(refused.message) ? refused.message! : null
+  const quotaRefusal = refused && isOverQuota(refused.message) ? refused.message! : null
   counts = {
     desired,
     active: pods.length,
     old: pods.length - fresh.length,
     leaving: snapshot.pods.some(({ metadata }) => metadata?.deletionTimestamp),
-    noRoom,
-    isRoomInPlace: noRoom === null || pods.some((pod) => !fresh.includes(pod) && hasRoomInPlaceOf(pod, noRoom)),
+    quotaRefusal,
+    fitsInPlace: quotaRefusal === null || pods.some((pod) => !fresh.includes(pod) && fitsInPlaceOf(pod, quotaRefusal)),
   }
   const updated = status.updatedReplicas ?? 0
   const ready = Math.min(updated, status.readyReplicas ?? 0, fresh.filter(isReady).length)

@@ -2,7 +2,7 @@
 import { Semaphore } from '../../platform/async/semaphore.ts'
 import type { OnProgress, RevisionLog } from './runtime.ts'
 
-export class BuildTurns {
+export class BuildQueue {
   readonly #atATime: number
   readonly #limit: Semaphore
 

@@ -15,7 +15,7 @@ export interface Observers {
   leased: LeasedClaims
 }
 
-export function observed(plane: ControlPlane, { metrics, status, leased }: Observers): ControlPlane {
+export function instrumented(plane: ControlPlane, { metrics, status, leased }: Observers): ControlPlane {
   async function watch<T>(call: string, work: Promise<T>, signal?: AbortSignal): Promise<T> {
     const end = metrics.calls.startTimer({ call })
     try {

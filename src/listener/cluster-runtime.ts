@@ -1,16 +1,16 @@
 /** Connects to the cluster of the settings, and makes the runtime in it: what a listener works on. */
 import type { Logger } from 'pino'
-import type { ImageBuilds } from '../dataplane/runtimes/image-builds.ts'
 import type { Cluster } from '../dataplane/runtimes/kubernetes/cluster/cluster.ts'
 import { connectCluster } from '../dataplane/runtimes/kubernetes/cluster/connect-cluster.ts'
 import type { Amounts, RenderOptions, ResourceDefaults } from '../dataplane/runtimes/kubernetes/objects/types.ts'
 import { createKubernetesRuntime } from '../dataplane/runtimes/kubernetes/runtime.ts'
 import type { Runtime } from '../dataplane/runtimes/runtime.ts'
+import type { SourceBuilder } from '../dataplane/runtimes/source-builder.ts'
 import { ConfigError, type ParsedSettings } from '../platform/config/config.ts'
 import type { KUBERNETES_SETTINGS } from '../platform/config/kubernetes-settings.ts'
 
 /** Where deployments live. */
-export interface Place {
+export interface ClusterRuntime {
   /** its `close` ends the connection to the cluster, too */
   runtime: Runtime
   /** What is wrong with it now, for people; null: nothing. */
@@ -21,13 +21,13 @@ export interface Place {
  * `namespace`: of deployments that name none; null: those can't be worked on. `images`: builds them; null: nobody does.
  * `pullCredentials`: see RenderOptions. Throws ConfigError when the kubeconfig is of no use; the API server need not be there yet.
  */
-export async function createPlace(
+export async function createClusterRuntime(
   settings: ParsedSettings<typeof KUBERNETES_SETTINGS>,
   namespace: string | null,
   log: Logger,
-  images: ImageBuilds | null = null,
+  images: SourceBuilder | null = null,
   pullCredentials?: RenderOptions['pullCredentials'],
-): Promise<Place> {
+): Promise<ClusterRuntime> {
   const cluster = await connect(settings.KUBECONFIG, log)
   const runtime = createKubernetesRuntime({
     cluster,
@@ -74,17 +74,17 @@ export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTING
 }
 
 function resourceDefaults(settings: ParsedSettings<typeof KUBERNETES_SETTINGS>): ResourceDefaults {
-  const of = (what: '' | 'DB_' | 'CACHE_' | 'SIDECAR_'): Amounts => {
-    const cpu = settings[`DEFAULT_${what}CPU`]
-    const memory = settings[`DEFAULT_${what}MEMORY_MB`]
+  const amounts = (prefix: '' | 'DB_' | 'CACHE_' | 'SIDECAR_'): Amounts => {
+    const cpu = settings[`DEFAULT_${prefix}CPU`]
+    const memory = settings[`DEFAULT_${prefix}MEMORY_MB`]
     return {
       cpu,
-      cpuLimit: notBelow(cpu, settings[`DEFAULT_${what}CPU_LIMIT`]),
+      cpuLimit: notBelow(cpu, settings[`DEFAULT_${prefix}CPU_LIMIT`]),
       memory,
-      memoryLimit: notBelow(memory, settings[`DEFAULT_${what}MEMORY_LIMIT_MB`]),
+      memoryLimit: notBelow(memory, settings[`DEFAULT_${prefix}MEMORY_LIMIT_MB`]),
     }
   }
-  return { agent: of(''), database: of('DB_'), cache: of('CACHE_'), sidecar: of('SIDECAR_') }
+  return { agent: amounts(''), database: amounts('DB_'), cache: amounts('CACHE_'), sidecar: amounts('SIDECAR_') }
 }
 
 /** Who raises a request alone need not raise its limit, too. */

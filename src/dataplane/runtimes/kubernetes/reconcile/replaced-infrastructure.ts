@@ -17,11 +17,11 @@ export function isReplaced(object: LiveObject, { secretReferences }: Placement, 
   if ((component !== 'database' && component !== 'cache') || KEPT.includes(object.kind)) return false
   if (!externalOf(secretReferences)[component]) return false
   const key = component === 'database' ? DATABASE_KEYS.uri : DATABASE_KEYS.cacheUri
-  return !pods.some((pod) => isGiven(pod, object.metadata.labels?.[LABEL_DEPLOYMENT] ?? '', key))
+  return !pods.some((pod) => usesSecretKey(pod, object.metadata.labels?.[LABEL_DEPLOYMENT] ?? '', key))
 }
 
 /** Whether a pod has a key of the deployment's own Secret in its environment. */
-function isGiven({ spec }: V1Pod, deploymentId: string, key: string): boolean {
+function usesSecretKey({ spec }: V1Pod, deploymentId: string, key: string): boolean {
   const secret = namesOf(deploymentId).database
   const variables = (spec?.containers ?? []).flatMap(({ env }) => env ?? [])
   return variables.some(

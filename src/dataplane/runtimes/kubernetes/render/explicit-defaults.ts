@@ -4,7 +4,7 @@
  * `defaultMode` of the configMap that the server had put there would stay, and a volume with two kinds is refused.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
-import { plain } from './plain.ts'
+import { withoutNulls } from './without-nulls.ts'
 
 type Volume = NonNullable<EffectiveSpec['volumes']>[number]
 type Variable = NonNullable<NonNullable<EffectiveSpec['sidecars']>[number]['env']>[number]
@@ -16,7 +16,7 @@ const WITH_MODE = ['configMap', 'secret', 'projected', 'downwardAPI'] as const
 
 /** A volume of the spec; one without a source is an emptyDir. */
 export function volume(given: Volume): Members {
-  const copy = plain(given) as Members
+  const copy = withoutNulls(given) as Members
   if (Object.keys(copy).length === 1) return { ...copy, emptyDir: {} }
   for (const source of WITH_MODE) if (copy[source]) copy[source] = { defaultMode: DEFAULT_MODE, ...copy[source] }
   return copy
@@ -26,7 +26,7 @@ const REFERENCES = { fieldRef: { apiVersion: 'v1' }, resourceFieldRef: { divisor
 
 /** An environment variable of a container of the spec. */
 export function variable(given: Variable): Members {
-  const copy = plain(given) as Members
+  const copy = withoutNulls(given) as Members
   const from = copy.valueFrom as Members | undefined
   for (const [kind, filledIn] of Object.entries(REFERENCES)) {
     const reference = from?.[kind]

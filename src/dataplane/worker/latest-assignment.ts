@@ -2,7 +2,7 @@
 import type { Assignment, Step } from '../../domain/protocol/protocol.ts'
 import type { TimedStep } from '../runtimes/runtime.ts'
 
-export class Received {
+export class LatestAssignment {
   #assignment: Assignment
   /** performance.now() */
   #at = performance.now()

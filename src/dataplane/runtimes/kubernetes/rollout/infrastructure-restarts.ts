@@ -6,7 +6,7 @@ import type { RestartLimit } from '../reconcile/restart-limit.ts'
 import { type RolloutContext, workloadsStatus } from './rollout-status.ts'
 
 /** For the reconciler of one deployment. `context`: asked for when it is needed. `changed`: called after each round. */
-export function storeRestarts(limit: RestartLimit, context: () => RolloutContext, changed: () => void) {
+export function infrastructureRestarts(limit: RestartLimit, context: () => RolloutContext, changed: () => void) {
   return {
     /** What is down loses nothing by a restart. */
     mayRestart(): boolean {

@@ -10,22 +10,22 @@
  * of those, fails with the cluster's words.
  */
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
-import type { Room } from '../objects/types.ts'
+import type { QuotaConcessions } from '../objects/types.ts'
 import type { WorkloadRollout } from './rollout-status.ts'
 
 /** What the maker may do. */
-export interface RoomControl {
+export interface ConcessionControl {
   /** as it is now; null: new pods come before old ones go */
-  current(): Room | null
+  current(): QuotaConcessions | null
   /** rolls out with that from now on */
-  change(room: Room): void
+  change(concessions: QuotaConcessions): void
   /** an autoscaler decides how many pods the queue has */
   isQueueAutoscaled: boolean
   /** says in the log what is given up */
-  say(message: string): void
+  logConcession(message: string): void
 }
 
-export interface MakingRoom {
+export interface ConcessionPlan {
   progress: Progress
   /** keys of problems that are taken care of */
   solves: string[]
@@ -34,31 +34,31 @@ export interface MakingRoom {
 }
 
 /** ms: other pods may be on their way out, or the quota about to be raised */
-const PATIENCE_MS = 5000
+const CONCESSION_DELAY_MS = 5000
 
-export class RoomMaker {
-  readonly #control: RoomControl
+export class QuotaConcessionPlanner {
+  readonly #control: ConcessionControl
   /** performance.now() of the first refusal */
   #refusedAt: number | null = null
   /** since when nothing else that would make room is under way */
   #idleAt: number | null = null
 
-  constructor(control: RoomControl) {
+  constructor(control: ConcessionControl) {
     this.#control = control
   }
 
   /** Null: room is not what it lacks, or nothing more can be given up for it. */
-  look(workloads: readonly WorkloadRollout[], now: number): MakingRoom | null {
+  plan(workloads: readonly WorkloadRollout[], now: number): ConcessionPlan | null {
     const server = workloads.find(({ component }) => component === 'server')
     const queue = workloads.find(({ component }) => component === 'queue')
     if (!server) return null
-    const room = this.#control.current()
-    if (room?.queueReplicas != null && server.done) {
+    const concessions = this.#control.current()
+    if (concessions?.queueReplicas != null && server.done) {
       this.#control.change({ inPlace: ['queue'], queueReplicas: null })
-      return making('The server is rolled out, and the queue gets its pod back', [])
+      return concessionPlan('The server is rolled out, and the queue gets its pod back', [])
     }
     const agents = queue ? [server, queue] : [server]
-    const refused = agents.filter(({ done, pods }) => !done && pods?.noRoom)
+    const refused = agents.filter(({ done, pods }) => !done && pods?.quotaRefusal)
     const [first] = refused
     if (!first) {
       this.#refusedAt = null
@@ -68,53 +68,53 @@ export class RoomMaker {
     this.#refusedAt ??= now
     const solves = refused.map(({ refusalKey }) => refusalKey)
     const words = `The quota has no room for one more pod of ${names(refused)}`
-    const because = ` (${first.pods?.noRoom})`
+    const because = ` (${first.pods?.quotaRefusal})`
     const replacing = agents.filter((one) => !refused.includes(one) && !one.done && (one.pods?.old ?? 0) > 0)
     if (replacing.length > 0 || agents.some(({ pods }) => pods?.leaving)) {
       this.#idleAt = null
       const until = replacing.length > 0 ? `${names(replacing)} is rolled out` : 'pods on their way out are gone'
-      return making(`${words}: it waits until ${until}${because}`, solves)
+      return concessionPlan(`${words}: it waits until ${until}${because}`, solves)
     }
-    const next = this.#next(server, queue, room)
-    if (!next && !room) return null
+    const next = this.#next(server, queue, concessions)
+    if (!next && !concessions) return null
     this.#idleAt ??= now
     // whoever makes the pods tries again after ever longer waits
-    const patience = Math.max(PATIENCE_MS, this.#idleAt - this.#refusedAt)
+    const patience = Math.max(CONCESSION_DELAY_MS, this.#idleAt - this.#refusedAt)
     const left = this.#idleAt + patience - now
-    if (left > 0) return making(`${words}${because}`, solves, left)
+    if (left > 0) return concessionPlan(`${words}${because}`, solves, left)
     if (!next) return null
     this.#idleAt = null
-    this.#control.say(`${words}: ${next.gives}${because}`)
-    this.#control.change(next.room)
-    return making(`${words}: ${next.gives}${because}`, solves)
+    this.#control.logConcession(`${words}: ${next.message}${because}`)
+    this.#control.change(next.concessions)
+    return concessionPlan(`${words}: ${next.message}${because}`, solves)
   }
 
   /** The next that is given up; null: nothing is left, or it would not be enough. */
   #next(
     server: WorkloadRollout,
     queue: WorkloadRollout | undefined,
-    room: Room | null,
-  ): { room: Room; gives: string } | null {
-    const { inPlace = [] } = room ?? {}
+    concessions: QuotaConcessions | null,
+  ): { concessions: QuotaConcessions; message: string } | null {
+    const { inPlace = [] } = concessions ?? {}
     const has = queue?.pods?.desired ?? 0
-    if (!server.done && server.pods?.noRoom) {
+    if (!server.done && server.pods?.quotaRefusal) {
       if (!lacksOnlyOneMore(server)) return null
-      if (!room && has > 0) {
+      if (!concessions && has > 0) {
         const yields = has === 1 || !this.#control.isQueueAutoscaled
         return yields
           ? {
-              room: { inPlace: [], queueReplicas: has - 1 },
-              gives: `the queue has ${has - 1} instead of ${has} until the server is rolled out`,
+              concessions: { inPlace: [], queueReplicas: has - 1 },
+              message: `the queue has ${has - 1} instead of ${has} until the server is rolled out`,
             }
-          : { room: { inPlace: ['queue'], queueReplicas: null }, gives: fewer('the queue', has) }
+          : { concessions: { inPlace: ['queue'], queueReplicas: null }, message: fewer('the queue', has) }
       }
-      if (inPlace.includes('server') || !server.pods.isRoomInPlace) return null
+      if (inPlace.includes('server') || !server.pods.fitsInPlace) return null
       const all = queue ? (['server', 'queue'] as const) : (['server'] as const)
-      return { room: { inPlace: all, queueReplicas: null }, gives: fewer('the server', server.pods.desired) }
+      return { concessions: { inPlace: all, queueReplicas: null }, message: fewer('the server', server.pods.desired) }
     }
-    if (!queue?.pods?.noRoom || !lacksOnlyOneMore(queue) || !queue.pods.isRoomInPlace || inPlace.includes('queue'))
+    if (!queue?.pods?.quotaRefusal || !lacksOnlyOneMore(queue) || !queue.pods.fitsInPlace || inPlace.includes('queue'))
       return null
-    return { room: { inPlace: [...inPlace, 'queue'], queueReplicas: null }, gives: fewer('the queue', has) }
+    return { concessions: { inPlace: [...inPlace, 'queue'], queueReplicas: null }, message: fewer('the queue', has) }
   }
 }
 
@@ -125,11 +125,11 @@ const lacksOnlyOneMore = ({ pods }: WorkloadRollout): boolean =>
 const names = (workloads: readonly WorkloadRollout[]): string =>
   workloads.map(({ component }) => component).join(' and ')
 
-const fewer = (who: string, replicas: number): string =>
+const fewer = (component: string, replicas: number): string =>
   replicas === 1
-    ? `the one pod of ${who} goes before its new one is ready, and none serves meanwhile`
-    : `${who} is replaced pod by pod, with ${replicas - 1} of ${replicas} meanwhile`
+    ? `the one pod of ${component} goes before its new one is ready, and none serves meanwhile`
+    : `${component} is replaced pod by pod, with ${replicas - 1} of ${replicas} meanwhile`
 
-function making(message: string, solves: string[], againInMs: number | null = null): MakingRoom {
+function concessionPlan(message: string, solves: string[], againInMs: number | null = null): ConcessionPlan {
   return { progress: { reason: 'QUOTA_EXCEEDED', message }, solves, againInMs }
 }

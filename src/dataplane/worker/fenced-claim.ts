@@ -13,7 +13,7 @@ export interface ClaimName {
 
 type Calls = Pick<ControlPlane, 'raiseToken' | 'complete' | 'release'>
 
-export class HeldClaim {
+export class FencedClaim {
   readonly #controlPlane: Calls
   readonly #claimId: string
   #token: string

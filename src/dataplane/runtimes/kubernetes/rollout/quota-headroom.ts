@@ -3,12 +3,12 @@
  * one goes, and it serves no more.
  */
 import type { V1Pod } from '@kubernetes/client-node'
-import { shortOf } from '../api-server/messages.ts'
+import { exceededResources } from '../api-server/messages.ts'
 import { bytesOf } from '../render/quantity.ts'
 
 /** `refusal`: the cluster's words. What they don't say counts as room. */
-export function hasRoomInPlaceOf(old: V1Pod, refusal: string): boolean {
-  return shortOf(refusal).every(({ resource, requested, used, limited }) => {
+export function fitsInPlaceOf(old: V1Pod, refusal: string): boolean {
+  return exceededResources(refusal).every(({ resource, requested, used, limited }) => {
     const after = bytesOf(used) - amountOf(old, resource) + bytesOf(requested)
     // sums of decimals are a little off
     return !(after > bytesOf(limited) * (1 + 1e-9))

@@ -1,7 +1,7 @@
 /** What a runtime that can only run images asks of whoever builds them. */
 import type { Runtime } from './runtime.ts'
 
-export interface ImageBuilds {
+export interface SourceBuilder {
   /** As a runtime does, from the source on: the artifact is an image in the registry. */
   build: Runtime['build']
   /** Removes the images that builds of the deployment have pushed, but these artifacts. */
