@@ -1,4 +1,4 @@
-/** Only so many builds run on a machine at a time; the others wait in order, and say so. */
+/** Limits concurrent builds on a machine. Waiting builds start in order and report that they wait. */
 import { Semaphore } from '../../platform/async/semaphore.ts'
 import type { OnProgress, RevisionLog } from './runtime.ts'
 
@@ -11,7 +11,7 @@ export class BuildQueue {
     this.#limit = new Semaphore(atATime)
   }
 
-  /** Does `work` when it is its turn. Throws the signal's reason when that aborts before. */
+  /** Runs `work` when a slot is free. Throws the signal's reason if it aborts first. */
   run<T>(log: RevisionLog, signal: AbortSignal, onProgress: OnProgress, work: () => Promise<T>): Promise<T> {
     return this.#limit.run(
       signal,

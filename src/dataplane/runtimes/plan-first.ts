@@ -1,12 +1,11 @@
 /**
- * The log of a build begins with its plan, which is known only when the source is here. What is said until then is shown at
- * once as what the step is doing, however long it takes, and stands behind the plan in the log; of a build that ends without a
- * plan it is all that there is.
+ * Makes the build plan the first line of a build log. The plan is known only after the source is fetched.
+ * Earlier lines are shown as progress and logged after the plan. Without a plan they are logged at the end.
  */
 import type { LogLevel, LogType } from '../../domain/protocol/protocol.ts'
 import type { OnPlan, OnProgress, RevisionLog } from './runtime.ts'
 
-/** Does `work` with a log and an `onPlan` that see to it. `log`: nothing of this build is in it yet. */
+/** Runs `work` with a log that holds lines until `onPlan`. `log` must be empty for this build. */
 export async function planFirst<T>(
   log: RevisionLog,
   onProgress: OnProgress,
@@ -42,5 +41,5 @@ export async function planFirst<T>(
   }
 }
 
-/** Lines of ours have no full stop; what programs print may end with anything. */
+/** Pilothouse's lines have no full stop; program output may end with any character. */
 const sentence = (line: string) => (/[.!?…:]$/.test(line) ? line : `${line}.`)

@@ -1,5 +1,5 @@
 /**
- * What the worker asks of a runtime, the place where deployments live: this machine (process/) or a cluster (kubernetes/).
+ * Interface of a runtime, where deployments run: this machine (process/) or a cluster (kubernetes/).
  * Every call is idempotent and may follow a crash at any point.
  */
 
@@ -14,76 +14,77 @@ import type {
   Step,
 } from '../../domain/protocol/protocol.ts'
 
-/** Where lines for people go: the build or deploy log of one attempt of a revision. Never blocks, never throws. */
+/** The build or deploy log of one attempt of a revision. Never blocks, never throws. */
 export interface RevisionLog {
-  /** a line of our own, which is kept */
+  /** writes a line of Pilothouse, which is kept */
   write(type: LogType, message: string, level?: LogLevel): void
   /**
-   * a line that a process has printed; of very many in a short time some are left out, and it is said how many. `styles`: its
-   * colours (domain/protocol/line-styles.ts)
+   * writes a line that a process printed. In a burst some lines are dropped and counted. `styles`: its colours
+   * (domain/protocol/line-styles.ts)
    */
   print(type: LogType, message: string, styles?: string | null): void
 }
 
 /**
- * Called with what a step waits for or what is in its way, whenever that changes; null: nothing. People see it after the
- * next heartbeat. Cheap, never throws; without effect once the step is over.
+ * Reports what a step waits for or what blocks it; null: nothing. Users see it after the next heartbeat.
+ * Cheap, never throws. It has no effect after the step has ended.
  */
 export type OnProgress = (progress: Progress | null) => void
 
 /**
- * Called with the exact commit of a build, 40 or 64 hex digits; `says`: the first line of its message, and the name of its author.
- * What of them nobody can tell is absent.
+ * Reports the exact commit of a build, 40 or 64 hex digits. `says`: first line of its message and its author's name.
+ * Unknown parts are absent.
  */
 export type OnCommit = (commit: string, says?: { message?: string; author?: string }) => void
 
-/** Called with what a build does, as soon as its source says so. */
+/** Reports the build plan when the source is parsed. */
 export type OnPlan = (plan: BuildPlanReport) => void
 
-/** A claim with its lease, as the worker hands it to the runtime. */
+/** A claim with its lease. The worker passes it to the runtime. */
 export interface LeasedClaim extends Claim {
-  /** By this process's own clock, with a margin: to be asked right before each write. */
+  /** Call it immediately before each write. Uses this process's clock, with a margin. */
   leaseValid(): boolean
-  /** Raises `token` above one that was `seen` where its agents are. Throws ClaimLostError. */
+  /** Raises `token` above `seen`, the newest token that the agents know. Throws ClaimLostError. */
   raiseToken(seen: string): Promise<void>
 }
 
-/** A step whose deadline is by a clock of this process that nobody sets. */
+/** A step with a deadline by this process's monotonic clock. */
 export interface TimedStep extends Step {
-  /** performance.now() of when the control plane will fail it by itself */
+  /** performance.now() when the control plane fails the step */
   deadline: number
 }
 
-/** A step with the revision that BUILD and DEPLOY are about. */
+/** A BUILD or DEPLOY step, which always has a revision. */
 export type RevisionStep = TimedStep & { revision: NonNullable<Step['revision']> }
 
 export interface Built {
-  /** handed back in `RevisionWork.artifact` */
+  /** returned later in `RevisionWork.artifact` */
   artifact: string
 }
 
-/** A new process that is healthy and serves nobody yet. Exactly one of `commit` and `discard` has to be called. */
+/** A healthy new process without traffic. The caller must call exactly one of `commit` and `discard`. */
 export interface Candidate {
   /** the deployment's stable address */
   url: string
   imageVersion?: string
   /**
-   * Hands over: holds new requests, calls `record`, and on true sends them, and all that follow, to the
-   * candidate; on false (or an error, which is passed on) the old process stays and the candidate is ended. Where that
-   * can't be known any more, since the claim is lost, the next holder decides.
+   * Holds new requests and calls `record`. True: the candidate gets these and all later requests.
+   * False or an error (which is rethrown): the old process stays and the candidate ends.
+   * If the claim is lost meanwhile, the next lease holder decides.
    */
   commit(record: () => Promise<boolean>): Promise<void>
   discard(): Promise<void>
 }
 
 /**
- * `signal` ends a step: the call then rejects, but only when everything the step had started is over.
- * A failure for people is a StepFailure.
+ * `signal` ends a step. The call rejects only after all work of the step has ended.
+ * A StepFailure carries a message for users.
  */
 export interface Runtime {
   provision(claim: LeasedClaim, step: TimedStep, signal: AbortSignal, onProgress?: OnProgress): Promise<void>
   /**
-   * `onCommit` and `onPlan` are called as soon as that is known and whatever becomes of the build; a source without commits has none.
+   * `onCommit` and `onPlan` are called early, even if the build fails later. Sources without commits have no
+   * `onCommit`.
    */
   build(
     claim: LeasedClaim,
@@ -103,22 +104,22 @@ export interface Runtime {
   ): Promise<Candidate>
   teardown(claim: LeasedClaim, step: TimedStep, signal: AbortSignal): Promise<void>
   /**
-   * For a step that does not heed its signal: kills its processes, cuts its connections and lets its call reject.
-   * Throws when something of it can't be ended.
+   * Ends a step that ignores its signal: kills processes, closes connections and rejects its call.
+   * Throws when part of the step can't be ended.
    */
   destroy(stepId: string): Promise<void>
-  /** Level-based: makes `run` what serves, in the background and for as long as it is wanted; null: nothing. */
+  /** Level-based: keeps `run` serving in the background; null: nothing runs. */
   ensure(claim: LeasedClaim, run: Run | null, log: RevisionLog | null): void
-  /** Removes artifacts other than these, and what broken tries left. Only called while no step is under way. */
+  /** Removes other artifacts and leftovers of failed tries. Called only while no step runs. */
   prune(deploymentId: string, keepArtifacts: string[]): Promise<void>
-  /** Lets go of the deployment, whose steps are over: what serves goes on until a later holder says otherwise. */
+  /** Stops managing a deployment without steps. Running agents keep serving until a later lease holder changes them. */
   drop(deploymentId: string): Promise<void>
-  /** undefined: nothing is supposed to run */
+  /** undefined: nothing should run */
   health(deploymentId: string): Health | undefined
-  /** Makes this holder known to others that share the machine; returns how to deregister. */
+  /** Registers this holder on its machine. Returns the deregister function. */
   registerHolder(holder: string): Promise<() => Promise<void>>
-  /** Calls `release` for each holder that is known to be dead. */
+  /** Calls `release` for each dead holder. */
   releaseDeadHolders(release: (holder: string) => Promise<void>): Promise<void>
-  /** Ends the runtime's own helpers, and what serves only with `endAgents`, where agents are of this machine. */
+  /** Ends helpers. `endAgents` also ends agents on this machine. */
   close(options?: { endAgents: boolean }): Promise<void>
 }

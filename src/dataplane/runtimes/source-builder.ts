@@ -1,14 +1,14 @@
-/** What a runtime that can only run images asks of whoever builds them. */
+/** Builds images from source, for runtimes that only run images. */
 import type { Runtime } from './runtime.ts'
 
 export interface SourceBuilder {
-  /** As a runtime does, from the source on: the artifact is an image in the registry. */
+  /** Like Runtime.build; the artifact is an image in the registry. */
   build: Runtime['build']
-  /** Removes the images that builds of the deployment have pushed, but these artifacts. */
+  /** Removes pushed images of the deployment, except `keepArtifacts`. */
   prune(deploymentId: string, keepArtifacts: readonly string[]): Promise<void>
-  /** The same for a deployment that is gone. Never throws. */
+  /** Removes all pushed images of a deleted deployment. Never throws. */
   remove(deploymentId: string): Promise<void>
-  /** Ends all that a step has started. Throws when that can't be. */
+  /** Ends all processes of a step. Throws when one can't be ended. */
   destroy(stepId: string): Promise<void>
   close(): void
 }

@@ -1,8 +1,8 @@
-/** The calls of steps that are under way in a runtime, so that one that does not heed its signal can be abandoned. */
+/** Tracks the running step calls of a runtime, so that a step that ignores its signal can be abandoned. */
 export class StepCalls {
   readonly #inFlight = new Map<string, (error: Error) => void>()
 
-  /** Settles as `work` does, or rejects when it is abandoned before; what it gives after that goes to `late`. */
+  /** Settles like `work`, or rejects when the step is abandoned. `late` gets a result that arrives afterwards. */
   run<T>(
     stepId: string,
     work: () => Promise<T>,
@@ -24,7 +24,7 @@ export class StepCalls {
     })
   }
 
-  /** Whatever it does from now on, nobody waits for it. */
+  /** Rejects the step's call. The runtime ignores its later errors. */
   abandon(stepId: string): void {
     this.#inFlight.get(stepId)?.(new Error('The step did not stop when it was told to, and was abandoned'))
   }

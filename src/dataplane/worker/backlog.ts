@@ -1,20 +1,19 @@
 /**
- * Log lines that wait to be sent, in bounded memory. When more is printed than can be sent, the first and the last
- * lines stay and a line between them says how many were left out: a failure is explained by what was printed last. Lines
- * of our own stay in any case, as long as there is room for them.
+ * Bounded queue of unsent log lines. On overflow it keeps the first and last lines, and Pilothouse's own lines.
+ * A marker line replaces dropped lines. The last lines usually explain a failure.
  */
 import type { LogEntry } from '../../domain/protocol/protocol.ts'
 
-/** A line and the log that it is for. */
+/** A log line with its log. */
 export interface Line extends LogEntry {
   revisionId: string
   attempt: number
 }
 
-/** Consecutive lines of one log that were left out. */
+/** Consecutive dropped lines of one log. */
 interface Gap {
   lines: number
-  /** the last one of them */
+  /** the last dropped line */
   last: Line
 }
 
@@ -23,15 +22,15 @@ interface Limit {
   characters: number
 }
 
-/** of the lines printed first, and as many again of those printed last */
+/** limit of the first part, and of the last part */
 const PART_LIMIT: Limit = { lines: 2500, characters: 500_000 }
-/** of lines of our own that are kept between them */
+/** limit of Pilothouse's own lines in the middle part */
 const OWN_LIMIT: Limit = { lines: 500, characters: 250_000 }
 
 export class Backlog {
-  /** what is sent next */
+  /** the first lines, which are sent next */
   readonly #first = new Part()
-  /** lines of our own between these two parts, and the gaps of what was left out there */
+  /** Pilothouse's own lines and the gaps between the first and last parts */
   readonly #middle: (Line | Gap)[] = []
   readonly #own = { lines: 0, characters: 0 }
   readonly #last = new Part()
@@ -40,7 +39,7 @@ export class Backlog {
     return this.#first.lines.length + this.#middle.length + this.#last.lines.length
   }
 
-  /** `own`: it is ours, and not left out as long as there is room. */
+  /** `own`: Pilothouse wrote the line; it is dropped only when the middle part is full. */
   add(line: Line, own: boolean): void {
     const inOrder = this.#middle.length === 0 && this.#last.lines.length === 0
     const part = inOrder && this.#first.hasRoom ? this.#first : this.#last
@@ -52,7 +51,7 @@ export class Backlog {
     }
   }
 
-  /** The next lines to send, all of one log, at most `most`. They stay until they are removed. */
+  /** Returns up to `most` lines of one log without removing them. */
   next(most: number): Line[] {
     if (this.#first.lines.length === 0) this.#moveUp()
     const lines = this.#first.lines.slice(0, most).map(({ line }) => line)
@@ -60,7 +59,7 @@ export class Backlog {
     return other < 0 ? lines : lines.slice(0, other)
   }
 
-  /** The first `count` have been sent. */
+  /** Removes the first `count` lines, which are sent. */
   remove(count: number): void {
     for (let i = 0; i < count; i++) this.#first.shift()
   }
@@ -70,7 +69,7 @@ export class Backlog {
     this.remove(this.#first.lines.length)
   }
 
-  /** What was printed first has been sent: what was printed last is next. */
+  /** Moves all parts into the empty first part. */
   #moveUp(): void {
     for (const kept of this.#middle.splice(0)) this.#first.push('lines' in kept ? markOf(kept) : kept, true)
     Object.assign(this.#own, { lines: 0, characters: 0 })
@@ -87,7 +86,7 @@ export class Backlog {
     while (this.#own.lines > OWN_LIMIT.lines || this.#own.characters > OWN_LIMIT.characters) this.#giveUpOne()
   }
 
-  /** The oldest line of our own goes, with all that was left out around it into one gap for each log. */
+  /** Drops the oldest own line of the middle part and merges the gaps around it, per log. */
   #giveUpOne(): void {
     const at = this.#middle.findIndex((kept) => !('lines' in kept))
     const line = this.#middle[at] as Line
@@ -109,7 +108,7 @@ export class Backlog {
   }
 }
 
-/** Adds to the gap of the same log, if there is one. */
+/** Extends the gap of the same log, or adds a gap. */
 function widen(gaps: Gap[], { lines, last }: Gap): void {
   const same = gaps.find((gap) => isOfSameLog(gap.last, last))
   if (!same) gaps.push({ lines, last })
@@ -134,7 +133,7 @@ function isOfSameLog(a: Line, b: Line): boolean {
 
 const sizeOf = ({ message, styles }: Line) => message.length + (styles?.length ?? 0)
 
-/** Lines in their order, and their size together. */
+/** Ordered lines with their total size. */
 class Part {
   readonly lines: { line: Line; own: boolean }[] = []
   #characters = 0

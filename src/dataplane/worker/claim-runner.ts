@@ -1,7 +1,6 @@
 /**
- * Runs one claim of this worker: level-based, it compares what the control plane wants of the deployment (`run`, `step`,
- * `stop`) with what is under way, and acts. At most one step at a time; a step that was withdrawn is stopped, and reported
- * only when everything it had started is over. The lease guards steps alone: whatever becomes of it, what serves goes on.
+ * Runs one claim. Compares the assignment (`run`, `step`, `stop`) with the current work and acts on the difference.
+ * Runs at most one step at a time. See README.md.
  */
 import type { Logger } from 'pino'
 import { ClaimLostError } from '../../domain/errors/errors.ts'
@@ -23,33 +22,33 @@ export interface ClaimRunnerOptions {
   runtime: Runtime
   log: Logger
   claim: Claim
-  /** performance.now() of when the lease was asked for: it lasts at least from then on */
+  /** performance.now() when the lease was requested; the lease counts from then */
   leasedAt: number
-  /** ends when an earlier claim of the same deployment is over here */
+  /** resolves when an earlier claim of the same deployment has ended here */
   after?: Promise<void>
-  /** called when something of it can't be ended, not even by force */
+  /** called when work can't be stopped, not even by force */
   onStuck?: (error: StuckError) => void
   /** see stop-step.ts */
   stopMs?: number
 }
 
-/** ms in which every step of a deployment is over here, whatever it takes */
+/** ms after which a claim that does not end makes this process exit */
 const SHUTDOWN_MS = 120_000
 
-/** With the pauses between them some 5 min: as long as a database may be away without a try of each step. */
+/** About 5 min with its pauses: an unavailable database may last that long. */
 const RELEASE_TRIES = 35
 
 interface Active {
   step: Step
   abort: AbortController
   done: Promise<void>
-  /** its work is over, and being reported */
+  /** the work has ended and its result is being reported */
   isOver: boolean
 }
 
 export class ClaimRunner {
   readonly claim: LeasedClaim
-  /** resolves when its steps have ended, and the claim is lost or released */
+  /** resolves when the steps have ended and the claim is lost or released */
   readonly over: Promise<void>
   readonly #options: ClaimRunnerOptions
   readonly #log: Logger
@@ -61,16 +60,16 @@ export class ClaimRunner {
   readonly #pruning: Pruning
   #ready = false
   #active: Active | null = null
-  /** the step (and which try of it) that was last begun here: it is not begun again */
+  /** the step (id and try) that was started last; it is not started again */
   #begun: { id: string; tries: number } | null = null
   #stopReported = -1
-  /** the claim has ended with what was reported */
+  /** the last report ended the claim */
   #claimOver = false
-  /** what is being reported, if anything is */
+  /** the report in flight */
   #reporting: Promise<unknown> | null = null
-  /** what the step in progress waits for, as the runtime last reported */
+  /** the running step's last progress report */
   #progress: Progress | null = null
-  /** a hand-over is under way: what runs is about to change by our own doing */
+  /** true during a hand-over: the step itself changes what runs */
   #handingOver = false
   #finish!: () => void
 
@@ -106,17 +105,17 @@ export class ClaimRunner {
     return this.#latest.assignment
   }
 
-  /** It is being shut down, or is over. */
+  /** True: the claim is shutting down or has ended. */
   get ended(): boolean {
     return this.#end.signal.aborted
   }
 
-  /** What it works on; null: nothing. */
+  /** Kind of the running step; null: none. */
   get underWay(): Step['kind'] | null {
     return this.#active && !this.#active.isOver ? this.#active.step.kind : null
   }
 
-  /** Its part of the next heartbeat. */
+  /** Builds this claim's item for the next heartbeat. */
   heartbeat(): HeartbeatItem {
     const health = this.#options.runtime.health(this.claim.deployment.id)
     const { claimId, token } = this.claim
@@ -131,31 +130,31 @@ export class ClaimRunner {
     }
   }
 
-  /** The lease lasts `leaseSeconds` from `since` (performance.now()). */
+  /** Extends the lease to `leaseSeconds` after `since` (performance.now()). */
   renewed(since: number, leaseSeconds: number): void {
     if (!this.ended) this.#lease.renewed(since, leaseSeconds)
   }
 
-  /** ms until the lease is given up, unless it is renewed. */
+  /** ms until this process gives up the lease. */
   get leaseLeft(): number {
     return this.#lease.left
   }
 
-  /** An assignment in the answer to a heartbeat. */
+  /** Takes an assignment from a heartbeat response. */
   update(assignment: Assignment): void {
-    // it crossed with the answer to a report, which had the same or a newer one
+    // older assignments are ignored: a report's response may have brought a newer one
     if (this.#latest.take(assignment)) this.#reconcile()
   }
 
-  /** The claim is gone: ends its steps at once, without a report. */
+  /** Ends the steps immediately and without a report, because the claim is lost. */
   async lost(): Promise<void> {
     await this.#shutDown(async () => undefined)
   }
 
-  /** The control plane does not know the claim under this token. */
+  /** Handles a response that does not know the claim under this token. */
   async refused(token: string): Promise<void> {
     if (this.ended || !(await this.#fencedClaim.isCurrent(token))) return
-    // a heartbeat may hear of the end before the report that has ended it
+    // a heartbeat may see the end of the claim before the report that caused it returns
     await this.#reporting
     if (this.ended || this.#claimOver) return
     this.#log.warn('A claim was lost')
@@ -172,7 +171,7 @@ export class ClaimRunner {
     }
   }
 
-  /** It could not be renewed in time. The control plane learns of that when it can, so that the try of the step does not count. */
+  /** Ends the steps of an expired lease. Releases the claim when possible, so that this try does not count. */
   async #leaseOver(): Promise<void> {
     if (this.ended) return
     this.#log.warn('The lease could not be renewed: the steps of this deployment end here, and what serves goes on')
@@ -187,7 +186,7 @@ export class ClaimRunner {
     })
   }
 
-  /** Ends its steps, then gives the claim back. False: the control plane did not answer. */
+  /** Ends the steps and releases the claim. False: the control plane did not answer. */
   release(): Promise<boolean> {
     return this.#shutDown(async () => {
       await this.#sink.flush(1000)
@@ -195,7 +194,7 @@ export class ClaimRunner {
     })
   }
 
-  /** False: `last` failed. */
+  /** Ends the steps, then calls `last`. False: `last` failed. */
   async #shutDown(last: () => Promise<void>): Promise<boolean> {
     if (this.ended) return this.over.then(() => true)
     let done = true
@@ -218,7 +217,7 @@ export class ClaimRunner {
     return done
   }
 
-  /** Level-based: does what is due; may be called at any time. */
+  /** Level-based: acts on the current assignment. It may be called at any time. */
   #reconcile(): void {
     if (this.ended || !this.#ready) return
     const { run, step, stop, builder, generation } = this.#assignment
@@ -230,7 +229,7 @@ export class ClaimRunner {
       this.#stopReported = generation
       void this.#reportStopped()
     } else if (step && !(step.id === this.#begun?.id && step.tries === this.#begun.tries)) this.#begin(step)
-    // what a builder has just pushed nobody keeps yet
+    // never prunes after a builder's step: no revision refers to the pushed image yet
     else if (!step && !builder) this.#pruning.ask()
   }
 
@@ -265,7 +264,7 @@ export class ClaimRunner {
     abort.signal.addEventListener('abort', () => void this.#ensureStopped(step, done), { once: true })
   }
 
-  /** After a step that had to be ended by force somebody else goes on with the deployment. */
+  /** After a forced stop it gives up the claim, so that another worker continues. */
   async #ensureStopped(step: Step, done: Promise<void>): Promise<void> {
     const { runtime, onStuck, stopMs } = this.#options
     try {
@@ -275,7 +274,7 @@ export class ClaimRunner {
     }
   }
 
-  /** Reports to the control plane until that has answered; true: the result counts. Never throws. */
+  /** Never throws. Retries until the control plane answers. True: the result was recorded. */
   async #report(stepId: string, result: StepResult, kind?: Step['kind']): Promise<boolean> {
     const storableResult = result.message === undefined ? result : { ...result, message: storable(result.message) }
     if (this.#active) this.#active.isOver = true
@@ -292,7 +291,7 @@ export class ClaimRunner {
       this.#reporting = reporting.catch(() => undefined)
       const { recorded, assignment, over } = await reporting
       this.#latest.take(assignment, 'the same')
-      // the claim has ended with it
+      // the report ended the claim
       if (over || (recorded && kind === 'TEARDOWN' && result.outcome === 'succeeded')) this.#claimOver = true
       return recorded
     } catch (error) {
@@ -301,11 +300,11 @@ export class ClaimRunner {
     }
   }
 
-  /** Nothing is under way here, and the control plane waits for the end of a step. */
+  /** Reports a stop when no step runs here. */
   async #reportStopped(): Promise<void> {
-    // the answer to our report of that step must have been lost
+    // the response to the earlier report may be lost
     if (this.#begun) await this.#report(this.#begun.id, { outcome: 'stopped' })
-    // or that step never got here, or was not understood: then only a new lease sets the deployment free
+    // or the step never arrived or was unreadable: then only a new claim can continue the deployment
     if (this.#assignment.stop && !this.#active) await this.release()
     else this.#reconcile()
   }

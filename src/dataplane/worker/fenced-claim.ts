@@ -1,11 +1,11 @@
 /**
- * A claim and its fencing token, which is raised when a newer one was seen where the agents are. Calls that were on their way
- * meanwhile named the old one: that they are refused does not mean that the claim is lost.
+ * A claim with its fencing token. The token is raised when the agents have seen a newer one.
+ * A call that was sent with the old token may then be refused although the claim is valid.
  */
 import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { Claim, CompleteRequest, ControlPlane } from '../../domain/protocol/protocol.ts'
 
-/** How a call names the claim. */
+/** The identity of a claim in a call. */
 export interface ClaimName {
   claimId: string
   token: string
@@ -29,7 +29,7 @@ export class FencedClaim {
     return this.#token
   }
 
-  /** Raises the token above one that was `seen`. Throws ClaimLostError. */
+  /** Raises the token above `seen`. Throws ClaimLostError. */
   async raise(seen: string): Promise<void> {
     const raise = async () => {
       if (BigInt(this.#token) > BigInt(seen)) return
@@ -42,7 +42,9 @@ export class FencedClaim {
     await raising
   }
 
-  /** Makes a call under this claim; again if its token was raised meanwhile. Throws ClaimLostError. */
+  /**
+   * Makes a call with the claim's token and repeats it if the token was raised during the call. Throws ClaimLostError.
+   */
   async call<A>(work: (claim: ClaimName) => Promise<A>): Promise<A> {
     for (;;) {
       const name = this.#name
@@ -54,17 +56,17 @@ export class FencedClaim {
     }
   }
 
-  /** Throws as `call`, and whatever else the control plane does. */
+  /** Throws ClaimLostError, and the control plane's errors. */
   complete(report: Omit<CompleteRequest, keyof ClaimName>): ReturnType<ControlPlane['complete']> {
     return this.call((claim) => this.#controlPlane.complete({ ...claim, ...report }))
   }
 
-  /** Throws as `complete`. */
+  /** Throws like `complete`. */
   release(): Promise<void> {
     return this.call((claim) => this.#controlPlane.release(claim))
   }
 
-  /** Whether that is its token, once those are raised that are just being raised. */
+  /** Waits for a pending raise, then returns whether `token` is current. */
   async isCurrent(token: string): Promise<boolean> {
     await this.#raising
     return token === this.#token

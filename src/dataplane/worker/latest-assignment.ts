@@ -1,10 +1,10 @@
-/** The assignment that was received last, and when: the time that a step has left counts from then, by our own clock. */
+/** Keeps the latest assignment and its arrival time. Step deadlines count from then, by this process's clock. */
 import type { Assignment, Step } from '../../domain/protocol/protocol.ts'
 import type { TimedStep } from '../runtimes/runtime.ts'
 
 export class LatestAssignment {
   #assignment: Assignment
-  /** performance.now() */
+  /** performance.now() of the arrival */
   #at = performance.now()
 
   constructor(first: Assignment) {
@@ -15,7 +15,7 @@ export class LatestAssignment {
     return this.#assignment
   }
 
-  /** Of two that crossed, the one of the larger generation counts; `also`: and one of the same. False: it is an older one. */
+  /** Keeps the assignment with the larger generation. `also`: accepts an equal generation. False: it is older. */
   take(assignment: Assignment, also: 'the same' | null = null): boolean {
     const newer = assignment.generation - this.#assignment.generation
     if (newer < 0 || (newer === 0 && !also)) return false
@@ -24,7 +24,7 @@ export class LatestAssignment {
     return true
   }
 
-  /** A step of it with its deadline: when the time is over that was left then. */
+  /** Adds the deadline to a step: its remaining time counts from the arrival. */
   timed(step: Step): TimedStep {
     return { ...step, deadline: this.#at + step.secondsLeft * 1000 }
   }

@@ -1,6 +1,6 @@
 /**
- * Carries log lines of one claim to the control plane: in batches, in order, with bounded memory. A control
- * plane that is away costs lines, never the agent that prints them.
+ * Sends the log lines of one claim to the control plane in ordered batches, with bounded memory.
+ * While the control plane is unavailable, lines may be dropped, but agents are never blocked.
  */
 import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { ControlPlane, LogEntry } from '../../domain/protocol/protocol.ts'
@@ -21,7 +21,7 @@ export class LogSink {
   readonly #pending = new Backlog()
   #sending: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
-  /** the last call failed: the next one comes with the timer, however much is printed meanwhile */
+  /** after a failed call, only the timer starts the next one */
   #failed = false
   #closed = false
 
@@ -30,7 +30,7 @@ export class LogSink {
     this.#claim = claim
   }
 
-  /** The log of one attempt of a revision. */
+  /** Returns the log of one attempt of a revision. */
   logOf(revision: { id: string; attempt: number }): RevisionLog {
     const { id: revisionId, attempt } = revision
     const add = (line: Omit<LogEntry, 'time'>, own: boolean) => {
@@ -47,13 +47,13 @@ export class LogSink {
     }
   }
 
-  /** Resolves when what was written until now has been sent, at the latest after `ms`. */
+  /** Resolves when all lines written so far are sent, or after `ms`. */
   async flush(ms = 3000): Promise<void> {
     this.#send()
     if (this.#sending) await resultWithin(ms, this.#sending)
   }
 
-  /** From now on everything is dropped. */
+  /** Drops all further lines. */
   close(): void {
     this.#closed = true
     this.#pending.clear()
@@ -65,9 +65,9 @@ export class LogSink {
     this.#timer = null
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = null
-      // written between the last look and now
+      // lines may arrive between the last check and now
       if (this.#pending.length > 0 && !this.#timer && !this.#closed) this.#send()
-      // so that `flush` waits for these lines, too
+      // `flush` then also waits for these lines
       return this.#sending
     })
   }
@@ -81,7 +81,7 @@ export class LogSink {
         await this.#claim.call((claim) => this.#controlPlane.logs({ ...claim, revisionId, attempt, entries }))
       } catch (error) {
         if (error instanceof ClaimLostError) return this.close()
-        // tried again later; what does not fit into the backlog meanwhile is left out
+        // the timer retries; the backlog drops lines that exceed its limit
         this.#failed = true
         if (this.#timer) clearTimeout(this.#timer)
         this.#timer = this.#closed ? null : setTimeout(() => this.#send(), RETRY_MS)

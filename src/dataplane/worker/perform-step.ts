@@ -1,6 +1,4 @@
-/**
- * Carries out one step with the runtime and reports how it went.
- */
+/** Runs one step with the runtime and reports its result. */
 import type { Logger } from 'pino'
 import type { CompleteRequest } from '../../domain/protocol/protocol.ts'
 import { backoff, retry, sleep } from '../../platform/async/retry.ts'
@@ -19,7 +17,7 @@ import type {
 
 export type StepResult = Omit<CompleteRequest, 'claimId' | 'token' | 'stepId'>
 
-/** The control plane has taken the step back: it has to be stopped and then reported as such. */
+/** Abort reason: the control plane withdrew the step. The worker stops it and reports `stopped`. */
 export class Withdrawn extends Error {
   constructor() {
     super('The step was withdrawn')
@@ -30,30 +28,30 @@ export interface Work {
   runtime: Runtime
   claim: LeasedClaim
   step: TimedStep
-  /** of the step's revision */
+  /** log of the step's revision */
   log: RevisionLog | null
-  /** aborted with Withdrawn, or with anything else when nobody is interested in the result any more */
+  /** aborted with Withdrawn, or with another reason when the result is no longer needed */
   signal: AbortSignal
-  /** true: the result was recorded and counts. Never throws. */
+  /** Never throws. True: the control plane recorded the result. */
   report: (result: StepResult) => Promise<boolean>
-  /** called with what the step waits for, whenever that changes */
+  /** called when the step's progress changes */
   onProgress: OnProgress
-  /** called right before a deploy hands over */
+  /** called immediately before a deploy hands over traffic */
   onHandOver: () => void
   logger: Logger
 }
 
-/** how often provisioning is tried while Postgres is away, with 1, 2, 4, 8 s between */
+/** attempts to provision while Postgres is unavailable, with 1, 2, 4 and 8 s between them */
 const PROVISION_TRIES = 5
 
-/** ms before a step that failed for no fault of its own is given back: 2 s, 8 s */
+/** ms before a step that failed for an external reason is released: 2 s, then 8 s */
 const FIRST_PAUSE_MS = 2000
 const LONGEST_PAUSE_MS = 8000
 
-/** Resolves when the step is over and reported. Never throws. */
+/** Never throws. Resolves when the step has ended and its result is reported. */
 export async function performStep(work: Work): Promise<void> {
   const { signal, step, logger } = work
-  // a BUILD that has found its commit, and what it is to do, says so however it ends: the revision is made of it from then on
+  // a build reports its commit and plan even if it fails: the revision keeps them
   const found: Pick<StepResult, 'repoCommitSha' | 'commitMessage' | 'commitAuthor' | 'buildPlan'> = {}
   const report = (result: StepResult) => work.report({ ...result, ...found })
   const onCommit: OnCommit = (commit, { message, author } = {}) => {
@@ -81,15 +79,15 @@ export async function performStep(work: Work): Promise<void> {
     const { code } = error as NodeJS.ErrnoException
     const hint = typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? ` (${code})` : ''
     const message = `${step.kind} failed unexpectedly${hint}: the server's log has the cause.`
-    // a teardown is tried again in any case
+    // the control plane always retries a teardown
     if (step.kind === 'TEARDOWN') await report({ outcome: 'failed', reason: 'INTERNAL', message })
     else await giveBack({ ...work, report }, message)
   }
 }
 
 /**
- * What is no StepFailure is not the step's own fault (the database was away as it began): it is given back after a
- * pause, and taken again here or elsewhere, as often as a step is tried.
+ * Releases a step after a pause when the error is no StepFailure (for example, the database was unavailable).
+ * Any worker may retry it, up to the step's maximum number of tries.
  */
 async function giveBack({ step, log, signal, report, onProgress }: Work, message: string): Promise<void> {
   const pause = backoff(2 * (step.tries - 1), FIRST_PAUSE_MS, LONGEST_PAUSE_MS)

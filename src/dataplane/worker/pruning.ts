@@ -1,4 +1,4 @@
-/** Removing what is not needed any more, one time after the other: steps wait for it, and what fails is tried with the next. */
+/** Removes unneeded artifacts, one run at a time. Steps wait for it. The next run retries failures. */
 import type { Logger } from 'pino'
 
 export class Pruning {
@@ -12,12 +12,14 @@ export class Pruning {
     this.#log = log
   }
 
-  /** Resolves when nothing is being removed. */
+  /** Resolves when no run is active. */
   get done(): Promise<void> {
     return this.#done
   }
 
-  /** It is due. Another one that has not begun yet will do: where nothing answers each takes its time. */
+  /**
+   * Requests a run. It joins a queued run that has not started, because runs are slow when a registry does not answer.
+   */
   ask(): void {
     if (this.#waits) return
     this.#waits = true

@@ -1,30 +1,30 @@
 /**
- * A step whose signal has aborted must stop: by itself, or by force. Otherwise its deployment would wait for it until a
- * restart, so a process in which even force does not help has to end.
+ * Stops a step whose signal has aborted: it waits, then uses force.
+ * If force fails, the process must exit; otherwise the deployment would wait until a restart.
  */
 import type { Logger } from 'pino'
 import type { Step } from '../../domain/protocol/protocol.ts'
 import { resultWithin } from '../../platform/async/time-limit.ts'
 import type { Runtime } from '../runtimes/runtime.ts'
 
-/** ms that a step has to stop by itself once its signal has aborted */
+/** ms between the abort signal and the forced end */
 const STOP_MS = 30_000
-/** and ms to be over once it was ended by force */
+/** ms between the forced end and StuckError */
 const FORCE_MS = 15_000
 
-/** Something in this process can't be ended: whoever supervises it has to start it again. */
+/** A step can't be stopped, so the supervisor of this process must restart it. */
 export class StuckError extends Error {}
 
 export interface StopOptions {
   runtime: Runtime
   log: Logger
-  /** ms; default: STOP_MS */
+  /** ms between the abort signal and the forced end. Default: STOP_MS */
   stopMs?: number
 }
 
 /**
- * To be called when the signal of `step` has aborted; `done` is its end. Resolves when that has come: whether it took
- * force. Throws StuckError when not even that helps.
+ * Call it when the signal of `step` has aborted. `done` resolves when the step has ended.
+ * Returns whether force was needed. Throws StuckError when force fails.
  */
 export async function ensureStopped(step: Step, done: Promise<void>, options: StopOptions): Promise<boolean> {
   const { runtime, log, stopMs = STOP_MS } = options

@@ -1,6 +1,6 @@
 /**
- * The worker: claims deployments and does what the control plane wants of them. Two loops: one claims what has no holder,
- * the other one renews the leases and gets the assignments. Both outlive a control plane that is away.
+ * The worker: claims deployments and runs one ClaimRunner per claim. One loop claims, another sends heartbeats.
+ * Both loops retry while the control plane is unavailable. See README.md.
  */
 import { randomUUID } from 'node:crypto'
 import os from 'node:os'
@@ -14,40 +14,40 @@ import { ClaimRunner } from './claim-runner.ts'
 export interface WorkerOptions {
   controlPlane: ControlPlane
   runtime: Runtime
-  /** how long a lease lasts without a heartbeat */
+  /** duration of a lease without a heartbeat */
   leaseSeconds: number
   log: Logger
-  /** name of this process; the default names machine and process */
+  /** name of this process; default: machine and process */
   holder?: string
-  /** of this program; a listener shows it */
+  /** program version; the control plane shows it for a listener */
   version?: string
-  /** classes that deployments may name; a listener shows them */
+  /** pod classes that deployments may name; the control plane shows them for a listener */
   podClasses?: string[]
-  /** With so many claims it claims no more; they are for its replicas. Default: no limit */
+  /** Maximum number of claims; replicas take the rest. Default: unlimited */
   maxClaims?: number
-  /** called when a step can't be ended here: then this process has to end, and be started again */
+  /** called when a step can't be stopped; the process must then exit and be restarted */
   onStuck?: (error: Error) => void
-  /** ms that a step has to stop once its signal has aborted, before it is ended by force. Default: 30 s */
+  /** ms between a step's abort signal and its forced end. Default: 30 s */
   stopMs?: number
 }
 
 export interface Worker {
   holder: string
-  /** Kinds of the steps that are under way here. */
+  /** Kinds of the running steps. */
   underWay(): Step['kind'][]
-  /** Ends every step, gives every claim back; what serves goes on. At most 8 s. */
+  /** Stops all steps and releases all claims within 8 s. Running agents keep serving. */
   stop(): Promise<void>
 }
 
-/** deployments claimed in one call */
+/** deployments per claim call */
 const CLAIM_BATCH = 20
-/** claims in one heartbeat (protocol.ts) */
+/** claims per heartbeat request (protocol.ts) */
 const HEARTBEAT_BATCH = 1000
-/** ms from one call to the next of its kind, when the control plane answers at once */
+/** minimum ms between two calls of one loop */
 const MIN_CALL_INTERVAL_MS = 200
 const STOP_LIMIT_MS = 7500
 
-/** Resolves when this worker is known to others on its machine; the loops run on their own from then on. */
+/** Resolves when the worker is registered on its machine. The loops then run in the background. */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { controlPlane, runtime, leaseSeconds, log, version, podClasses, onStuck, stopMs } = options
   const { maxClaims = Number.POSITIVE_INFINITY } = options
@@ -55,15 +55,15 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   /** by deployment */
   const runners = new Map<string, ClaimRunner>()
   const stopping = new AbortController()
-  // The control plane may answer only after that. A lease counts from when its call was sent, so a second call must fit in
-  // before the lease ends, also after one that hung, or when this process stood still for a third of a lease.
+  // The control plane may hold a call for this long. A lease counts from the start of its call. So a second call must
+  // fit before the lease ends, even if the first hangs or this process stalls for a third of a lease.
   const waitSeconds = Math.min(60, leaseSeconds < 6 ? leaseSeconds / 6 : Math.floor(leaseSeconds / 6))
   const answerMs = (leaseSeconds * 1000) / 6
-  /** cuts the wait of the heartbeat loop short, so that a new claim is in the next heartbeat */
+  /** ends the heartbeat loop's wait, so the next heartbeat includes a new claim */
   let idle = new AbortController()
-  /** cuts the wait of the claim loop short when it holds as much as it may, and some of that has ended */
+  /** ends the claim loop's wait at `maxClaims` when a claim has ended */
   let full = new AbortController()
-  /** the next heartbeat is to be answered at once, and nothing cuts it short: whatever became of the last one, the leases are renewed */
+  /** the next heartbeat must not wait and can't be cut short, so that it renews the leases */
   let urgent = false
   const deregister = await runtime.registerHolder(holder)
   const loops = Promise.all([claiming(), beating()])
@@ -85,7 +85,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     })
   }
 
-  /** Does `round` again and again; after one that failed with a pause that grows. */
+  /** Repeats `round`; after a failure it pauses with growing delays. */
   async function again(what: string, round: () => Promise<void>): Promise<void> {
     for (let failures = 0; !stopping.signal.aborted; ) {
       const begun = performance.now()
@@ -103,7 +103,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
 
   async function beat(active: ClaimRunner[]): Promise<void> {
     const signal = urgent ? stopping.signal : idle.signal
-    // when this process was busy for long, the leases may not last for an answer that waits, and one more try
+    // after this process stalled, the leases may be too short for a long poll plus one retry
     const left = Math.min(...active.map((runner) => runner.leaseLeft))
     const wait = urgent || left < waitSeconds * 1000 + 1.5 * answerMs ? 0 : waitSeconds
     urgent = false
@@ -112,7 +112,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     const results = await Promise.allSettled(
       parts.map(async (part) => {
         const changed = await beatPart(part, wait, signal)
-        // this part is not to wait for the others before it is asked for again
+        // this batch does not wait for the other batches
         if (changed && parts.length > 1) beatNow()
       }),
     )
@@ -122,7 +122,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     throw failed.reason
   }
 
-  /** Returns whether anything has changed for any of them. */
+  /** True: at least one claim of the batch has changed. */
   async function beatPart(part: ClaimRunner[], wait: number, signal: AbortSignal): Promise<boolean> {
     const since = performance.now()
     const claims: HeartbeatItem[] = part.map((runner) => runner.heartbeat())
@@ -148,7 +148,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     idle.abort()
   }
 
-  /** Until there is nothing more to claim: the control plane holds the last call for `waitSeconds`, in case something comes. */
+  /** Claims until a batch is not full. The control plane may hold the last call for `waitSeconds`. */
   async function claimMore(): Promise<void> {
     for (let more = true; more && !stopping.signal.aborted; ) {
       const max = Math.min(CLAIM_BATCH, maxClaims - runners.size)
@@ -165,7 +165,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       for (const claim of claims) {
         const { id } = claim.deployment
         const earlier = runners.get(id)
-        // it was claimed anew, so whatever we still have of it is not ours any more
+        // a new claim of the same deployment means that the old claim is lost
         const after = earlier?.lost()
         const runner = new ClaimRunner({ controlPlane, runtime, log, claim, leasedAt, after, onStuck, stopMs })
         runners.set(id, runner)
@@ -186,7 +186,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     await resultWithin(1000, loops)
     const releases = [...runners.values()].map((runner) => runner.release())
     const released = await resultWithin(STOP_LIMIT_MS - 1000, Promise.all(releases))
-    // what could not be given back is released by the next worker on this machine, as after a kill
+    // as after a kill, the next worker on this machine releases the remaining claims
     if (released?.every(Boolean)) await deregister()
   }
 
@@ -201,7 +201,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 }
 
-/** The control plane, with `ms` for the answers to calls that nothing else ends; claims and heartbeats have limits of their own. */
+/** Adds a timeout of `ms` to all calls except claims and heartbeats, which have their own. */
 export function withTimeLimits(plane: ControlPlane, ms: number): ControlPlane {
   const inTime = <R, A>(call: (request: R) => Promise<A>) => {
     return (request: R) => withHardTimeout(ms, undefined, silent, () => call(request))

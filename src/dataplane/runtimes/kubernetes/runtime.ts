@@ -1,6 +1,6 @@
 /**
- * The Kubernetes runtime: deployments as objects in the namespaces of one cluster. It watches and repairs what it
- * holds; who stops holding a deployment leaves it as it is, serving.
+ * The Kubernetes runtime: runs deployments as objects in the namespaces of one cluster.
+ * It watches and repairs claimed deployments. A deployment keeps serving when its claim ends. See README.md.
  */
 import type { Logger } from 'pino'
 import { createNotifier } from '../../../platform/async/notifier.ts'
@@ -17,18 +17,21 @@ import type { RenderOptions, VolumePolicy } from './objects/types.ts'
 import { RestartLimit } from './reconcile/restart-limit.ts'
 
 export interface KubernetesRuntimeOptions {
-  /** stays open when the runtime is closed: whoever opened it closes it */
+  /** the caller opens and closes it */
   cluster: Cluster
   render: RenderOptions
   volumePolicy: VolumePolicy
-  /** for deployments that name none; null: those can't be worked on */
+  /** namespace of deployments that name none; null: they fail with CONFIG_INVALID */
   namespace: string | null
-  /** null: only images that others have built are run */
+  /** null: the runtime can't build and runs only prebuilt images */
   images?: SourceBuilder | null
   log: Logger
-  /** how long a pod may find no node, or its volumes may not be there. Default: 30 s, in which an autoscaler may bring a node */
+  /**
+   * ms that a pod may stay unschedulable or without volumes. Default: 30 s, so that a cluster autoscaler can add a
+   * node
+   */
   failAfterMs?: number
-  /** containers whose log is followed at the same time, those of the newest pods first. Default: 200 */
+  /** maximum number of followed container logs; the newest pods win. Default: 200 */
   followedLogs?: number
 }
 
@@ -36,7 +39,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   const { cluster, render, volumePolicy, images = null, log, failAfterMs = 30_000, followedLogs = 200 } = options
   const follower = new LogFollower(cluster, followedLogs, log)
   const calls = new StepCalls()
-  /** by deployment */
+  /** by deployment id */
   const controllers = new Map<string, DeploymentController>()
   const restarts = new RestartLimit(() => controllers.size)
   const changes = createNotifier()
@@ -87,22 +90,22 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
         (candidate) => candidate.discard(),
       ),
     teardown: (claim, step, signal) =>
-      // without a namespace nothing can have been made
+      // without a namespace no object exists
       calls.run(step.id, async () => {
         await find(claim)?.teardown(step, volumePolicy, signal)
         await images?.remove(claim.deployment.id)
       }),
-    // but for builds it has no processes; each of its requests has a time limit, and writes need the lease
+    // only builds have processes; requests have timeouts, and writes need the lease
     async destroy(stepId) {
       await images?.destroy(stepId)
       calls.abandon(stepId)
     },
     ensure: (claim, run, revisionLog) => find(claim)?.ensure(run, revisionLog),
-    // images that others have built are not ours to remove
+    // images built elsewhere are never removed
     prune: async (deploymentId, keepArtifacts) => images?.prune(deploymentId, keepArtifacts),
     drop,
     health: (deploymentId) => controllers.get(deploymentId)?.health,
-    // a holder that is dead is known by its lease alone: nothing of it runs on this machine
+    // the lease of a dead holder expires; nothing of it runs on this machine
     registerHolder: async () => async () => undefined,
     releaseDeadHolders: async () => undefined,
     async close() {

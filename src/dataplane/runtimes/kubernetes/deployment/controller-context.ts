@@ -1,4 +1,4 @@
-/** What the controllers of all deployments share. */
+/** State shared by all deployment controllers. */
 import type { Logger } from 'pino'
 import type { NotifierControl } from '../../../../platform/async/notifier.ts'
 import type { Cluster } from '../cluster/cluster.ts'
@@ -8,7 +8,7 @@ import type { RestartLimit } from '../reconcile/restart-limit.ts'
 
 export interface ControllerContext {
   cluster: Cluster
-  /** notified, by deployment, of what changes in the cluster and in its reconciler */
+  /** notified with a deployment's id when its objects or its reconciler change */
   changes: NotifierControl
   follower: LogFollower
   render: RenderOptions

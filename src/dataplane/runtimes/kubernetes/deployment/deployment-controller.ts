@@ -1,7 +1,7 @@
 /**
- * The controller of one deployment that this process holds: what it should be, now (`run`) and while a step moves it on,
- * handed to the reconciler as one desired state. A deploy makes its candidate the desired state, and whatever ends it
- * without success puts back what serves.
+ * Controller of one claimed deployment. It gives the reconciler one desired state, from `run` or from the running
+ * step.
+ * A deploy makes its candidate the desired state. A failed deploy restores the active revision. See ../README.md.
  */
 import type { Health, Run } from '../../../../domain/protocol/protocol.ts'
 import { resultWithin } from '../../../../platform/async/time-limit.ts'
@@ -40,14 +40,14 @@ import {
 import { ownDeadline, untilReached } from './step-deadline.ts'
 import { openForTeardown, tearDown } from './teardown.ts'
 
-/** what serves is back by then, or goes on being put back in the background */
+/** ms to wait for the restored revision; the restore then continues in the background */
 const RESTORE_WAIT_MS = 10_000
-/** a call under way is waited for when the deployment is given up */
+/** ms to wait for a running call when the deployment is dropped */
 const STOP_WAIT_MS = 2000
 const MAX_MESSAGE_CHARACTERS = 1000
 
 export class DeploymentController {
-  /** the fencing token of the claim */
+  /** fencing token of the claim */
   readonly token: string
   readonly #context: ControllerContext
   readonly #owner: Owner
@@ -60,7 +60,7 @@ export class DeploymentController {
   #infrastructure: Placement | null = null
   readonly #keptVolume = new KeptVolumeNote()
   readonly #revisions = new ServedRevisions()
-  /** a step decides what is desired, not `run` */
+  /** true: a step sets the desired state instead of `run` */
   #stepping = false
   #digest = ''
   #stopped = false
@@ -78,7 +78,7 @@ export class DeploymentController {
       () => this.#rolloutContext(),
       () => this.#changed(),
     )
-    // a step is the deployment's own change
+    // restarts during a step are the user's own change
     const mayRestart = () => this.#stepping || rounds.mayRestart()
     this.#reconciler = new Reconciler({
       cluster,
@@ -91,14 +91,14 @@ export class DeploymentController {
     })
   }
 
-  /** An object of it was added, changed or removed in the cluster. */
+  /** Handles an added, changed or removed object of the deployment. */
   onObjectChange(): void {
     this.#reconciler.enqueue()
     this.#endRestore()
     this.#changed()
   }
 
-  /** In a later tick, so that a step that begins in this one comes first. */
+  /** Applies in a later tick, so that a step that starts in this tick takes precedence. */
   ensure(run: Run | null, log: RevisionLog | null): void {
     this.#revisions.setActive(run, log)
     if (run) {
@@ -161,7 +161,7 @@ export class DeploymentController {
     })
   }
 
-  /** Repeatable. Afterwards nothing is kept here any more. */
+  /** Repeatable. Leaves no state in the controller. */
   async teardown(step: TimedStep, volumePolicy: VolumePolicy, signal: AbortSignal): Promise<void> {
     const { cluster, changes } = this.#context
     const { deploymentId, namespace } = this.#owner
@@ -196,7 +196,7 @@ export class DeploymentController {
     }
   }
 
-  /** Nothing of the cluster is touched or looked at any more. */
+  /** Stops all reads and writes of the cluster. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#context.restarts.end(this.#owner.deploymentId)
@@ -249,11 +249,13 @@ export class DeploymentController {
     return { cluster, deploymentId, namespace, reconciler: this.#reconciler, failAfterMs }
   }
 
-  /** Puts back what serves; resolves when that is reached, or goes on in the background after a while. */
+  /**
+   * Restores the active revision. Resolves when it is restored, or after RESTORE_WAIT_MS while the restore continues.
+   */
   async #restore(): Promise<void> {
     this.#findActiveAttempt()
     const { active, candidate } = this.#revisions
-    // what was given up for the one has no more room for the other: its pods come back in the place of those
+    // the quota has no room for both revisions: restored pods replace the candidate's pods
     if (active && candidate?.concessions) active.concessions = { inPlace: ['server', 'queue'], queueReplicas: null }
     this.#revisions.candidate = null
     this.#stepping = false
@@ -267,7 +269,7 @@ export class DeploymentController {
       await changes.wait(deploymentId, changes.mark(deploymentId), until - performance.now())
   }
 
-  /** When what was put back in the place of others is all there, it needs no more to be given up for it. */
+  /** Ends the quota concessions of a restore when the restored revision is ready. */
   #endRestore(): void {
     const { active } = this.#revisions
     if (!active?.concessions || this.#stepping || !rolloutStatus(this.#rolloutContext()).done) return
@@ -275,12 +277,12 @@ export class DeploymentController {
     this.#updateDesired()
   }
 
-  /** Only when the namespace is open: before, nobody knows what serves there. */
+  /** Needs an open namespace: before that, the serving attempt is unknown. */
   #findActiveAttempt(): void {
     this.#revisions.findActiveAttempt(this.#context.cluster, this.#owner.deploymentId)
   }
 
-  /** Hands the reconciler what is desired now, if that has changed. */
+  /** Gives the reconciler the desired state if it has changed. */
   #updateDesired(): void {
     if (this.#stopped) return
     const { current: served, candidate } = this.#revisions

@@ -1,14 +1,11 @@
-/**
- * What can be said before a rollout begins: whether this runtime can run the revision at all, and whether the
- * Secrets that it refers to are there.
- */
+/** Checks before a rollout: this runtime can run the revision, and the referenced Secrets exist. */
 import type { RevisionWork, Step } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import { imageOf, localImageId } from '../../artifact.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { LiveObject } from '../objects/types.ts'
 
-/** Why nothing can be built here, and what to do instead. */
+/** Message of a listener that can't build. */
 export const NO_BUILDER =
   'Building images needs a builder, and there is none where this is run. Build the image elsewhere, push it to a registry, and create a deployment with source external_container or internal_container and its image_uri.'
 
@@ -27,7 +24,7 @@ export function requireImage(revision: RevisionWork): void {
     throw new StepFailure('CONFIG_INVALID', 'The revision has no image_uri, so there is nothing to run.')
 }
 
-/** Reads each Secret once, for its keys only. Throws one StepFailure that names all that is missing. */
+/** Reads each Secret once and uses only its keys. Throws one StepFailure that names everything missing. */
 export async function requireSecrets(
   cluster: Cluster,
   namespace: string,

@@ -1,6 +1,4 @@
-/**
- * One attempt of a revision that serves or is to serve, with the log and the mask for what its pods print.
- */
+/** One attempt of a revision that serves or is rolled out, with its log and the mask of its output. */
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import { LRUCache } from 'lru-cache'
 import type { Run } from '../../../../domain/protocol/protocol.ts'
@@ -17,17 +15,17 @@ import type { ConcessionControl } from '../rollout/quota-concessions.ts'
 
 export interface ServedRevision {
   run: Run
-  /** which attempt its pods are of; null: not looked up yet */
+  /** attempt of its pods; null: not looked up yet */
   attempt: number | null
-  /** given up by its rollout where a quota has no room for more pods */
+  /** what its rollout gives up because a quota is full */
   concessions: QuotaConcessions | null
   log: RevisionLog
   mask: Mask
-  /** Of the lines of one run of a container, which follow each other. */
+  /** Renders the next line of one container run. */
   show: (key: string, raw: string) => RenderedLine
 }
 
-/** Runs of containers that print at the same time; each restart is one more, for as long as the revision serves. */
+/** Maximum number of container runs with rendering state. Each restart adds one while the revision serves. */
 const MAX_STREAMS = 1_000
 
 export function servedRevision(run: Run, attempt: number | null, log: RevisionLog): ServedRevision {
@@ -41,18 +39,18 @@ export function servedRevision(run: Run, attempt: number | null, log: RevisionLo
   return { run, attempt, concessions: null, log, mask, show }
 }
 
-/** Progress is kept and shown like the message of a failure: without secrets. */
+/** Masks secrets in progress messages, which are stored and shown like failures. */
 export function maskedProgress(mask: Mask, report: OnProgress): OnProgress {
   return (progress) => report(progress && { ...progress, message: mask(progress.message) })
 }
 
-/** What to render. */
+/** Input of the renderer. */
 export function applicationOf({ run, attempt, concessions }: ServedRevision): Application {
   const { revision, spec, secretReferences, customUrl } = run
   return { revision, attempt: attempt ?? revision.attempt, spec, secretReferences, customUrl, concessions }
 }
 
-/** What its rollout may give up where a quota has no room. `changed` is called when that is other than before. */
+/** Concessions that the rollout may make to a full quota. `changed` is called when they change. */
 export function concessionControlOf(served: ServedRevision, changed: () => void): ConcessionControl {
   const { queue_min_scale, queue_max_scale } = served.run.spec
   return {
@@ -66,15 +64,15 @@ export function concessionControlOf(served: ServedRevision, changed: () => void)
   }
 }
 
-/** What its pods are labelled with; null: not known yet. */
+/** Labels of its pods; null: not known yet. */
 export function podsOf({ run, attempt }: ServedRevision): RevisionAttempt | null {
   return attempt === null ? null : { revisionId: run.revision.id, attempt }
 }
 
 /**
- * Which attempt of the active revision serves, as the cluster shows it. The control plane raises the attempt before a
- * redeploy is carried out, and that must not make new pods by itself. `candidate`: the attempt that is or was being
- * rolled out: if pods of another one serve, it is that.
+ * Reads from the cluster which attempt of the active revision serves.
+ * The control plane raises the attempt before it runs a redeploy. That alone must not create new pods.
+ * `candidate`: the attempt that a deploy rolls out. If pods of another attempt serve, that one is active.
  */
 function attemptThatServes(
   { revision }: Run,
@@ -96,25 +94,25 @@ function attemptThatServes(
   return template?.revisionId === revision.id ? template.attempt : revision.attempt
 }
 
-/** Of an image reference: the tag, else the digest (`sha256:…`), else undefined. A port of the registry is no tag. */
+/** Returns the tag of an image reference, else the digest (`sha256:…`), else undefined. A registry's port is no tag. */
 export function imageVersion(imageUri: string): string | undefined {
   const [name = '', digest] = imageUri.split('@', 2)
   const tag = /:([^:/]+)$/.exec(name)?.[1]
   return tag ?? (digest || undefined)
 }
 
-/** What of a deployment serves, and what is to serve. */
+/** The active and candidate revisions of a deployment. */
 export class ServedRevisions {
-  /** what a failed deploy goes back to */
+  /** the revision that a failed deploy restores */
   active: ServedRevision | null = null
-  /** what a deploy is rolling out */
+  /** the revision that a deploy rolls out */
   candidate: ServedRevision | null = null
 
   get current(): ServedRevision | null {
     return this.candidate ?? this.active
   }
 
-  /** Whose pods' logs are followed. */
+  /** Revisions whose pod logs are followed. */
   get followed(): Followed[] {
     return [this.candidate, this.active].flatMap((served) => {
       const attempt = served && podsOf(served)
@@ -122,7 +120,7 @@ export class ServedRevisions {
     })
   }
 
-  /** What the control plane wants to serve. Of the same revision the attempt, the room and the log stay as they were. */
+  /** Sets the active revision. For the same revision, it keeps attempt, concessions and log. */
   setActive(run: Run | null, log: RevisionLog | null): void {
     const before = this.active
     if (!run || !log) this.active = null

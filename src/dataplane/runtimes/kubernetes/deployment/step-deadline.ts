@@ -1,6 +1,7 @@
 /**
- * The time that a step has here: it ends by itself before the control plane would end it, so that it can say what was
- * wrong, and what it begins with is tried until then.
+ * Deadline of a step in this process. It ends before the control plane's deadline, so that the step can report the
+ * cause.
+ * Until then it retries an unavailable API server.
  */
 import { backoff, retry } from '../../../../platform/async/retry.ts'
 import { withTimeout } from '../../../../platform/async/time-limit.ts'
@@ -9,19 +10,19 @@ import type { OnProgress, TimedStep } from '../../runtime.ts'
 import { ApiRefused, Unreachable } from '../api-server/errors.ts'
 import { reasonOfRefusal } from '../api-server/messages.ts'
 
-/** ms before the step's deadline, at most a quarter of the time that is left */
+/** ms before the control plane's deadline, at most a quarter of the remaining time */
 const MARGIN_MS = 10_000
 const RETRY_MS = [250, 10_000] as const
 
-/** performance.now() of when it ends by itself. */
+/** performance.now() when the step ends itself. */
 export function ownDeadline({ deadline }: TimedStep): number {
   const left = deadline - performance.now()
   return deadline - Math.max(0, Math.min(MARGIN_MS, left / 4))
 }
 
 /**
- * What `work` gives, which is tried again until the API server is reached. `deadline`: of performance.now(). `onProgress` is called while it is away. A
- * refusal, and an API server that is away until the deadline, are StepFailure.
+ * Retries `work` until it reaches the API server. `deadline`: performance.now(). `onProgress` reports an outage.
+ * Throws StepFailure when the server refuses, or is still unavailable at the deadline.
  */
 export async function untilReached<T>(
   signal: AbortSignal,

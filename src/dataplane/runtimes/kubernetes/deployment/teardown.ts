@@ -1,6 +1,6 @@
 /**
- * Removes everything of a deployment from its namespace, and waits until it is gone. The Secret of the database
- * goes last: by its token every holder knows who has the deployment. Repeatable.
+ * Deletes all objects of a deployment and waits until they are gone. Repeatable.
+ * The database's Secret is deleted last: its fencing token decides which holder may write.
  */
 
 import type { V1Pod } from '@kubernetes/client-node'
@@ -19,24 +19,24 @@ export interface Teardown {
   deploymentId: string
   namespace: string
   fence: Fence
-  /** `keep`: the volume stays, and with it the Secret, without whose password nobody could read it */
+  /** `keep`: keeps the volume and the Secret with its password */
   volumePolicy: VolumePolicy
-  /** objects that were applied here and that the informers may not have shown yet */
+  /** applied objects that the informers may not show yet */
   unobserved: readonly LiveObject[]
   changes: Notifier
-  /** of performance.now() */
+  /** performance.now() */
   deadline: number
 }
 
 const RETRY_MS = [250, 10_000] as const
-/** what has no grace period is stuck by then */
+/** ms after which an object without a grace period counts as stuck */
 const OBJECT_REMOVAL_TIMEOUT_MS = 600_000
-/** a node tells by then that a pod has ended whose grace period is over */
+/** ms after its grace period until a node has reported the end of a pod */
 const POD_REPORT_DELAY_MS = 60_000
 
 /**
- * False: there is nothing to remove. Provisioning begins by opening the namespace too: where that is refused and it
- * never succeeded, nothing was made.
+ * False: there is nothing to delete. Provisioning also opens the namespace first, so if that is refused
+ * and provisioning never succeeded, no object exists.
  */
 export async function openForTeardown(
   cluster: Cluster,
@@ -57,13 +57,13 @@ export async function openForTeardown(
   })
 }
 
-/** Throws StepFailure when it is refused, or not done in time. The namespace has to be open. */
+/** Throws StepFailure when the cluster refuses, or at the deadline. The namespace must be open. */
 export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise<void> {
   const { cluster, deploymentId, namespace, fence, changes, deadline } = teardown
   const anchor = { namespace, name: namesOf(deploymentId).database }
   const deleted = new Set<string>()
   const begun = performance.now()
-  /** by uid, performance.now() of when a pod has to be gone */
+  /** by pod uid: performance.now() when the pod must be gone */
   const podEnds = new Map<string, number>()
   let failures = 0
   let fenced = false
@@ -75,7 +75,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     let away: Unreachable | null = null
     for (const object of now) {
       try {
-        // an earlier holder that has not noticed yet would make anew what is deleted
+        // otherwise an earlier holder could recreate deleted objects
         if (!fenced) await cluster.writeToken({ apiVersion: 'v1', kind: 'Secret', ...anchor }, fence)
         fenced = true
         await cluster.remove(object, fence, ownsPods(object) ? 'foreground' : 'background')
@@ -96,7 +96,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
       const what = away ? away.message : `still there: ${waiting.join(', ')}`
       throw new StepFailure('TEARDOWN_FAILED', `The deployment was not removed in time: ${what}`)
     }
-    // the informers show when what was deleted is gone, so there is no need to ask
+    // the informers report deletions, so no polling is needed
     const wait = away ? Math.min(left, backoff(failures - 1, ...RETRY_MS)) : left
     await changes.wait(deploymentId, mark, wait, signal)
   }
@@ -117,7 +117,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     const others = doomed.filter((object) => !isAnchor(object))
     const pods = cluster.pods(deploymentId)
     noteEnds(pods)
-    // what agents need while they end goes after them
+    // agents need their database and cache until they have ended
     const agents = others.filter((object) => isAgents(object) && object.kind !== 'NetworkPolicy')
     const stages = [
       { objects: agents, pods: pods.filter(isAgents) },
@@ -130,7 +130,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     }
   }
 
-  /** By our own clock, from when a pod was first seen to end. */
+  /** Counts by this process's clock, from the first observation of a terminating pod. */
   function noteEnds(pods: readonly V1Pod[]): void {
     const now = performance.now()
     const ending = pods.filter(({ metadata }) => metadata?.deletionTimestamp)
@@ -151,7 +151,7 @@ function described({ metadata }: V1Pod): string {
   return `Pod ${metadata?.name}${grace ? ` (which has a grace period of ${grace} s to end)` : ''}`
 }
 
-/** It stays until they are gone, so that none comes up after it. */
+/** Such an object is deleted in the foreground, so that it creates no pod after its pods are gone. */
 function ownsPods({ kind }: LiveObject): boolean {
   return kind === 'Deployment' || kind === 'StatefulSet'
 }

@@ -1,6 +1,6 @@
 /**
- * Applies the manifests of one deployment that differ from what is there, and prunes what is not desired any more. Keeps
- * record of what was applied, by which drift is detected, and paces repairs and what the API server refused.
+ * Applies changed manifests of one deployment and prunes objects that are no longer desired.
+ * Records applied objects for drift detection. Applies backoff to repairs and refused requests.
  */
 import type { Logger } from 'pino'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
@@ -17,15 +17,15 @@ export interface ApplierOptions {
   deploymentId: string
   fence: Fence
   log: Logger
-  /** aborted: nothing more is written */
+  /** no writes after it aborts */
   signal: AbortSignal
-  /** Whether database and cache may restart now, since what was rendered here may differ from what is there. False: asked again later. */
+  /** True: the database and cache may restart for a changed rendering. False: the applier asks again later. */
   mayRestart: () => boolean
-  /** asks to be called again in so many ms at the latest */
+  /** requests another round after at most `ms` */
   requeueAfter: (ms: number) => void
 }
 
-/** the informers should have shown a new object by then; otherwise it was removed between two looks */
+/** ms after which an applied object must be observed; otherwise it was deleted between two observations */
 const OBSERVED_BY_MS = 10_000
 const VOLUME = 'PersistentVolumeClaim'
 
@@ -34,11 +34,11 @@ export class Applier {
   readonly #applied = new Map<string, AppliedObject>()
   readonly #repairs = new RepairBackoff()
   readonly #refusals = new RefusalBackoff()
-  /** keys of what is to be applied because somebody else changed or removed it */
+  /** keys of objects that someone else changed or deleted */
   readonly #drifted = new Set<string>()
-  /** by uid: what was deleted here and may not be gone yet */
+  /** uids of deleted objects that may still be terminating */
   readonly #deleted = new Set<string>()
-  /** why the volume is left as it is */
+  /** why the volume claim could not be changed */
   volumeRefusal: string | null = null
 
   constructor(options: ApplierOptions) {
@@ -49,24 +49,24 @@ export class Applier {
     return [...this.#applied.values()]
   }
 
-  /** For people: what somebody else changes again and again; null: nothing. */
+  /** Progress for users: objects that someone else changes repeatedly; null: none. */
   get contention(): Progress | null {
     return this.#repairs.contention()
   }
 
-  /** What was refused is tried again at once. */
+  /** Retries refused requests immediately. */
   forgetRefusals(): void {
     this.#refusals.forget()
   }
 
-  /** Whether anything is other than when it was last compared. Spares the rendering when only pods have changed. */
+  /** True: an object differs from its last comparison. This avoids rendering when only pods change. */
   hasChanged(live: readonly LiveObject[]): boolean {
     const isKnown = (object: LiveObject) =>
       this.#applied.get(keyOf(object))?.resourceVersion === object.metadata.resourceVersion
     return live.length !== this.#applied.size || !live.every(isKnown)
   }
 
-  /** Applies what is due, Secrets first. `synced`: these manifests were applied before, so only drift is due. */
+  /** Applies due manifests, Secrets first. `synced`: these manifests were applied before, so only drift is repaired. */
   async apply(manifests: readonly Manifest[], live: readonly LiveObject[], synced: boolean): Promise<void> {
     const byKey = new Map(live.map((object) => [keyOf(object), object]))
     const autoscaled = autoscaledKeys(manifests)
@@ -79,7 +79,7 @@ export class Applier {
     await allWritten(due.filter(({ manifest }) => manifest.kind !== 'Secret').map((one) => this.#apply(one)))
   }
 
-  /** Removes what is there, is not among the manifests and `mayPrune`. */
+  /** Deletes objects that are not among the manifests, if `mayPrune` allows it. */
   async prune(
     manifests: readonly Manifest[],
     live: readonly LiveObject[],
@@ -108,7 +108,7 @@ export class Applier {
   #isDue({ manifest, key, live, autoscaled }: Target, synced: boolean): boolean {
     const applied = this.#applied.get(key)
     this.#drifted.delete(key)
-    // what was applied here before, and is changed now, was changed for the deployment itself
+    // a change of an object that this process applied before is the user's own change
     if (!applied) return !live || !restartsStore(manifest) || this.#options.mayRestart()
     if (!synced && manifestDigest(manifest, autoscaled) !== applied.digest) return true
     if (live) return hasDrifted(applied, manifest, live, autoscaled) && this.#mayRepair(key, live)
@@ -118,9 +118,9 @@ export class Applier {
     return left <= 0
   }
 
-  /** False: it has to wait, because there were so many. */
+  /** False: the repair must wait for its backoff. */
   #mayRepair(key: string, live: LiveObject | undefined): boolean {
-    // it can't be made anew before it is gone, and the informers will show that
+    // a terminating object must be gone before it is recreated; the informers report that
     if (live?.metadata.deletionTimestamp) return false
     const wait = this.#repairs.wait(key)
     if (wait > 0) {
@@ -147,7 +147,7 @@ export class Applier {
     } catch (error) {
       if (error instanceof ApiRefused && manifest.kind === VOLUME && live && error.status !== 401) {
         this.volumeRefusal = error.message
-        // tried again with the next desired state
+        // retried with the next desired state
         this.#applied.set(key, { ...appliedObject(manifest, live, autoscaled), digest: '' })
         return
       }
@@ -164,22 +164,22 @@ export class Applier {
   }
 }
 
-/** A workload that does not serve while its pod is replaced. */
+/** True: the workload is down while its pod is replaced. */
 function restartsStore(manifest: Manifest): boolean {
   const { template } = (manifest.spec ?? {}) as { template?: unknown }
   return template !== undefined && ['database', 'cache'].includes(componentOf(manifest) ?? '')
 }
 
-/** A manifest and the object that it is about. */
+/** A manifest with its live object. */
 interface Target {
   manifest: Manifest
   key: string
   live: LiveObject | undefined
-  /** an autoscaler decides its replicas */
+  /** an autoscaler sets its replicas */
   autoscaled: boolean
 }
 
-/** Waits for all, also when one fails; then throws what matters most: that we must not write, else the first refusal. */
+/** Waits for all writes. Then throws a lost ownership first, else the first refusal. */
 async function allWritten(writes: Promise<void>[]): Promise<void> {
   const results = await Promise.allSettled(writes)
   const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))

@@ -1,6 +1,6 @@
 /**
- * The desired state of a deployment: the manifests of its infrastructure and of what serves, with the database's
- * password, which is made once and then only read.
+ * The desired state of a deployment: the manifests of its infrastructure and its served revision.
+ * The database's password is created once and then only read.
  */
 import { randomBytes } from 'node:crypto'
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
@@ -18,34 +18,34 @@ import { isReplaced } from './replaced-infrastructure.ts'
 import { fitToExisting } from './volume-claim.ts'
 
 export interface DesiredState {
-  /** called before each round; what it throws is the round's failure */
+  /** called before each round; its error fails the round */
   prepare(): Promise<void>
-  /** Everything that should be there, in order: Secrets are applied first. May throw StepFailure. */
+  /** All desired objects in order: Secrets are applied first. May throw StepFailure. */
   manifests(live: readonly LiveObject[]): Manifest[]
-  /** What of them is left out, since it can't be had here, and why; null: nothing. */
+  /** Progress for users: objects left out because they are unavailable here; null: none. */
   leftOut(): Progress | null
-  /** That the database keeps an image of before, and why; null: it does not. */
+  /** Progress for users: the database keeps its old image; null: it does not. */
   databaseNote(): Progress | null
-  /** which kinds can't be had: with others the manifests are others */
+  /** unavailable kinds; the manifests depend on them */
   refused(): string
-  /** whether an object of ours that is not among them may be removed now */
+  /** True: this object of the deployment, which is not desired, may be deleted now. */
   mayPrune(object: LiveObject): boolean
 }
 
-/** Kubernetes 1.30 has `preStop.sleep` switched on by default. */
+/** `preStop.sleep` is enabled by default since Kubernetes 1.30. */
 const PRE_STOP_SLEEP_MINOR = 30
 
-/** Known once it was needed. */
+/** The password, after it was read or created. */
 export interface DatabasePassword {
   value: string | null
 }
 
 export interface Desired {
-  /** null: it is left as it is */
+  /** null: unchanged */
   infrastructure: Placement | null
-  /** what is to serve, asked for when the objects that there are are known; null: nothing */
+  /** the application to serve, called when the existing objects are known; null: none */
   application: () => Application | null
-  /** objects of what served before stay: it may be needed again */
+  /** keeps objects of earlier revisions, which may be restored */
   keepOthers: boolean
 }
 
@@ -90,7 +90,7 @@ export function createDesiredState(
       return all.filter(({ kind }) => !without.has(kind))
     },
     mayPrune(object) {
-      // the policy of the database, by a setting; all else of it stays until the teardown, or until something else takes its place
+      // a setting controls the database's policy; its other objects stay until the teardown, or until a replacement
       if (object.kind === 'NetworkPolicy' && componentOf(object) === 'database') return infrastructure !== null
       if (keepOthers) return false
       if (!['server', 'queue'].includes(componentOf(object) ?? ''))
@@ -102,13 +102,13 @@ export function createDesiredState(
   }
 }
 
-/** Read, or else made: but never a new one for a database that has another. */
+/** Reads or creates the password. Never creates one for a database that has another. */
 async function findPassword(cluster: Cluster, { deploymentId, namespace }: Owner): Promise<string> {
   const { database: name } = namesOf(deploymentId)
   const secret = await cluster.read({ apiVersion: 'v1', kind: 'Secret', namespace, name })
   const stored = secret && databasePasswordOf({ data: secret.data })
   if (stored) return stored
-  // also a volume that a backup tool restored
+  // also true for a volume that a backup tool restored
   if (cluster.observed({ apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name }))
     throw new StepFailure(
       'DATABASE_UNAVAILABLE',
@@ -127,7 +127,7 @@ function currentReplicas({ deploymentId }: Owner, live: readonly LiveObject[]): 
   return { ...(server === undefined ? {} : { server }), ...(queue === undefined ? {} : { queue }) }
 }
 
-/** Whether a pod has a Secret of this name anywhere in it: an environment variable, a volume. */
+/** True: an environment variable or a volume of the pod refers to this Secret. */
 function uses(pod: V1Pod, secret: string): boolean {
   return JSON.stringify(pod.spec ?? {}).includes(JSON.stringify(secret))
 }

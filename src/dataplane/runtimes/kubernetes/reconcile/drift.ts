@@ -1,6 +1,6 @@
 /**
- * What was applied, and how to tell that it has drifted: that somebody else has changed it since. Only digests are kept,
- * since there may be thousands of objects.
+ * Detects drift: an applied object that someone else has changed since.
+ * It keeps only digests, because there may be thousands of objects.
  */
 import { createHash } from 'node:crypto'
 import { componentOf, type RevisionAttempt, revisionAttemptOf } from '../objects/labels.ts'
@@ -9,37 +9,37 @@ import type { Component, LiveObject, Manifest } from '../objects/types.ts'
 import { project } from './projection.ts'
 import { withoutFittedFields, withoutStorageClass } from './volume-claim.ts'
 
-/** Names an object within a deployment, whose objects are all in one namespace. */
+/** Key of an object within a deployment, whose objects share one namespace. */
 export function keyOf({ kind, metadata }: Pick<Manifest, 'kind' | 'metadata'>): string {
   return `${kind}/${metadata.name}`
 }
 
-/** Tells whether something is the same as before, without keeping it: it may be large, and have secrets in it. */
+/** Digest for comparison. The text itself may be large or contain secrets, so it is not kept. */
 export function digest(text: string): string {
   return createHash('sha1').update(text).digest('base64')
 }
 
 export interface AppliedObject {
   key: string
-  /** what names the object to others */
+  /** identity of the object */
   object: LiveObject
-  /** of a Deployment or StatefulSet, null for other kinds */
+  /** for a Deployment or StatefulSet; null for other kinds */
   workload: { component: Component; attempt: RevisionAttempt | null } | null
-  /** of the manifest */
+  /** digest of the manifest */
   digest: string
-  /** of what the server made of its fields */
+  /** digest of the projection of the live object */
   projection: string
   uid: string
-  /** the newest version that is known to be as applied */
+  /** newest resource version that is known to be unchanged */
   resourceVersion: string
   generation: number
-  /** the informers have shown it since: from then on its absence means that it was removed */
+  /** the informers have shown it; from then on, absence means deletion */
   observed: boolean
   /** performance.now() of the apply */
   at: number
 }
 
-/** The record of an apply. `live`: what the server answered. */
+/** Records an apply. `live`: the server's response. */
 export function appliedObject(manifest: Manifest, live: LiveObject, autoscaled: boolean): AppliedObject {
   const { apiVersion, kind } = manifest
   const { name, namespace, uid, resourceVersion, generation = 0 } = live.metadata
@@ -59,7 +59,7 @@ export function appliedObject(manifest: Manifest, live: LiveObject, autoscaled: 
   }
 }
 
-/** Keys of Deployments whose replicas an autoscaler among the manifests, or somebody else, decides. */
+/** Keys of Deployments whose replicas are set by an autoscaler of ours or by others. */
 export function autoscaledKeys(manifests: readonly Manifest[]): Set<string> {
   return new Set(
     manifests.flatMap((manifest) => {
@@ -72,14 +72,14 @@ export function autoscaledKeys(manifests: readonly Manifest[]): Set<string> {
   )
 }
 
-/** `autoscaled`: how many replicas there are does not count. */
+/** `autoscaled`: ignores the number of replicas. */
 export function manifestDigest(manifest: Manifest, autoscaled: boolean): string {
   return digest(JSON.stringify(autoscaled ? withoutReplicas(manifest) : withoutStorageClass(manifest)))
 }
 
 /**
- * Whether a version that was observed is other than what was applied. Takes note of it otherwise. The content of Secrets
- * is not observed, so that any change of one may be a change of that.
+ * True: the observed version differs from the applied one. Otherwise it records the version as unchanged.
+ * The content of Secrets is not observed, so any change of a Secret counts as drift.
  */
 export function hasDrifted(applied: AppliedObject, manifest: Manifest, live: LiveObject, autoscaled: boolean): boolean {
   const { uid, resourceVersion } = live.metadata
@@ -103,7 +103,7 @@ function withoutReplicas(manifest: Manifest): Manifest {
   return { ...manifest, spec }
 }
 
-/** Informers may lag behind our own writes. Versions are numbers that grow, in every API server there is. */
+/** Informers may lag behind writes. Resource versions are growing numbers in all existing API servers. */
 function isOlder(version: string, than: string): boolean {
   return /^\d+$/.test(version) && /^\d+$/.test(than) && BigInt(version) < BigInt(than)
 }

@@ -1,18 +1,18 @@
 /**
- * The major version of Postgres that a volume was made by. Another one does not start on it, so a database keeps its image
- * when POSTGRES_IMAGE is of another major. The version is recorded as an annotation of the volume claim.
+ * Keeps the major version of Postgres that created a volume: another major does not start on it.
+ * The database keeps its image if POSTGRES_IMAGE has another major. An annotation of the volume claim records it.
  */
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import { ANNOTATION_POSTGRES } from '../objects/names.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
 
-/** `17` of `postgres:17.2-alpine` and `pgvector/pgvector:0.8.0-pg17`; null: the reference does not tell (a digest, `latest`). */
+/** Returns `17` for `postgres:17.2-alpine` and `pgvector/pgvector:0.8.0-pg17`; null: not known (a digest, `latest`). */
 export function postgresMajor(image: string): number | null {
   const [name = ''] = image.split('@')
   const [repository = '', tag = ''] = name.slice(name.lastIndexOf('/') + 1).split(':')
   const marked = /(?:^|[^a-z])pg-?(\d{1,2})(?!\d)/i.exec(tag)
-  // of other repositories the tag begins with a version of their own
+  // other repositories begin their tags with their own version
   const leading = ['postgres', 'postgresql', 'postgis'].includes(repository) ? /^(\d{1,2})(?!\d)/.exec(tag) : null
   const major = (marked ?? leading)?.[1]
   return major === undefined ? null : Number(major)
@@ -20,11 +20,11 @@ export function postgresMajor(image: string): number | null {
 
 export interface FittedDatabase {
   manifests: Manifest[]
-  /** For people: that the database keeps another image than the setting says; null: it does not. */
+  /** Progress for users: the database keeps an image other than the setting's; null: it does not. */
   note: Progress | null
 }
 
-/** Manifests of an infrastructure, with a database that starts on the volume that is there. Throws StepFailure when there is none. */
+/** Returns manifests whose database starts on the existing volume. Throws StepFailure when no image fits. */
 export function fitPostgres(
   manifests: readonly Manifest[],
   existing: (manifest: Manifest) => LiveObject | undefined,

@@ -1,15 +1,12 @@
 /**
- * Tells whether somebody has changed what we applied: looks at a live object only through the fields of our
- * manifest. Two projections of the same manifest are equal as long as nothing of ours was changed, whatever the
- * server defaults and others add beside it. Compared is always live with live (the first taken from the answer to
- * the apply), so that what the server normalises (`1000m` to `1`) does not matter.
+ * Projects a live object onto the fields of its manifest. Equal projections mean no drift.
+ * Server defaults and others' fields don't count. See README.md.
  */
 import type { LiveObject, Manifest } from '../objects/types.ts'
 
 /**
- * Lists to which others may add, and the members by which their items are told apart: the API's lists of type
- * `map` (x-kubernetes-list-map-keys) within our kinds. Ports of containers and of Services differ. All other
- * lists belong as a whole to who applied them.
+ * List members that others may extend, with the keys that identify items: the API's lists of type `map`
+ * (x-kubernetes-list-map-keys). Ports of containers and Services differ. Other lists have one owner.
  */
 const LIST_MAP_KEYS: Record<string, string[][]> = {
   containers: [['name']],
@@ -29,11 +26,11 @@ const LIST_MAP_KEYS: Record<string, string[][]> = {
   ownerReferences: [['uid']],
 }
 /**
- * Maps and structs that count as one value (x-kubernetes-map-type: atomic): a member that somebody adds changes the
- * whole, takes its ownership from us, and may change what it means. All others can only be added to.
+ * Maps and structs with one owner (x-kubernetes-map-type: atomic). A member that someone adds changes the owner,
+ * and may change the meaning. Other maps can be extended.
  */
 const ATOMIC = new Set([
-  // of a Service, of a workload
+  // of a Service or a workload
   'selector',
   'nodeSelector',
   'labelSelector',
@@ -45,12 +42,12 @@ const ATOMIC = new Set([
   'fieldRef',
   'resourceFieldRef',
 ])
-/** what the API puts in for a key member that is not set */
+/** the API's default for an absent key member */
 const DEFAULTS: Record<string, string> = { protocol: 'TCP' }
-/** not seen in what is watched (a Secret's content), or not ours (status) */
+/** not observed (a Secret's content) or not applied (status) */
 const UNCOMPARED_MEMBERS = new Set(['data', 'stringData', 'status'])
 
-/** The live values at exactly the fields that the manifest sets, atomic ones whole, as a text to compare. The content of a Secret is left out. */
+/** Returns the live values of the fields that the manifest sets, as a comparable text. Atomic values are whole. */
 export function project(manifest: Manifest, live: LiveObject): string {
   const members = Object.keys(manifest).filter((member) => !UNCOMPARED_MEMBERS.has(member))
   return entries(members, (member) => pick(manifest[member], live[member], member))
@@ -68,7 +65,7 @@ function pick(wanted: unknown, live: unknown, member: string): string {
   return whole(live)
 }
 
-/** Those items of the live list that are in the manifest, in the order in which they are there. */
+/** Items of the live list that the manifest also has, in live order. */
 function ours(keys: string[], wanted: unknown[], live: unknown[]): string {
   const byId = new Map(wanted.map((item) => [idOf(keys, item), item]))
   const items = live.flatMap((item) => {
@@ -78,7 +75,7 @@ function ours(keys: string[], wanted: unknown[], live: unknown[]): string {
   return `[${items.join()}]`
 }
 
-/** By what to tell the items of a list apart; null: it counts as a whole. */
+/** Keys that identify the items of a list; null: the list is compared as a whole. */
 function keysOf(member: string, wanted: unknown[]): string[] | null {
   const has = (keys: string[]) =>
     wanted.every((item) => isMap(item) && keys.every((key) => key in item || key in DEFAULTS))

@@ -1,7 +1,6 @@
 /**
- * The reconciler of one deployment: brings its objects to the desired state, and does so again whenever the informers
- * show a difference. Level-based: there is one desired state, and the last one wins. Nothing is called while nothing
- * changes.
+ * Level-based reconciler of one deployment: it brings the objects to the latest desired state and repairs differences.
+ * It makes no API calls while nothing changes. See README.md.
  */
 import type { Logger } from 'pino'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
@@ -18,9 +17,9 @@ import { REFUSED_MS } from './refusal-backoff.ts'
 import { volumeNote } from './volume-claim.ts'
 import { WorkQueue } from './work-queue.ts'
 
-/** Why the desired state is not reached. */
+/** The cause of an unreached desired state. */
 export interface ReconcileFailure extends Progress {
-  /** trying the same again is not expected to help */
+  /** a retry is not expected to help */
   refused: boolean
 }
 
@@ -32,7 +31,7 @@ export interface ReconcilerOptions {
   log: Logger
   /** see ApplierOptions */
   mayRestart: () => boolean
-  /** called after each round: `synced`, `failure` or `ownershipLost` may have changed */
+  /** called after each round, when `synced`, `failure` or `ownershipLost` may have changed */
   onState: () => void
 }
 
@@ -44,13 +43,13 @@ export class Reconciler {
   readonly #queue = new WorkQueue(() => this.#run())
   readonly #applier: Applier
   #desired: DesiredState | null = null
-  /** the desired state that was reached last */
+  /** the last desired state that was reached */
   #reached: DesiredState | null = null
-  /** which kinds could not be had then */
+  /** kinds that were unavailable in the last round */
   #refused = ''
   #failure: ReconcileFailure | null = null
   #failures = 0
-  /** no more writes are ours to make: another holder is newer, or the lease is over */
+  /** set when this process may no longer write: a newer holder exists, or the lease is over */
   ownershipLost: Error | null = null
 
   constructor(options: ReconcilerOptions) {
@@ -59,12 +58,12 @@ export class Reconciler {
     this.#applier = new Applier({ ...options, signal, requeueAfter: (ms) => this.#queue.requeueAfter(ms) })
   }
 
-  /** The desired state was reached, wholly, at least once. */
+  /** True: the current desired state was fully reached at least once. */
   get synced(): boolean {
     return this.#desired !== null && this.#reached === this.#desired
   }
 
-  /** The desired state is not reached yet, and may be without anybody's doing. */
+  /** True: the desired state is not reached yet, but may be without a change by a user. */
   get progressing(): boolean {
     return this.#desired !== null && !this.synced && !this.ownershipLost && !this.#failure?.refused
   }
@@ -73,33 +72,33 @@ export class Reconciler {
     return this.#failure
   }
 
-  /** Why the database's volume could not be changed. It is no failure: the rest is carried out all the same. */
+  /** Why the volume claim could not be changed. It is no failure: the other objects are applied. */
   get volumeRefusal(): string | null {
     return this.#applier.volumeRefusal
   }
 
-  /** For people: what of the database is not as it was asked for; null: all of it is. */
+  /** Progress for users: the database differs from its spec; null: it does not. */
   databaseNote(placement: Placement | null): Progress | null {
     const { cluster, deploymentId } = this.#options
     return this.#desired?.databaseNote() ?? volumeNote(placement, cluster.objects(deploymentId), this.volumeRefusal)
   }
 
-  /** For people: what can't be made here, for want of rights; null: nothing. */
+  /** Progress for users: objects left out for missing permissions; null: none. */
   get leftOut(): Progress | null {
     return this.#desired?.leftOut() ?? null
   }
 
-  /** For people: what somebody else changes again and again; null: nothing. */
+  /** Progress for users: objects that someone else changes repeatedly; null: none. */
   get contention(): Progress | null {
     return this.#applier.contention
   }
 
-  /** What was applied. Once synced, exactly what is desired. */
+  /** The applied objects. When synced, exactly the desired objects. */
   get applied(): AppliedObject[] {
     return this.#applier.applied
   }
 
-  /** Carried out in a later tick, so that of several in one tick only the last counts. */
+  /** Runs in a later tick. Only the last state of a tick counts. */
   setDesired(desired: DesiredState): void {
     this.#desired = desired
     this.#failure = null
@@ -108,12 +107,12 @@ export class Reconciler {
     this.enqueue()
   }
 
-  /** Something has changed: compares, and acts if need be. */
+  /** Requests a round, which compares and acts on differences. */
   enqueue(): void {
     if (this.#desired) this.#queue.enqueue()
   }
 
-  /** No more calls; resolves when the one under way is over. */
+  /** Stops. Resolves when the running call has ended. */
   stop(): Promise<void> {
     return this.#queue.stop()
   }

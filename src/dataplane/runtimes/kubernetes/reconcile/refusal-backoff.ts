@@ -1,11 +1,8 @@
-/**
- * What the API server refused is not tried again at every event, but after ever longer waits, until something else is
- * desired.
- */
+/** Backoff for requests that the API server refused. It ends when the desired state changes. */
 import { backoff } from '../../../../platform/async/retry.ts'
 import type { ApiRefused } from '../api-server/errors.ts'
 
-/** first and longest wait until the same is tried again, in ms */
+/** first and longest wait before a retry, in ms */
 export const REFUSED_MS = [5000, 300_000] as const
 
 export class RefusalBackoff {
@@ -17,14 +14,14 @@ export class RefusalBackoff {
     this.#refusals.set(key, { error, until, count: count + 1 })
   }
 
-  /** Why it is not to be tried yet, and for how many ms; null: it may be. */
+  /** The refusal and the ms until a retry; null: a retry is allowed. */
   pending(key: string): { error: ApiRefused; ms: number } | null {
     const { error, until = 0 } = this.#refusals.get(key) ?? {}
     const ms = until - performance.now()
     return error && ms > 0 ? { error, ms } : null
   }
 
-  /** Of one object, or of all. */
+  /** Forgets the refusals of one object, or of all. */
   forget(key?: string): void {
     if (key === undefined) this.#refusals.clear()
     else this.#refusals.delete(key)

@@ -1,34 +1,34 @@
 /**
- * Paces the repair of drift: an object is repaired at once, but one that is changed again and again is repaired ever more
- * slowly, and that is reported. Only repairs count that the API server accepted, or that failed because others write all
- * the time: while it is away, the repair of one change by hand is tried many times.
+ * Backoff for the repair of drift. The first repair is immediate; repeated drift is repaired more slowly and reported.
+ * Only accepted repairs, and those that lost against constant writes, count: an API outage repeats one repair many
+ * times.
  */
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { backoff } from '../../../../platform/async/retry.ts'
 
 const FIRST_MS = 1000
 const SLOWEST_MS = 60_000
-/** an object that was left alone for so long is repaired at once again */
+/** an object without drift for this long is repaired immediately again */
 const CALM_MS = 120_000
-/** so many repairs within CALM_MS of each other are no accident */
+/** repairs within CALM_MS of each other that are reported as contention */
 const CONTENTION_REPAIRS = 3
 
 export class RepairBackoff {
   readonly #repairs = new Map<string, { count: number; last: number }>()
 
-  /** For how many ms the next repair of an object has to wait. */
+  /** ms until the next repair of an object may run. */
   wait(key: string, now = performance.now()): number {
     const before = this.#recent(key, now)
     return before ? Math.max(0, before.last + backoff(before.count - 1, FIRST_MS, SLOWEST_MS) - now) : 0
   }
 
-  /** Takes note of a repair. */
+  /** Records a repair. */
   add(key: string, now = performance.now()): void {
     const before = this.#recent(key, now)
     this.#repairs.set(key, { count: (before?.count ?? 0) + 1, last: now })
   }
 
-  /** For people: what is being changed back again and again; null: nothing. */
+  /** Progress for users: objects that are changed repeatedly; null: none. */
   contention(now = performance.now()): Progress | null {
     const keys = [...this.#repairs].filter(
       ([, { count, last }]) => count >= CONTENTION_REPAIRS && now - last <= CALM_MS,

@@ -1,6 +1,6 @@
 /**
- * What becomes of a database or cache of ours when one from outside takes its place: it goes when no pod uses it any more.
- * The volume stays with its data, and the Secret by which it can be read.
+ * Handles a database or cache that an external one replaces: it is deleted when no pod uses it.
+ * Its volume and the Secret with the volume's password stay.
  */
 import type { V1Pod } from '@kubernetes/client-node'
 import type { RevisionLog } from '../../runtime.ts'
@@ -11,7 +11,7 @@ import { externalOf, type Placement } from '../render/external.ts'
 
 const KEPT = ['Secret', 'PersistentVolumeClaim']
 
-/** Whether an object is of a database or cache that was replaced, and nothing needs it any more. */
+/** True: the object belongs to a replaced database or cache that no pod uses. */
 export function isReplaced(object: LiveObject, { secretReferences }: Placement, pods: readonly V1Pod[]): boolean {
   const component = componentOf(object)
   if ((component !== 'database' && component !== 'cache') || KEPT.includes(object.kind)) return false
@@ -20,7 +20,7 @@ export function isReplaced(object: LiveObject, { secretReferences }: Placement, 
   return !pods.some((pod) => usesSecretKey(pod, object.metadata.labels?.[LABEL_DEPLOYMENT] ?? '', key))
 }
 
-/** Whether a pod has a key of the deployment's own Secret in its environment. */
+/** True: an environment variable of the pod refers to `key` of the deployment's own Secret. */
 function usesSecretKey({ spec }: V1Pod, deploymentId: string, key: string): boolean {
   const secret = namesOf(deploymentId).database
   const variables = (spec?.containers ?? []).flatMap(({ env }) => env ?? [])
@@ -29,7 +29,7 @@ function usesSecretKey({ spec }: V1Pod, deploymentId: string, key: string): bool
   )
 }
 
-/** Tells the log of the volume of a database that one from outside has replaced: once, for as long as that is so. */
+/** Logs once that the volume of a replaced database is kept. */
 export class KeptVolumeNote {
   #told = false
 

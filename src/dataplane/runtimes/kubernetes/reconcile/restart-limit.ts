@@ -1,23 +1,23 @@
 /**
- * Limits how many deployments restart database and cache at the same time because this process renders other pods than the
- * one before (a setting, a newer version). A deploy, and a changed resource spec, are the deployment's own and not limited.
+ * Limits concurrent restarts of databases and caches that a new setting or version of Pilothouse causes.
+ * A deploy or a changed resource spec is the user's own change and is not limited.
  */
 
-/** of the deployments that this process holds; at least one */
+/** share of this process's deployments; at least one may restart */
 const RESTART_SHARE = 0.1
 
 export class RestartLimit {
   readonly #held: () => number
   readonly #restarting = new Set<string>()
-  /** by deployment, the longest waiting first: called when it may ask again */
+  /** by deployment, longest-waiting first; called when it may ask again */
   readonly #waiting = new Map<string, () => void>()
 
-  /** `held`: how many deployments this process holds. */
+  /** `held` returns the number of this process's deployments. */
   constructor(held: () => number) {
     this.#held = held
   }
 
-  /** True: it may restart, and counts until `end`. False: `onFree` is called when it may ask again. */
+  /** True: it may restart and counts until `end`. False: `onFree` is called when it may ask again. */
   begin(deploymentId: string, onFree: () => void): boolean {
     if (
       !this.#restarting.has(deploymentId) &&
@@ -35,7 +35,7 @@ export class RestartLimit {
     return this.#restarting.has(deploymentId)
   }
 
-  /** Its database and cache are ready again, or it is not held any more. */
+  /** Ends a restart: database and cache are ready, or the claim has ended. */
   end(deploymentId: string): void {
     this.#waiting.delete(deploymentId)
     if (!this.#restarting.delete(deploymentId)) return

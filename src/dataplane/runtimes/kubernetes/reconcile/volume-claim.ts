@@ -1,6 +1,6 @@
 /**
- * The database's volume once it is there: its storage class can't be changed, it can't shrink, and whether it can
- * grow is for the cluster to say. What it can't become must not keep an agent from being deployed.
+ * Adapts the database's volume claim to the existing one. Its storage class can't change and it can't shrink;
+ * the cluster decides whether it can grow. An impossible change must not block a deploy.
  */
 import type { V1PersistentVolumeClaim } from '@kubernetes/client-node'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
@@ -10,7 +10,7 @@ import { bytesOf, gibibytes } from '../render/quantity.ts'
 
 type Claim = V1PersistentVolumeClaim['spec']
 
-/** A volume claim's manifest as it can be applied to the one that is there; other manifests as they are. */
+/** Returns a manifest that can be applied to the existing volume claim; other manifests unchanged. */
 export function fitToExisting(manifest: Manifest, there: LiveObject | undefined): Manifest {
   if (manifest.kind !== 'PersistentVolumeClaim' || !there) return manifest
   const { storageClassName, resources } = (there.spec ?? {}) as NonNullable<Claim>
@@ -27,21 +27,24 @@ export function fitToExisting(manifest: Manifest, there: LiveObject | undefined)
   }
 }
 
-/** A manifest without what `fitToExisting` takes over and nobody can change. */
+/** Returns the manifest without the storage class, which is immutable. */
 export function withoutStorageClass(manifest: Manifest): Manifest {
   if (manifest.kind !== 'PersistentVolumeClaim') return manifest
   const { storageClassName: _, ...spec } = manifest.spec as NonNullable<Claim>
   return { ...manifest, spec }
 }
 
-/** A manifest without all that `fitToExisting` takes over: a difference there is no drift. */
+/** Returns the manifest without the fields of `fitToExisting`: a difference there is no drift. */
 export function withoutFittedFields(manifest: Manifest): Manifest {
   if (manifest.kind !== 'PersistentVolumeClaim') return manifest
   const { storageClassName: _, resources: __, ...spec } = manifest.spec as NonNullable<Claim>
   return { ...manifest, spec }
 }
 
-/** For people: that the volume is not as large as the spec says; null: it is, or there is none yet. `refused`: why it can't grow. */
+/**
+ * Progress for users: the volume's size differs from the spec; null: it does not, or there is no volume. `refused`:
+ * why it can't grow.
+ */
 export function volumeNote(
   placement: Placement | null,
   objects: readonly LiveObject[],

@@ -1,13 +1,12 @@
 /**
- * The work queue of one deployment, as controllers have it: however often it is enqueued, its work runs once more, and
- * never twice at the same time.
+ * Work queue of one deployment, like controller-runtime's: many `enqueue` calls cause one run, and runs never overlap.
  */
 export class WorkQueue {
   readonly #work: () => Promise<void>
   readonly #stopped = new AbortController()
   #dirty = false
   #running: Promise<void> | null = null
-  /** the earliest of what `requeueAfter` was asked for */
+  /** the earliest pending `requeueAfter` */
   #timer: { at: number; handle: NodeJS.Timeout } | null = null
 
   /** `work` must not throw. */
@@ -20,14 +19,14 @@ export class WorkQueue {
     return this.#stopped.signal
   }
 
-  /** The work runs in a later tick, or once more if it is under way. */
+  /** Runs the work in a later tick, or once more if it is running. */
   enqueue(): void {
     if (this.#dirty || this.signal.aborted) return
     this.#dirty = true
     setImmediate(() => this.#start())
   }
 
-  /** In so many ms at the latest. */
+  /** Enqueues after at most `ms`. */
   requeueAfter(ms: number): void {
     const at = performance.now() + ms
     if (this.signal.aborted || (this.#timer && this.#timer.at <= at)) return
@@ -39,13 +38,13 @@ export class WorkQueue {
     this.#timer = { at, handle }
   }
 
-  /** Forgets what `requeueAfter` was asked for. */
+  /** Cancels pending `requeueAfter` calls. */
   clearTimer(): void {
     if (this.#timer) clearTimeout(this.#timer.handle)
     this.#timer = null
   }
 
-  /** No more work; resolves when what is under way is over. */
+  /** Stops the queue. Resolves when the running work has ended. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     this.clearTimer()
@@ -55,7 +54,7 @@ export class WorkQueue {
   #start(): void {
     this.#running ??= this.#drain().finally(() => {
       this.#running = null
-      // enqueued between the last look and now
+      // it may be enqueued between the last check and now
       if (this.#dirty && !this.signal.aborted) this.#start()
     })
   }
