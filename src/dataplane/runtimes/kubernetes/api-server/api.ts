@@ -1,10 +1,7 @@
 /**
- * HTTP to the API server: JSON in and out, kept connections, a bound on calls in flight, and a limit on how long
- * each may take.
- *
- * Of @kubernetes/client-node only the kubeconfig is used (credentials.ts). Its typed calls, and
- * KubernetesObjectApi too, leave out members that their version of the API does not know when they read and
- * write, turn times into Dates, ask for API discovery first, have no time limit, and open a connection per call.
+ * HTTP calls to the API server: JSON, kept connections, limited concurrency and timeouts.
+ * Of @kubernetes/client-node it uses only the kubeconfig (credentials.ts): its calls drop unknown members,
+ * convert times to Dates, need API discovery, have no timeout, and open a connection per call.
  */
 import type { Readable } from 'node:stream'
 import { Semaphore } from '../../../../platform/async/semaphore.ts'
@@ -20,53 +17,55 @@ export interface ApiRequest {
   query?: Record<string, string | undefined>
   body?: unknown
   contentType?: string
-  /** what is tried, for messages: `list pods in namespace "a"` */
+  /** action for messages: `list pods in namespace "a"` */
   action: string
-  /** the body, or the answer, has values that no message may show */
+  /** request or response contains secret values that no message may show */
   secret?: boolean
-  /** it says nothing about the API server when this is slow: logs come from the node of their pod */
+  /** a timeout says nothing about the API server, because the pod's node sends the logs */
   fromNode?: boolean
-  /** for a write: asked when its connection is up, in the tick in which the request goes out */
+  /** for a write: called when the connection is open, in the tick that sends the request */
   leaseValid?: () => boolean
 }
 
 export interface ApiOptions {
-  /** default: the environment's */
+  /** default: from the environment */
   kubeconfig: string | undefined
   callsAtATime: number
-  /** ms of one call */
+  /** timeout of a call in ms */
   callMs: number
-  /** ms of silence after which a connection is probed */
+  /** ms of silence before TCP keep-alive probes a connection */
   silenceMs: number
-  /** a call got no answer in time: connections that look alive may be dead */
+  /** called after a call's timeout: open connections may be dead */
   onTimeout: () => void
 }
 
-/** ms after an outage in which a refusal may only mean that an API server has not loaded accounts and roles yet */
+/** ms after an outage in which a refusal may mean that the API server has not loaded accounts and roles */
 const API_SERVER_WARMUP_MS = 30_000
-/** of one answer: far more than a page of a list, or the largest object that etcd keeps */
+/** bytes of one response: far above a list page or the largest object that etcd stores */
 const MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 
 export class Api {
   readonly #options: ApiOptions
   readonly #credentials: Credentials
-  /** performance.now() of the last call that reached nobody */
+  /** performance.now() of the last unreachable call */
   #awayAt = Number.NEGATIVE_INFINITY
   readonly #limit: Semaphore
-  /** what is under way */
+  /** running calls and streams */
   readonly #scopes = new Set<AbortScope>()
   #closed = false
 
-  /** Throws when the kubeconfig is of no use. */
+  /** Throws when the kubeconfig is unusable. */
   constructor(options: ApiOptions) {
     this.#options = options
     const { kubeconfig, callsAtATime, callMs, silenceMs } = options
-    // the time of the call is up before that: it is the call that got no answer
+    // the call's timeout is shorter, so its error is reported
     this.#credentials = new Credentials(kubeconfig, { connectMs: 2 * callMs, probeMs: silenceMs })
     this.#limit = new Semaphore(callsAtATime)
   }
 
-  /** One call, not tried again. What the server answers as JSON. Throws ApiRefused, Unreachable and LeaseOverError. */
+  /**
+   * Makes one call without a retry and returns the response's JSON. Throws ApiRefused, Unreachable and LeaseOverError.
+   */
   async call<T>(request: ApiRequest, signal?: AbortSignal): Promise<T> {
     const scope = this.#scope(signal)
     try {
@@ -83,10 +82,10 @@ export class Api {
     }
   }
 
-  /** The body of an answer that may go on for long. Rejects like `call`; what happens later are errors of the stream. */
+  /** Returns the body of a long response. Rejects like `call`; later errors are errors of the stream. */
   async stream(request: ApiRequest, signal: AbortSignal): Promise<Readable> {
     const scope = this.#scope(signal)
-    // only the head of the answer has to come in time
+    // the timeout covers only the response headers
     scope.limit(this.#options.callMs)
     try {
       const { body } = await this.#opened(request, scope)
@@ -100,7 +99,7 @@ export class Api {
     }
   }
 
-  /** Ends everything that is under way. */
+  /** Ends all calls and streams. */
   close(): void {
     this.#closed = true
     for (const scope of this.#scopes) scope.abort(closed())
@@ -114,7 +113,7 @@ export class Api {
     return scope
   }
 
-  /** An answer that is 2xx, with its body to be read. */
+  /** Returns a 2xx response with an unread body. */
   async #opened(request: ApiRequest, scope: AbortScope): Promise<HttpResponse> {
     for (let first = true; ; first = false) {
       const answer = await this.#send(request, scope)
@@ -122,7 +121,7 @@ export class Api {
       if (status >= 200 && status < 300) return answer
       const body = await readText(answer.body, MAX_RESPONSE_BYTES)
       if (status === 401) this.#credentials.expire()
-      // the token may have been changed since it was read
+      // the token may have been replaced since it was read
       if (status === 401 && first) continue
       const error = refusal(status, headers, body, request.action, request.secret ?? false)
       const waking = performance.now() - this.#awayAt < API_SERVER_WARMUP_MS
@@ -171,7 +170,7 @@ export class Api {
   }
 }
 
-/** Not by the error of JSON.parse: that quotes the text, which may have a Secret in it. */
+/** Does not use the error of JSON.parse: it quotes the text, which may contain a Secret. */
 function parsed<T>(body: string): T {
   try {
     return JSON.parse(body) as T

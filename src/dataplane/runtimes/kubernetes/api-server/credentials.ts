@@ -1,9 +1,7 @@
 /**
- * What a request to the API server needs besides its path: headers that say who we are, and connections with the right
- * certificates. All of it comes from the kubeconfig, or from the pod's service account.
- *
- * The client's own calls open a connection for each request (kubernetes-client/javascript#2893), and those of watches
- * leak. Here connections are kept for as long as the certificates stay the same.
+ * Headers and connections with the right certificates for the API server, from the kubeconfig or the service account.
+ * The client library opens a connection per request (kubernetes-client/javascript#2893), and its watches leak them.
+ * Here connections are kept while the certificates stay the same.
  */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { RequestOptions } from 'node:https'
@@ -11,16 +9,16 @@ import { KubeConfig } from '@kubernetes/client-node'
 import { HttpClient, type HttpClientOptions } from '../../../../platform/http/client.ts'
 
 export interface Access {
-  /** of the API server: what every path is below, without a slash at its end */
+  /** base path of the API server, without a trailing slash */
   basePath: string
   headers: Record<string, string>
   client: HttpClient
 }
 
-/** How connections are made; which certificates they need stands in the kubeconfig. */
+/** Connection options; the kubeconfig defines the certificates. */
 export type ConnectionOptions = Pick<HttpClientOptions, 'connectMs' | 'probeMs'>
 
-/** tokens in files are changed by the kubelet well before they expire, programs that give tokens cache them */
+/** ms; the kubelet replaces token files long before they expire, and token programs cache tokens */
 const FRESH_MS = 30_000
 
 export class Credentials {
@@ -31,22 +29,22 @@ export class Credentials {
   #until = 0
   #refreshing: Promise<Access> | null = null
 
-  /** Throws when there is no kubeconfig, or it names no cluster. */
+  /** Throws without a kubeconfig, or when it names no cluster. */
   constructor(file: string | undefined, options: ConnectionOptions) {
     this.#options = options
     this.#config = new KubeConfig()
     if (file === undefined) this.#config.loadFromDefault()
     else this.#config.loadFromFile(file)
     const cluster = this.#config.getCurrentCluster()
-    // what the client falls back to when it finds nothing at all
+    // the client library's fallback when it finds no configuration
     const guessed = this.#config.currentContext === 'loaded-context' && cluster?.server === 'http://localhost:8080'
     if (!cluster || guessed) throw new Error('There is no kubeconfig with a current context, and no service account')
-    // the client wants this said for plain HTTP; to this machine (`kubectl proxy`) there is nothing to verify
+    // the client requires this for plain HTTP; a local address (`kubectl proxy`) needs no verification
     const local = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/]/.test(`${cluster.server}/`)
     if (local) Object.assign(cluster, { skipTLSVerify: true })
   }
 
-  /** Rejects when a program or file that gives the token fails. */
+  /** Rejects when the token's program or file fails. */
   async get(): Promise<Access> {
     if (this.#access && performance.now() < this.#until) return this.#access
     this.#refreshing ??= this.#refresh().finally(() => {
@@ -55,7 +53,7 @@ export class Credentials {
     return await this.#refreshing
   }
 
-  /** The API server does not know us any more: the token was changed early. */
+  /** Forgets the token, because the API server rejected it: it was replaced early. */
   expire(): void {
     this.#until = 0
   }
@@ -69,7 +67,7 @@ export class Credentials {
     await this.#config.applyToHTTPSOptions(options)
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(options.headers as OutgoingHttpHeaders)) {
-      // a token's file may end with a newline
+      // a token file may end with a newline
       headers[name] = String(value).trim()
     }
     if (options.auth) headers.Authorization = `Basic ${Buffer.from(options.auth).toString('base64')}`
@@ -79,7 +77,7 @@ export class Credentials {
     const certificates = JSON.stringify(Object.entries(tls).map(([name, value]) => [name, String(value)]))
     let client = this.#access?.client
     if (!client || certificates !== this.#certificates) {
-      // what is under way on the old connections may end
+      // running requests may end on the old connections
       client?.close()
       client = new HttpClient({ origin, tls, ...this.#options, ...(proxyUrl && { proxy: proxyUrl }) })
     }
@@ -90,7 +88,7 @@ export class Credentials {
   }
 }
 
-/** What is not said is left to node:tls. */
+/** Unset members use the defaults of node:tls. */
 function tlsOf({ ca, cert, key, pfx, passphrase, servername, rejectUnauthorized }: RequestOptions) {
   const all = { ca, cert, key, pfx, passphrase, servername, rejectUnauthorized }
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined))

@@ -1,14 +1,14 @@
 /**
- * The kinds of objects that a deployment consists of, and where the API has them. Only versions that every
- * API server from 1.20 to 1.36 serves, but for what is optional. A table instead of the API's discovery: it costs no calls.
+ * Kinds of objects of a deployment and their API paths. Required kinds use API versions that Kubernetes 1.20 to 1.36
+ * serve. A fixed table needs no API discovery calls.
  */
 import { LABEL_DEPLOYMENT, LABEL_MANAGED_BY, MANAGED_BY, namesOf } from '../objects/names.ts'
 import type { Manifest } from '../objects/types.ts'
 
-/** label selector of what we watch */
+/** label selector of all watches */
 export const SELECTOR = `${LABEL_MANAGED_BY}=${MANAGED_BY}`
 
-/** Which object is meant. */
+/** Identifies an object. */
 export interface ObjectRef {
   apiVersion: string
   kind: string
@@ -19,15 +19,15 @@ export interface ObjectRef {
 export interface Kind {
   apiVersion: string
   kind: string
-  /** as in the URL and in rules of rights */
+  /** name in URLs and RBAC rules */
   resource: string
-  /** done without where we have no rights for it, or the API does not have it; why it is wanted, for people */
+  /** the kind is optional: missing permissions or API support are tolerated; the text says why it is used */
   optional?: string
-  /** of an optional kind: we make objects of it where we have the rights */
+  /** an optional kind that is applied if permissions exist */
   applied?: boolean
 }
 
-/** Which pods a Service leads to; made by the cluster, with the labels of the Service. */
+/** Pods behind a Service; the cluster creates them with the Service's labels. */
 export const ENDPOINTS: Kind = {
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
@@ -35,7 +35,7 @@ export const ENDPOINTS: Kind = {
   optional: 'health can’t tell when a Service leads nowhere',
 }
 
-/** Made where we may: a Role of an earlier version has no rights for them, and clusters before 1.21 no such budgets. */
+/** Applied if permitted: a Role of an earlier version lacks the permission, and clusters before 1.21 the kind. */
 const NETWORK_POLICY: Kind = {
   apiVersion: 'networking.k8s.io/v1',
   kind: 'NetworkPolicy',
@@ -51,7 +51,7 @@ const DISRUPTION_BUDGET: Kind = {
   applied: true,
 }
 
-/** All that is watched, pods too. */
+/** All watched kinds, including pods. */
 export const KINDS: readonly Kind[] = [
   { apiVersion: 'v1', kind: 'Secret', resource: 'secrets' },
   { apiVersion: 'v1', kind: 'PersistentVolumeClaim', resource: 'persistentvolumeclaims' },
@@ -66,14 +66,14 @@ export const KINDS: readonly Kind[] = [
   ENDPOINTS,
 ]
 
-/** Throws for a kind that is none of ours: a mistake in the program. */
+/** Throws for an unknown kind, which is a bug. */
 export function kindOf(object: { apiVersion: string; kind: string }): Kind {
   const found = KINDS.find(({ apiVersion, kind }) => apiVersion === object.apiVersion && kind === object.kind)
   if (!found) throw new Error(`${object.apiVersion} ${object.kind} is not a kind that deployments have`)
   return found
 }
 
-/** Path of a namespace's objects of one kind. */
+/** Path of all objects of a kind in a namespace. */
 export function collectionPath(kind: Kind, namespace: string): string {
   const root = kind.apiVersion.includes('/') ? '/apis' : '/api'
   return `${root}/${kind.apiVersion}/namespaces/${encodeURIComponent(namespace)}/${kind.resource}`
@@ -85,8 +85,8 @@ export function objectPath(ref: ObjectRef): string {
 }
 
 /**
- * The Secret of the deployment's database, which is made before and removed after all else of the deployment, so
- * that its token tells who has the deployment. null: the manifest is no deployment's.
+ * The deployment's database Secret. It is created before and deleted after all other objects of the deployment.
+ * So its token shows the current holder. null: the manifest belongs to no deployment.
  */
 export function anchorOf({ metadata }: Manifest): ObjectRef | null {
   const deploymentId = metadata.labels?.[LABEL_DEPLOYMENT]

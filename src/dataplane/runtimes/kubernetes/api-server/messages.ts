@@ -1,17 +1,17 @@
 /**
- * All that is read out of texts of Kubernetes, where it has no code for it. A text that is worded otherwise only gives a
- * reason that says less.
+ * Recognises messages of Kubernetes that have no machine-readable code.
+ * An unknown wording only makes the reason less specific.
  */
 import type { Reason } from '../../../../domain/protocol/protocol.ts'
 
-/** A quota is a 403 like any other, and so are the limits of a namespace. */
+/** A full quota and a namespace's limits are a 403 like missing permissions. */
 export function reasonOfRefusal(message: string | undefined): Reason {
   return /(exceeded|failed) quota|limitrange|(maximum|minimum) \w+ usage per/i.test(message ?? '')
     ? 'QUOTA_EXCEEDED'
     : 'CLUSTER_REFUSED'
 }
 
-/** What to do about a refusal, by which setting of the listener. */
+/** Advice for a refusal, with the listener's setting. */
 const ADVICE: [RegExp, string][] = [
   [/violates PodSecurity "restricted/, 'POD_SECURITY=restricted of the listener keeps its pods within that.'],
   [/unable to validate against any security context constraint/, 'See POD_SECURITY and POD_USER of the listener.'],
@@ -25,18 +25,18 @@ const ADVICE: [RegExp, string][] = [
   ],
 ]
 
-/** A message of the cluster, with what can be done about it if that is known. */
+/** Appends known advice to a message of the cluster. */
 export function withAdvice(message: string): string {
   const advice = ADVICE.find(([pattern]) => pattern.test(message))?.[1]
   return advice ? `${message}${/[.!]$/.test(message) ? '' : '.'} ${advice}` : message
 }
 
-/** There are as many pods as there may be, or all that they may use is used: fewer of others would make room. */
+/** True: the quota is full; fewer other pods would make room. */
 export function isOverQuota(message: string | undefined): boolean {
   return /exceeded quota/i.test(message ?? '')
 }
 
-/** What a quota has too little of, as quantities: what one pod more asks for, what all have, and the bound. Empty: not said. */
+/** Exceeded resources of a quota message, as quantities: requested by one more pod, used, limit. Empty: not named. */
 export function exceededResources(
   message: string,
 ): { resource: string; requested: string; used: string; limited: string }[] {
@@ -52,27 +52,27 @@ export function exceededResources(
   }))
 }
 
-/** Of the condition PodScheduled: no node can take the pod because of its volumes. */
+/** For condition PodScheduled: no node fits because of volumes. */
 export function isAboutVolume(message: string | undefined): boolean {
   return /persistentvolumeclaim/i.test(message ?? '')
 }
 
-/** Of a container that waits: only that its image is not pulled again yet, and not why. */
+/** For a waiting container: the message only says that the image pull is delayed, not why. */
 export function isOnlyBackOff(message: string): boolean {
   return message.startsWith('Back-off ')
 }
 
 /**
- * How API servers of all versions answer, with a plain 500, to an apply that does not fit the schema: a field that they
- * don't know, a list where there should be a text, a key given twice (kubernetes/kubernetes#122480).
+ * True: the apply does not fit the schema (an unknown field, a list instead of a string, a duplicate key).
+ * API servers of all versions answer it with a plain 500 (kubernetes/kubernetes#122480).
  */
 export function isSchemaMismatch(message: string): boolean {
   return /^failed to (create typed patch object|convert new typed object)|quantities must match/.test(message)
 }
 
 /**
- * How API servers before 1.23 answer, with a plain 500, to an apply of a Service that is not there, if it names a version:
- * Services are made by code of their own there.
+ * True: an apply with a resource version to an absent Service. API servers before 1.23 answer it with a plain 500,
+ * because separate code creates Services there.
  */
 export function isVersionOfAbsentObject(message: string): boolean {
   return message.startsWith('resourceVersion should not be set on objects to be created')

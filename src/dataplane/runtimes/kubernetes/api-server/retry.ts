@@ -1,6 +1,4 @@
-/**
- * Trying again what failed because the API server was not there.
- */
+/** Retries calls that failed because the API server was unavailable. */
 import { backoff, retry } from '../../../../platform/async/retry.ts'
 import { Unreachable } from './errors.ts'
 
@@ -9,10 +7,10 @@ export interface RetryTimes {
   longestRetry: number
 }
 
-/** with the default times: about 4 s of waiting */
+/** waits about 4 s in total with the default times */
 const TRIES = 5
 
-/** Does `work` until it gives something else than Unreachable, at most TRIES times. `wanted`: whether it is still to be tried again. */
+/** Retries `work` after Unreachable, at most TRIES times. `wanted`: false stops the retries. */
 export function retrying<T>(times: RetryTimes, work: () => Promise<T>, wanted = () => true): Promise<T> {
   return retry(work, {
     tries: TRIES,
@@ -22,7 +20,7 @@ export function retrying<T>(times: RetryTimes, work: () => Promise<T>, wanted = 
   })
 }
 
-/** Milliseconds to wait before retry number `retries`: what the server asked for, else longer each time, never the same for all. */
+/** ms before retry number `retries`: the server's Retry-After, else growing and random. */
 export function pause({ firstRetry, longestRetry }: RetryTimes, retries: number, error: unknown): number {
   if (error instanceof Unreachable && error.retryAfterMs !== null) return error.retryAfterMs
   return backoff(retries, firstRetry, longestRetry, 0.75)

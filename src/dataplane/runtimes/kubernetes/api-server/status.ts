@@ -1,20 +1,18 @@
-/**
- * Turns what went wrong with a call into ApiRefused or Unreachable.
- */
+/** Turns a failed call into ApiRefused or Unreachable. */
 import { ConnectionError, type HttpResponse } from '../../../../platform/http/client.ts'
 import { ApiRefused, NO_SUCH_VERSION, Unreachable } from './errors.ts'
 import { isSchemaMismatch, isVersionOfAbsentObject } from './messages.ts'
 
 /**
- * Characters: an API server may put a whole spec into its words. Far more than is shown anywhere: there it is cut after
- * secrets were hidden in it, and one that is cut here already would not be found.
+ * Characters: an API server's message may contain a whole spec. Longer than any shown message: masking runs before
+ * messages are shortened, and a secret that is cut here would not be found.
  */
 const MAX_MESSAGE_CHARACTERS = 20_000
-/** nobody waits longer than this because a server said so */
+/** ms; longest Retry-After that is respected */
 const MAX_RETRY_AFTER_MS = 60_000
 /**
- * The error for an answer that is not 2xx. `what` says what was tried, like `list pods in namespace "a"`.
- * `secret`: the object has values that no message may show, so that words about its content are left out.
+ * Error for a response that is not 2xx. `what`: the action, like `list pods in namespace "a"`.
+ * `secret`: the object contains secret values, so the server's words about its content are left out.
  */
 export function refusal(
   status: number,
@@ -36,28 +34,28 @@ export function refusal(
   return new ApiRefused(status, said.reason || (status === 401 ? 'Unauthorized' : 'Unknown'), message)
 }
 
-/** For a connection that could not be made, or broke. */
+/** Error for a failed or broken connection. */
 export function unreachable(error: unknown, what: string): Unreachable {
   const { message, code } = error as NodeJS.ErrnoException
-  // a kept connection that the server had closed meanwhile: nothing is wrong with the server
+  // the server closed an idle connection, which is no outage
   const again = error instanceof ConnectionError && error.stale ? 0 : null
   return new Unreachable(`The API server is not reachable (to ${what}): ${message || code || 'unknown error'}`, again, {
     cause: error,
   })
 }
 
-/** Members of a Status, as far as the text is one. A proxy in between may answer with anything. */
+/** Reads a Status from a body; a proxy may return anything. */
 function statusOf(body: string): { reason: string; message: string } {
   try {
     const { kind, reason, message } = JSON.parse(body)
     if (kind === 'Status') return { reason: String(reason ?? ''), message: String(message ?? '') }
   } catch {
-    // no JSON
+    // not JSON
   }
   return { reason: '', message: '' }
 }
 
-/** Milliseconds. The API server says it in seconds. */
+/** Milliseconds from the Retry-After header, which is in seconds. */
 function retryAfter(headers: HttpResponse['headers']): number | null {
   const seconds = Number(headers['retry-after'] ?? Number.NaN)
   return seconds >= 0 ? Math.min(MAX_RETRY_AFTER_MS, seconds * 1000) : null

@@ -1,16 +1,16 @@
-/** The time limits of a cluster, and their defaults. */
+/** Timeouts of a cluster and their defaults. */
 
-/** How long things may take, in milliseconds. */
+/** Durations in milliseconds. */
 export interface ClusterTimes {
-  /** one call, until its whole answer is here. Default: 15 s */
+  /** timeout of one call with its whole response. Default: 15 s */
   call: number
-  /** a watch is asked anew after so long at the latest. Default: 2 min */
+  /** longest duration of one watch. Default: 2 min */
   watch: number
-  /** a watch whose end is late by so long is given up, and TCP's keep-alive probes a connection that is silent for so long. Default: 10 s */
+  /** a watch that is this late is closed, and TCP keep-alive probes a connection after this silence. Default: 10 s */
   silence: number
-  /** everything is listed again so often, whatever the watches said. Default: 10 min */
+  /** interval of full lists. Default: 10 min */
   relist: number
-  /** first and longest wait between tries. Default: 250 ms and 10 s */
+  /** first and longest wait between retries. Default: 250 ms and 10 s */
   firstRetry: number
   longestRetry: number
 }

@@ -1,7 +1,6 @@
 /**
- * Anchors (api-server/kinds.ts): nothing is created for a deployment that a newer holder has, or that was torn down. What
- * exists is fenced by its own token and version; what is absent, by the anchor. It is watched like everything else,
- * so to look at it costs a call only where the watch can't tell.
+ * Anchors (api-server/kinds.ts) prevent creates for a deployment that has a newer holder or was torn down.
+ * Existing objects are fenced by their own token; absent ones by the anchor. The watch saves most reads of it.
  */
 import { NotNowError } from '../api-server/errors.ts'
 import { anchorOf, type ObjectRef } from '../api-server/kinds.ts'
@@ -11,19 +10,19 @@ import type { Fence } from './cluster.ts'
 import { checkFence } from './fencing.ts'
 import { named, readOnce } from './read.ts'
 
-/** ms in which the watch shows what was written here */
+/** ms in which the watch shows a write of this process */
 const OBSERVED_BY_MS = 10_000
 
 export class Anchors {
   readonly #access: ClusterAccess
-  /** by name: those that were written here a moment ago, oldest first */
+  /** by name: recently written anchors, oldest first */
   readonly #written = new Map<string, { object: LiveObject; at: number }>()
 
   constructor(access: ClusterAccess) {
     this.#access = access
   }
 
-  /** Throws StaleError, LeaseOverError, or NotNowError when there is no anchor. Nothing for an anchor itself. */
+  /** Throws StaleError, LeaseOverError, or NotNowError without an anchor. Does nothing for an anchor itself. */
   async check(manifest: Manifest, fence: Fence): Promise<void> {
     const anchor = anchorOf(manifest)
     if (!anchor || anchor.name === manifest.metadata.name) return
@@ -33,7 +32,7 @@ export class Anchors {
       throw new NotNowError(`${named(anchor)} is missing: nothing else of the deployment is made without it`)
   }
 
-  /** Takes note of what was applied, if it is an anchor. */
+  /** Records an applied anchor. */
   written(manifest: Manifest, object: LiveObject): void {
     const anchor = anchorOf(manifest)
     if (anchor?.name !== manifest.metadata.name) return
@@ -42,7 +41,7 @@ export class Anchors {
     this.#written.set(anchor.name, { object, at: performance.now() })
   }
 
-  /** Undefined: the watch does not show it, or is not up to date. */
+  /** Undefined: the watch does not show it or is not up to date. */
   #known(anchor: ObjectRef): LiveObject | undefined {
     const { store, isCurrent } = this.#access
     if (!isCurrent(anchor)) return undefined

@@ -1,6 +1,4 @@
-/**
- * Server-side apply that a stale holder can't do: always against one exact version of the object.
- */
+/** Server-side apply with fencing: each write requires one exact version of the object. */
 
 import { ApiRefused, Contended, NO_SUCH_VERSION, NotNowError } from '../api-server/errors.ts'
 import { collectionPath, kindOf, type ObjectRef, objectPath } from '../api-server/kinds.ts'
@@ -13,13 +11,13 @@ import type { Fence } from './cluster.ts'
 import { checkFence, stamped } from './fencing.ts'
 import { named, readOnce } from './read.ts'
 
-/** controllers write to the same objects (status, scale), each time a new version */
+/** controllers write status and scale of the same objects, which creates new versions */
 const MAX_CONFLICT_RETRIES = 10
 
 /**
- * A version that no object ever has (etcd begins with it, empty). An apply with it can only create: when there is
- * an object meanwhile, it is a conflict. That the API server does not look at it when it creates holds from 1.20
- * to 1.36 (registry/generic/registry/store.go, Update), but for Services before 1.23: see `make`.
+ * A version that no object has (etcd starts with it, empty). An apply with it can only create: an existing object
+ * conflicts. API servers 1.20 to 1.36 ignore it on create (registry/generic/registry/store.go, Update),
+ * except for Services before 1.23: see `make`.
  */
 const ABSENT_VERSION = '1'
 
@@ -31,7 +29,7 @@ export async function apply(
   fence: Fence,
 ): Promise<LiveObject> {
   const ref: ObjectRef = { ...manifest, ...manifest.metadata }
-  // what was observed last, also that there is none, saves a call; when that is not so any more, it is a conflict as well
+  // the last observed version, or absence, saves a read; an outdated one causes a conflict
   let observed = access.store.get(ref) ?? (access.isCurrent(ref) ? null : undefined)
   const once = async () => {
     const usable = observed?.metadata.deletionTimestamp ? undefined : observed
@@ -40,7 +38,7 @@ export async function apply(
     if (!live) await anchors.check(manifest, fence)
     else if (live.metadata.deletionTimestamp) throw new NotNowError(`${named(ref)} is being deleted`)
     checkFence(fence, live)
-    // with the uid: an object that was deleted since must not come back by this
+    // with the uid, so that an apply can't recreate a deleted object
     const version = live
       ? { uid: live.metadata.uid, resourceVersion: live.metadata.resourceVersion }
       : { resourceVersion: ABSENT_VERSION }
@@ -71,9 +69,9 @@ export async function apply(
 type Version = Parameters<typeof stamped>[2]
 
 /**
- * Makes an object that the apply after it completes: a POST can't change what somebody else has made meanwhile (409). It makes
- * us own its fields in a second way, in which an apply never takes them away: so it has only what no Service of ours
- * ever does without, and what it is found by.
+ * Creates an object that the next apply completes. A POST can't change an existing object (409).
+ * A POST also makes its fields ours in a way that later applies never remove.
+ * So it sends only the fields that every Service needs, and its labels.
  */
 function make(access: ClusterAccess, manifest: Manifest, fence: Fence): Promise<LiveObject> {
   const { apiVersion, kind, spec, metadata } = manifest
@@ -111,7 +109,7 @@ export async function writeToken(access: ClusterAccess, ref: ObjectRef, fence: F
   })
 }
 
-/** Does `once` again as long as somebody else was faster, or the API server away, and the lease holds. */
+/** Repeats `once` after a conflict or an outage, while the lease is valid. */
 export async function unlessConflict<T>(
   access: ClusterAccess,
   ref: ObjectRef,

@@ -1,6 +1,4 @@
-/**
- * Opens a cluster: puts credentials, calls, informers and their store together.
- */
+/** Opens a cluster: connects credentials, API calls, informers and their store. */
 import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import { Api } from '../api-server/api.ts'
 import { ApiRefused } from '../api-server/errors.ts'
@@ -18,7 +16,7 @@ import { followLog } from './follow-log.ts'
 import { readOnce } from './read.ts'
 import { remove } from './remove.ts'
 
-/** Rejects when the kubeconfig can't be read or names no cluster; the API server itself need not be there yet. */
+/** Rejects when the kubeconfig is unreadable or names no cluster. The API server may be unavailable. */
 export async function connectCluster(options: ClusterOptions): Promise<Cluster> {
   const times = { ...DEFAULT_TIMES, ...options.times }
   const store = new Store()
@@ -39,7 +37,7 @@ export async function connectCluster(options: ClusterOptions): Promise<Cluster> 
     if (minor !== null) return
     const call = () => api.call<{ minor?: string }>({ method: 'GET', path: '/version', action: 'read its version' })
     try {
-      // a provider may write `32+`
+      // some providers return `32+`
       minor = Number.parseInt((await retrying(times, call)).minor ?? '', 10) || 0
     } catch (error) {
       if (!(error instanceof ApiRefused)) throw error
@@ -55,7 +53,7 @@ export async function connectCluster(options: ClusterOptions): Promise<Cluster> 
     objects: (deploymentId) =>
       store.byDeployment(deploymentId).filter((object) => !isPod(object) && !isEndpoints(object)),
     observed: (ref) => store.get(ref),
-    // the API's JSON as it is: times are strings in it, whatever V1Pod says
+    // raw JSON of the API: times are strings, although V1Pod declares Dates
     pods: (deploymentId) => store.byDeployment(deploymentId).filter(isPod) as unknown as V1Pod[],
     endpoints: (namespace, deploymentId) =>
       informers.isCurrent(namespace, ENDPOINTS)

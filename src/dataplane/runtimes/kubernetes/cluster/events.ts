@@ -1,11 +1,9 @@
-/**
- * Warning events about an object: what a person would look for with `kubectl describe`.
- */
+/** Reads Warning events of an object, as `kubectl describe` shows them. */
 import type { CoreV1Event } from '@kubernetes/client-node'
 import { retrying } from '../api-server/retry.ts'
 import type { ClusterAccess } from '../informers/store.ts'
 
-/** the API can't sort; an object that goes wrong for long has its events counted up, not more of them */
+/** the API can't sort; repeated events are counted in one event, so 200 are enough */
 const MAX_EVENTS = 200
 
 /** See Cluster.warnings. */
@@ -23,7 +21,7 @@ export async function warnings({ api, times }: ClusterAccess, namespace: string,
   return [...new Set(lines)]
 }
 
-/** ms. Events of the older and the newer API have their time in different members; all are strings here. */
+/** Time of an event in ms. The older and newer event APIs use different members, all strings here. */
 function timeOf(event: CoreV1Event): number {
   const at =
     event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp

@@ -1,6 +1,6 @@
 /**
- * Fencing against holders that don't know yet that they have lost their lease: each object of ours has the token
- * of the holder that wrote it last, and is only written against a version whose token was no newer.
+ * Fencing against holders that have lost their lease unnoticed. Each object carries the token of its last writer.
+ * A write needs an object version with an equal or older token.
  */
 
 import { LeaseOverError, StaleError } from '../api-server/errors.ts'
@@ -8,7 +8,7 @@ import { ANNOTATION_TOKEN } from '../objects/names.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
 import type { Fence } from './cluster.ts'
 
-/** Throws LeaseOverError, and StaleError when a newer holder has written the object. */
+/** Throws LeaseOverError; StaleError when a newer holder has written the object. */
 export function checkFence(fence: Fence, object: LiveObject | null): void {
   if (!fence.leaseValid()) throw new LeaseOverError('The lease is over: nothing was written')
   if (object && tokenOf(object) > fence.token) {
@@ -16,13 +16,13 @@ export function checkFence(fence: Fence, object: LiveObject | null): void {
   }
 }
 
-/** Who wrote it last; 0: nobody that left a valid token. */
+/** Fencing token of the last writer; 0: no valid token. */
 function tokenOf({ metadata }: LiveObject): bigint {
   const token = metadata.annotations?.[ANNOTATION_TOKEN] ?? ''
   return /^\d{1,20}$/.test(token) ? BigInt(token) : 0n
 }
 
-/** The manifest with the token, to be written against that version of that object. */
+/** Adds the token and the object version that the write requires. */
 export function stamped(
   manifest: Manifest,
   fence: Fence,

@@ -1,6 +1,4 @@
-/**
- * Follows the log of a container.
- */
+/** Follows the log of a container. */
 
 import { ConnectionError } from '../../../../platform/http/client.ts'
 import { splitLines } from '../../../../platform/http/lines.ts'
@@ -10,7 +8,7 @@ import type { ClusterAccess } from '../informers/store.ts'
 import type { LogOptions } from './cluster.ts'
 import { isLater, readTime, Stamps } from './log-timestamps.ts'
 
-/** characters of a line, with the codes and the overwritten parts that it loses later */
+/** characters of a raw line, with control codes and overwritten parts that are removed later */
 const MAX_RAW_LINE_CHARACTERS = 4 * MAX_LINE_CHARACTERS
 
 export interface ContainerRef {
@@ -18,7 +16,7 @@ export interface ContainerRef {
   container: string
 }
 
-/** See Cluster.followLog. Not tried again: the caller knows whether the container still matters. */
+/** See Cluster.followLog. It does not retry: the caller knows whether the container still matters. */
 export async function followLog(
   { api }: ClusterAccess,
   { pod, container }: ContainerRef,
@@ -30,7 +28,7 @@ export async function followLog(
   const what = `read the log of container "${container}" of pod "${pod.name}" in namespace "${pod.namespace}"`
   const from = after === undefined ? since : readTime(after).time?.at
   const stamps = new Stamps()
-  /** the line before; what the kubelet says has no time and goes with it */
+  /** the previous line; lines of the kubelet have no timestamp and use its time */
   let last = { at: new Date(), stamp: after ?? '', wanted: after === undefined }
   try {
     const stream = await api.stream(
@@ -41,7 +39,7 @@ export async function followLog(
           container,
           ...(previous ? { previous: 'true' } : { follow: 'true' }),
           timestamps: 'true',
-          // the API counts in whole seconds: what is too early is left out below
+          // the API has a resolution of seconds; earlier lines are skipped below
           sinceTime: from?.toISOString().replace(/\.\d+Z$/, 'Z'),
           tailLines: tailLines?.toString(),
         },

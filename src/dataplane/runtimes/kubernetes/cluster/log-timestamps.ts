@@ -1,19 +1,17 @@
-/**
- * Times as they stand in front of log lines: RFC 3339 with up to nine digits of a second, in any time zone.
- */
+/** Parses timestamps of log lines: RFC 3339 with up to nine digits of a second, in any time zone. */
 
 export interface LogTime {
-  /** as it was written */
+  /** original text */
   text: string
-  /** to the millisecond */
+  /** time in ms precision */
   at: Date
-  /** since 1970 */
+  /** nanoseconds since 1970 */
   nanoseconds: bigint
 }
 
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)(?: |$)/
 
-/** What a line begins with, and the rest of it. null: it does not begin with a time, those are words of the kubelet. */
+/** Splits a line into its timestamp and text. null: no timestamp, so the kubelet wrote the line. */
 export function readTime(line: string): { time: LogTime | null; rest: string } {
   const [whole, seconds, fraction = '', zone] = TIME.exec(line) ?? []
   if (whole === undefined) return { time: null, rest: line }
@@ -22,12 +20,12 @@ export function readTime(line: string): { time: LogTime | null; rest: string } {
   return { time: { text: whole.trimEnd(), at, nanoseconds }, rest: line.slice(whole.length) }
 }
 
-/** Names the lines of one log, so that reading it can go on after any of them: its time, and which line of that time it is. */
+/** Gives each line of a log a unique position: its timestamp and its number within that timestamp. */
 export class Stamps {
   #time: LogTime | null = null
   #nth = 0
 
-  /** The stamp of the next line of the log. */
+  /** Returns the stamp of the next line. */
   next(time: LogTime): string {
     this.#nth = time.nanoseconds === this.#time?.nanoseconds ? this.#nth + 1 : 1
     this.#time = time
@@ -35,7 +33,7 @@ export class Stamps {
   }
 }
 
-/** Whether a line comes after another. Both are stamps, of one log. */
+/** True: `stamp` is later than `than`. Both are stamps of one log. */
 export function isLater(stamp: string, than: string): boolean {
   const [a, b] = [readTime(stamp), readTime(than)]
   const difference = (a.time?.nanoseconds ?? 0n) - (b.time?.nanoseconds ?? 0n)

@@ -1,18 +1,16 @@
-/**
- * Reads one object straight from the API server.
- */
+/** Reads one object from the API server. */
 
 import { ApiRefused } from '../api-server/errors.ts'
 import { type ObjectRef, objectPath } from '../api-server/kinds.ts'
 import type { ClusterAccess } from '../informers/store.ts'
 import type { LiveObject } from '../objects/types.ts'
 
-/** `Deployment a in namespace "b"`, for messages. */
+/** Formats `Deployment a in namespace "b"` for messages. */
 export function named(ref: ObjectRef): string {
   return `${ref.kind} ${ref.name} in namespace "${ref.namespace}"`
 }
 
-/** Not tried again; null: there is none. */
+/** Reads once, without a retry; null: the object does not exist. */
 export async function readOnce({ api }: ClusterAccess, ref: ObjectRef): Promise<LiveObject | null> {
   try {
     const secret = ref.kind === 'Secret'

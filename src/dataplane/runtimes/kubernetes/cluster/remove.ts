@@ -1,6 +1,4 @@
-/**
- * Deletes one object, the one that was meant, if no newer holder has it.
- */
+/** Deletes one object by uid, unless a newer holder has it. */
 
 import { ApiRefused } from '../api-server/errors.ts'
 import { type ObjectRef, objectPath } from '../api-server/kinds.ts'

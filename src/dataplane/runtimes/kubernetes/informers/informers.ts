@@ -1,6 +1,6 @@
 /**
- * The informers of the namespaces that are watched: in each, one reflector for each kind, however many deployments there
- * are. Kinds that are optional keep nobody waiting, and are no problem when they can't be had.
+ * Informers of all watched namespaces: one reflector per kind and namespace, shared by all deployments.
+ * A missing optional kind delays no start and is no problem.
  */
 
 import type { Logger } from 'pino'
@@ -38,13 +38,13 @@ export class Informers {
     }
   }
 
-  /** Connections may be dead. */
+  /** Reconnects all watches, because their connections may be dead. */
   renew(): void {
     for (const { required, optional } of this.#namespaces.values())
       for (const reflector of [...required.values(), ...optional.values()]) reflector.renew()
   }
 
-  /** Whether what is known of a kind there is up to date. */
+  /** True: the store is up to date for a kind in a namespace. */
   isCurrent(namespace: string, kind: Kind): boolean {
     const { required, optional } = this.#namespaces.get(namespace) ?? {}
     return (required?.get(kind) ?? optional?.get(kind))?.current ?? false
@@ -56,7 +56,7 @@ export class Informers {
     return new Map([...optional].flatMap(([{ kind }, { refusal }]) => (refusal === null ? [] : [[kind, refusal]])))
   }
 
-  /** What is wrong with one of them; null: nothing. */
+  /** Problem of one reflector; null: none. */
   problem(): string | null {
     for (const { required } of this.#namespaces.values()) {
       const failing = [...required.values()].find(({ failure }) => failure !== null)
@@ -85,12 +85,12 @@ export class Informers {
         new OptionalReflector({ access, kind, namespace, log: this.#log }),
       ]),
     )
-    // what is applied has to be known; without the rest nobody waits
+    // applied kinds must be known before a start; other optional kinds need not
     const applied = [...optional].flatMap(([kind, reflector]) => (kind.applied ? [reflector.settled] : []))
     const ready = Promise.all([...[...required.values()].map((reflector) => reflector.ready), ...applied])
     const begun = { required, optional, ready }
     this.#namespaces.set(namespace, begun)
-    // without the rights for all of it nothing can be done there; who asks again may have them by then
+    // without permissions for all kinds the namespace is unusable; a later `open` tries again
     ready.catch(() => {
       this.#end(namespace)
       for (const kind of KINDS) access.store.retain(kind, namespace, new Set())
@@ -98,7 +98,7 @@ export class Informers {
     return begun
   }
 
-  /** Said once, not for each kind and try. */
+  /** Logs a problem once, not per kind and try. */
   #failed(error: unknown): void {
     if (!this.#failing) this.#log.warn({ err: error }, "Can't follow what happens in the cluster; trying again")
     this.#failing = true

@@ -1,6 +1,4 @@
-/**
- * Lists all our objects of one kind in one namespace.
- */
+/** Lists all objects of Pilothouse of one kind in one namespace. */
 
 import type { Api } from '../api-server/api.ts'
 import { collectionPath, type Kind, SELECTOR } from '../api-server/kinds.ts'
@@ -11,10 +9,13 @@ interface Page {
   items: LiveObject[]
 }
 
-/** objects in one answer */
+/** objects per page */
 const PAGE_SIZE = 500
 
-/** `put` is called for each. Answers the version from which a watch goes on. Throws what Api.call throws, with 410 when it took too long. */
+/**
+ * Calls `put` for each object. Returns the resource version for the watch. Throws like Api.call; 410 when it took too
+ * long.
+ */
 export async function listAll(
   api: Api,
   kind: Kind,
@@ -33,7 +34,7 @@ export async function listAll(
       },
       signal,
     )
-    // items of a list don't say what they are
+    // items of a list have no kind or apiVersion
     for (const item of page.items) put({ ...item, apiVersion: kind.apiVersion, kind: kind.kind })
     next = page.metadata.continue || undefined
     if (!next) return page.metadata.resourceVersion

@@ -1,6 +1,6 @@
 /**
- * Watches a kind that can be done without. Where we have no rights for it (a Role of an earlier version of this
- * program) that is said once, and it is asked for again now and then: the rights may be given later.
+ * Watches an optional kind. Missing permissions (a Role of an earlier version) are logged once.
+ * It retries periodically, because permissions may be granted later.
  */
 import type { Logger } from 'pino'
 import { ApiRefused } from '../api-server/errors.ts'
@@ -21,7 +21,7 @@ export class OptionalReflector {
   #refusal: string | null = null
   #retry: NodeJS.Timeout | null = null
 
-  /** resolves when it is known whether it can be had */
+  /** resolves when it is known whether the kind is available */
   readonly settled: Promise<void>
 
   constructor(options: OptionalReflectorOptions) {
@@ -30,12 +30,12 @@ export class OptionalReflector {
     this.settled = this.#reflector.ready.catch(() => undefined)
   }
 
-  /** Why it can't be had, in sentences; null: it can, as far as we know. */
+  /** Why the kind is unavailable, in sentences; null: it is available, as far as is known. */
   get refusal(): string | null {
     return this.#refusal
   }
 
-  /** What is known of the kind is up to date. */
+  /** True: the store is up to date for this kind. */
   get current(): boolean {
     return this.#reflector.current
   }
@@ -51,7 +51,7 @@ export class OptionalReflector {
 
   #begin(): Reflector {
     const { access, kind, namespace } = this.#options
-    // what keeps it from going on is what keeps the others from it, and they say so
+    // other reflectors report the same connection problem
     const silent = () => undefined
     const reflector = new Reflector({ access, kind, namespace, onFailure: silent, onRecovery: silent })
     reflector.ready.then(

@@ -1,6 +1,6 @@
 /**
- * A reflector keeps the store up to date with one kind in one namespace: lists, then watches from where the list was taken,
- * for ever. Level-based: whatever watches may have missed, the next list puts right.
+ * Keeps the store up to date for one kind in one namespace: lists, then watches from the listed version.
+ * Level-based: the next list corrects anything that watches missed.
  */
 import { sleep } from '../../../../platform/async/retry.ts'
 import { ApiRefused, ClusterClosedError, Unreachable } from '../api-server/errors.ts'
@@ -19,11 +19,11 @@ export interface ReflectorOptions {
   onRecovery: () => void
 }
 
-/** a watch that ends well before this did not really begin */
+/** ms; a watch that ends earlier did not really start */
 const MIN_WATCH_MS = 1000
 
 export class Reflector {
-  /** resolves when all objects are known; rejects with ApiRefused when the first list is refused, and it stops then */
+  /** resolves when all objects are known; rejects with ApiRefused, and stops, when the first list is refused */
   readonly ready: Promise<void>
   readonly #options: ReflectorOptions
   readonly #end = new AbortController()
@@ -44,17 +44,17 @@ export class Reflector {
     void this.#run()
   }
 
-  /** What is wrong just now; null: nothing. */
+  /** Current problem; null: none. */
   get failure(): string | null {
     return this.#failure
   }
 
-  /** What is known of the kind is up to date, as far as we know. */
+  /** True: the store is up to date for this kind, as far as is known. */
   get current(): boolean {
     return this.#hasListed && this.#failure === null && !this.#end.signal.aborted
   }
 
-  /** Connects anew, from where it is, if there is a connection: it may be dead. */
+  /** Reconnects from the current version, because the connection may be dead. */
   renew(): void {
     if (this.#watching) this.#connection.abort()
   }
@@ -67,7 +67,7 @@ export class Reflector {
 
   async #run(): Promise<void> {
     const { times } = this.#options.access
-    /** where to watch from; null: list first */
+    /** resource version to watch from; null: list first */
     let version: string | null = null
     let listedAt = 0
     for (let failures = 0; !this.#end.signal.aborted; ) {
@@ -82,12 +82,12 @@ export class Reflector {
           version = reached
           failures = 0
         })
-        // a server, or something in between, that ends each watch at once must not be asked all the time
+        // prevents a busy loop when a server or proxy ends each watch immediately
         if (performance.now() - startedAt < MIN_WATCH_MS) await this.#wait(failures++, null)
         else failures = 0
       } catch (error) {
         if (this.#end.signal.aborted) return
-        // the connection was given up here, not refused: at once again
+        // this process closed the connection, so it reconnects without a delay
         if (this.#connection.signal.aborted && !(error instanceof Unreachable)) continue
         const expired = error instanceof ApiRefused && error.status === 410
         if (error instanceof ApiRefused && !expired && !this.#hasListed) {
@@ -107,7 +107,7 @@ export class Reflector {
     await sleep(pause(this.#options.access.times, failures, error), this.#end.signal)
   }
 
-  /** Makes the store what the server has; answers where to watch from. */
+  /** Replaces the stored objects with a new list. Returns the resource version to watch from. */
   async #list(): Promise<string> {
     const { access, kind, namespace } = this.#options
     const names = new Set<string>()
@@ -122,14 +122,14 @@ export class Reflector {
     return version
   }
 
-  /** Watches until the server ends it. `reached` gets the version it came to. */
+  /** Watches until the server ends the watch. `reached` gets each new resource version. */
   async #watch(from: string, reached: (version: string) => void): Promise<void> {
     const { access, kind, namespace } = this.#options
     const { store, times } = access
     const connection = this.#connection
-    // not all at the same moment
+    // random, so that watches don't end at the same moment
     const seconds = Math.max(1, Math.round((times.watch * (0.75 + Math.random() / 4)) / 1000))
-    // the server ends it in time; when that does not arrive, nobody is there
+    // the server should end the watch; if no end arrives, the connection is dead
     const watchdog = setTimeout(() => connection.abort(), seconds * 1000 + times.silence)
     const onOpen = () => {
       this.#watching = true

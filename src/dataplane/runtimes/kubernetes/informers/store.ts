@@ -1,6 +1,6 @@
 /**
- * The store of the informers: our objects as last observed, found by deployment. Only reflectors write here, so that
- * what is known never goes back in time.
+ * Store of the informers: the last observed objects, by deployment.
+ * Only reflectors write to it, so that an object never gets older.
  */
 
 import type { Api } from '../api-server/api.ts'
@@ -9,12 +9,12 @@ import type { ClusterTimes } from '../api-server/times.ts'
 import { FIELD_MANAGER, LABEL_DEPLOYMENT, namesOf } from '../objects/names.ts'
 import type { LiveObject } from '../objects/types.ts'
 
-/** What informers, and calls about single objects, work with. */
+/** Dependencies of informers and of calls about single objects. */
 export interface ClusterAccess {
   api: Api
   store: Store
   times: ClusterTimes
-  /** whether the store has all there is of a kind in a namespace, as far as we know */
+  /** true: the store has all objects of a kind in a namespace, as far as is known */
   isCurrent: (ref: Pick<ObjectRef, 'apiVersion' | 'kind' | 'namespace'>) => boolean
 }
 
@@ -22,7 +22,7 @@ const keyOf = (ref: ObjectRef) => `${ref.kind}/${ref.namespace}/${ref.name}`
 
 interface Observed {
   object: LiveObject
-  /** id of its deployment; '' for an object that we did not make */
+  /** id of its deployment; '' for an object that another manager made */
   owner: string
 }
 
@@ -40,7 +40,7 @@ export class Store {
     return [...(this.#byDeployment.get(deploymentId)?.values() ?? [])]
   }
 
-  /** It was observed like this. */
+  /** Stores an observed object. */
   put(object: LiveObject): void {
     const key = keyOf({ ...object, ...object.metadata })
     const before = this.#objects.get(key)
@@ -55,14 +55,14 @@ export class Store {
     this.#notify(owner)
   }
 
-  /** It was observed removed, or is not ours any more. */
+  /** Removes a deleted object, or one that no longer belongs to Pilothouse. */
   remove(ref: ObjectRef): void {
     const key = keyOf(ref)
     const before = this.#objects.get(key)
     if (before) this.#forget(key, before)
   }
 
-  /** All of a kind and namespace were listed: what is not in `keep` (names) was removed while nobody watched. */
+  /** After a full list of a kind and namespace: removes all objects that are not in `keep` (names). */
   retain(kind: Kind, namespace: string, keep: Set<string>): void {
     for (const [key, observed] of this.#objects) {
       const { kind: is, metadata } = observed.object
@@ -70,7 +70,7 @@ export class Store {
     }
   }
 
-  /** Something has changed for all that is in a namespace, though none of its objects: what may be made there. */
+  /** Notifies all deployments of a namespace when the available kinds change without a changed object. */
   touch(namespace: string): void {
     for (const [owner, objects] of this.#byDeployment)
       if ([...objects.values()].some(({ metadata }) => metadata.namespace === namespace)) this.#notify(owner)
@@ -101,15 +101,15 @@ export class Store {
   }
 }
 
-/** The cluster makes these. All other kinds are applied by us, under our field manager. */
+/** Kinds that the cluster creates. Pilothouse applies all other kinds with its field manager. */
 const MADE_BY_CLUSTER: readonly string[] = ['Pod', ENDPOINTS.kind]
 
 type Managed = LiveObject['metadata'] & { managedFields?: { manager?: string }[] }
 
 /**
- * The deployment that an object belongs to; '' for none, and for an object with another maker. Copies (Kyverno,
- * kustomize) have our labels but not our field manager: they must not be removed as leftovers. Neither must an object
- * that got the label of another deployment: its name tells.
+ * Returns the deployment of an object; '' for none or for another manager's object.
+ * Copies (Kyverno, kustomize) have Pilothouse's labels but not its field manager, and must not be pruned.
+ * An object that got the label of another deployment must not be pruned either: its name shows the owner.
  */
 function ownerOf({ kind, metadata }: LiveObject): string {
   const deploymentId = metadata.labels?.[LABEL_DEPLOYMENT]
@@ -119,10 +119,10 @@ function ownerOf({ kind, metadata }: LiveObject): string {
   return isMade ? deploymentId : ''
 }
 
-/** where `kubectl apply` of old keeps a whole copy of the object */
+/** old versions of `kubectl apply` keep a copy of the object there */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** What is kept of an object in memory: not who owns which field (often larger than the rest), and no secrets. */
+/** Removes field ownership (often most of the object) and secret values before the object is stored. */
 function strip(object: LiveObject): LiveObject {
   const { managedFields: _, ...metadata } = object.metadata as Managed
   const kept: LiveObject = { ...object, metadata }

@@ -1,9 +1,6 @@
 /**
- * One watch: a request whose answer is a line of JSON for each change, until the server ends it.
- *
- * Not the client's Watch: it opens a new Agent each time, loses events that have U+2028 in them (see platform/http/lines.ts) and
- * what the server says when it refuses, and waits for ever on a connection that died silently
- * (kubernetes-client/javascript#2432).
+ * One watch: a request that returns one line of JSON per change until the server ends it.
+ * It does not use the client library's Watch; README.md has the reasons.
  */
 import { splitLines } from '../../../../platform/http/lines.ts'
 import type { Api } from '../api-server/api.ts'
@@ -14,20 +11,22 @@ import type { LiveObject } from '../objects/types.ts'
 export interface WatchOptions {
   kind: Kind
   namespace: string
-  /** changes after this version */
+  /** the watch starts after this resource version */
   from: string
-  /** the server ends the watch then */
+  /** seconds until the server ends the watch */
   seconds: number
-  /** the server has accepted */
+  /** called when the server accepts the watch */
   onOpen: () => void
-  /** `BOOKMARK`: nothing but a newer version, from which the next watch can go on */
+  /** `BOOKMARK`: only a newer resource version for the next watch */
   onEvent: (type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', object: LiveObject) => void
 }
 
-/** characters: etcd keeps no object that is larger than a few MB */
+/** characters; etcd stores no object above a few MB */
 const MAX_EVENT_CHARACTERS = 32 * 1024 * 1024
 
-/** Resolves when the server ends it. Throws what Api.stream throws, 410 when `from` is too long ago, and errors of the connection. */
+/**
+ * Resolves when the server ends the watch. Throws like Api.stream, 410 when `from` is too old, and connection errors.
+ */
 export async function watchOnce(api: Api, options: WatchOptions, signal: AbortSignal): Promise<void> {
   const { kind, namespace, from, seconds, onOpen, onEvent } = options
   const what = `watch ${kind.resource} in namespace "${namespace}"`
@@ -65,7 +64,7 @@ function parsed(line: string): Event {
   try {
     return JSON.parse(line) as Event
   } catch {
-    // the connection was cut within it; what it said comes again
+    // the connection was cut within a line; the next watch repeats the event
     throw new Unreachable('A watch was cut off')
   }
 }

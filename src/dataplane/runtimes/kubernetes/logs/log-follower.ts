@@ -1,26 +1,26 @@
 /**
- * Follows the logs of containers, only so many at a time, those of the newest pods first. After a cut it goes on
- * behind the last line, so that each line comes once.
+ * Follows container logs, a limited number at a time, newest pods first.
+ * After a disconnect it resumes after the last line, so that no line comes twice.
  */
 import type { Logger } from 'pino'
 import { backoff } from '../../../../platform/async/retry.ts'
 import { ApiRefused, Unreachable } from '../api-server/errors.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 
-/** One run of one container. */
+/** One run of a container. */
 export interface LogSource {
-  /** the same for the same run */
+  /** identifies the run */
   key: string
   namespace: string
   pod: string
   container: string
-  /** it runs still; otherwise its log does not grow any more */
+  /** true: the container is running; otherwise its log does not grow */
   running: boolean
-  /** it is the run before the container's last restart */
+  /** true: the run before the container's last restart */
   previous: boolean
-  /** of the pod, ms since 1970 */
+  /** creation of the pod, ms since 1970 */
   createdAt: number
-  /** lines from then on, undefined: all */
+  /** only lines from this time on; undefined: all */
   since?: Date
   onLine: (line: string) => void
 }
@@ -29,18 +29,18 @@ interface Entry {
   source: LogSource
   deploymentId: string
   abort: AbortController | null
-  /** stamp of the last line that came */
+  /** stamp of the last received line */
   after?: string
   tries: number
   done: boolean
-  /** runs until the next try. Not compared with a clock: timers may fire some milliseconds before it says so */
+  /** timer of the next try. It is not compared with a clock, because timers may fire some ms early */
   timer: NodeJS.Timeout | null
 }
 
 const RETRY_MS = [1000, 30_000] as const
-/** a log that can't be had although the API server is there may never be: some nodes have none to give */
+/** delays for a log that stays unavailable while the API server works: some nodes provide none */
 const EMPTY_RETRY_MS = [1000, 3_600_000] as const
-/** what ends before this without a line was no use; longer than a call may take to be answered */
+/** ms; a shorter stream without a line was useless; longer than a call's timeout */
 const MIN_USEFUL_MS = 30_000
 
 export class LogFollower {
@@ -57,7 +57,7 @@ export class LogFollower {
     this.#log = log
   }
 
-  /** From now on these are followed for a deployment, and no others. */
+  /** Replaces the followed logs of a deployment. */
   set(deploymentId: string, sources: readonly LogSource[]): void {
     const before = this.#byDeployment.get(deploymentId)
     const keys = new Set(sources.map(({ key }) => key))
@@ -102,7 +102,7 @@ export class LogFollower {
 
   #fill(): void {
     const open = [...this.#entries.values()].filter(({ done }) => !done)
-    // pods are dated to the second: of several, those that were reported last are the newest
+    // pod times have a resolution of seconds; among equal ones the last reported are newest
     if (open.length > this.#most) open.reverse().sort((a, b) => b.source.createdAt - a.source.createdAt)
     for (const { abort } of open.slice(this.#most)) abort?.abort()
     for (const entry of open.slice(0, this.#most)) if (!entry.abort && !entry.timer) void this.#follow(entry)
@@ -126,7 +126,7 @@ export class LogFollower {
     const begun = performance.now()
     try {
       await this.#cluster.followLog({ namespace, name: pod }, container, options, onLine, abort.signal)
-      // a proxy on the way may end a stream as if it were the container
+      // a proxy may end the stream of a running container
       if (!abort.signal.aborted) entry.done = !entry.source.running
     } catch (error) {
       entry.done = !(error instanceof Unreachable) && !(error instanceof ApiRefused && error.status === 400)

@@ -1,6 +1,4 @@
-/**
- * Which containers' logs belong to a revision's deploy log, and how their lines look there.
- */
+/** Selects the container logs of a revision's deploy log and formats their lines. */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import type { RenderedLine } from '../../../output/lines.ts'
 import { shiftStyles } from '../../../output/styles.ts'
@@ -9,17 +7,17 @@ import { type RevisionAttempt, revisionAttemptOf, sameAttempt } from '../objects
 import { AGENT_CONTAINER } from '../objects/names.ts'
 import type { LogSource } from './log-follower.ts'
 
-/** A revision whose pods are followed. */
+/** A revision with followed pods. */
 export interface Followed {
   attempt: RevisionAttempt
   log: RevisionLog
-  /** of a line of the container's run `key`; a value or a colour may go on in the next one */
+  /** renders a line of the run `key`; a secret or a colour may continue in the next line */
   show: (key: string, raw: string) => RenderedLine
 }
 
 /**
- * The agent's containers, and init containers that failed. Of pods that had started before `claimedAt` only what
- * they print from then on: the holder before has sent the rest.
+ * Selects agent containers and failed init containers. For pods that started before `claimedAt`, only later lines
+ * count: the previous lease holder has sent the earlier ones.
  */
 export function logSourcesOf(pods: readonly V1Pod[], revisions: readonly Followed[], claimedAt: Date): LogSource[] {
   return revisions.flatMap(({ attempt, log, show }) => {
@@ -70,7 +68,7 @@ function failedEnd(state: V1ContainerStatus['state']): boolean {
   return state?.terminated !== undefined && state.terminated.exitCode !== 0
 }
 
-/** Without the deployment's id, which all of them have. */
+/** Pod name without the deployment's id, which all pods share. */
 function shortName({ metadata }: V1Pod): string {
   return metadata?.name?.replace(/^ph-[0-9a-f-]{36}-/, '') ?? ''
 }

@@ -1,20 +1,20 @@
-/** What the labels of an object or a pod say: which part of a deployment it is, and which attempt of a revision. */
+/** Reads labels of objects and pods: the component, and the attempt of a revision. */
 import type { V1ObjectMeta, V1Pod } from '@kubernetes/client-node'
 import { ANNOTATION_ATTEMPT, LABEL_COMPONENT, LABEL_REVISION } from './names.ts'
 import type { Component } from './types.ts'
 
-/** Undefined: it has no such label. */
+/** Undefined: it has no component label. */
 export function componentOf({ metadata }: { metadata?: Pick<V1ObjectMeta, 'labels'> }): Component | undefined {
   return metadata?.labels?.[LABEL_COMPONENT] as Component | undefined
 }
 
-/** Which attempt of which revision a pod was made for. */
+/** The revision and attempt of a pod. */
 export interface RevisionAttempt {
   revisionId: string
   attempt: number
 }
 
-/** Of a pod, or of a workload's template. */
+/** Reads it from a pod or a pod template. */
 export function revisionAttemptOf(template: { metadata?: V1Pod['metadata'] } | undefined): RevisionAttempt | null {
   const revisionId = template?.metadata?.labels?.[LABEL_REVISION]
   const attempt = Number(template?.metadata?.annotations?.[ANNOTATION_ATTEMPT])

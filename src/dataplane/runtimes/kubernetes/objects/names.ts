@@ -1,10 +1,10 @@
 /**
- * What the objects of a deployment are called and how they are labelled. Names come from the deployment's id, so
- * that they are valid and unique whatever the deployment is called.
+ * Names, labels and annotations of a deployment's objects.
+ * Names derive from the deployment's id, so they are valid and unique for any deployment name.
  */
 import type { Component } from './types.ts'
 
-/** Server-side apply: everything of ours is applied under this name. */
+/** Field manager of all server-side applies. */
 export const FIELD_MANAGER = 'pilothouse'
 
 export const LABEL_MANAGED_BY = 'app.kubernetes.io/managed-by'
@@ -13,33 +13,33 @@ export const LABEL_INSTANCE = 'app.kubernetes.io/instance'
 export const LABEL_PART_OF = 'app.kubernetes.io/part-of'
 export const LABEL_VERSION = 'app.kubernetes.io/version'
 export const LABEL_COMPONENT = 'app.kubernetes.io/component'
-/** Labels and annotations with this prefix are ours alone: those of a spec are left out. */
+/** Reserved prefix: labels and annotations of a spec with it are dropped. */
 export const OUR_PREFIX = 'pilothouse.dev/'
 export const LABEL_DEPLOYMENT = `${OUR_PREFIX}deployment-id`
 export const LABEL_WORKSPACE = `${OUR_PREFIX}workspace-id`
 export const LABEL_REVISION = `${OUR_PREFIX}revision-id`
-/** The deployment's own name, for people. */
+/** Name of the deployment, for users. */
 export const ANNOTATION_NAME = `${OUR_PREFIX}name`
-/** On pods: which attempt of the revision they are. */
+/** On pods: attempt of the revision. */
 export const ANNOTATION_ATTEMPT = `${OUR_PREFIX}attempt`
-/** On pods of Deployments: which template they were made from (template.ts). */
+/** On pods of Deployments: hash of their template (template.ts). */
 export const ANNOTATION_TEMPLATE = `${OUR_PREFIX}template`
-/** On Deployments whose replicas others decide within bounds: the bounds, like `1-5`. */
+/** On Deployments whose replicas others set: the bounds, like `1-5`. */
 export const ANNOTATION_SCALE = `${OUR_PREFIX}scale`
-/** On the volume claim of a database: the major version of Postgres that made its files. */
+/** On the database's volume claim: Postgres major version that created its files. */
 export const ANNOTATION_POSTGRES = `${OUR_PREFIX}postgres-major`
-/** Fencing token of the last holder that applied the object. Never in pod templates: it would make new pods. */
+/** Fencing token of the holder that last applied the object. Never in pod templates: it would create new pods. */
 export const ANNOTATION_TOKEN = `${OUR_PREFIX}token`
 
 export const MANAGED_BY = 'pilothouse'
 export const APP_NAME = 'agent-server'
 
-/** Where an agent listens (PORT). */
+/** Port of an agent (PORT). */
 export const AGENT_PORT = 8000
-/** The container of the image in server and queue pods. */
+/** Name of the main container in server and queue pods. */
 export const AGENT_CONTAINER = 'agent'
 
-/** Keys of the Secret of database and cache. */
+/** Keys of the Secret with the passwords and addresses of database and cache. */
 export const DATABASE_KEYS = {
   password: 'POSTGRES_PASSWORD',
   uri: 'DATABASE_URI',
@@ -47,25 +47,25 @@ export const DATABASE_KEYS = {
   cacheUri: 'REDIS_URI',
 } as const
 
-/** The longest has 48 characters: pods, whose names are made from these, stay within 63. */
+/** At most 48 characters, so that pod names derived from them stay within 63. */
 export function namesOf(deploymentId: string) {
   const base = `ph-${deploymentId}`
   return {
-    /** of the Service of the server, and of the Ingress */
+    /** name of the server's Service and of the Ingress */
     base,
     server: `${base}-server`,
     queue: `${base}-queue`,
     cache: `${base}-cache`,
-    /** of the StatefulSet, the Service, the volume claim and the Secret */
+    /** name of the StatefulSet, Service, volume claim and Secret */
     database: `${base}-database`,
-    /** of the Secret that the images that were built for it are pulled with */
+    /** name of the pull secret for built images */
     pull: `${base}-pull`,
-    /** of the Secret with a revision's secrets; `number` is the revision's */
+    /** name of the Secret with a revision's secrets; `number`: the revision's number */
     secrets: (number: number) => `${base}-r${number}`,
   }
 }
 
-/** What pods are selected by. A selector can't be changed later, so nothing of the user's is in it. */
+/** Selector of pods. It is immutable, so it contains no value of the user. */
 export function selectorOf(deploymentId: string, component: Component): Record<string, string> {
   return { [LABEL_COMPONENT]: component, [LABEL_DEPLOYMENT]: deploymentId }
 }

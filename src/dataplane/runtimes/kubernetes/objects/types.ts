@@ -1,13 +1,10 @@
-/**
- * What the parts of the Kubernetes runtime say to each other: the renderer makes manifests, the cluster applies
- * and watches them, the reconciler compares.
- */
+/** Shared types of the Kubernetes runtime's renderer, cluster and reconciler. */
 import type { EffectiveSpec, RevisionWork, SecretReference } from '../../../../domain/protocol/protocol.ts'
 
-/** The parts of a deployment, as in the label `app.kubernetes.io/component`. */
+/** Components of a deployment, as in the label `app.kubernetes.io/component`. */
 export type Component = 'server' | 'queue' | 'cache' | 'database'
 
-/** An object as it is applied or was read. Members that only some kinds have are read through `unknown`. */
+/** An applied or read object. Members of single kinds are read through `unknown`. */
 export interface Manifest {
   apiVersion: string
   kind: string
@@ -20,7 +17,7 @@ export interface Manifest {
   [member: string]: unknown
 }
 
-/** A manifest as the API server has it. */
+/** An object as the API server returns it. */
 export interface LiveObject extends Manifest {
   metadata: Manifest['metadata'] & {
     uid: string
@@ -31,50 +28,50 @@ export interface LiveObject extends Manifest {
   }
 }
 
-/** Whose objects they are. */
+/** The deployment that owns the objects. */
 export interface Owner {
   deploymentId: string
   workspaceId: string
-  /** the deployment's own name, for people: it stands in an annotation only */
+  /** name of the deployment, used only in an annotation */
   name: string
   namespace: string
 }
 
-/** What the deployment's database and cache are made of. */
+/** Input for rendering database and cache. */
 export interface Infrastructure {
   spec: EffectiveSpec
   secretReferences: SecretReference[]
-  /** of the database's only role; made once, kept in the Secret of the database */
+  /** password of the database's only role; created once, kept in the database's Secret */
   databasePassword: string
 }
 
-/** What serves: one attempt of a revision, with what belongs to the deployment. */
+/** Input for rendering one attempt of a revision. */
 export interface Application {
   revision: RevisionWork
-  /** which attempt's pods these are: a redeploy of what already serves has to make new pods */
+  /** attempt of the pods: a redeploy of the served revision must create new pods */
   attempt: number
   spec: EffectiveSpec
   secretReferences: SecretReference[]
   customUrl: string | null
-  /** absent: new pods come before old ones go */
+  /** absent: new pods start before old pods end */
   concessions?: QuotaConcessions | null
 }
 
-/** How a rollout goes on where a quota leaves no room for a pod more than there are (rollout/quota-concessions.ts). */
+/** What a rollout gives up when a quota refuses an additional pod (rollout/quota-concessions.ts). */
 export interface QuotaConcessions {
-  /** replaced pod by pod, the old one first: one fewer is there meanwhile */
+  /** components that end an old pod before each new one starts */
   inPlace: readonly ('server' | 'queue')[]
-  /** so many pods the queue keeps until the server is rolled out; null: all */
+  /** replicas of the queue until the server is rolled out; null: all */
   queueReplicas: number | null
 }
 
-/** Replicas that there are now, where an autoscaler decides: applying must not undo it. */
+/** Current replicas that an autoscaler set: an apply must not undo them. */
 export interface Replicas {
   server?: number
   queue?: number
 }
 
-/** Effective values of one component; null or absent: not said. */
+/** Effective amounts of one component; null or absent: not set. */
 export interface Amounts {
   cpu: number | null | undefined
   cpuLimit: number | null | undefined
@@ -82,12 +79,12 @@ export interface Amounts {
   memoryLimit: number | null | undefined
 }
 
-/** What containers get where nothing was said of them. */
+/** Default amounts of containers. */
 export type ResourceDefaults = Record<'agent' | 'database' | 'cache' | 'sidecar', Amounts>
 
 export type PodSecurity = 'baseline' | 'restricted'
 
-/** What an image is pulled with. */
+/** Pull credentials of an image. */
 export interface PullCredentials {
   /** host of the registry */
   registry: string
@@ -95,42 +92,44 @@ export interface PullCredentials {
   password: string
 }
 
-/** `database`: databases and caches answer only their own agents; `all`: and agents reach no metadata address. */
+/** `database`: isolates databases and caches; `all`: also blocks the metadata address for agents. */
 type NetworkPolicies = 'all' | 'database' | 'none'
 
 export interface RenderOptions {
-  /** For an image that was built for this deployment; null: others look after that. Always the same for the same. */
+  /**
+   * Credentials of an image that was built for the deployment; null: not needed. Equal arguments give equal results.
+   */
   pullCredentials?: (owner: Owner, image: string) => PullCredentials | null
-  /** image of the deployments' Postgres: the official one or like it, which runs as any user */
+  /** official or compatible Postgres image that runs as any user */
   postgresImage: string
-  /** image of the deployments' Redis: the official one or like it */
+  /** official or compatible Redis image */
   redisImage: string
-  /** Pod Security Standard that pods keep to */
+  /** Pod Security Standard of pods */
   podSecurity: PodSecurity
-  /** whom database and cache run as; null: whom the cluster says */
+  /** user id of database and cache; null: the cluster assigns it */
   podUser: number | null
   defaults: ResourceDefaults
-  /** of pod templates, by component */
+  /** patches of pod templates by component */
   patches: Partial<Record<Component, object>>
-  /** the same by class; a deployment names its class in its spec */
+  /** patches by class; a deployment names its class in its spec */
   classes: Record<string, Partial<Record<'server' | 'queue', object>>>
-  /** how long each may go on after SIGTERM */
+  /** seconds between SIGTERM and SIGKILL */
   graceSeconds: Record<'server' | 'queue', number>
-  /** how long a server goes on before SIGTERM, while traffic still arrives; 0: not at all */
+  /** seconds before SIGTERM, while traffic still arrives; 0: none */
   preStopSeconds: number
-  /** the cluster knows `preStop.sleep`; absent: it may not */
+  /** the cluster supports `preStop.sleep`; absent: unknown */
   knowsSleep?: boolean
-  /** what NetworkPolicies are made */
+  /** which NetworkPolicies are rendered */
   networkPolicies: NetworkPolicies
-  /** deployments are reached at `<name>.<domain>`; null: no Ingress, but for those that have a custom URL */
+  /** deployments get `<name>.<domain>`; null: no Ingress, except for custom URLs */
   ingressDomain: string | null
   ingressClass: string | null
-  /** TLS secret of the namespace, for the domain; with `{deployment}` in it one for each; null: plain http */
+  /** TLS secret for the domain; with `{deployment}`, one per deployment; null: HTTP only */
   ingressTlsSecret: string | null
   ingressAnnotations: Record<string, string>
-  /** of the database's volume; null: the cluster's default */
+  /** storage class of the database's volume; null: the cluster's default */
   storageClass: string | null
 }
 
-/** What happens to the database's volume at a teardown. */
+/** What a teardown does with the database's volume. */
 export type VolumePolicy = 'keep' | 'delete'

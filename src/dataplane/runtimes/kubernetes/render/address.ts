@@ -1,9 +1,9 @@
-/** Where a deployment is reached. */
+/** The address of a deployment. */
 import { isIP } from 'node:net'
 import { namesOf } from '../objects/names.ts'
 import type { Application, Owner, RenderOptions } from '../objects/types.ts'
 
-/** What an Ingress says of an address; `secretName` null: the controller's own certificate. */
+/** Host, path and TLS of an Ingress; `secretName` null: the controller's default certificate. */
 export interface IngressAddress {
   host: string
   path: string
@@ -11,14 +11,14 @@ export interface IngressAddress {
 }
 
 /**
- * The URL that the user chose. Only `external_container` has one; for the other sources the control plane keeps there
- * what a deploy reported, which nobody asked for (docs/protocol.md) and may be out of date.
+ * The user's URL. Only `external_container` has one: for other sources the member contains the URL that a deploy
+ * reported, which may be outdated (docs/protocol.md).
  */
 export function customUrlOf({ revision, customUrl }: Pick<Application, 'revision' | 'customUrl'>): string | null {
   return revision.source === 'external_container' ? customUrl : null
 }
 
-/** null: no Ingress. An IP address can't be the host of one; then somebody else leads there. */
+/** null: no Ingress. An IP address can't be an Ingress host, so its traffic must be routed outside Pilothouse. */
 export function ingressAddressOf(
   owner: Owner,
   customUrl: string | null,
@@ -33,7 +33,7 @@ export function ingressAddressOf(
 
 const PLACEHOLDER = '{deployment}'
 
-/** Null: none. */
+/** Null: no TLS secret. */
 function tlsSecretOf(owner: Owner, { ingressTlsSecret }: RenderOptions): string | null {
   return ingressTlsSecret?.replaceAll(PLACEHOLDER, label(owner)) ?? null
 }
@@ -43,7 +43,7 @@ function customPlace(owner: Owner, url: URL, options: RenderOptions): IngressAdd
   const host = url.hostname
   if (isIP(host) || host.startsWith('[')) return null
   const path = url.pathname.replace(/\/+$/, '') || '/'
-  // one certificate for the domain says nothing about hosts elsewhere
+  // the domain's certificate does not cover other hosts
   const isCovered =
     ingressDomain === null || host.endsWith(`.${ingressDomain}`) || ingressTlsSecret?.includes(PLACEHOLDER)
   const secretName = isCovered ? tlsSecretOf(owner, options) : null
@@ -51,8 +51,8 @@ function customPlace(owner: Owner, url: URL, options: RenderOptions): IngressAdd
 }
 
 /**
- * The deployment's address for people: its custom URL as it was given, else that of its Ingress, else the one
- * inside the cluster. `customUrl` is what `customUrlOf` answers.
+ * Address for users: the custom URL, else the Ingress's URL, else the cluster-internal URL.
+ * `customUrl`: the result of `customUrlOf`.
  */
 export function urlOf(owner: Owner, customUrl: string | null, options: RenderOptions): string {
   if (customUrl !== null) return customUrl
@@ -61,10 +61,10 @@ export function urlOf(owner: Owner, customUrl: string | null, options: RenderOpt
   return `http://${namesOf(owner.deploymentId).base}.${owner.namespace}.svc`
 }
 
-/** A DNS label has 63 characters, of which the id takes nine. */
+/** A DNS label has 63 characters; the id needs nine. */
 const MAX_SLUG = 54
 
-/** One DNS label, whatever the name is. Two deployments of one name differ by the beginning of their id. */
+/** Makes a DNS label from any name. The start of the id keeps equal names apart. */
 function label({ name, deploymentId }: Owner): string {
   const slug = name
     .normalize('NFKD')

@@ -1,12 +1,12 @@
-/** What keeps several replicas from going at once: with their node, and when nodes are drained. */
+/** Protects replicas against simultaneous loss: topology spread for node failures, PodDisruptionBudget for drains. */
 import { LABEL_REVISION, selectorOf } from '../objects/names.ts'
 import type { Manifest } from '../objects/types.ts'
 import { type Labelled, objectMetadata } from './metadata.ts'
 import type { Scale } from './scale.ts'
 
 /**
- * Of a pod template: replicas of one revision on different nodes and in different zones, as far as that goes. Said for one
- * replica, too: otherwise a second one would need another template, and the first one would be replaced.
+ * Spreads replicas of one revision over nodes and zones if possible. It is also set for one replica:
+ * adding it later would change the template and replace the pod.
  */
 export function spread({ owner, component, revisionId }: Labelled) {
   const revision = revisionId === undefined ? {} : { [LABEL_REVISION]: revisionId }
@@ -19,7 +19,7 @@ export function spread({ owner, component, revisionId }: Labelled) {
   return { topologySpreadConstraints: [over('kubernetes.io/hostname'), over('topology.kubernetes.io/zone')] }
 }
 
-/** Where there may be several replicas, a drain takes one at a time. One alone it never holds up. */
+/** With several replicas, a drain evicts one at a time. A single replica never blocks a drain. */
 export function disruptionBudget(target: string, labelled: Labelled, { max }: Scale): Manifest[] {
   if (max <= 1) return []
   return [

@@ -1,6 +1,6 @@
 /**
- * The agent's Redis: a channel between servers and queue, in memory only. The image has to have redis-server
- * and redis-cli, and runs as any user: what it writes is below /data, which all may write to.
+ * Renders the agent's Redis, an in-memory channel between server and queue. The image must contain redis-server and
+ * redis-cli and run as any user: it writes only below /data, which is world-writable.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
@@ -15,10 +15,12 @@ import { lockedDown, onlyUser } from './security.ts'
 import { service } from './service.ts'
 import { hashed } from './template.ts'
 
-/** Bytes for data of each MB of the limit; the rest is for buffers and fragmentation, or the kernel ends Redis. */
+/**
+ * Data bytes per MB of the memory limit. The rest is for buffers and fragmentation; without it the kernel kills Redis.
+ */
 const DATA_BYTES_PER_MB = 750_000
 
-/** Deployment and Service. */
+/** Returns Deployment and Service. */
 export function cache(owner: Owner, spec: EffectiveSpec, options: RenderOptions): Manifest[] {
   const { cache: name, database } = namesOf(owner.deploymentId)
   const labelled: Labelled = { owner, spec, component: 'cache' }
@@ -32,8 +34,8 @@ export function cache(owner: Owner, spec: EffectiveSpec, options: RenderOptions)
         paused: false,
         minReadySeconds: 0,
         revisionHistoryLimit: 2,
-        // Two at once would be two different memories behind one address. Not `Recreate`: beside it the API server refuses
-        // whatever somebody else has left in `rollingUpdate`, so that it could never be put right again.
+        // Two pods would be two separate memories behind one address. Not `Recreate`: with it the API server refuses
+        // an object whose `rollingUpdate` someone else has set, so drift could never be repaired.
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
         selector: { matchLabels: selectorOf(owner.deploymentId, 'cache') },
         template: hashed(
@@ -77,9 +79,9 @@ function pod(secret: string, spec: EffectiveSpec, { redisImage, podUser, default
 }
 
 function redisArgs(limitMb: number | null): string[] {
-  // what is in a queue must not be evicted silently: a full cache refuses writes
+  // queue data must not be evicted silently: a full cache refuses writes
   const bound = limitMb ? ['--maxmemory', String(limitMb * DATA_BYTES_PER_MB), '--maxmemory-policy', 'noeviction'] : []
-  // Kubernetes puts the variable's value there
+  // Kubernetes replaces this with the variable's value
   const password = ['--requirepass', '$(REDIS_PASSWORD)']
   return ['redis-server', '--dir', '/data', '--save', '', '--appendonly', 'no', ...password, ...bound]
 }

@@ -1,8 +1,6 @@
 /**
- * The agent's Postgres: one replica on a volume of its own. The image has to be an official one, or behave as
- * such: POSTGRES_* and PGDATA in its environment, and no matter which user it runs as. The official ones tell `initdb`,
- * which wants the user in /etc/passwd, by a file of their own in /tmp (nss_wrapper); PGDATA is a folder in the volume, since
- * the volume's own belongs to root, and Postgres wants one that is its user's alone.
+ * Renders the agent's Postgres: one replica on its own volume. The image must be an official one or compatible:
+ * POSTGRES_* and PGDATA configure it, and it runs as any user. README.md explains users and PGDATA.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
@@ -16,10 +14,10 @@ import { DATABASE_PORT, DATABASE_USER } from './secrets.ts'
 import { lockedDown, onlyUser } from './security.ts'
 import { service } from './service.ts'
 
-/** Not where the image has its own volume: some versions refuse to start with something mounted there. */
+/** Not the image's own volume path: some versions refuse to start with a mount there. */
 const MOUNT = '/data'
 
-/** Volume claim, StatefulSet and Service. */
+/** Returns volume claim, StatefulSet and Service. */
 export function database(owner: Owner, spec: EffectiveSpec, options: RenderOptions): Manifest[] {
   const { database: name } = namesOf(owner.deploymentId)
   const labelled: Labelled = { owner, spec, component: 'database' }
@@ -32,9 +30,9 @@ export function database(owner: Owner, spec: EffectiveSpec, options: RenderOptio
       spec: {
         replicas: 1,
         serviceName: name,
-        // with OrderedReady a pod that never gets ready is not replaced when its template is mended
+        // with OrderedReady, a pod that never becomes ready is not replaced when its template is fixed
         podManagementPolicy: 'Parallel',
-        // with OnDelete, or a partition, a change would never reach its pod
+        // with OnDelete or a partition, a change would never reach the pod
         updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0 } },
         revisionHistoryLimit: 2,
         selector: { matchLabels: selectorOf(owner.deploymentId, 'database') },
@@ -48,7 +46,7 @@ export function database(owner: Owner, spec: EffectiveSpec, options: RenderOptio
   ]
 }
 
-/** Not a claim template of the StatefulSet: it can't be resized, and would outlive every teardown. */
+/** Not a claim template of the StatefulSet: that can't be resized and outlives a teardown. */
 function volumeClaim(name: string, labelled: Labelled, { storageClass }: RenderOptions): Manifest {
   return {
     apiVersion: 'v1',
@@ -62,7 +60,7 @@ function volumeClaim(name: string, labelled: Labelled, { storageClass }: RenderO
   }
 }
 
-/** By default three connections are kept for superusers, and Postgres does not start when there are no others. */
+/** Postgres reserves three connections for superusers by default, and does not start without others. */
 function connections(most: number): string[] {
   const reserved = most > 3 ? [] : ['-c', 'superuser_reserved_connections=0']
   return ['-c', `max_connections=${most}`, ...reserved]
@@ -71,7 +69,7 @@ function connections(most: number): string[] {
 function pod(name: string, spec: EffectiveSpec, { postgresImage, podUser, defaults }: RenderOptions) {
   return {
     ...infrastructurePod(spec),
-    // a checkpoint of a busy database takes its time
+    // a checkpoint of a busy database takes time
     terminationGracePeriodSeconds: 120,
     securityContext: onlyUser(podUser),
     containers: [
@@ -87,8 +85,8 @@ function pod(name: string, spec: EffectiveSpec, { postgresImage, podUser, defaul
         ],
         ports: [{ name: 'postgres', containerPort: DATABASE_PORT, protocol: 'TCP' }],
         ...resources(amountsOf('database', spec, defaults)),
-        // over TCP: while the image initialises a new volume, its server listens on the socket only. No liveness probe:
-        // a Postgres that recovers after a crash must not be killed, and one that is dead has exited.
+        // over TCP: while the image initialises a new volume, its server listens only on the socket. No liveness
+        // probe: it would kill a Postgres that recovers after a crash, and a dead one exits by itself.
         readinessProbe: {
           exec: { command: ['pg_isready', '-h', '127.0.0.1', '-U', DATABASE_USER, '-d', DATABASE_USER] },
           periodSeconds: 3,
@@ -107,7 +105,7 @@ function pod(name: string, spec: EffectiveSpec, { postgresImage, podUser, defaul
       { name: 'data', persistentVolumeClaim: { claimName: name } },
       { name: 'run', emptyDir: {} },
       { name: 'tmp', emptyDir: {} },
-      // parallel queries share memory there, and a runtime gives 64 MB
+      // parallel queries use shared memory, and a container runtime gives only 64 MB
       { name: 'shm', emptyDir: { medium: 'Memory' } },
     ],
   }

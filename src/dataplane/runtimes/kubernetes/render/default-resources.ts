@@ -1,13 +1,13 @@
 /**
- * What a container gets of what its resource spec does not name: the listener's defaults (DEFAULT_CPU …), so that no pod
- * is without resources, which is the first to be evicted, and which a namespace with a compute quota refuses.
+ * Default resources of containers (DEFAULT_CPU …) for amounts that the spec leaves open.
+ * Pods without resources are evicted first, and a namespace with a compute quota refuses them.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import type { Amounts, ResourceDefaults } from '../objects/types.ts'
 import { externalOf, type Placement } from './external.ts'
 import { bytesOf, resources } from './quantity.ts'
 
-/** Fills in what was not said. A request by default is never above a limit that was said, nor the other way round. */
+/** Fills in missing amounts. A default request never exceeds a given limit, and vice versa. */
 function withDefaults(said: Amounts, defaults: Amounts): Amounts {
   const [cpu, cpuLimit] = filled(said.cpu, said.cpuLimit, defaults.cpu, defaults.cpuLimit)
   const [memory, memoryLimit] = filled(said.memory, said.memoryLimit, defaults.memory, defaults.memoryLimit)
@@ -22,7 +22,7 @@ function filled(request: Amount, limit: Amount, byDefault: Amount, limitByDefaul
   return [byDefault, limitByDefault]
 }
 
-/** What a spec says of each component. */
+/** Reads the amounts of each component from a spec. */
 const saidOf = {
   server: (spec: EffectiveSpec): Amounts => ({
     cpu: spec.cpu,
@@ -52,7 +52,7 @@ const saidOf = {
 
 type Component = keyof typeof saidOf
 
-/** What a component's container gets. */
+/** Resources of a component's container. */
 export function amountsOf(component: Component, spec: EffectiveSpec, defaults: ResourceDefaults): Amounts {
   return withDefaults(
     saidOf[component](spec),
@@ -60,7 +60,7 @@ export function amountsOf(component: Component, spec: EffectiveSpec, defaults: R
   )
 }
 
-/** For people: which resources are the listener's defaults; null: the spec names them all. */
+/** Message for users: the resources that use the listener's defaults; null: the spec sets all. */
 export function defaultsNote({ spec, secretReferences }: Placement, defaults: ResourceDefaults): string | null {
   const external = externalOf(secretReferences)
   const isMade = { server: true, queue: spec.queue_max_scale > 0, cache: !external.cache, database: !external.database }
@@ -83,14 +83,14 @@ const WORDS = { cpu: 'cpu', cpuLimit: 'cpu limit', memory: 'memory', memoryLimit
 
 type Stated = { requests?: Record<string, unknown> | null; limits?: Record<string, unknown> | null } | null | undefined
 
-/** The `resources` of an init container or sidecar, whose quantities are Kubernetes' own; as a member to spread. */
+/** `resources` of an init container or sidecar, in Kubernetes' own quantities, as a member to spread. */
 export function sidecarResources(given: Stated, defaults: Amounts): { resources?: Record<string, unknown> } {
   const byDefault = resources(defaults).resources ?? {}
   const requests = { ...given?.requests }
   const limits = { ...given?.limits }
   for (const name of ['cpu', 'memory']) {
     const [request, limit] = [byDefault.requests?.[name], byDefault.limits?.[name]]
-    // of a limit alone, API servers make the request as well
+    // API servers copy a limit to a missing request
     if (limits[name] === undefined && requests[name] === undefined && request !== undefined) requests[name] = request
     if (limits[name] === undefined && limit !== undefined && isAtMost(requests[name], limit)) limits[name] = limit
   }

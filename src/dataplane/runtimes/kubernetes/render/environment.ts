@@ -1,6 +1,6 @@
 /**
- * The environment of an agent: the revision's secrets, the secret references, and what we set, which always wins. The
- * names that we set stand in the list of domain/secrets/rules.ts; a test holds the two together.
+ * The environment of an agent: secrets, secret references, and Pilothouse's variables, which take precedence.
+ * domain/secrets/rules.ts lists the reserved names; a test keeps the two equal.
  */
 import type { SecretReference } from '../../../../domain/protocol/protocol.ts'
 import { AGENT_PORT, DATABASE_KEYS, namesOf } from '../objects/names.ts'
@@ -14,7 +14,7 @@ interface Variable {
   valueFrom?: { secretKeyRef: { name: string; key: string } }
 }
 
-/** Values of secrets are in no pod: it only says where they are. */
+/** Pods contain references to secrets, never values. */
 const fromSecret = (name: string, secret: string, key: string): Variable => ({
   name,
   valueFrom: { secretKeyRef: { name: secret, key } },
@@ -30,10 +30,10 @@ export function environment(owner: Owner, app: Application, role: 'server' | 'qu
   const cache = at(external.cache, DATABASE_KEYS.cacheUri)
   const variables = [
     ...revision.secrets.map(({ name }) => fromSecret(name, names.secrets(revision.number), secretKey(name))),
-    // A redeployed revision brings secrets of its own time, the references are the deployment's of today: they win.
+    // a redeployed revision has old secrets, but the deployment's secret references are current and take precedence
     ...app.secretReferences.map((it) => fromSecret(it.name, it.secret_name, it.secret_key)),
     { name: 'PORT', value: String(AGENT_PORT) },
-    // a pod is reached from outside of it: an agent that asks must not listen on the loopback
+    // traffic comes from outside the pod, so an agent that reads HOST must not listen on loopback
     { name: 'HOST', value: '0.0.0.0' },
     fromSecret('DATABASE_URI', ...database),
     fromSecret('POSTGRES_URI', ...database),
@@ -42,6 +42,6 @@ export function environment(owner: Owner, app: Application, role: 'server' | 'qu
     { name: 'PILOTHOUSE_DEPLOYMENT_ID', value: owner.deploymentId },
     { name: 'PILOTHOUSE_REVISION_ID', value: revision.id },
   ]
-  // the last of a name is the one, and API servers refuse a name that occurs twice
+  // the last variable of a name wins; API servers refuse duplicates
   return [...new Map(variables.map((variable) => [variable.name, variable])).values()]
 }

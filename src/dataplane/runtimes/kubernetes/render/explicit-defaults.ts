@@ -1,7 +1,7 @@
 /**
- * Says what an API server would fill in by itself, wherever a user may later choose another kind of the same thing.
- * Server-side apply takes away only what was applied: of a volume that was a configMap and becomes a secret, the
- * `defaultMode` of the configMap that the server had put there would stay, and a volume with two kinds is refused.
+ * Sets API defaults explicitly where a user may later switch to another variant, such as another volume type.
+ * Server-side apply removes only applied fields. A default like a configMap's `defaultMode` would stay, and
+ * a volume with two types is refused.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { withoutNulls } from './without-nulls.ts'
@@ -14,7 +14,7 @@ type Members = Record<string, unknown>
 const DEFAULT_MODE = 0o644
 const WITH_MODE = ['configMap', 'secret', 'projected', 'downwardAPI'] as const
 
-/** A volume of the spec; one without a source is an emptyDir. */
+/** A volume of the spec; without a source it is an emptyDir. */
 export function volume(given: Volume): Members {
   const copy = withoutNulls(given) as Members
   if (Object.keys(copy).length === 1) return { ...copy, emptyDir: {} }
@@ -24,7 +24,7 @@ export function volume(given: Volume): Members {
 
 const REFERENCES = { fieldRef: { apiVersion: 'v1' }, resourceFieldRef: { divisor: '0' } }
 
-/** An environment variable of a container of the spec. */
+/** An environment variable of a container in the spec. */
 export function variable(given: Variable): Members {
   const copy = withoutNulls(given) as Members
   const from = copy.valueFrom as Members | undefined

@@ -1,16 +1,16 @@
 /**
- * Database and cache from outside: two names among the secret references of a deployment say where their addresses are.
- * Then none is made here, and the agent finds what they say where it would find ours.
+ * External database and cache: two secret references of a deployment can name their addresses.
+ * Then none is rendered, and the agent gets the external address in the usual variable.
  */
 import type { EffectiveSpec, SecretReference } from '../../../../domain/protocol/protocol.ts'
 
-/** Of what stands beneath a deployment's revisions, all that decides how it is made. */
+/** The parts of a deployment that decide how its infrastructure is rendered. */
 export interface Placement {
   spec: EffectiveSpec
   secretReferences: SecretReference[]
 }
 
-/** No more than that, so that two of the same look the same. */
+/** Copies only these members, so that equal placements compare as equal. */
 export const placementOf = ({ spec, secretReferences }: Placement): Placement => ({ spec, secretReferences })
 
 export interface External {
@@ -18,7 +18,7 @@ export interface External {
   cache: SecretReference | null
 }
 
-/** Null: it is one of ours. */
+/** Null: the component is not external. */
 export function externalOf(references: readonly SecretReference[]): External {
   const named = (name: string) => references.findLast((reference) => reference.name === name) ?? null
   return { database: named('POSTGRES_URI_CUSTOM'), cache: named('REDIS_URI_CUSTOM') }

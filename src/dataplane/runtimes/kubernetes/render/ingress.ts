@@ -1,14 +1,14 @@
-/** The Ingress: for deployments with a custom URL, and for all where the cluster has a domain for them. */
+/** The Ingress, for deployments with a custom URL, and for all if the cluster has an ingress domain. */
 
 import { namesOf } from '../objects/names.ts'
 import type { Application, Manifest, Owner, RenderOptions } from '../objects/types.ts'
 import { customUrlOf, ingressAddressOf } from './address.ts'
 import { ingressMetadata } from './metadata.ts'
 
-/** The port of the deployment's Service. */
+/** Port of the deployment's Service. */
 export const SERVICE_PORT = 80
 
-/** None when the deployment has no address outside of the cluster. */
+/** None if the deployment has no public address. */
 export function ingress(owner: Owner, app: Application, options: RenderOptions): Manifest[] {
   const place = ingressAddressOf(owner, customUrlOf(app), options)
   if (!place) return []

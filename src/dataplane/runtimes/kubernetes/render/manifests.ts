@@ -1,6 +1,6 @@
 /**
- * The manifests of a deployment: of its infrastructure, and of what makes one revision serve. Pure: the same input gives
- * the same manifests, and they share nothing with it.
+ * Renders the manifests of a deployment's infrastructure and of one served revision.
+ * Pure: equal input gives equal manifests, which share no object with the input.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { imageOf } from '../../artifact.ts'
@@ -19,7 +19,10 @@ import { databaseSecret, pullSecret, revisionSecret } from './secrets.ts'
 import { service } from './service.ts'
 import { QUEUE, SERVER, workload } from './workload.ts'
 
-/** What is there before any revision and stays until the teardown, in the order in which they have to be applied: the Secret first, it is what a deployment is known by. */
+/**
+ * Infrastructure exists before any revision and stays until the teardown. The order is the apply order:
+ * the Secret comes first, because it is the deployment's anchor.
+ */
 export function renderInfrastructure(owner: Owner, infra: Infrastructure, options: RenderOptions): Manifest[] {
   const external = externalOf(infra.secretReferences)
   return [
@@ -31,10 +34,9 @@ export function renderInfrastructure(owner: Owner, infra: Infrastructure, option
 }
 
 /**
- * In the order in which they have to be applied. What is not among them (a queue that is not wanted any more, an
- * autoscaler, an Ingress, older revisions' Secrets) has to go; that is for whoever applies them.
- * `replicas`: what is there now. Throws StepFailure for a revision that has no image, for what POD_SECURITY
- * forbids, and for an unknown class.
+ * Manifests in apply order. The caller prunes other objects (an unneeded queue, autoscaler or Ingress, old Secrets).
+ * `replicas`: current numbers. Throws StepFailure for a revision without an image, for what POD_SECURITY forbids,
+ * and for an unknown class.
  */
 export function renderApplication(
   owner: Owner,
@@ -72,7 +74,7 @@ export function renderApplication(
       : []),
     service(names.base, server, { name: 'http', port: SERVICE_PORT, target: AGENT_PORT }),
     ...autoscaler(names.server, server, serverScale),
-    // how many there are is ours to say meanwhile: what an autoscaler decides is left as it is
+    // concessions set the replicas, so an autoscaler's object stays unchanged meanwhile
     ...(yields === null ? autoscaler(names.queue, queue, queueScale) : []),
     ...disruptionBudget(names.server, server, serverScale),
     ...disruptionBudget(names.queue, queue, queueScale),

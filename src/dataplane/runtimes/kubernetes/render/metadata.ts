@@ -1,6 +1,6 @@
 /**
- * Labels and annotations of objects and pod templates: the user's, and ours, which always win. What an API
- * server refuses in the user's is left to it: it says clearly what is wrong, and dropping it here would hide it.
+ * Labels and annotations of objects and pod templates. Pilothouse's take precedence over the user's.
+ * Invalid ones of the user are kept: the API server's error is clear, and dropping them would hide the mistake.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import {
@@ -26,9 +26,9 @@ export interface Labelled {
   owner: Owner
   spec: EffectiveSpec
   component: Component
-  /** of what belongs to one revision */
+  /** revision that the object belongs to */
   revisionId?: string
-  /** what that runs */
+  /** image of that revision */
   imageUri?: string | null
 }
 
@@ -38,7 +38,7 @@ function users(entries: Record<string, string> | null | undefined): Record<strin
 
 function labels({ owner, spec, component, revisionId }: Labelled): Record<string, string> {
   return {
-    // whoever sorts by others says so in the spec: nothing of ours is found by these
+    // the spec may override these labels: Pilothouse selects nothing by them
     [LABEL_INSTANCE]: namesOf(owner.deploymentId).base,
     [LABEL_PART_OF]: MANAGED_BY,
     ...users(spec.labels),
@@ -51,13 +51,13 @@ function labels({ owner, spec, component, revisionId }: Labelled): Record<string
   }
 }
 
-/** The tag of the image, where it can be a label. Not of pods: they are told apart by their revision. */
+/** The image's tag, if it is a valid label. Pods don't have it: their revision identifies them. */
 function version({ imageUri }: Labelled): Record<string, string> {
   const tag = imageUri && /:([a-z\d](?:[\w.-]{0,61}[a-z\d])?)$/i.exec(imageUri)?.[1]
   return tag && !imageUri.includes('@') ? { [LABEL_VERSION]: tag } : {}
 }
 
-/** Of an object. Whoever applies it adds the token. */
+/** Metadata of an object. The apply adds the fencing token. */
 export function objectMetadata(name: string, labelled: Labelled): Manifest['metadata'] {
   return {
     name,
@@ -67,7 +67,7 @@ export function objectMetadata(name: string, labelled: Labelled): Manifest['meta
   }
 }
 
-/** Of the Ingress, which has annotations of its own: issuers, time-outs. The narrowest wins. */
+/** Metadata of the Ingress, with its additional annotations (issuers, timeouts). The most specific wins. */
 export function ingressMetadata(
   name: string,
   { spec, ...labelled }: Labelled,
@@ -82,7 +82,7 @@ export interface PodMetadata {
   annotations?: Record<string, string>
 }
 
-/** Of the pod template of server or queue. Any change makes new pods. */
+/** Metadata of the server's or queue's pod template. Any change creates new pods. */
 export function agentPodMetadata(labelled: Labelled, attempt: number): PodMetadata {
   return {
     labels: labels(labelled),
@@ -90,7 +90,10 @@ export function agentPodMetadata(labelled: Labelled, attempt: number): PodMetada
   }
 }
 
-/** Of the pod template of database or cache. The labels and annotations of a spec are not in it: a new one would restart them. */
+/**
+ * Metadata of the database's or cache's pod template. It omits the spec's labels and annotations: a change would
+ * restart them.
+ */
 export function infrastructurePodMetadata(labelled: Labelled): PodMetadata {
   return { labels: labels({ ...labelled, spec: { ...labelled.spec, labels: null } }) }
 }

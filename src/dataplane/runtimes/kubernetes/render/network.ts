@@ -1,20 +1,22 @@
 /**
- * NetworkPolicies, for clusters whose network carries them out: databases and caches answer the deployment's own agents
- * alone, and agents don't reach the metadata address of their node, where a cloud hands out the node's credentials.
- *
- * Who names a service account wants its rights (pod.ts), in some clouds by that address: those agents reach it.
+ * NetworkPolicies, for clusters that enforce them. Databases and caches accept only their own agents.
+ * Agents can't reach their node's metadata address, where clouds return the node's credentials.
+ * Agents with their own service account can, because some clouds give its permissions there.
  */
 import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../objects/names.ts'
 import type { Application, Component, Infrastructure, Manifest, Owner, RenderOptions } from '../objects/types.ts'
 import { objectMetadata } from './metadata.ts'
 import { CACHE_PORT, DATABASE_PORT } from './secrets.ts'
 
-/** AWS, Azure, Google and most others; Alibaba. Over IPv6 AWS; Google; Oracle. Not all link-local ones: DNS of the node may be one. */
+/**
+ * AWS, Azure, Google and most others; Alibaba. IPv6: AWS; Google; Oracle. Not all link-local addresses: the node's DNS
+ * may have one.
+ */
 const METADATA = {
   v4: ['169.254.169.254/32', '100.100.100.200/32'],
   v6: ['fd00:ec2::254/128', 'fd20:ce::254/128', 'fd00:c1::a9fe:a9fe/128'],
 }
-/** There it answers pods by Cloud DNS of GKE: without it they would know no name. No credentials are handed out on that port. */
+/** Cloud DNS of GKE answers pods there: without it names don't resolve. That port returns no credentials. */
 const DNS = { cidr: '169.254.169.254/32', port: 53 }
 
 const podsOf = ({ deploymentId }: Owner, components: Component[]) => ({
@@ -22,7 +24,7 @@ const podsOf = ({ deploymentId }: Owner, components: Component[]) => ({
   matchExpressions: [{ key: LABEL_COMPONENT, operator: 'In', values: components }],
 })
 
-/** Of the database and the cache. */
+/** Policy of database and cache. */
 export function databasePolicy(owner: Owner, { spec }: Infrastructure, options: RenderOptions): Manifest[] {
   if (options.networkPolicies === 'none') return []
   return [
@@ -44,7 +46,7 @@ export function databasePolicy(owner: Owner, { spec }: Infrastructure, options: 
   ]
 }
 
-/** Of server and queue. */
+/** Policy of server and queue. */
 export function agentPolicy(owner: Owner, { spec }: Application, options: RenderOptions): Manifest[] {
   if (options.networkPolicies !== 'all' || spec.service_account_name) return []
   return [
@@ -58,7 +60,7 @@ export function agentPolicy(owner: Owner, { spec }: Application, options: Render
         egress: [
           {
             to: [
-              // some networks count no pod as an address
+              // some networks don't match pods by IP block
               { namespaceSelector: {} },
               { ipBlock: { cidr: '0.0.0.0/0', except: METADATA.v4 } },
               { ipBlock: { cidr: '::/0', except: METADATA.v6 } },

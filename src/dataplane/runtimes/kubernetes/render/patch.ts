@@ -1,6 +1,6 @@
 /**
- * The patches of POD_PATCHES and POD_CLASSES: JSON merge patches, except that lists of named things are merged by name
- * (mounts by path). Null removes; any other list is replaced.
+ * Applies POD_PATCHES and POD_CLASSES: JSON merge patches, except that lists of named items merge by name
+ * (mounts by path). Null removes a member; other lists are replaced.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
@@ -12,12 +12,12 @@ export interface Template {
   spec: unknown
 }
 
-/** The template as the operator wants it. */
+/** Returns the patched template. */
 export function patched(template: Template, patch: object | undefined): Template {
   return patch ? (merged(template, patch, '') as Template) : template
 }
 
-/** The patches of the deployment's class, by component. Throws StepFailure when the settings have no such class (any more). */
+/** Patches of the deployment's class by component. Throws StepFailure when the settings lack the class. */
 export function classPatches({ class: name }: EffectiveSpec, classes: RenderOptions['classes']) {
   if (name == null) return {}
   if (Object.hasOwn(classes, name)) return classes[name]!
@@ -42,7 +42,7 @@ function merged(value: unknown, patch: unknown, member: string): unknown {
   return result
 }
 
-/** In the order in which they were, what is new behind them. */
+/** Keeps the existing order and appends new items. */
 function mergedList(list: readonly unknown[], patch: readonly unknown[], member: string): unknown[] {
   const key = member === 'volumeMounts' ? 'mountPath' : 'name'
   const hasKey = (item: unknown): item is Members => isMap(item) && typeof item[key] === 'string'

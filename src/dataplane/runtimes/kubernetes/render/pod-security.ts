@@ -1,7 +1,6 @@
 /**
- * What a deployment may ask for under POD_SECURITY=restricted: what the Pod Security Standard of that name allows, of all
- * that a resource spec can say. Under `baseline` nothing is refused here: what containers ask for beyond what they get by
- * default is for the namespace to allow.
+ * Checks a resource spec against the Pod Security Standard "restricted" under POD_SECURITY=restricted.
+ * Under `baseline` it refuses nothing: the namespace decides about additional privileges.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
@@ -10,7 +9,7 @@ import { withoutNulls } from './without-nulls.ts'
 
 type Members = Record<string, unknown>
 
-/** Member by member of a container's security context: what it may be. What is not listed is refused by nobody. */
+/** Allowed values per member of a container's security context. Unlisted members are allowed. */
 const ALLOWED: Record<string, (value: unknown) => boolean> = {
   privileged: (value) => value === false,
   allowPrivilegeEscalation: (value) => value === false,
@@ -35,7 +34,7 @@ const APP_ARMOR = 'container.apparmor.security.beta.kubernetes.io/'
 
 const typeOf = (value: unknown) => String((value as Members | null)?.type)
 
-/** Throws StepFailure that names all that is too much, and the setting. */
+/** Throws a StepFailure that names all forbidden members and the setting. */
 export function requireWithin(level: PodSecurity, spec: EffectiveSpec): void {
   const found = level === 'restricted' ? excesses(spec) : []
   if (found.length === 0) return

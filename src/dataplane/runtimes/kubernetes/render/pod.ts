@@ -1,4 +1,4 @@
-/** Parts of pod specs: what all pods have, and the pods that run the user's image. */
+/** Parts of pod specs: common fields, and pods with the user's image. */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import type { Amounts, PodSecurity, RenderOptions } from '../objects/types.ts'
 import { sidecarResources } from './default-resources.ts'
@@ -8,16 +8,18 @@ import { withoutNulls } from './without-nulls.ts'
 
 type Container = NonNullable<EffectiveSpec['sidecars']>[number]
 
-/** A namespace with many Services must not show in every pod's environment. */
+/** Fields of all pods. Without service links, other Services don't fill the environment. */
 const common = (spec: EffectiveSpec) => ({
   enableServiceLinks: false,
   ...(spec.image_pull_secrets?.length ? { imagePullSecrets: withoutNulls(spec.image_pull_secrets) } : {}),
 })
 
-/** Of database and cache. They get the pull secrets too: their images may come from the same private registry. */
+/**
+ * Fields of database and cache pods. They use the pull secrets too, because their images may be in the same registry.
+ */
 export const infrastructurePod = (spec: EffectiveSpec) => ({ ...common(spec), automountServiceAccountToken: false })
 
-/** Of a pod with `agent` as its main container, and all that the spec puts beside it. */
+/** Fields of a pod with the main container `agent` and the spec's other containers. */
 export function agentPod(
   spec: EffectiveSpec,
   agent: Record<string, unknown>,
@@ -29,9 +31,9 @@ export function agentPod(
   const account = spec.service_account_name
   return {
     ...common(spec),
-    // Always said: left out, an account applied earlier would stay in force, by the deprecated alias of this field.
+    // always set: otherwise the deprecated alias of this field would keep a previously applied account
     serviceAccountName: account || 'default',
-    // who names an account wants its rights, as far as the account hands them out; the default one is nobody's choice
+    // a named account is meant for API access; the default account is not
     ...(account ? {} : { automountServiceAccountToken: false }),
     securityContext: anyUser(podSecurity),
     ...(initContainers.length > 0 ? { initContainers } : {}),
@@ -48,8 +50,8 @@ export function agentPod(
 }
 
 /**
- * Kubernetes knows a sidecar that has a restart policy of its own as an init container that goes on running (from 1.29
- * on); among the others it refuses `restartPolicy: Always`.
+ * A native sidecar (Kubernetes 1.29 or later) is an init container with its own restart policy that keeps running.
+ * Kubernetes refuses `restartPolicy: Always` among the other containers.
  */
 const isNative = (sidecar: Container) => sidecar.restartPolicy === 'Always'
 

@@ -1,9 +1,7 @@
 /**
- * Numbers of a spec as Kubernetes quantities. API servers rewrite a quantity to its shortest form (`2000m` is
- * stored as `2`); written like that from the start, what was applied is what is read back.
- *
- * Memory is MB (docs/deployments.md#resource-spec), a million bytes, hence `M`. `Mi` would give 5 % more than was asked for and go
- * past quotas that are counted in MB.
+ * Formats numbers as Kubernetes quantities in their shortest form, because API servers rewrite `2000m` to `2`.
+ * Memory is in MB (docs/deployments.md#resource-spec), a million bytes, so the suffix is `M`.
+ * `Mi` would give 5 % more and exceed quotas that count MB.
  */
 import type { Amounts } from '../objects/types.ts'
 
@@ -21,14 +19,14 @@ function shortest(value: number, unit: string, units: readonly string[], factor:
   return `${rest}${units[at]}`
 }
 
-/** `value`: cores, with at most three decimals */
+/** `value`: cores, at most three decimals */
 const cores = (value: number) => shortest(Math.round(value * 1000), 'm', DECIMAL, 1000)
 /** `value`: whole MB */
 const megabytes = (value: number) => shortest(value, 'M', DECIMAL, 1000)
 /** `value`: whole GiB */
 export const gibibytes = (value: number) => shortest(value, 'Gi', BINARY, 1024)
 
-/** A container's `resources` as a member to spread; nothing when nothing was said. */
+/** A container's `resources` as a member to spread; empty if no amount is set. */
 export function resources({ cpu, cpuLimit, memory, memoryLimit }: Amounts): {
   resources?: { requests?: Record<string, string>; limits?: Record<string, string> }
 } {
@@ -43,7 +41,7 @@ function amount(cpu: number | null | undefined, memory: number | null | undefine
   return { ...(cpu == null ? {} : { cpu: cores(cpu) }), ...(memory == null ? {} : { memory: megabytes(memory) }) }
 }
 
-/** Bytes of a quantity as an API server writes it; NaN when it is none. */
+/** Bytes of a quantity in an API server's form; NaN: invalid. */
 export function bytesOf(quantity: string): number {
   const [, number, unit = ''] = /^([0-9.]+(?:e[0-9]+)?)([A-Za-z]*)$/.exec(quantity) ?? []
   if (number === undefined) return Number.NaN

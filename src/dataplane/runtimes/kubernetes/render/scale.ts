@@ -1,6 +1,6 @@
 /**
- * How many replicas there are. Our autoscaler wakes no component that has none, so with it a minimum of 0 means 0
- * only where the maximum is 0 too. With `autoscaler: none` others may scale to 0 and back (KEDA).
+ * Replicas of a component. Pilothouse's autoscaler can't scale up from 0, so a minimum of 0 is honoured only
+ * if the maximum is 0 too. With `autoscaler: none` others may scale to 0 and back (KEDA).
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { ANNOTATION_SCALE } from '../objects/names.ts'
@@ -10,7 +10,7 @@ import { type Labelled, objectMetadata } from './metadata.ts'
 export interface Scale {
   min: number
   max: number
-  /** we make no autoscaler: others decide */
+  /** no autoscaler is rendered: others set the replicas */
   byOthers: boolean
 }
 
@@ -20,17 +20,20 @@ export function scaleOf(role: 'server' | 'queue', spec: EffectiveSpec): Scale {
   return { min: byOthers ? min : Math.max(min, Math.min(1, max)), max, byOthers }
 }
 
-/** Where an autoscaler or somebody else decides, the live number is kept within bounds. A new component begins with one at least. */
+/**
+ * Keeps the live number within the bounds if an autoscaler or someone else sets it. A new component starts with at
+ * least one.
+ */
 export function replicasOf({ min, max }: Scale, live: number | undefined): number {
   return max > min ? Math.min(max, Math.max(min, live ?? Math.max(1, min))) : min
 }
 
-/** Annotation of a Deployment whose replicas others decide; as members to spread. */
+/** Annotation of a Deployment whose replicas others set, as members to spread. */
 export function scaleAnnotation({ min, max, byOthers }: Scale): Record<string, string> {
   return byOthers && max > min ? { [ANNOTATION_SCALE]: `${min}-${max}` } : {}
 }
 
-/** None where there is nothing to decide. `target` is the name of a Deployment, and the autoscaler's too. */
+/** None if the bounds leave no choice. `target`: name of the Deployment and of the autoscaler. */
 export function autoscaler(target: string, labelled: Labelled, { min, max, byOthers }: Scale): Manifest[] {
   if (max <= min || byOthers) return []
   return [
@@ -42,7 +45,7 @@ export function autoscaler(target: string, labelled: Labelled, { min, max, byOth
         scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: target },
         minReplicas: min,
         maxReplicas: max,
-        // per cent of the request: a spec without `cpu` never scales
+        // per cent of the CPU request: a spec without `cpu` never scales
         targetCPUUtilizationPercentage: 80,
       },
     },

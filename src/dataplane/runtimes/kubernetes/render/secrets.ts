@@ -1,22 +1,21 @@
 /**
- * Secrets: `data` in base64, because of `stringData` server-side apply keeps no record, so that a key once
- * applied would never be taken away again.
+ * Renders Secrets with base64 `data`. Server-side apply does not track `stringData`, so it would never remove a key.
  */
 import { createHash } from 'node:crypto'
 import { DATABASE_KEYS, namesOf } from '../objects/names.ts'
 import type { Application, Infrastructure, Manifest, Owner, PullCredentials } from '../objects/types.ts'
 import { objectMetadata } from './metadata.ts'
 
-/** Role and database of the agent's Postgres. */
+/** Role and database name in the agent's Postgres. */
 export const DATABASE_USER = 'agent'
 export const DATABASE_PORT = 5432
 export const CACHE_PORT = 6379
 
-/** The first object of a deployment and the last to go: passwords and addresses of its database and cache. */
+/** The first object of a deployment and the last to be deleted: passwords and addresses of database and cache. */
 export function databaseSecret(owner: Owner, { spec, databasePassword }: Infrastructure): Manifest {
   const names = namesOf(owner.deploymentId)
-  // A Service is reached from every namespace of a cluster, so the cache has a password too. Made from the other one,
-  // it needs no place of its own to be remembered in; hexadecimal, it is never taken for an option.
+  // Every namespace of a cluster can reach a Service, so the cache needs a password. It is derived from the database's
+  // password, so it needs no storage. In hexadecimal it can't be mistaken for an option.
   const cachePassword = createHash('sha256').update(`cache:${databasePassword}`).digest('hex')
   const password = encodeURIComponent(databasePassword)
   return {
@@ -26,7 +25,7 @@ export function databaseSecret(owner: Owner, { spec, databasePassword }: Infrast
     type: 'Opaque',
     data: base64({
       [DATABASE_KEYS.password]: databasePassword,
-      // some drivers insist on TLS unless told
+      // some drivers require TLS by default
       [DATABASE_KEYS.uri]: `postgresql://${DATABASE_USER}:${password}@${names.database}:${DATABASE_PORT}/${DATABASE_USER}?sslmode=disable`,
       [DATABASE_KEYS.cachePassword]: cachePassword,
       [DATABASE_KEYS.cacheUri]: `redis://:${cachePassword}@${names.cache}:${CACHE_PORT}/0`,
@@ -34,13 +33,13 @@ export function databaseSecret(owner: Owner, { spec, databasePassword }: Infrast
   }
 }
 
-/** The password in a Secret that `databaseSecret` made; undefined when somebody took it out. */
+/** Reads the password from a Secret of `databaseSecret`; undefined: someone removed it. */
 export function databasePasswordOf(secret: { data?: unknown }): string | undefined {
   const encoded = (secret.data as Record<string, string> | undefined)?.[DATABASE_KEYS.password]
   return encoded ? Buffer.from(encoded, 'base64').toString('utf8') : undefined
 }
 
-/** The secrets of a revision, one object for each revision: the pods of the one before keep theirs. */
+/** Secret of one revision. Pods of the previous revision keep their own. */
 export function revisionSecret(owner: Owner, { revision, spec }: Application): Manifest {
   return {
     apiVersion: 'v1',
@@ -56,7 +55,7 @@ export function revisionSecret(owner: Owner, { revision, spec }: Application): M
   }
 }
 
-/** What the pods of a deployment pull its built images with. */
+/** Pull secret for built images. */
 export function pullSecret(owner: Owner, { spec }: Application, credentials: PullCredentials): Manifest {
   const { registry, username, password } = credentials
   const auth = Buffer.from(`${username}:${password}`).toString('base64')
@@ -71,7 +70,7 @@ export function pullSecret(owner: Owner, { spec }: Application, credentials: Pul
 
 const MAX_KEY = 253
 
-/** Our names may have 256 characters, keys of a Secret have at most 253. A dot is in no name, so no two keys are one. */
+/** Secret names may have 256 characters, but Secret keys at most 253. Names contain no dot, so keys stay unique. */
 export function secretKey(name: string): string {
   if (name.length <= MAX_KEY) return name
   const digest = createHash('sha256').update(name).digest('hex')

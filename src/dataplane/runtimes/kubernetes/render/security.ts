@@ -1,19 +1,10 @@
-/**
- * What pods may do by default: nothing that takes a privilege.
- *
- * Our own Postgres and Redis need no right at all. Of a user's image it is not known whether it runs as root inside, so
- * under POD_SECURITY=baseline `runAsNonRoot` can't be asked for; and an image that starts as root and gives it up (chown,
- * gosu, supervisord) fails without a few of the capabilities that every container runtime grants. Those are kept, all
- * others are dropped (raw sockets, device files, low ports, file capabilities …), and nobody can gain more by a setuid
- * program. The result is within the Pod Security Standard "baseline"; for a user without root the kept ones have no effect.
- * Under POD_SECURITY=restricted none is kept, and no image runs as root.
- */
+/** Default security contexts: no privileges. The README of this folder explains the kept capabilities. */
 import type { PodSecurity } from '../objects/types.ts'
 
 const KEPT = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'SETGID', 'SETUID']
 const SECCOMP = { seccompProfile: { type: 'RuntimeDefault' } }
 
-/** Of Postgres and Redis. */
+/** Security context of Postgres and Redis containers. */
 export const lockedDown = () => ({
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
@@ -23,37 +14,38 @@ export const lockedDown = () => ({
 })
 
 /**
- * Of a pod whose only user and group is `id`, also of its volumes. Null: those that the cluster has for the namespace
- * (OpenShift), which it fills in itself and beside which it admits no others.
+ * Security context of a pod whose user and group, also of its volumes, is `id`. Null: the cluster assigns them
+ * per namespace (OpenShift) and admits no others.
  */
 export const onlyUser = (id: number | null) => ({
   runAsNonRoot: true,
   ...(id === null ? {} : { runAsUser: id, runAsGroup: id, fsGroup: id }),
-  // the default walks through the whole volume at each start, and widens the rights of every file
+  // the default changes owner and mode of every file of the volume at each start
   fsGroupChangePolicy: 'OnRootMismatch',
   ...structuredClone(SECCOMP),
 })
 
-/** Of a pod with images of the user's. */
+/** Security context of a pod with the user's images. */
 export const anyUser = (level: PodSecurity) => ({
   ...(level === 'restricted' ? { runAsNonRoot: true } : {}),
   ...structuredClone(SECCOMP),
 })
 
-/** Of a container of the user's. What the user says replaces ours, member by member. */
+/** Security context of a user's container. The user's members replace the defaults. */
 export function containerSecurity(level: PodSecurity, given?: Record<string, unknown> | null): Record<string, unknown> {
   return level === 'restricted' ? restricted(given) : baseline(given)
 }
 
 /**
- * API servers refuse `allowPrivilegeEscalation: false` beside `privileged` or CAP_SYS_ADMIN, so there ours gives way.
+ * API servers refuse `allowPrivilegeEscalation: false` together with `privileged` or CAP_SYS_ADMIN,
+ * so the default is left out there.
  */
 function baseline(given: Record<string, unknown> | null | undefined): Record<string, unknown> {
   const capabilities = { drop: ['ALL'], add: [...KEPT] }
   return { ...(needsEscalation(given) ? {} : { allowPrivilegeEscalation: false }), capabilities, ...given }
 }
 
-/** What would be more than that was refused before (pod-security.ts). */
+/** pod-security.ts has already refused additional privileges. */
 function restricted(given: Record<string, unknown> | null | undefined): Record<string, unknown> {
   const { add } = (given?.capabilities ?? {}) as { add?: unknown }
   return {

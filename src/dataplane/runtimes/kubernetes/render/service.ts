@@ -1,4 +1,4 @@
-/** A Service inside the cluster. Nothing here is published outside of it but by an Ingress. */
+/** A cluster-internal Service. Only an Ingress publishes a deployment. */
 
 import { selectorOf } from '../objects/names.ts'
 import type { Manifest } from '../objects/types.ts'
@@ -16,7 +16,7 @@ export function service(
     spec: {
       type: 'ClusterIP',
       selector: selectorOf(labelled.owner.deploymentId, labelled.component),
-      // the protocol is part of the key by which server-side apply finds a port
+      // the protocol is part of the key of a port in server-side apply
       ports: [{ name: port.name, port: port.port, targetPort: port.target, protocol: 'TCP' }],
     },
   }

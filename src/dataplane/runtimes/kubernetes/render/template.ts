@@ -1,12 +1,12 @@
 /**
- * Pod templates carry a hash of themselves, so that pods tell which template they were made from. Their own times
- * don't (they are in whole seconds), and the hash that the cluster gives them is not known to the Deployment.
+ * Adds a hash to a pod template, so that a pod shows its template.
+ * Creation times are in whole seconds, and the cluster's own template hash is not visible on the Deployment.
  */
 import { createHash } from 'node:crypto'
 import { ANNOTATION_TEMPLATE } from '../objects/names.ts'
 import type { Template } from './patch.ts'
 
-/** The same template, annotated. Its hash changes only when it does: the order of members counts for nothing. */
+/** Returns the template with its hash as an annotation. The order of members does not change the hash. */
 export function hashed(template: Template): Template {
   const hash = createHash('sha256').update(JSON.stringify(template, sorted)).digest('hex').slice(0, 16)
   const annotations = { ...template.metadata.annotations, [ANNOTATION_TEMPLATE]: hash }

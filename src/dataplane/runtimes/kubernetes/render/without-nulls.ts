@@ -1,6 +1,6 @@
 /**
- * Copies what users wrote in a spec, so that no manifest shares anything with it. Members that are null are
- * left out at every depth: in a spec null says nothing, for an API server it would take a default away.
+ * Deep copy of a user's part of a spec, without null members.
+ * In a spec null means nothing, but for an API server it would remove a default.
  */
 export function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withoutNulls) as T

@@ -1,6 +1,6 @@
 /**
- * The Deployments of server and queue: the same image, told apart by AGENT_SERVER_ROLE. What would hold a rollout back
- * is set although it is the default: so it is ours, and is repaired when somebody changes it (`kubectl rollout pause`).
+ * Renders the Deployments of server and queue. They share the image; AGENT_SERVER_ROLE selects the role.
+ * Defaults that could block a rollout are set, so that drift of them (`kubectl rollout pause`) is repaired.
  */
 import { healthPathOf } from '../../../../domain/values/health-path.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
@@ -16,12 +16,12 @@ import { agentPod } from './pod.ts'
 import { resources } from './quantity.ts'
 import { hashed } from './template.ts'
 
-/** In what the two differ. */
+/** Differences between server and queue. */
 interface Kind {
   role: 'server' | 'queue'
   container: (app: Application, options: RenderOptions) => Record<string, unknown>
   minReadySeconds: number
-  /** before SIGTERM: traffic still arrives until each node knows that the pod ends */
+  /** seconds before SIGTERM: traffic arrives until each node knows that the pod ends */
   preStopSeconds: (options: RenderOptions) => number
 }
 
@@ -30,17 +30,17 @@ export const SERVER: Kind = {
   minReadySeconds: 0,
   preStopSeconds: ({ preStopSeconds }) => preStopSeconds,
   container: ({ spec, revision }, { defaults }) => {
-    // images carry no health path: only the secret sets one
+    // images define no health path; only the secret sets one
     const path = healthPathOf(revision.secrets)
     const probe = (timing: Record<string, number>) => ({ httpGet: { path, port: AGENT_PORT }, ...timing })
     return {
       ports: [{ name: 'http', containerPort: AGENT_PORT, protocol: 'TCP' }],
       ...resources(amountsOf('server', spec, defaults)),
-      // an hour to start, looked at often: the rollout waits for it. A deploy's own deadline is the shorter one, and what it
-      // has let through may take as long when its node is lost.
+      // Startup may take an hour and is checked often, because the rollout waits for it. A deploy has a shorter
+      // deadline. A pod that was rolled out may take as long again when its node is lost.
       startupProbe: probe({ periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 1800 }),
       readinessProbe: probe({ periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 }),
-      // slower to act: a busy agent loses its requests first, and is ended only when it stays silent
+      // a busy agent first becomes unready, and is restarted only if it stays silent
       livenessProbe: probe({ periodSeconds: 15, timeoutSeconds: 10, failureThreshold: 4 }),
     }
   },
@@ -48,13 +48,16 @@ export const SERVER: Kind = {
 
 export const QUEUE: Kind = {
   role: 'queue',
-  // it answers no probe, so it counts as ready only when it has not crashed for a while
+  // the queue has no probe, so it counts as available only after some seconds without a crash
   minReadySeconds: 5,
   preStopSeconds: () => 0,
   container: ({ spec }, { defaults }) => resources(amountsOf('queue', spec, defaults)),
 }
 
-/** An image without `sleep` gets SIGTERM immediately where the cluster does not know the action: the hook fails then. */
+/**
+ * If the cluster does not know the action and the image has no `sleep`, the hook fails and SIGTERM follows
+ * immediately.
+ */
 const sleeping = (seconds: number, { knowsSleep }: RenderOptions) =>
   knowsSleep ? { sleep: { seconds } } : { exec: { command: ['sleep', String(seconds)] } }
 
@@ -88,10 +91,10 @@ export function workload(
       replicas,
       paused: false,
       minReadySeconds: kind.minReadySeconds,
-      // longer than a deploy may take: when it is too late is for the control plane to say
+      // longer than any deploy: the control plane sets the deadline
       progressDeadlineSeconds: 3600,
       revisionHistoryLimit: 2,
-      // the old ones serve until as many new ones are ready, where there is room for both
+      // old pods serve until as many new pods are ready, if there is room for both
       strategy: {
         type: 'RollingUpdate',
         rollingUpdate: app.concessions?.inPlace.includes(kind.role)
@@ -100,13 +103,13 @@ export function workload(
       },
       selector: { matchLabels: selectorOf(owner.deploymentId, kind.role) },
       template: hashed(
-        // the class is the more particular of the two, so it wins
+        // the class is more specific, so its patch is applied last
         patched(
           patched(
             {
               metadata: agentPodMetadata(labelled, app.attempt),
               spec: {
-                // the time before SIGTERM is part of it
+                // includes the time before SIGTERM
                 terminationGracePeriodSeconds: options.graceSeconds[kind.role] + preStopSeconds,
                 ...spread(labelled),
                 ...agentPod(spec, agent, options),

@@ -1,6 +1,6 @@
 /**
- * Services that have no endpoints although pods of theirs are ready: somebody has changed a selector, or the cluster does
- * not keep up. Read from the EndpointSlices that the cluster makes for each Service that has a selector. Pure.
+ * Finds Services without endpoints whose pods are ready: a selector was changed, or the cluster is slow.
+ * Reads the EndpointSlices that the cluster creates for each Service with a selector. Pure.
  */
 import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import { componentOf } from '../objects/labels.ts'
@@ -8,14 +8,14 @@ import type { Component, LiveObject } from '../objects/types.ts'
 import { isActive, isReady, type Problem } from './pod-problems.ts'
 
 const OF_SERVICE = 'kubernetes.io/service-name'
-/** ms: a cluster adds the endpoint a moment after a pod is ready */
+/** ms; the cluster adds an endpoint shortly after its pod is ready */
 const GRACE_MS = 3000
 
 export interface ServiceWithoutEndpoints extends Problem {
   component: Component
 }
 
-/** `slices`: null where they are not watched. A Service without any slice is one of which nothing is known. */
+/** `slices`: null if they are not watched. A Service without slices is skipped, because its state is unknown. */
 export function servicesWithoutEndpoints(
   objects: readonly LiveObject[],
   pods: readonly V1Pod[],
@@ -30,7 +30,7 @@ export function servicesWithoutEndpoints(
     const ready = pods.filter((pod) => componentOf(pod) === component && isReady(pod) && isActive(pod))
     const uids = new Set(ready.map(({ metadata }) => metadata?.uid))
     const hasEndpoints = its.some(({ endpoints }) =>
-      // absent: the cluster does not know that it is not
+      // an absent `ready` means unknown, which counts as ready
       (endpoints ?? []).some(
         ({ conditions, targetRef }) => conditions?.ready !== false && (!targetRef?.uid || uids.has(targetRef.uid)),
       ),

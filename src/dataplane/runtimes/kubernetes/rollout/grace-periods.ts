@@ -1,16 +1,16 @@
 /**
- * Grace periods: a problem becomes a failure only when it has lasted for its `graceMs`. Counted by our own clock from when
- * it was first observed, so that clocks that differ from the cluster's don't matter.
+ * A problem becomes a failure when it has lasted for its `graceMs`.
+ * This process's clock counts from the first observation, so clock differences to the cluster don't matter.
  */
 import type { Problem } from './pod-problems.ts'
 
 export class GracePeriods {
-  /** by key, when it was first observed (performance.now()) and the best words for it */
+  /** by key: the first observation (performance.now()) and the clearest message */
   readonly #since = new Map<string, { since: number; message: string }>()
 
   /**
-   * Takes note of the problems there are at `now`. `failed`: the first one that has lasted too long. `againInMs`:
-   * when to check again even if nothing happens, null: nothing is pending.
+   * Records the problems at `now`. `failed`: the first problem that has lasted too long.
+   * `againInMs`: ms until the next check is needed; null: none.
    */
   check(problems: readonly Problem[], now: number): { failed: Problem | null; againInMs: number | null } {
     const keys = new Set(problems.map(({ key }) => key))

@@ -1,6 +1,6 @@
 /**
- * How a deployment's server is doing, and why not all of it serves: from what the informers have observed. Of several
- * reasons it gives the one that has to be mended first.
+ * Computes the health of a deployment's server from observed objects.
+ * Of several reasons, it returns the one to fix first.
  */
 import type { V1Deployment } from '@kubernetes/client-node'
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
@@ -18,13 +18,13 @@ import {
 } from './rollout-status.ts'
 
 export interface HealthContext extends RolloutContext {
-  /** of what serves or is to serve; null: not known yet */
+  /** attempt that serves or is rolled out; null: not known yet */
   attempt: RevisionAttempt | null
-  /** replicas that there should be as long as nothing is there */
+  /** expected replicas before the Deployment exists */
   minReplicas: number
-  /** of Services without endpoints */
+  /** grace periods of Services without endpoints */
   gracePeriods: GracePeriods
-  /** the reason when there is nothing worse; null: none */
+  /** reason to report if there is no worse one; null: none */
   note: Progress | null
 }
 
@@ -51,14 +51,14 @@ export function healthOf(context: HealthContext): Health {
   }
 }
 
-/** What keeps us from acting. */
+/** Returns why the reconciler can't act; null: it can. */
 function blocked({ cluster, reconciler }: HealthContext): Progress | null {
   if (reconciler.ownershipLost) return ownershipLostProgress(reconciler.ownershipLost)
   const away = cluster.problem()
   return reconciler.failure ?? (away === null ? null : { reason: 'CLUSTER_UNREACHABLE', message: away })
 }
 
-/** A Service without endpoints, for more than a moment; the server's before others. */
+/** Returns a Service that has lacked endpoints for its grace period, the server's first. */
 function serviceWithoutEndpoints(context: HealthContext, objects: LiveObject[]): ServiceWithoutEndpoints | null {
   const { cluster, deploymentId, namespace, gracePeriods } = context
   const slices = cluster.endpoints(namespace, deploymentId)
@@ -68,13 +68,13 @@ function serviceWithoutEndpoints(context: HealthContext, objects: LiveObject[]):
   return all.find(({ key }) => key === failed?.key) ?? null
 }
 
-/** What is wrong with pods, or what they wait for; before anything was applied, of the server alone. */
+/** Returns a problem or wait of the pods. Before the first apply, it looks at the server only. */
 function waiting({ attempt, ...context }: HealthContext, lacks: boolean): Progress | null {
   const { server } = namesOf(context.deploymentId)
   const alone = { key: `Deployment/${server}`, generation: 0, workload: { component: 'server' as const, attempt } }
   const { synced } = context.reconciler
   if (!synced && !lacks) return null
   const { done, wait, problems } = synced ? rolloutStatus(context) : workloadsStatus(context, [alone])
-  // a Service without endpoints is normal for a moment, and reported when it lasts
+  // a Service may lack endpoints briefly; `serviceWithoutEndpoints` reports a lasting gap
   return problems[0] ?? (done || wait.reason === 'NO_ENDPOINTS' ? null : wait)
 }

@@ -1,14 +1,14 @@
-/** Restarts of a deployment's database and cache for what this process renders otherwise than the one before (RestartLimit). */
+/** Controls restarts of a deployment's database and cache when this process renders them differently (RestartLimit). */
 import { componentOf } from '../objects/labels.ts'
 import type { Component } from '../objects/types.ts'
 import { keyOf } from '../reconcile/drift.ts'
 import type { RestartLimit } from '../reconcile/restart-limit.ts'
 import { type RolloutContext, workloadsStatus } from './rollout-status.ts'
 
-/** For the reconciler of one deployment. `context`: asked for when it is needed. `changed`: called after each round. */
+/** Options for a deployment's reconciler. `context` is called when needed, `changed` after each round. */
 export function infrastructureRestarts(limit: RestartLimit, context: () => RolloutContext, changed: () => void) {
   return {
-    /** What is down loses nothing by a restart. */
+    /** A workload that is down may restart at any time. */
     mayRestart(): boolean {
       const { reconciler, deploymentId } = context()
       return !storesAreReady(context()) || limit.begin(deploymentId, () => reconciler.enqueue())
@@ -21,7 +21,7 @@ export function infrastructureRestarts(limit: RestartLimit, context: () => Rollo
   }
 }
 
-/** As they are in the cluster, whatever was applied. */
+/** Reads the live workloads and ignores what was applied. */
 function storesAreReady(context: RolloutContext): boolean {
   const objects = context.cluster.objects(context.deploymentId)
   const found = objects.filter(({ kind }) => kind === 'StatefulSet' || kind === 'Deployment')
@@ -31,7 +31,7 @@ function storesAreReady(context: RolloutContext): boolean {
   )
 }
 
-/** They are as they were applied, and ready; or the cluster refuses to change them. */
+/** True: they are ready as applied, or the cluster refuses the change. */
 function restartIsOver(context: RolloutContext): boolean {
   const { applied, synced, failure } = context.reconciler
   const found = applied.map(({ key, generation, workload }) => ({ key, generation, component: workload?.component }))

@@ -1,6 +1,4 @@
-/**
- * What a container printed last, for the message of a failure.
- */
+/** Adds a container's last output to the message of a failure. */
 import { withTimeout } from '../../../../platform/async/time-limit.ts'
 import { createLineRenderer, OutputTail } from '../../../output/lines.ts'
 import type { Mask } from '../../../output/mask.ts'
@@ -8,12 +6,12 @@ import type { Cluster } from '../cluster/cluster.ts'
 import type { Problem } from './pod-problems.ts'
 
 const MAX_LINES = 10
-/** the message must not wait long for it */
+/** ms, so that the message is not delayed */
 const READ_TIMEOUT_MS = 3000
-/** the log of a container that runs does not end */
+/** ms, because the log of a running container does not end */
 const RUNNING_READ_TIMEOUT_MS = 1000
 
-/** `headline`, and below it the last lines of output if there are any. Never throws. */
+/** Returns `headline` with the last lines of output below it. Never throws. */
 export async function withLastOutput(
   cluster: Cluster,
   headline: string,
@@ -33,7 +31,7 @@ export async function withLastOutput(
       (line) => tail.add(show(line).text),
       inTime,
     )
-  // no output is better than no reason: whoever may not read logs, or whose pod is gone, has the headline
+  // without permission to read logs, or without the pod, only the headline is shown
   await withTimeout(running ? RUNNING_READ_TIMEOUT_MS : READ_TIMEOUT_MS, signal, follow).catch(() => undefined)
   return tail.appendToWithCause(headline)
 }

@@ -1,33 +1,33 @@
 /**
- * What is wrong with a pod, read from its status, in words for people. Pure and without a clock: each problem
- * says how long it may last before it is taken for a failure (grace-periods.ts counts).
+ * Finds problems of a pod in its status and describes them for users. Pure and without a clock.
+ * Each problem has a grace period before it becomes a failure (grace-periods.ts).
  */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import type { Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import { isAboutVolume, isOnlyBackOff, withAdvice } from '../api-server/messages.ts'
 
 export interface Problem {
-  /** the same for as long as it is the same problem */
+  /** identifies the problem while it lasts */
   key: string
-  /** for machines, as in StepFailure */
+  /** machine-readable reason, as in StepFailure */
   reason: Reason
   message: string
-  /** how long it may go on before it is a failure, in ms; 0: it is one at once */
+  /** grace period in ms before it becomes a failure; 0: immediately */
   graceMs: number
-  /** whose last lines of output say more */
+  /** container whose last output explains the problem */
   output?: { namespace: string; pod: string; container: string; previous: boolean; running: boolean }
-  /** only repeats what an earlier message under the same key said better */
+  /** only repeats a clearer earlier message of the same key */
   vague?: boolean
 }
 
-/** a registry that stumbles once, a Secret that arrives a moment after its pod */
+/** ms for short disturbances: a registry error, or a Secret created just after its pod */
 const SHORT_GRACE_MS = 5000
-/** so many restarts are a crash loop, whatever the kubelet calls it just then */
+/** restarts that count as a crash loop, independent of the kubelet's state */
 const CRASH_LOOP_RESTARTS = 2
-/** reasons of a waiting container with which nothing is wrong, as far as its kubelet knows */
+/** reasons of waiting containers that are normal */
 const NORMAL_WAITS = ['ContainerCreating', 'PodInitializing']
 
-/** Problems of a pod that is not terminating. `unschedulableMs`: how long it may find no node. */
+/** Problems of a pod that is not terminating. `unschedulableMs`: grace period for an unschedulable pod. */
 export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
   const name = pod.metadata?.name ?? ''
   const uid = pod.metadata?.uid ?? name
@@ -39,7 +39,7 @@ export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
       key: `${uid}/schedule`,
       reason: volume ? 'STORAGE_UNAVAILABLE' : 'UNSCHEDULABLE',
       message: `No node can take pod ${name}: ${message ?? reason ?? 'no reason given'}`,
-      // some storage is made only for the pod, and takes its time
+      // some storage is provisioned only when the pod exists, which takes time
       graceMs: volume ? 4 * unschedulableMs : unschedulableMs,
     })
   }
@@ -104,7 +104,7 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
         message: withAdvice(`${what} can't be started (${reason})${because}`),
       }
   }
-  // an init container that has done its work is ready; one that runs for long is not, and is no problem
+  // a finished init container is ready; a long-running one is not, and is no problem
   const { ready, restartCount, state } = container
   const crashes = !ready && restartCount >= CRASH_LOOP_RESTARTS && state?.terminated?.exitCode !== 0
   if (reason === 'CrashLoopBackOff' || crashes)
@@ -114,7 +114,7 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
       graceMs: 0,
       message: `${what} keeps crashing: it ${describeEnd(container)}`,
     }
-  // a kubelet restarts it at once, or calls it a crash loop
+  // the kubelet restarts it immediately or reports a crash loop
   if (state?.terminated && state.terminated.exitCode !== 0)
     return {
       key: 'end',
@@ -133,8 +133,8 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
 }
 
 /**
- * Pods that the cluster has given up: evicted, refused by their node, or ended by a kubelet that restarts nothing.
- * Others are made in their place, so that one alone proves little. `pods`: those of what was applied.
+ * Problem of failed pods: evicted, refused by their node, or ended without a restart.
+ * Their controller replaces them, so one failed pod alone proves little. `pods`: pods of the applied template.
  */
 export function failedPods(component: string, pods: readonly V1Pod[], longMs: number): Problem[] {
   const failed = pods.filter(({ status }) => status?.phase === 'Failed')
@@ -181,7 +181,7 @@ function describeEnd(container: V1ContainerStatus): string {
   return `${how}${reason}${said ? `: ${said}` : ''}`
 }
 
-/** Null when nothing has run yet. */
+/** Null: nothing has run yet. */
 function outputOf(pod: V1Pod, container: V1ContainerStatus): Problem['output'] | null {
   const { state, lastState } = container
   if (!state?.terminated && !lastState?.terminated) return null
@@ -189,7 +189,7 @@ function outputOf(pod: V1Pod, container: V1ContainerStatus): Problem['output'] |
   return { namespace, pod: name, container: container.name, previous: !state?.terminated, running: false }
 }
 
-/** What a pod that is not ready is doing, in few words. */
+/** Short description of an unready pod's activity. */
 export function podActivity({ status }: V1Pod): Progress {
   if (status?.phase === 'Failed') {
     const why = [status.reason, status.message].filter(Boolean).join(': ')
@@ -214,12 +214,12 @@ export function podActivity({ status }: V1Pod): Progress {
   return { reason: 'ROLLING_OUT', message: `is ${phase ?? 'not seen by any node yet'}` }
 }
 
-/** By its own condition. */
+/** True: the pod's Ready condition is true. */
 export function isReady(pod: V1Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
 }
 
-/** Neither deleted nor ended for good: the others serve nobody and will not. */
+/** True: the pod is neither terminating nor ended. Other pods will never serve again. */
 export function isActive({ metadata, status }: V1Pod): boolean {
   return !metadata?.deletionTimestamp && status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
 }

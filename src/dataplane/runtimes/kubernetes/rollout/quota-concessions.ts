@@ -1,53 +1,46 @@
 /**
- * Lets a rollout through where a quota leaves no room for the pod more that it begins with. As little as possible is given
- * up for it, and each step is said:
- *
- * 1. Server and queue are rolled out one after the other: who is refused waits for the other one, whose old pods go.
- * 2. The queue gives up one pod until the server is rolled out: runs wait, requests don't.
- * 3. The server, and then the queue, is replaced pod by pod, the old one first.
- *
- * Only room for the pod more is made. Who wants more pods than there are, or larger ones than would have room in the place
- * of those, fails with the cluster's words.
+ * Lets a rollout proceed when a quota refuses the additional pod that a rolling update starts with.
+ * It gives up as little as possible and logs each step. See README.md.
  */
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import type { QuotaConcessions } from '../objects/types.ts'
 import type { WorkloadRollout } from './rollout-status.ts'
 
-/** What the maker may do. */
+/** Concessions that the planner may read and change. */
 export interface ConcessionControl {
-  /** as it is now; null: new pods come before old ones go */
+  /** current concessions; null: new pods start before old ones end */
   current(): QuotaConcessions | null
-  /** rolls out with that from now on */
+  /** rolls out with these concessions */
   change(concessions: QuotaConcessions): void
-  /** an autoscaler decides how many pods the queue has */
+  /** an autoscaler sets the queue's replicas */
   isQueueAutoscaled: boolean
-  /** says in the log what is given up */
+  /** logs a concession */
   logConcession(message: string): void
 }
 
 export interface ConcessionPlan {
   progress: Progress
-  /** keys of problems that are taken care of */
+  /** keys of problems that the plan solves */
   solves: string[]
-  /** when to look again even if nothing happens, null: nothing is pending */
+  /** ms until the next check; null: no check is needed */
   againInMs: number | null
 }
 
-/** ms: other pods may be on their way out, or the quota about to be raised */
+/** ms, because other pods may be terminating or the quota may be raised */
 const CONCESSION_DELAY_MS = 5000
 
 export class QuotaConcessionPlanner {
   readonly #control: ConcessionControl
   /** performance.now() of the first refusal */
   #refusedAt: number | null = null
-  /** since when nothing else that would make room is under way */
+  /** performance.now() since no other pod frees quota */
   #idleAt: number | null = null
 
   constructor(control: ConcessionControl) {
     this.#control = control
   }
 
-  /** Null: room is not what it lacks, or nothing more can be given up for it. */
+  /** Null: the quota is not the problem, or nothing more can be given up. */
   plan(workloads: readonly WorkloadRollout[], now: number): ConcessionPlan | null {
     const server = workloads.find(({ component }) => component === 'server')
     const queue = workloads.find(({ component }) => component === 'queue')
@@ -78,7 +71,7 @@ export class QuotaConcessionPlanner {
     const next = this.#next(server, queue, concessions)
     if (!next && !concessions) return null
     this.#idleAt ??= now
-    // whoever makes the pods tries again after ever longer waits
+    // the workload's controller retries with growing delays
     const patience = Math.max(CONCESSION_DELAY_MS, this.#idleAt - this.#refusedAt)
     const left = this.#idleAt + patience - now
     if (left > 0) return concessionPlan(`${words}${because}`, solves, left)
@@ -89,7 +82,7 @@ export class QuotaConcessionPlanner {
     return concessionPlan(`${words}: ${next.message}${because}`, solves)
   }
 
-  /** The next that is given up; null: nothing is left, or it would not be enough. */
+  /** The next concession; null: none is left, or it would not suffice. */
   #next(
     server: WorkloadRollout,
     queue: WorkloadRollout | undefined,
@@ -118,7 +111,7 @@ export class QuotaConcessionPlanner {
   }
 }
 
-/** As many pods as it wants are there, so that one has to go for each that comes. */
+/** True: all desired pods are active, so an old pod must go before a new one comes. */
 const lacksOnlyOneMore = ({ pods }: WorkloadRollout): boolean =>
   pods !== null && pods.old > 0 && pods.active >= pods.desired
 

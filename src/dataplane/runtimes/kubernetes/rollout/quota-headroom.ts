@@ -1,21 +1,21 @@
 /**
- * Whether a pod that a quota refuses would have room in the place of one that is there: otherwise nothing is won when that
- * one goes, and it serves no more.
+ * Tells whether a pod that a quota refuses would fit in place of an existing pod.
+ * If not, removing the existing pod would only reduce capacity.
  */
 import type { V1Pod } from '@kubernetes/client-node'
 import { exceededResources } from '../api-server/messages.ts'
 import { bytesOf } from '../render/quantity.ts'
 
-/** `refusal`: the cluster's words. What they don't say counts as room. */
+/** `refusal`: the cluster's message. Resources that it does not name count as free. */
 export function fitsInPlaceOf(old: V1Pod, refusal: string): boolean {
   return exceededResources(refusal).every(({ resource, requested, used, limited }) => {
     const after = bytesOf(used) - amountOf(old, resource) + bytesOf(requested)
-    // sums of decimals are a little off
+    // sums of decimals have rounding errors
     return !(after > bytesOf(limited) * (1 + 1e-9))
   })
 }
 
-/** What a quota counts of a pod; NaN: not known here. */
+/** Amount that the pod uses of a quota's resource; NaN: unknown resource. */
 function amountOf({ spec }: V1Pod, resource: string): number {
   if (/^(count\/)?pods$/.test(resource)) return 1
   const [, kind = 'requests', name = ''] =

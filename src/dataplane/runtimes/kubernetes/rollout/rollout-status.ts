@@ -1,6 +1,6 @@
 /**
- * The status of a rollout: is all that was applied of a deployment rolled out, and if not, what does it wait for and what
- * is wrong? Asked for at every change while a rollout is waited for, and with every heartbeat for the health.
+ * Status of a rollout: done, waiting or failing. Computed at every change while a step waits for the rollout,
+ * and with every heartbeat for the health.
  */
 import type { V1Pod } from '@kubernetes/client-node'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
@@ -14,37 +14,37 @@ import { isActive, type Problem } from './pod-problems.ts'
 import { type Stuck, stuckOf } from './warning-events.ts'
 import { refusalKey, type WorkloadPods, workloadStatus } from './workload-status.ts'
 
-/** The deployment that is looked at, and where. */
+/** The deployment and its observed state. */
 export interface RolloutContext {
   cluster: Cluster
   deploymentId: string
   namespace: string
   reconciler: Reconciler
-  /** how long a pod may find no node, in ms */
+  /** ms that a pod may be unschedulable */
   failAfterMs: number
 }
 
 export interface RolloutStatus {
   done: boolean
-  /** what it waits for, the most telling first; only of use when it is not done */
+  /** the most specific wait first; unused when `done` */
   wait: Progress
-  /** how far its workloads are, for a log; empty: that goes without saying */
+  /** progress of the workloads for the log; empty: nothing to report */
   stage: string
   problems: Problem[]
   stuck: Stuck[]
-  /** of each component that has pods */
+  /** one for each component with pods */
   workloads: WorkloadRollout[]
-  /** output of a container that runs and does not get ready */
+  /** output of a running container that does not become ready */
   output?: Problem['output']
 }
 
-/** How far one component is. */
+/** Rollout of one component. */
 export interface WorkloadRollout {
   component: Component
   done: boolean
   /** null: not known yet */
   pods: WorkloadPods | null
-  /** key of the problem that is a refusal of its pods */
+  /** key of the problem that the cluster refuses its pods */
   refusalKey: string
 }
 
@@ -81,12 +81,12 @@ export function rolloutStatus(context: RolloutContext): RolloutStatus {
   }
 }
 
-/** Who writes no more says so: another holder is newer, or somebody has written its token on an object by hand. */
+/** Progress of a reconciler that may not write: another holder is newer, or someone edited the token annotation. */
 export function ownershipLostProgress({ message }: Error): Progress {
   return { reason: 'WORKER_LOST', message: `This holder of the deployment may not write any more: ${message}` }
 }
 
-/** The same of given workloads alone, whatever the reconciler is doing. */
+/** Status of the given workloads alone, independent of the reconciler. */
 export function workloadsStatus(
   context: Omit<RolloutContext, 'reconciler'>,
   applied: readonly Workload[],
@@ -126,7 +126,7 @@ export function workloadsStatus(
   return { ...status, done: waits.length === 0, wait: joined(waits), stage: stages.join() }
 }
 
-/** Objects that are desired and being deleted: they can only be made anew when they are gone. */
+/** Desired objects that are terminating: they can be recreated only when they are gone. */
 export function beingDeleted(objects: readonly LiveObject[], applied: readonly AppliedObject[]): Progress | null {
   const keys = new Set(applied.map(({ key }) => key))
   const names = objects
@@ -140,7 +140,7 @@ export function beingDeleted(objects: readonly LiveObject[], applied: readonly A
 
 const isWorkload = (applied: AppliedObject): applied is AppliedObject & Workload => applied.workload !== null
 
-/** One message of all; the reason of the first, below which the others are: no agent starts before its database. */
+/** Joins all messages, with the first reason. Later waits depend on the first: no agent starts before its database. */
 function joined(waits: readonly Progress[]): Progress {
   const [first = APPLYING] = waits
   return { reason: first.reason, message: `Waiting for ${waits.map(({ message }) => message).join(', ')}` }

@@ -1,6 +1,4 @@
-/**
- * Waits until the desired state is rolled out: looks at every change, and whenever a grace period ends.
- */
+/** Waits until the desired state is rolled out. It checks at every change and at the end of each grace period. */
 import type { Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import type { Notifier } from '../../../../platform/async/notifier.ts'
 import type { Mask } from '../../../output/mask.ts'
@@ -14,29 +12,29 @@ import { type RolloutContext, rolloutStatus } from './rollout-status.ts'
 import { warningsAbout } from './warning-events.ts'
 
 export interface Rollout extends RolloutContext {
-  /** notified, by deployment, when the cluster or the reconciler may have changed */
+  /** notified with the deployment's id when its objects or reconciler may have changed */
   changes: Notifier
-  /** performance.now() of when it has failed, whatever it is doing */
+  /** performance.now() when the rollout fails in any case */
   deadline: number
-  /** for what containers have printed */
+  /** mask of the containers' output */
   mask: Mask
-  /** called with what it waits for or what is in its way, whenever that has changed */
+  /** called when the rollout's wait or problem changes */
   onProgress: OnProgress
-  /** makes room where a quota leaves none; absent: it fails then */
+  /** quota concessions that the rollout may make; absent: a full quota fails it */
   concessionControl?: ConcessionControl
-  /** called with the same when it lasts: most of it passes in a moment */
+  /** called with the wait's message when it lasts; most waits are short */
   onWaiting: (message: string) => void
 }
 
-/** ms until it is logged what it waits for, and again until it is logged that it has got further */
+/** ms before a wait is logged, and before progress after it is logged */
 const LOG_AFTER_MS = 3000
-/** how much later, each time, warnings are asked for again */
+/** factor between two queries of warning events */
 const QUERY_BACKOFF_FACTOR = 2
 
-/** nothing is notified when the API server goes away, or is back with nothing new */
+/** ms between checks: no notification comes when the API server goes away or returns without changes */
 const POLL_MS = 1000
 
-/** Resolves when all of it is ready and nothing older is left; throws StepFailure, or the signal's reason. */
+/** Resolves when all workloads are ready and no old pod is left. Throws StepFailure, or the signal's reason. */
 export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Promise<void> {
   const { cluster, deploymentId, changes, deadline, failAfterMs, mask, onWaiting } = rollout
   const progress = unlessRepeated(rollout.onProgress)
@@ -100,7 +98,7 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
   }
 }
 
-/** What a reason to wait becomes when the time is up. */
+/** Failure reason of a wait that reaches the deadline. */
 const OVERDUE: Partial<Record<Reason, Reason>> = {
   WAITING_FOR_HEALTH: 'HEALTH_CHECK_TIMED_OUT',
   ROLLING_OUT: 'DEADLINE',

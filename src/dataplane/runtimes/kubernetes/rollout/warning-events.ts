@@ -1,6 +1,6 @@
 /**
- * Problems that show in no status, only in Warning events: a database whose pod is not allowed, a volume that can't be
- * mounted, what a probe got for an answer. Asked for only when a workload has been getting nowhere for a while.
+ * Reads problems that only Warning events show: a forbidden pod, a volume that can't be mounted, a failed probe.
+ * Events are queried only for a workload that makes no progress.
  */
 import type { V1Pod } from '@kubernetes/client-node'
 import type { Reason } from '../../../../domain/protocol/protocol.ts'
@@ -9,27 +9,27 @@ import type { Cluster } from '../cluster/cluster.ts'
 import type { Component, LiveObject } from '../objects/types.ts'
 import type { Problem } from './pod-problems.ts'
 
-/** Something that gets nowhere, and how long a warning about it may last. */
+/** An object without progress, with the grace period of its warnings. */
 export interface Stuck {
   uid: string
   namespace: string
   what: string
   reason: Reason
-  /** so long it is left alone before it is asked about */
+  /** ms without progress before its events are queried */
   quietMs: number
   graceMs: number
 }
 
-/** a controller makes a pod in a moment */
+/** ms in which a controller creates a pod */
 const QUIET_MS = 5000
-/** volumes are there by then: nothing is wrong with a pod that has them and pulls its image, however long that takes */
+/** ms in which volumes are mounted; afterwards a slow image pull is no problem */
 const QUIET_POD_MS = 20_000
-/** an agent may take so long to start without anything being wrong; a kubelet of before 1.29 doesn't say what it waits for */
+/** ms that an agent may need to start; a kubelet before 1.29 does not report what it waits for */
 const QUIET_START_MS = 60_000
-/** it may be no more than what is left of an earlier try */
+/** ms, because the warning may belong to an earlier try */
 const WARNING_GRACE_MS = 2000
 
-/** What of a workload shows no reason for being not ready. */
+/** Returns the objects that are unready without a visible reason. */
 export function stuckOf(
   component: Component,
   workload: LiveObject,
@@ -60,7 +60,7 @@ export function stuckOf(
     })
 }
 
-/** It has a node, and none of its containers has ever run. */
+/** True: the pod has a node and none of its containers has run. */
 function isBeingMade({ status, spec }: V1Pod): boolean {
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]
   return (
@@ -69,15 +69,18 @@ function isBeingMade({ status, spec }: V1Pod): boolean {
   )
 }
 
-/** Whether its volumes and its address are there, as kubelets say it from 1.29 on. */
+/** Status of volumes and address (PodReadyToStartContainers), which kubelets report since 1.29. */
 function sandboxOf({ status }: V1Pod): string | undefined {
   return status?.conditions?.find(({ type }) => type === 'PodReadyToStartContainers')?.status
 }
 
-/** All it waits for is its image, and that a pull fails shows in its status. */
+/** True: the pod waits only for its image. The status shows a failed pull. */
 const isPulling = (pod: V1Pod): boolean => isBeingMade(pod) && sandboxOf(pod) === 'True'
 
-/** The newest warning about each, as a problem. Never throws: who may not read events does without. */
+/**
+ * Returns the newest warning of each object as a problem. Never throws: without permission to read events it returns
+ * none.
+ */
 export async function warningsAbout(cluster: Cluster, stuck: readonly Stuck[]): Promise<Problem[]> {
   const asked = stuck.slice(0, 3).map(async ({ uid, namespace, what, reason, graceMs }): Promise<Problem[]> => {
     const [newest] = await cluster.warnings(namespace, uid).catch(() => [])

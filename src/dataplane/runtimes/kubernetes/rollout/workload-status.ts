@@ -1,7 +1,4 @@
-/**
- * The status of a workload: is exactly what was applied rolled out, and if not, what is it waiting for and what is wrong?
- * Pure; the live objects come from the informers.
- */
+/** Status of a workload: rolled out, waiting or failing. Pure; informers provide the live objects. */
 import type { V1Deployment, V1Pod, V1StatefulSet } from '@kubernetes/client-node'
 import type { Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import { isOverQuota, reasonOfRefusal, withAdvice } from '../api-server/messages.ts'
@@ -11,19 +8,19 @@ import type { LiveObject } from '../objects/types.ts'
 import { failedPods, isActive, isReady, type Problem, podActivity, podProblems } from './pod-problems.ts'
 import { fitsInPlaceOf } from './quota-headroom.ts'
 
-/** What is known of a workload and its pods. */
+/** Observed state of a workload and its pods. */
 export interface WorkloadSnapshot {
-  /** in a sentence: `server`, `queue`, `cache`, `database` */
+  /** component name for messages: `server`, `queue`, `cache`, `database` */
   component: string
-  /** as last observed; undefined: not yet */
+  /** last observed object; undefined: not observed yet */
   workload: LiveObject | undefined
-  /** `metadata.generation` that our apply was answered with */
+  /** `metadata.generation` in the response to the apply */
   generation: number
-  /** all pods of the component, older ones too */
+  /** all pods of the component, old ones included */
   pods: readonly V1Pod[]
-  /** what new pods are labelled with; null: pods of this component bear no such label */
+  /** labels of new pods; null: pods of this component have none */
   attempt: RevisionAttempt | null
-  /** how long a pod may find no node, in ms */
+  /** ms that a pod may be unschedulable */
   unschedulableMs: number
 }
 
@@ -31,40 +28,40 @@ type Workload = V1Deployment & V1StatefulSet
 
 export interface WorkloadStatus {
   done: boolean
-  /** what it is waiting for */
+  /** current wait */
   wait: Progress
-  /** how far it is, for a log: without what changes by itself every moment. Null: nothing that needs to be said */
+  /** progress for the log, without values that change constantly. Null: nothing to report */
   stage: string | null
   problems: Problem[]
   /** new pods that are not ready */
   unready: V1Pod[]
-  /** for whoever makes room for it; null: not known yet */
+  /** input of quota-concessions.ts; null: not known yet */
   pods: WorkloadPods | null
 }
 
-/** How many pods of a workload there are, and whether a quota has room for those that it wants. */
+/** Pod counts of a workload, and whether a quota refuses more pods. */
 export interface WorkloadPods {
   desired: number
-  /** neither ended nor on their way out */
+  /** pods that neither have ended nor are terminating */
   active: number
-  /** those of them that are of before */
+  /** active pods of an earlier template */
   old: number
-  /** some are on their way out, and still count */
+  /** some pods are terminating and still count towards the quota */
   leaving: boolean
-  /** the cluster's words when a quota has no room for one more pod */
+  /** the cluster's message when a quota refuses one more pod */
   quotaRefusal: string | null
-  /** a new one would have room in the place of an old one */
+  /** a new pod would fit in place of an old one */
   fitsInPlace: boolean
 }
 
-/** ms: a quota that is about to be raised, an account that is made at the same time */
+/** ms, because a quota may be raised or a service account created at the same time */
 const REPLICA_GRACE_MS = 5000
 
 const SETTLING = ', and have to stay so for a moment'
-/** What an agent needs before it can be ready. */
+/** Components that an agent needs before it can be ready. */
 const INFRASTRUCTURE = ['database', 'cache']
 
-/** `done`: seen by its controller, every replica is new and ready, and no older pod is left that is active. */
+/** `done`: the controller has seen the spec, all replicas are new and ready, and no old pod is active. */
 export function workloadStatus(snapshot: WorkloadSnapshot): WorkloadStatus {
   const { component, workload, generation } = snapshot
   const problems: Problem[] = []
@@ -133,15 +130,15 @@ export function workloadStatus(snapshot: WorkloadSnapshot): WorkloadStatus {
   return answer(true, 'ready')
 }
 
-/** A StatefulSet makes its pod anew only when the one before is gone. */
+/** A StatefulSet creates its new pod only after the old one is gone. */
 function leaving(pods: readonly V1Pod[]): string {
   const last = pods.find(({ metadata }) => metadata?.deletionTimestamp)
   return last ? `: pod ${last.metadata?.name} is still on its way out` : ''
 }
 
 /**
- * The pods that were made from what was applied. Of a Deployment: those of the attempt, with the hash of its template,
- * because a template may be changed without a new attempt.
+ * Pods of the applied template. For a Deployment: pods of the attempt with the template's hash, because a template
+ * may change without a new attempt.
  */
 function newPods(pods: readonly V1Pod[], { workload, attempt }: WorkloadSnapshot): V1Pod[] {
   const { spec, status } = workload as unknown as Workload
@@ -153,7 +150,7 @@ function newPods(pods: readonly V1Pod[], { workload, attempt }: WorkloadSnapshot
 
 const templateHash = (of: Pick<V1Pod, 'metadata'> | undefined) => of?.metadata?.annotations?.[ANNOTATION_TEMPLATE]
 
-/** Of the problem that the cluster refuses its pods. */
+/** Key of the problem that the cluster refuses the workload's pods. */
 export const refusalKey = (workload: LiveObject | undefined): string => `${workload?.metadata.uid}/replicas`
 
 function conditionProblems({ component, unschedulableMs }: WorkloadSnapshot, workload: LiveObject): Problem[] {
@@ -172,7 +169,7 @@ function conditionProblems({ component, unschedulableMs }: WorkloadSnapshot, wor
         key: `${metadata?.uid}/progress`,
         reason: 'HEALTH_CHECK_TIMED_OUT',
         message: `The rollout of ${component} made no progress in time: ${message ?? reason}`,
-        // it may be left of an earlier try, until the first new pod is ready
+        // it may belong to an earlier try until the first new pod is ready
         graceMs: unschedulableMs,
       })
   }
