@@ -4,11 +4,11 @@ import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { Batch, type Outlet } from '../../src/api/realtime/frames.ts'
-import { type SseForm, sseEvent } from '../../src/api/sse/form.ts'
 import { Heartbeat } from '../../src/api/sse/heartbeat.ts'
 import { openSse } from '../../src/api/sse/outlet.ts'
+import { type SseFormat, sseEvent } from '../../src/api/sse/sse-format.ts'
 
-const form: SseForm = {
+const form: SseFormat = {
   name: 'test',
   frame: ({ cursor, text }) => sseEvent({ id: cursor, event: 'next', data: text }),
   complete: 'event: complete\ndata:\n\n',

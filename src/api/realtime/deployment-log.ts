@@ -23,6 +23,6 @@ export function deploymentLog(db: Db): LogKind<DeploymentChanges, ChangeScope> {
     cursorOf: (workspaceId, sequence) => changeCursor({ workspaceId, sequence }),
     newest: (workspaceIds) => lastPlaces(db, workspaceIds),
     read: (workspaceId, after, limit, scope) => readDeploymentChanges(db, workspaceId, after, limit, scope),
-    refuseRemoved: async (workspaceId, after) => refuseMissing(after, await missingUntil(db, workspaceId)),
+    throwIfRemoved: async (workspaceId, after) => refuseMissing(after, await missingUntil(db, workspaceId)),
   }
 }

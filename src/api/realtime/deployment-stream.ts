@@ -14,7 +14,7 @@ import { NotFoundError } from '../../domain/errors/errors.ts'
 import { parse, type RawInput } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
-import { beginStream } from './begin.ts'
+import { beginStream } from './begin-stream.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
 
@@ -40,9 +40,9 @@ export async function streamDeploymentChanges(
     return relay.deployments.stream(hold, selection(deploymentId), {
       position: after ?? sequence,
       // so that who has read before the stream began knows from when on nothing is missed
-      first: after === null ? { cursor: changeCursor({ workspaceId, sequence }), deploymentIds: [] } : null,
-      floor: sequence,
-      until: false,
+      snapshot: after === null ? { cursor: changeCursor({ workspaceId, sequence }), deploymentIds: [] } : null,
+      knownEnd: sequence,
+      completesAtKnownEnd: false,
     })
   })
 }
@@ -51,7 +51,7 @@ function selection(deploymentId: string | undefined): Selection<DeploymentChange
   return {
     key: `deployments ${deploymentId ?? ''}`,
     scope: deploymentId === undefined ? {} : { deploymentId },
-    wants: ({ deploymentIds }) => deploymentId === undefined || deploymentIds.includes(deploymentId),
+    includes: ({ deploymentIds }) => deploymentId === undefined || deploymentIds.includes(deploymentId),
     value: (changes) => ({
       cursor: changeCursor(changes),
       deploymentIds: deploymentId === undefined ? changes.deploymentIds : [deploymentId],

@@ -15,9 +15,9 @@ import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { EventActor } from '../../domain/values/event-actor.ts'
 import { isTerminal } from '../../domain/values/lifecycle.ts'
 import { deploymentPath, revisionPath } from '../../domain/values/shapes.ts'
-import { beginStream } from './begin.ts'
+import { beginStream } from './begin-stream.ts'
+import { snapshotOf } from './event-snapshot.ts'
 import type { Relay } from './relay.ts'
-import { snapshotOf } from './snapshot.ts'
 import type { Selection, Stream } from './stream.ts'
 
 /** An event of the log; or, without an actor, the status that a revision's stream begins with. */
@@ -78,9 +78,10 @@ async function begin(
     const current = after === null && subject.revisionId ? currentStatus(ctx.workspace.id, snapshot) : null
     return relay.events.stream(hold, selected, {
       position: after ?? snapshot.sequence,
-      first: current && inScope(current, { ...(asked.types && { types: expandTypes(asked.types)! }) }) ? current : null,
-      floor: snapshot.sequence,
-      until: over,
+      snapshot:
+        current && inScope(current, { ...(asked.types && { types: expandTypes(asked.types)! }) }) ? current : null,
+      knownEnd: snapshot.sequence,
+      completesAtKnownEnd: over,
     })
   })
 }
@@ -113,8 +114,8 @@ function selection(subject: Subject, types: readonly string[] | undefined): Sele
   return {
     key: JSON.stringify(['events', deploymentId, revisionId, types?.toSorted()]),
     scope,
-    wants: (event) => inScope(event, scope),
-    sends: (event) => inScope(event, wanted),
+    includes: (event) => inScope(event, scope),
+    isSent: (event) => inScope(event, wanted),
     value: (event) => event,
     ...(last && { isLast }),
   }

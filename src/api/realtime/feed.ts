@@ -8,10 +8,10 @@ import type { Log } from '../../platform/log/log.ts'
 import type { Outlet, Rendering } from './frames.ts'
 import { Group } from './group.ts'
 import type { LogKind } from './log-kind.ts'
-import { Pace } from './pace.ts'
-import { type ReadBudget, Reader } from './reader.ts'
+import { LogReader, type ReadBudget } from './log-reader.ts'
 import { type Beginning, type Selection, Stream } from './stream.ts'
 import { Subscriber } from './subscriber.ts'
+import { TimeSlice } from './time-slice.ts'
 import { Topic, type Watcher } from './topic.ts'
 
 export interface FeedOptions {
@@ -30,7 +30,7 @@ export interface FeedOptions {
 }
 
 /** Keeps a log being followed. */
-export interface Hold<Item> {
+export interface TopicHandle<Item> {
   readonly topic: Topic<Item>
   /** called more than once it does no harm */
   release(): void
@@ -45,18 +45,18 @@ export interface Watch {
 }
 
 /** Items of one read. */
-const BATCH = 500
+const ITEMS_PER_READ = 500
 /** Reads at a time, so that news in many logs at once leave connections of the pool to others. */
-const READERS = 4
+const MAX_CONCURRENT_READS = 4
 /** ms for which a log that nobody needs is remembered: those whose network blinked come back. */
-const REMEMBERED = 30_000
+const UNUSED_TOPIC_TTL_MS = 30_000
 
 export class Feed<Item, Scope = unknown> {
   readonly kind: LogKind<Item, Scope>
   readonly capacity: number
   readonly #options: FeedOptions
-  readonly #reader: Reader
-  readonly #pace = new Pace()
+  readonly #reader: LogReader
+  readonly #pace = new TimeSlice()
   readonly #states = new Singleflight()
   readonly #topics = new Map<string, Topic<Item>>()
   /** logs that have or may have news */
@@ -69,7 +69,7 @@ export class Feed<Item, Scope = unknown> {
     this.kind = kind
     this.capacity = options.capacity
     this.#options = options
-    this.#reader = new Reader(options.log, `the ${kind.name}`, options.stopping, options.budget)
+    this.#reader = new LogReader(options.log, `the ${kind.name}`, options.stopping, options.budget)
   }
 
   /** Whether any log is needed. */
@@ -78,7 +78,7 @@ export class Feed<Item, Scope = unknown> {
   }
 
   /** Call it before the state is read with which a stream begins: nothing from then on is missed. */
-  hold(id: string): Hold<Item> {
+  acquire(id: string): TopicHandle<Item> {
     const topic =
       this.#topics.get(id) ?? new Topic(id, this.kind as LogKind<Item, unknown>, this.capacity, this.#reader)
     this.#topics.set(id, topic)
@@ -111,8 +111,12 @@ export class Feed<Item, Scope = unknown> {
   }
 
   /** `hold`: taken before `beginning` was read; the stream releases it when it ends. */
-  stream<Value>(hold: Hold<Item>, selection: Selection<Item, Value>, beginning: Beginning<Value>): Stream<Value> {
-    this.begin(hold.topic, beginning.floor)
+  stream<Value>(
+    hold: TopicHandle<Item>,
+    selection: Selection<Item, Value>,
+    beginning: Beginning<Value>,
+  ): Stream<Value> {
+    this.begin(hold.topic, beginning.knownEnd)
     return new Stream<Value>({
       capacity: this.capacity,
       open: (rendering, outlet) => this.#open(hold, selection, beginning, rendering, outlet),
@@ -121,7 +125,7 @@ export class Feed<Item, Scope = unknown> {
   }
 
   #open<Value>(
-    hold: Hold<Item>,
+    hold: TopicHandle<Item>,
     selection: Selection<Item, Value>,
     beginning: Beginning<Value>,
     rendering: Rendering<Value>,
@@ -132,12 +136,12 @@ export class Feed<Item, Scope = unknown> {
     const known = topic.followers.get(key) as Group<Item, Value> | undefined
     const group = known ?? new Group(topic, selection, rendering, this.#pace)
     topic.followers.set(key, group)
-    const { position, floor, until, first } = beginning
+    const { position, knownEnd: floor, completesAtKnownEnd: until, snapshot: first } = beginning
     const subscriber = new Subscriber({
       outlet,
       position,
-      floor,
-      until,
+      knownEnd: floor,
+      completesAtKnownEnd: until,
       begun: first === null,
       cursorOf: (at) => topic.cursorOf(at),
       release: () => {
@@ -150,13 +154,13 @@ export class Feed<Item, Scope = unknown> {
     outlet.onGone(() => subscriber.leave())
     if (this.#options.stopping.aborted) subscriber.interrupt('UNAVAILABLE', 'This server is stopping.')
     if (!subscriber.ended) group.join(subscriber, first)
-    if (!subscriber.ended) beginning.ends?.((end) => group.finish(subscriber, end))
+    if (!subscriber.ended) beginning.onOpen?.((end) => group.finish(subscriber, end))
     return (error) => subscriber.end({ error })
   }
 
   /** Calls `on` with each item from now on that `wants` says yes to: live ones, without a read of its own. */
   watch(id: string, watcher: Watcher<Item>): Watch {
-    const { topic, release } = this.hold(id)
+    const { topic, release } = this.acquire(id)
     topic.watchers.add(watcher)
     const ready = topic.placed()
     if (topic.position === null || topic.stale) void this.compare()
@@ -205,13 +209,13 @@ export class Feed<Item, Scope = unknown> {
     const forget = () => {
       if (topic.holders === 0 && this.#topics.get(topic.id) === topic) this.#topics.delete(topic.id)
     }
-    setTimeout(forget, REMEMBERED).unref()
+    setTimeout(forget, UNUSED_TOPIC_TTL_MS).unref()
   }
 
   /** Reads the logs that are due, several at a time, but each by one read at a time. */
   #readDue(): void {
     for (const topic of this.#due) {
-      if (this.#reading.size >= READERS) return
+      if (this.#reading.size >= MAX_CONCURRENT_READS) return
       if (topic.holders === 0) this.#due.delete(topic)
       // one that is being read, or does not know where to begin, stays due until it isn't
       else if (topic.position !== null && !topic.stale && !this.#reading.has(topic))
@@ -223,7 +227,7 @@ export class Feed<Item, Scope = unknown> {
     // at the end of the line if there is more, so that a log that grows without end does not keep others waiting
     this.#due.delete(topic)
     this.#reading.add(topic)
-    const read = () => this.kind.read(topic.id, position, BATCH)
+    const read = () => this.kind.read(topic.id, position, ITEMS_PER_READ)
     const items = await this.#reader.read(read).catch(() => [])
     // it may have begun anew meanwhile, further on
     if (topic.position === position) topic.publish(items)
@@ -232,7 +236,7 @@ export class Feed<Item, Scope = unknown> {
       const age = this.#options.clock().getTime() - this.kind.occurredAt(newest).getTime()
       this.#options.relayed?.(Math.max(0, age) / 1000)
     }
-    if (items.length === BATCH) this.#due.add(topic)
+    if (items.length === ITEMS_PER_READ) this.#due.add(topic)
     this.#reading.delete(topic)
     this.#readDue()
   }

@@ -3,13 +3,13 @@
  * grows; the others read it up to where the group is, at their own pace, and then become live.
  */
 import { Batch, type Frame, type Rendering } from './frames.ts'
-import type { Pace } from './pace.ts'
 import type { Selection } from './stream.ts'
 import type { Subscriber } from './subscriber.ts'
+import type { TimeSlice } from './time-slice.ts'
 import type { Follower, Topic } from './topic.ts'
 
 /** A part of the log, rendered. */
-interface Stretch<Value> {
+interface RenderedPage<Value> {
   batches: readonly Batch<Value>[]
   /** how far it reaches */
   end: bigint
@@ -18,17 +18,17 @@ interface Stretch<Value> {
 }
 
 /** Items of one stretch. */
-const PAGE = 200
+const ITEMS_PER_PAGE = 200
 /** Characters of one batch: more than this is never put on top of what waits for a client already. */
-const BATCH_TEXT = 32_768
+const MAX_BATCH_CHARS = 32_768
 /** Subscribers who are served until it is looked whether others wait for the event loop. */
-const AT_ONCE = 64
+const SUBSCRIBERS_PER_CHECK = 64
 /** ms for which a stretch is kept for others who come from the same place */
-const KEPT = 1_000
+const PAGE_CACHE_MS = 1_000
 /** stretches that are kept */
-const MOST_KEPT = 16
+const MAX_CACHED_PAGES = 16
 /** ms in which a client has to take something of what waits for it */
-const STUCK = 60_000
+const WRITE_STALL_TIMEOUT_MS = 60_000
 
 export class Group<Item, Value> implements Follower<Item> {
   /** of what is selected, and how it is rendered */
@@ -38,15 +38,15 @@ export class Group<Item, Value> implements Follower<Item> {
   readonly #topic: Topic<Item>
   readonly #selection: Selection<Item, Value>
   readonly #rendering: Rendering<Value>
-  readonly #pace: Pace
+  readonly #pace: TimeSlice
   readonly #live = new Set<Subscriber<Value>>()
   readonly #catchingUp = new Set<Subscriber<Value>>()
-  readonly #stretches = new Map<string, Promise<Stretch<Value>>>()
+  readonly #stretches = new Map<string, Promise<RenderedPage<Value>>>()
   /** all who are live have everything up to here */
   #settled: bigint
   #running = false
 
-  constructor(topic: Topic<Item>, selection: Selection<Item, Value>, rendering: Rendering<Value>, pace: Pace) {
+  constructor(topic: Topic<Item>, selection: Selection<Item, Value>, rendering: Rendering<Value>, pace: TimeSlice) {
     this.key = `${selection.key} ${rendering.key}`
     this.#topic = topic
     this.#selection = selection
@@ -72,15 +72,15 @@ export class Group<Item, Value> implements Follower<Item> {
   }
 
   /** The topic has grown by `items`, from `before` on. */
-  grown(items: readonly Item[], before: bigint): void {
+  onGrown(items: readonly Item[], before: bigint): void {
     const idle = !this.#running && this.position === before
-    if (idle && (this.#live.size === 0 || !items.some(this.#selection.wants))) {
+    if (idle && (this.#live.size === 0 || !items.some(this.#selection.includes))) {
       this.position = this.#topic.position!
       this.#settled = this.position
     } else void this.#run()
     for (const subscriber of this.#catchingUp) {
-      const lost = subscriber.behind && subscriber.position < this.#topic.forgotten
-      if (lost && !this.#topic.kind.patient)
+      const lost = subscriber.behind && subscriber.position < this.#topic.evictedUpTo
+      if (lost && !this.#topic.kind.allowsLag)
         this.#cutOff(subscriber, `More than ${this.#topic.capacity} events were waiting to be read.`)
     }
   }
@@ -115,7 +115,7 @@ export class Group<Item, Value> implements Follower<Item> {
 
   async #deliver(batch: Batch<Value>, members: readonly Subscriber<Value>[]): Promise<void> {
     for (let i = 0; i < members.length; i++) {
-      if (i % AT_ONCE === 0 && this.#pace.due) await this.#pace.turn()
+      if (i % SUBSCRIBERS_PER_CHECK === 0 && this.#pace.isUsedUp) await this.#pace.next()
       const member = members[i]!
       if (!member.live) continue
       if (member.outlet.full) this.#fallBehind(member)
@@ -155,8 +155,8 @@ export class Group<Item, Value> implements Follower<Item> {
   /** Waits until its client takes more; one that takes nothing for long is cut off. */
   async #drained(subscriber: Subscriber<Value>): Promise<void> {
     const timer = setTimeout(
-      () => this.#cutOff(subscriber, `What waits was not read within ${STUCK / 1000} s.`),
-      STUCK,
+      () => this.#cutOff(subscriber, `What waits was not read within ${WRITE_STALL_TIMEOUT_MS / 1000} s.`),
+      WRITE_STALL_TIMEOUT_MS,
     ).unref()
     await subscriber.outlet.drained()
     clearTimeout(timer)
@@ -166,10 +166,10 @@ export class Group<Item, Value> implements Follower<Item> {
     try {
       if (first !== null) await this.#begin(subscriber, first)
       while (!subscriber.ended) {
-        const target = subscriber.floor > this.position ? subscriber.floor : this.position
+        const target = subscriber.knownEnd > this.position ? subscriber.knownEnd : this.position
         if (subscriber.outlet.full) await this.#drained(subscriber)
         else if (subscriber.position < target) await this.#readOn(subscriber, target)
-        else if (subscriber.until) return subscriber.end({ complete: true })
+        else if (subscriber.completesAtKnownEnd) return subscriber.end({ complete: true })
         else return this.#goLive(subscriber)
       }
     } catch (error) {
@@ -185,7 +185,7 @@ export class Group<Item, Value> implements Follower<Item> {
   }
 
   async #readOn(subscriber: Subscriber<Value>, target: bigint): Promise<void> {
-    if (this.#pace.due) await this.#pace.turn()
+    if (this.#pace.isUsedUp) await this.#pace.next()
     const { batches, end, last } = await this.#stretch(subscriber.position, target)
     for (const batch of batches) {
       while (subscriber.outlet.full && !subscriber.ended) await this.#drained(subscriber)
@@ -215,10 +215,10 @@ export class Group<Item, Value> implements Follower<Item> {
   }
 
   /** What is behind `after`, a page at most. The log is known to reach `target`. */
-  #stretch(after: bigint, target: bigint): Promise<Stretch<Value>> {
+  #stretch(after: bigint, target: bigint): Promise<RenderedPage<Value>> {
     return this.#kept(`${after} ${target}`, async () => {
-      const { items, end } = await this.#topic.read(after, target, PAGE, this.#selection.scope)
-      const { wants, isLast, sends, value } = this.#selection
+      const { items, end } = await this.#topic.read(after, target, ITEMS_PER_PAGE, this.#selection.scope)
+      const { includes: wants, isLast, isSent: sends, value } = this.#selection
       const wanted = items.filter(wants)
       const final = isLast ? wanted.findIndex(isLast) : -1
       const sent = (final < 0 ? wanted : wanted.slice(0, final + 1)).filter((item) => sends?.(item) ?? true)
@@ -232,14 +232,14 @@ export class Group<Item, Value> implements Follower<Item> {
   }
 
   /** Of several who ask for the same only the first reads and renders. */
-  #kept(key: string, make: () => Promise<Stretch<Value>>): Promise<Stretch<Value>> {
+  #kept(key: string, make: () => Promise<RenderedPage<Value>>): Promise<RenderedPage<Value>> {
     const known = this.#stretches.get(key)
     if (known) return known
     const made = make()
     this.#stretches.set(key, made)
-    for (const [oldest] of this.#stretches) if (this.#stretches.size > MOST_KEPT) this.#stretches.delete(oldest)
+    for (const [oldest] of this.#stretches) if (this.#stretches.size > MAX_CACHED_PAGES) this.#stretches.delete(oldest)
     const forget = () => this.#stretches.get(key) === made && this.#stretches.delete(key)
-    made.then(() => setTimeout(forget, KEPT).unref(), forget)
+    made.then(() => setTimeout(forget, PAGE_CACHE_MS).unref(), forget)
     return made
   }
 
@@ -254,7 +254,7 @@ export class Group<Item, Value> implements Follower<Item> {
       if (typeof text !== 'string') continue
       frames.push({ cursor: this.#topic.cursorOf(position), position, value, text })
       size += text.length
-      if (size < BATCH_TEXT) continue
+      if (size < MAX_BATCH_CHARS) continue
       batches.push(new Batch(frames, position))
       frames = []
       size = 0

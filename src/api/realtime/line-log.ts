@@ -39,7 +39,7 @@ export function lineLog(db: Db, type: LogType): LogKind<Line, LineScope> {
       })
     },
     // where lines were removed there is one that says so
-    refuseRemoved: async () => undefined,
-    patient: true,
+    throwIfRemoved: async () => undefined,
+    allowsLag: true,
   }
 }

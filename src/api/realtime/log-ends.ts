@@ -7,7 +7,7 @@ import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
 import { type LogName, readLogStates } from '../../domain/logs/follow.ts'
 import type { Db } from '../../domain/transaction/context.ts'
 import type { Feed } from './feed.ts'
-import type { Reader } from './reader.ts'
+import type { LogReader } from './log-reader.ts'
 
 interface Followed {
   name: LogName
@@ -18,7 +18,7 @@ interface Followed {
 
 export interface LogEndsOptions {
   db: Db
-  reader: Reader
+  reader: LogReader
   events: Feed<StoredEvent, EventScope>
   /** ms */
   pollEvery: number

@@ -17,10 +17,10 @@ export interface LogKind<Item, Scope> {
   /** The oldest `limit` items behind `after`, in order: all, or those of a scope. One statement. */
   read(id: string, after: bigint, limit: number, scope?: Scope): Promise<readonly Item[]>
   /** Throws ValidationError when items behind `after` were removed, since they were too old. */
-  refuseRemoved(id: string, after: bigint): Promise<void>
+  throwIfRemoved(id: string, after: bigint): Promise<void>
   /**
    * A log that may grow faster than clients take it: who falls behind reads it at its own pace, for as long as it takes
    * anything. Otherwise it is cut off where the log is not remembered any more.
    */
-  readonly patient?: boolean
+  readonly allowsLag?: boolean
 }

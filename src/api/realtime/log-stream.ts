@@ -7,7 +7,7 @@
 import { type FollowedLog, findBeginning, logKeyOf, readLogStates } from '../../domain/logs/follow.ts'
 import { type Line, matches } from '../../domain/logs/lines.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
-import { beginStream } from './begin.ts'
+import { beginStream } from './begin-stream.ts'
 import type { LineScope } from './line-log.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
@@ -20,7 +20,7 @@ import type { Selection, Stream } from './stream.ts'
 export async function streamLog(ctx: RequestContext, relay: Relay, log: FollowedLog): Promise<Stream<Line>> {
   const feed = relay.lines[log.type]
   return beginStream(ctx, feed, log.deploymentId, async (hold) => {
-    const notice = relay.logNotices.follow(log.deploymentId)
+    const notice = relay.notifyRequests.request(log.deploymentId)
     hold.onRelease(notice.release)
     await notice.ready
     const [state] = await readLogStates(ctx.db, [log])
@@ -28,10 +28,10 @@ export async function streamLog(ctx: RequestContext, relay: Relay, log: Followed
     const position = await findBeginning(ctx, log, end)
     return feed.stream(hold, selection(log), {
       position,
-      first: null,
-      floor: end,
-      until: over,
-      ends: (complete) => hold.onRelease(relay.logEnds.watch(ctx.workspace.id, log, complete)),
+      snapshot: null,
+      knownEnd: end,
+      completesAtKnownEnd: over,
+      onOpen: (complete) => hold.onRelease(relay.logEnds.watch(ctx.workspace.id, log, complete)),
     })
   })
 }
@@ -44,7 +44,7 @@ function selection(log: FollowedLog): Selection<Line, Line> {
   return {
     key: JSON.stringify([revisionId, filter]),
     scope,
-    wants: (line) => (revisionId === null || line.revisionId === revisionId) && matches(line, filter),
+    includes: (line) => (revisionId === null || line.revisionId === revisionId) && matches(line, filter),
     value: (line) => line,
   }
 }

@@ -27,8 +27,8 @@ import { eventLog } from './event-log.ts'
 import { Feed, type FeedOptions } from './feed.ts'
 import { type LineScope, lineLog } from './line-log.ts'
 import { LogEnds } from './log-ends.ts'
-import { LogNotices } from './log-notices.ts'
-import { type ReadBudget, Reader } from './reader.ts'
+import { LogReader, type ReadBudget } from './log-reader.ts'
+import { NotifyRequests } from './notify-requests.ts'
 
 export interface RelayOptions {
   core: Pick<Core, 'db' | 'log' | 'clock' | 'observer'>
@@ -54,7 +54,7 @@ export class Relay {
   /** says when logs are over */
   readonly logEnds: LogEnds
   /** asks the writers of logs to notify */
-  readonly logNotices: LogNotices
+  readonly notifyRequests: NotifyRequests
   readonly #core: RelayOptions['core']
   readonly #listenUrl: string | null
   readonly #pollEvery: number
@@ -84,10 +84,10 @@ export class Relay {
     const budget: ReadBudget = { past: new Semaphore(1), live: new Semaphore(2) }
     const lines = (type: LogType) => new Feed(lineLog(core.db, type), { ...common, budget })
     this.lines = { build: lines(LogType.build), deploy: lines(LogType.deploy) }
-    this.logNotices = new LogNotices(core, this.stopping)
+    this.notifyRequests = new NotifyRequests(core, this.stopping)
     this.logEnds = new LogEnds({
       db: core.db,
-      reader: new Reader(core.log, 'the state of the followed logs', this.stopping, budget),
+      reader: new LogReader(core.log, 'the state of the followed logs', this.stopping, budget),
       events: this.events,
       pollEvery,
       stopping: this.stopping,

@@ -7,7 +7,7 @@ interface Kind<Item> {
 }
 
 /** bytes of the items of one ring */
-const MOST_WEIGHT = 2_000_000
+const MAX_WEIGHT_BYTES = 2_000_000
 
 export class Ring<Item> {
   readonly capacity: number
@@ -35,9 +35,9 @@ export class Ring<Item> {
       this.#weight += this.#weightOf(item)
     }
     // not with each item: taking one off the front moves all others
-    if (this.#items.length < 2 * this.capacity && this.#weight < 2 * MOST_WEIGHT) return
+    if (this.#items.length < 2 * this.capacity && this.#weight < 2 * MAX_WEIGHT_BYTES) return
     let forgotten = 0
-    while (this.#items.length - forgotten > this.capacity || this.#weight > MOST_WEIGHT)
+    while (this.#items.length - forgotten > this.capacity || this.#weight > MAX_WEIGHT_BYTES)
       this.#weight -= this.#weightOf(this.#items[forgotten++]!)
     this.#begins = this.#kind.positionOf(this.#items[forgotten - 1]!)
     this.#items = this.#items.slice(forgotten)

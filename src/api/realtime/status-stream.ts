@@ -12,9 +12,9 @@ import { parse } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import { isTerminal } from '../../domain/values/lifecycle.ts'
-import { beginStream } from './begin.ts'
+import { beginStream } from './begin-stream.ts'
+import { snapshotOf } from './event-snapshot.ts'
 import type { Relay } from './relay.ts'
-import { snapshotOf } from './snapshot.ts'
 import { type RevisionStatusEvent, snapshotEvent, statusEvent } from './status-event.ts'
 import type { Beginning, Selection, Stream } from './stream.ts'
 
@@ -66,7 +66,7 @@ function selection(ids: Omit<EventScope, 'types'>): Selection<StoredEvent, Revis
   return {
     key: `status ${ids.deploymentId ?? ''} ${ids.revisionId ?? ''}`,
     scope,
-    wants: (event) => inScope(event, scope),
+    includes: (event) => inScope(event, scope),
     value: statusEvent,
     ...(ids.revisionId && { isLast: (event: StoredEvent) => isTerminal(event.toStatus!) }),
   }
@@ -81,9 +81,9 @@ function beginning(
 ): Beginning<RevisionStatusEvent> {
   return {
     position: after ?? sequence,
-    first: after === null && revision ? snapshotEvent(workspaceId, sequence, revision) : null,
-    floor: sequence,
+    snapshot: after === null && revision ? snapshotEvent(workspaceId, sequence, revision) : null,
+    knownEnd: sequence,
     // nothing more was to come when the snapshot was read: what the log has until there is all
-    until: gone || (revisionId !== undefined && revision !== null && isTerminal(revision.status)),
+    completesAtKnownEnd: gone || (revisionId !== undefined && revision !== null && isTerminal(revision.status)),
   }
 }

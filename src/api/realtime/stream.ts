@@ -4,7 +4,7 @@
  * an AsyncIterable of its values.
  */
 import type { Outlet, Rendering } from './frames.ts'
-import { pull } from './pull.ts'
+import { pull } from './pull-outlet.ts'
 
 /** What of a log a stream has. */
 export interface Selection<Item, Value> {
@@ -12,10 +12,10 @@ export interface Selection<Item, Value> {
   key: string
   /** for LogKind.read: what is wanted at most */
   scope: unknown
-  wants(item: Item): boolean
+  includes(item: Item): boolean
   value(item: Item): Value
   /** of those it wants; absent: all. What completes the stream is looked at, and not always sent */
-  sends?(item: Item): boolean
+  isSent?(item: Item): boolean
   /** the stream is complete behind it; absent: behind none */
   isLast?(item: Item): boolean
 }
@@ -25,13 +25,13 @@ export interface Beginning<Value> {
   /** the subscriber has everything up to here */
   position: bigint
   /** sent in front of the log: the state as of `position`; null: nothing is */
-  first: Value | null
+  snapshot: Value | null
   /** the log is known to reach here */
-  floor: bigint
+  knownEnd: bigint
   /** nothing more is to come behind `floor`: the stream completes there */
-  until: boolean
+  completesAtKnownEnd: boolean
   /** Called when the stream is opened, with what completes it behind a later position. */
-  ends?(complete: (position: bigint) => void): void
+  onOpen?(complete: (position: bigint) => void): void
 }
 
 interface StreamOptions<Value> {

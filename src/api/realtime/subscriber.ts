@@ -1,16 +1,16 @@
 /** One who is subscribed to a stream: how far it is, and its way out. */
 
 import type { Batch, Ending, Outlet } from './frames.ts'
-import { StreamInterruptedError } from './interrupted.ts'
+import { StreamInterruptedError } from './stream-interrupted-error.ts'
 
 export interface SubscriberOptions<Value> {
   outlet: Outlet<Value>
   /** it has everything up to here */
   position: bigint
   /** the log is known to reach here */
-  floor: bigint
+  knownEnd: bigint
   /** nothing is to come behind `floor`: it completes there */
-  until: boolean
+  completesAtKnownEnd: boolean
   /** what it begins with is sent; until then nobody can go on behind `position` without missing it */
   begun: boolean
   cursorOf: (position: bigint) => string
@@ -20,8 +20,8 @@ export interface SubscriberOptions<Value> {
 
 export class Subscriber<Value> {
   readonly outlet: Outlet<Value>
-  floor: bigint
-  until: boolean
+  knownEnd: bigint
+  completesAtKnownEnd: boolean
   position: bigint
   /** it gets what its group gets; otherwise it reads by itself, until it has caught up */
   live = false
@@ -32,11 +32,19 @@ export class Subscriber<Value> {
   readonly #cursorOf: (position: bigint) => string
   readonly #release: () => void
 
-  constructor({ outlet, position, floor, until, begun, cursorOf, release }: SubscriberOptions<Value>) {
+  constructor({
+    outlet,
+    position,
+    knownEnd: floor,
+    completesAtKnownEnd: until,
+    begun,
+    cursorOf,
+    release,
+  }: SubscriberOptions<Value>) {
     this.outlet = outlet
     this.position = position
-    this.floor = floor
-    this.until = until
+    this.knownEnd = floor
+    this.completesAtKnownEnd = until
     this.begun = begun
     this.#cursorOf = cursorOf
     this.#release = release
@@ -56,8 +64,8 @@ export class Subscriber<Value> {
 
   /** Nothing is to come behind `position`. */
   finishAt(position: bigint): void {
-    if (position > this.floor) this.floor = position
-    this.until = true
+    if (position > this.knownEnd) this.knownEnd = position
+    this.completesAtKnownEnd = true
   }
 
   /** Its client is gone. */

@@ -1,6 +1,6 @@
 /** One log that somebody on this server listens to: how far it was read, its recent items, and who gets them. */
 import type { LogKind } from './log-kind.ts'
-import type { Reader } from './reader.ts'
+import type { LogReader } from './log-reader.ts'
 import { Ring } from './ring.ts'
 
 /** Somebody who is called with live items and nothing else. */
@@ -11,7 +11,7 @@ export interface Watcher<Item> {
 
 /** A group of subscribers: is told when the log has grown, after its topic. */
 export interface Follower<Item> {
-  grown(items: readonly Item[], before: bigint): void
+  onGrown(items: readonly Item[], before: bigint): void
   stop(): void
 }
 
@@ -27,12 +27,12 @@ export class Topic<Item> {
   holders = 0
   /** nobody needed it for a while: what is behind its position may be much */
   stale = false
-  readonly #reader: Reader
+  readonly #reader: LogReader
   #position: bigint | null = null
   #ring: Ring<Item> | null = null
   readonly #placed: (() => void)[] = []
 
-  constructor(id: string, kind: LogKind<Item, unknown>, capacity: number, reader: Reader) {
+  constructor(id: string, kind: LogKind<Item, unknown>, capacity: number, reader: LogReader) {
     this.id = id
     this.kind = kind
     this.capacity = capacity
@@ -45,13 +45,13 @@ export class Topic<Item> {
   }
 
   /** Items up to this position are not remembered any more. */
-  get forgotten(): bigint {
+  get evictedUpTo(): bigint {
     return this.#ring?.begins ?? 0n
   }
 
   /** Whether all items behind `position` are remembered that were handed out; not, where `position` is ahead of them. */
-  remembers(position: bigint): boolean {
-    return !this.stale && this.#position !== null && position >= this.forgotten && position <= this.#position
+  hasRecent(position: bigint): boolean {
+    return !this.stale && this.#position !== null && position >= this.evictedUpTo && position <= this.#position
   }
 
   /** The log is known to reach `position`. Without a place to begin, or with one that is long past, it begins there. */
@@ -62,7 +62,7 @@ export class Topic<Item> {
       this.#position = position
       this.#ring = new Ring(this.capacity, this.kind, position)
     }
-    for (const placed of this.#placed.splice(0)) placed()
+    for (const positioned of this.#placed.splice(0)) positioned()
   }
 
   /** Resolves when it has a place: from then on nothing that is committed is missed. */
@@ -79,7 +79,7 @@ export class Topic<Item> {
     this.#position = this.kind.positionOf(newest)
     this.#ring!.push(items)
     for (const watcher of this.watchers) for (const item of items) if (watcher.wants(item)) watcher.on(item)
-    for (const follower of this.followers.values()) follower.grown(items, before)
+    for (const follower of this.followers.values()) follower.onGrown(items, before)
   }
 
   /**
@@ -94,7 +94,7 @@ export class Topic<Item> {
   ): Promise<{ items: readonly Item[]; end: bigint }> {
     const recent = this.#position !== null && target <= this.#position ? this.#ring!.after(after, limit) : null
     const items = recent ?? (await this.#reader.past(() => this.kind.read(this.id, after, limit, scope)))
-    if (recent === null) await this.#reader.past(() => this.kind.refuseRemoved(this.id, after))
+    if (recent === null) await this.#reader.past(() => this.kind.throwIfRemoved(this.id, after))
     const last = items.at(-1)
     if (items.length === limit) return { items, end: this.kind.positionOf(last!) }
     // what was read just now may reach further than what was known before

@@ -2,16 +2,16 @@
  * Keeps proxies from closing streams in which nothing happens: one timer and one buffer for all streams of a server. A few
  * streams beat at a time, and only those in which nothing was written for long, so that what happens is not kept waiting.
  */
-import { Pace } from '../realtime/pace.ts'
+import { TimeSlice } from '../realtime/time-slice.ts'
 
 /** ms after which a silent stream gets a beat. 15 s are promised (docs/api-rules.md): the rest is for a busy event loop */
-const EVERY = 10_000
+const SILENCE_MS = 10_000
 /** looks at a part of the streams in that time */
 const TURNS = 10
 /** Streams to which something was written at once are looked at in as many turns, up to the latest. */
-const SPREAD = 4
+const SPREAD_TURNS = 4
 /** Streams between two looks whether others wait for the event loop. */
-const AT_ONCE = 64
+const STREAMS_PER_CHECK = 64
 
 export interface Beating {
   /** Set it at each write, to the heartbeat's `now`. */
@@ -26,12 +26,12 @@ export class Heartbeat {
   /** when who is looked at */
   readonly #turns = Array.from({ length: TURNS }, () => new Set<Beating>())
   readonly #every: number
-  readonly #pace = new Pace()
+  readonly #pace = new TimeSlice()
   #placed = 0
   #timer: NodeJS.Timeout | null = null
 
   /** `every`: ms */
-  constructor(every = EVERY) {
+  constructor(every = SILENCE_MS) {
     this.#every = every
   }
 
@@ -53,7 +53,7 @@ export class Heartbeat {
   }
 
   #place(one: Beating): void {
-    this.#turns[(one.wroteAt + TURNS - (this.#placed++ % SPREAD)) % TURNS]!.add(one)
+    this.#turns[(one.wroteAt + TURNS - (this.#placed++ % SPREAD_TURNS)) % TURNS]!.add(one)
   }
 
   #turnsDue(): number {
@@ -72,9 +72,9 @@ export class Heartbeat {
     const turn = this.#turns[index]!
     let i = 0
     for (const one of [...turn]) {
-      if (i++ % AT_ONCE === 0 && this.#pace.due) await this.#pace.turn()
+      if (i++ % STREAMS_PER_CHECK === 0 && this.#pace.isUsedUp) await this.#pace.next()
       if (!turn.delete(one)) continue
-      if (this.now - one.wroteAt >= TURNS - SPREAD) {
+      if (this.now - one.wroteAt >= TURNS - SPREAD_TURNS) {
         one.wroteAt = this.now
         one.beat()
       }

@@ -5,13 +5,13 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Batch, Ending, Outlet } from '../realtime/frames.ts'
-import type { SseForm } from './form.ts'
 import type { Beating, Heartbeat } from './heartbeat.ts'
+import type { SseFormat } from './sse-format.ts'
 
 /** Bytes that may wait for a client before it gets no more: less than a proxy buffers, more than a batch. */
-const FULL = 65_536
+const FULL_BUFFER_BYTES = 65_536
 /** ms in which a client has to take something of what waits for it; then it is cut off: whoever reads nothing hears of no error */
-const STALLED = 60_000
+const WRITE_STALL_TIMEOUT_MS = 60_000
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -30,9 +30,9 @@ const BEAT = { chunked: chunk(COMMENT), bare: Buffer.from(COMMENT) }
  */
 export function openSse<Value>(
   response: ServerResponse,
-  form: SseForm<Value>,
+  form: SseFormat<Value>,
   heartbeat: Heartbeat,
-  stalled = STALLED,
+  stalled = WRITE_STALL_TIMEOUT_MS,
 ): Outlet<Value> {
   return new SseOutlet(response, form, heartbeat, stalled)
 }
@@ -40,7 +40,7 @@ export function openSse<Value>(
 class SseOutlet<Value> implements Outlet<Value>, Beating {
   wroteAt = 0
   readonly #response: ServerResponse
-  readonly #form: SseForm<Value>
+  readonly #form: SseFormat<Value>
   readonly #heartbeat: Heartbeat
   readonly #encoding: 'chunked' | 'bare'
   readonly #stalled: number
@@ -48,7 +48,7 @@ class SseOutlet<Value> implements Outlet<Value>, Beating {
   #waiting: (() => void)[] | null = null
   #ended = false
 
-  constructor(response: ServerResponse, form: SseForm<Value>, heartbeat: Heartbeat, stalled: number) {
+  constructor(response: ServerResponse, form: SseFormat<Value>, heartbeat: Heartbeat, stalled: number) {
     this.#response = response
     this.#stalled = stalled
     this.#form = form
@@ -85,7 +85,7 @@ class SseOutlet<Value> implements Outlet<Value>, Beating {
   get full(): boolean {
     const { socket, closed } = this.#response
     // without a socket it waits for the answer of a request that came before it on the same connection
-    return socket ? socket.writableLength > FULL : !closed
+    return socket ? socket.writableLength > FULL_BUFFER_BYTES : !closed
   }
 
   async drained(): Promise<void> {

@@ -3,14 +3,14 @@ import type { ServerResponse } from 'node:http'
 import type { Caller, CredentialWatch } from '../../domain/transaction/credential.ts'
 import type { Rendering } from '../realtime/frames.ts'
 import type { Stream } from '../realtime/stream.ts'
-import type { SseForm } from './form.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import { openSse } from './outlet.ts'
+import type { SseFormat } from './sse-format.ts'
 
 /** How an answer is written, and for whom. */
 export interface Sending<Value> {
   rendering: Rendering<Value>
-  form: SseForm<Value>
+  form: SseFormat<Value>
   heartbeat: Heartbeat
   caller: Caller
   /** absent: nobody watches whether credentials hold */

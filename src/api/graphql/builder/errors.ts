@@ -12,7 +12,7 @@ import {
   type Violation,
 } from '../../../domain/errors/errors.ts'
 import type { Log } from '../../../platform/log/log.ts'
-import { StreamInterruptedError } from '../../realtime/interrupted.ts'
+import { StreamInterruptedError } from '../../realtime/stream-interrupted-error.ts'
 import { toCamelPath } from './naming.ts'
 
 /** One problem in the input. */

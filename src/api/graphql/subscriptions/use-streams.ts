@@ -13,9 +13,9 @@ import { StreamOpenLimit } from '../../limits/stream-open-limit.ts'
 import type { Rendering } from '../../realtime/frames.ts'
 import type { Relay } from '../../realtime/relay.ts'
 import { Stream } from '../../realtime/stream.ts'
-import { type SseForm, sseEvent } from '../../sse/form.ts'
 import type { Heartbeat } from '../../sse/heartbeat.ts'
 import { sendSse } from '../../sse/send.ts'
+import { type SseFormat, sseEvent } from '../../sse/sse-format.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { graphqlRendering, resultText } from './rendering.ts'
 
@@ -109,7 +109,7 @@ function takesEvents(request: Request): boolean {
 
 const COMPLETE = 'event: complete\ndata:\n\n'
 
-function graphqlForm(log: Log): SseForm {
+function graphqlForm(log: Log): SseFormat {
   return {
     name: 'graphql',
     frame: ({ cursor, text }) => sseEvent({ id: cursor, event: 'next', data: text }),

@@ -13,9 +13,9 @@ import { VARY } from '../../auth/cache-headers.ts'
 import type { Rendering } from '../../realtime/frames.ts'
 import type { Relay } from '../../realtime/relay.ts'
 import type { Stream } from '../../realtime/stream.ts'
-import { type SseForm, sseEvent } from '../../sse/form.ts'
 import type { Heartbeat } from '../../sse/heartbeat.ts'
 import { sendSse } from '../../sse/send.ts'
+import { type SseFormat, sseEvent } from '../../sse/sse-format.ts'
 import { encode } from '../responses/answer.ts'
 import { EVENT_STREAM, prefersStream } from './accept.ts'
 import { type Conditional, conditionsOf } from './conditional.ts'
@@ -128,7 +128,7 @@ function renderingOf(streamed: Streamed): Rendering<unknown> {
 
 const NOBODY = Object.freeze({}) as RequestContext
 
-function formOf({ name, eventOf }: Streamed, { log, requestId }: RequestContext): SseForm {
+function formOf({ name, eventOf }: Streamed, { log, requestId }: RequestContext): SseFormat {
   return {
     name: `rest ${name}`,
     frame: ({ cursor, value, text }) => sseEvent({ id: cursor, event: eventOf(value), data: text }),

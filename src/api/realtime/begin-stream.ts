@@ -2,7 +2,7 @@
 
 import { takeSlot } from '../../domain/concurrency/concurrency-limit.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
-import type { Feed, Hold } from './feed.ts'
+import type { Feed, TopicHandle } from './feed.ts'
 import type { Stream } from './stream.ts'
 
 /**
@@ -13,10 +13,10 @@ export async function beginStream<Item, Scope, Value>(
   ctx: RequestContext,
   feed: Feed<Item, Scope>,
   id: string,
-  begin: (hold: Hold<Item>) => Promise<Stream<Value>>,
+  begin: (hold: TopicHandle<Item>) => Promise<Stream<Value>>,
 ): Promise<Stream<Value>> {
   const leave = takeSlot(ctx, 'streams')
-  const hold = feed.hold(id)
+  const hold = feed.acquire(id)
   hold.onRelease(leave)
   try {
     return await begin(hold)

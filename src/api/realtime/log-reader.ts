@@ -7,10 +7,10 @@ import { backoff, retry } from '../../platform/async/retry.ts'
 import { Semaphore } from '../../platform/async/semaphore.ts'
 import type { Log } from '../../platform/log/log.ts'
 
-const SHORTEST_PAUSE = 50
-const LONGEST_PAUSE = 2_000
+const MIN_PAUSE_MS = 50
+const MAX_PAUSE_MS = 2_000
 /** Reads of what is past, at a time. */
-const PAST = 3
+const MAX_PAST_READS = 3
 
 /** Connections that reads may take at a time; of what is new, absent: as many as come. Readers that share one share them. */
 export interface ReadBudget {
@@ -18,7 +18,7 @@ export interface ReadBudget {
   live?: Semaphore
 }
 
-export class Reader {
+export class LogReader {
   readonly #log: Log
   readonly #what: string
   readonly #stopping: AbortSignal
@@ -26,7 +26,12 @@ export class Reader {
   #down = false
 
   /** `what`: in the log, `the event log`. */
-  constructor(log: Log, what: string, stopping: AbortSignal, budget: ReadBudget = { past: new Semaphore(PAST) }) {
+  constructor(
+    log: Log,
+    what: string,
+    stopping: AbortSignal,
+    budget: ReadBudget = { past: new Semaphore(MAX_PAST_READS) },
+  ) {
     this.#log = log
     this.#what = what
     this.#stopping = stopping
@@ -48,7 +53,7 @@ export class Reader {
     this.#stopping.throwIfAborted()
     const answer = await retry(read, {
       signal: this.#stopping,
-      pause: (retries) => backoff(retries, SHORTEST_PAUSE, LONGEST_PAUSE),
+      pause: (retries) => backoff(retries, MIN_PAUSE_MS, MAX_PAUSE_MS),
       when: (error) => {
         if (error instanceof ValidationError) return false
         if (!this.#stopping.aborted) this.#fail(error)

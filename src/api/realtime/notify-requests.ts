@@ -7,14 +7,14 @@ import { markFollowed } from '../../domain/logs/followers.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 
 /** ms; a third of the time for which it is good */
-const EVERY = 20_000
+const INTERVAL_MS = 20_000
 
 interface Followed {
   streams: number
   ready: Promise<void>
 }
 
-export class LogNotices {
+export class NotifyRequests {
   readonly #core: Pick<Core, 'db' | 'log'>
   readonly #stopping: AbortSignal
   readonly #followed = new Map<string, Followed>()
@@ -26,7 +26,7 @@ export class LogNotices {
   }
 
   /** `ready`: what is committed from then on is notified. Never rejects. */
-  follow(deploymentId: string): { ready: Promise<void>; release: () => void } {
+  request(deploymentId: string): { ready: Promise<void>; release: () => void } {
     const followed = this.#followed.get(deploymentId) ?? { streams: 0, ready: this.#say([deploymentId]) }
     this.#followed.set(deploymentId, followed)
     followed.streams++
@@ -41,7 +41,7 @@ export class LogNotices {
 
   #keepSaying(): void {
     if (this.#stopping.aborted) return
-    this.#timer ??= setTimeout(() => void this.#sayAgain(), EVERY).unref()
+    this.#timer ??= setTimeout(() => void this.#sayAgain(), INTERVAL_MS).unref()
   }
 
   async #sayAgain(): Promise<void> {

@@ -4,19 +4,19 @@
  */
 
 /** ms */
-const SLICE = 8
+const SLICE_MS = 8
 
-export class Pace {
+export class TimeSlice {
   #began = performance.now()
   #turn: Promise<void> | null = null
 
   /** The slice is used up: call `turn` before going on. */
-  get due(): boolean {
-    return performance.now() - this.#began > SLICE
+  get isUsedUp(): boolean {
+    return performance.now() - this.#began > SLICE_MS
   }
 
   /** Resolves when others have had their turn. */
-  turn(): Promise<void> {
+  next(): Promise<void> {
     this.#turn ??= new Promise((resolve) => {
       setImmediate(() => {
         this.#turn = null

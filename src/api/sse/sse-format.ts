@@ -1,7 +1,7 @@
 /** How what a stream sends is written as server-sent events: by GraphQL in one way, by REST in another. */
 import type { Frame } from '../realtime/frames.ts'
 
-export interface SseForm<Value = unknown> {
+export interface SseFormat<Value = unknown> {
   /** names the form: outlets of one name write the same for the same frame */
   readonly name: string
   /** Lines of one event, with the empty line behind it. */

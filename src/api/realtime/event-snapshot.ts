@@ -3,7 +3,7 @@
 import { readEventCursor } from '../../domain/events/cursor.ts'
 import { type EventScope, type LogSnapshot, readSnapshot, type StoredEvent } from '../../domain/events/read.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
-import type { Hold } from './feed.ts'
+import type { TopicHandle } from './feed.ts'
 import type { Relay } from './relay.ts'
 
 /**
@@ -13,14 +13,14 @@ import type { Relay } from './relay.ts'
 export async function snapshotOf(
   ctx: RequestContext,
   relay: Relay,
-  { topic }: Hold<StoredEvent>,
+  { topic }: TopicHandle<StoredEvent>,
   subject: Pick<EventScope, 'deploymentId' | 'revisionId'>,
   after: string | undefined,
 ): Promise<LogSnapshot> {
   const { deploymentId, revisionId } = subject
   const whole = deploymentId === undefined && revisionId === undefined
-  if (whole && after !== undefined && topic.remembers(readEventCursor(ctx, after, 'after')))
-    return { sequence: topic.position!, removed: topic.forgotten, deploymentId: null, gone: false, revision: null }
+  if (whole && after !== undefined && topic.hasRecent(readEventCursor(ctx, after, 'after')))
+    return { sequence: topic.position!, removed: topic.evictedUpTo, deploymentId: null, gone: false, revision: null }
   const key = `${ctx.workspace.id} ${deploymentId ?? ''} ${revisionId ?? ''}`
   return relay.events.state(key, () => readSnapshot(ctx.db, ctx.workspace.id, subject))
 }
