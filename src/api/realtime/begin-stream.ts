@@ -1,4 +1,4 @@
-/** How each stream begins: counted, and with its log held, before anything is read. */
+/** Begins a stream: takes a concurrency slot and acquires the log's topic before anything is read. */
 
 import { takeSlot } from '../../domain/concurrency/concurrency-limit.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
@@ -6,8 +6,8 @@ import type { Feed, TopicHandle } from './feed.ts'
 import type { Stream } from './stream.ts'
 
 /**
- * Holds the log `id`, reads with `begin` what the stream starts from, and answers its stream, which releases both when it ends.
- * Throws what `begin` throws, and RATE_LIMITED when the workspace has too many streams.
+ * Acquires the topic of log `id` and lets `begin` read the stream's starting point. The stream releases topic and slot
+ * when it ends. Throws errors of `begin`, and RATE_LIMITED when the workspace has too many streams.
  */
 export async function beginStream<Item, Scope, Value>(
   ctx: RequestContext,

@@ -1,6 +1,6 @@
 /**
- * What calls that wait hear of changes (domain/transaction/wait.ts): the events that the relay reads anyway, and hints of changes
- * that write no event. A thousand who wait cost no statement; what they read when they are woken they read together.
+ * Wakes waiting calls (domain/transaction/wait.ts): by the events that the relay reads anyway, and by hints of changes
+ * without an event. Waiting costs no statement; woken calls share their reads.
  */
 import type { Change, Changes, ChangeWatch, ChangeWatcher } from '../../domain/concurrency/change-watch.ts'
 import { inScope, type StoredEvent } from '../../domain/events/read.ts'
@@ -8,13 +8,13 @@ import { Singleflight } from '../../platform/async/singleflight.ts'
 import type { Relay } from './relay.ts'
 
 export interface ControlledChanges extends Changes {
-  /** A deployment, or a revision of it, looks different without an event. */
+  /** Reports that a deployment, or a revision of it, changed without an event. */
   hinted(deploymentId: string): void
-  /** Hints may have been missed. */
+  /** Reports that hints may have been missed. */
   missed(): void
 }
 
-/** No event: what has changed may be anything but a status. */
+/** A change without an event: anything except a status. */
 const HINT: Change = { toStatus: null }
 
 export function createChanges(relay: Relay): ControlledChanges {

@@ -1,4 +1,4 @@
-/** The logs of what shows of deployments, one for each workspace, as the relay follows them. */
+/** The log kind of the change feed: one log of changed deployments per workspace. */
 import { DEPLOYMENTS_CHANNEL } from '../../domain/change-feed/announce.ts'
 import {
   type ChangeScope,
@@ -12,7 +12,10 @@ import {
 import type { Db } from '../../domain/transaction/context.ts'
 import type { LogKind } from './log-kind.ts'
 
-/** Logs have the ids of their workspaces. An item is a part of the log: what changes again moves behind it. */
+/**
+ * Logs have the ids of their workspaces. An item is a part of the log; a deployment that changes again moves to its
+ * end.
+ */
 export function deploymentLog(db: Db): LogKind<DeploymentChanges, ChangeScope> {
   return {
     name: 'log of deployments',

@@ -1,6 +1,6 @@
 /**
- * `deploymentsChanged` (docs/api-rules.md#what-changes-of-deployments): which deployments show something new, in order, none lost, across
- * reconnects, restarts and servers. Of several changes of one, whoever was away hears once.
+ * `deploymentsChanged` (docs/api-rules.md#what-changes-of-deployments): the deployments that changed, in order, none
+ * lost, across reconnects, restarts and servers. A returning client gets several changes of one deployment as one.
  */
 import {
   changeCursor,
@@ -19,8 +19,8 @@ import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
 
 /**
- * Of the workspace, or of one deployment. Role: viewer. Throws ValidationError, also for a cursor that is too old, NotFoundError, and
- * RATE_LIMITED when the workspace has too many streams.
+ * Streams the workspace's or one deployment's changes. Role: viewer. Throws ValidationError (also for an expired
+ * cursor), NotFoundError, and RATE_LIMITED when the workspace has too many streams.
  */
 export async function streamDeploymentChanges(
   ctx: RequestContext,
@@ -39,7 +39,7 @@ export async function streamDeploymentChanges(
     const { sequence } = snapshot
     return relay.deployments.stream(hold, selection(deploymentId), {
       position: after ?? sequence,
-      // so that who has read before the stream began knows from when on nothing is missed
+      // tells a client that reads state after this message that it misses nothing
       snapshot: after === null ? { cursor: changeCursor({ workspaceId, sequence }), deploymentIds: [] } : null,
       knownEnd: sequence,
       completesAtKnownEnd: false,

@@ -1,4 +1,4 @@
-/** The event logs of the workspaces, as the relay follows them. */
+/** The log kind of events: one log per workspace. */
 
 import { eventCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import {
@@ -12,7 +12,7 @@ import { EVENT_CHANNEL } from '../../domain/outbox/append.ts'
 import type { Db } from '../../domain/transaction/context.ts'
 import type { LogKind } from './log-kind.ts'
 
-/** Logs have the ids of their workspaces, positions are sequence numbers. */
+/** Logs have the ids of their workspaces; positions are sequence numbers. */
 export function eventLog(db: Db): LogKind<StoredEvent, EventScope> {
   return {
     name: 'event log',

@@ -1,4 +1,4 @@
-/** The state with which a stream of events begins: read once for many who come at the same time, or not at all. */
+/** Reads the state that an event stream begins with, once for concurrent subscribers, or not at all. */
 
 import { readEventCursor } from '../../domain/events/cursor.ts'
 import { type EventScope, type LogSnapshot, readSnapshot, type StoredEvent } from '../../domain/events/read.ts'
@@ -7,8 +7,8 @@ import type { TopicHandle } from './feed.ts'
 import type { Relay } from './relay.ts'
 
 /**
- * The log's end, and what of `subject` stands there. Who comes back to a workspace's stream `after` an event that is remembered
- * needs no statement for it. Throws ValidationError for a cursor that can't be read.
+ * Returns the log's end and the state of `subject`. A stream of the whole workspace whose `after` is still in memory
+ * needs no statement. Throws ValidationError for an invalid cursor.
  */
 export async function snapshotOf(
   ctx: RequestContext,

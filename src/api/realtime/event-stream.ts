@@ -1,7 +1,7 @@
 /**
- * The events of the workspace, of a deployment or of a revision as they come (docs/api-rules.md#events-and-streams): none lost, none
- * twice, in order. Behind `after`, or from now on; of a revision its current status first. It completes behind the last event
- * that can come: the end of a revision's attempt, the teardown of a deployment.
+ * Streams events of a workspace, a deployment or a revision (docs/api-rules.md#events-and-streams), after a cursor or
+ * from now on. A revision's stream begins with its status. It completes after the last possible event: the end of the
+ * attempt, or the teardown.
  */
 import { z } from 'zod'
 import { NotFoundError } from '../../domain/errors/errors.ts'
@@ -20,7 +20,7 @@ import { snapshotOf } from './event-snapshot.ts'
 import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
 
-/** An event of the log; or, without an actor, the status that a revision's stream begins with. */
+/** An event of the log, or, without an actor, the current status at the start of a revision's stream. */
 export type StreamedEvent = Omit<StoredEvent, 'actor'> & { actor: EventActor | null }
 
 const place = { after: queryText, types: eventTypes }
@@ -38,26 +38,26 @@ export async function streamWorkspaceEvents(ctx: RequestContext, raw: RawInput, 
   return begin(ctx, relay, {}, query)
 }
 
-/** The same, and NotFoundError. */
+/** Role: viewer. Throws ValidationError, RATE_LIMITED, NotFoundError. */
 export async function streamDeploymentEvents(ctx: RequestContext, raw: RawInput, relay: Relay): Events {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(ofDeployment, { query: {}, ...raw })
   return begin(ctx, relay, { deploymentId: path.deployment_id }, query)
 }
 
-/** The same. */
+/** Role: viewer. Throws ValidationError, RATE_LIMITED, NotFoundError. */
 export async function streamRevisionEvents(ctx: RequestContext, raw: RawInput, relay: Relay): Events {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(ofRevision, { query: {}, ...raw })
   return begin(ctx, relay, { deploymentId: path.deployment_id, revisionId: path.revision_id }, query)
 }
 
-/** Of the workspace, or of one deployment (`query.deployment_id`), for GraphQL. */
+/** For GraphQL: the workspace's events, or one deployment's (`query.deployment_id`). */
 export async function streamEvents(ctx: RequestContext, raw: RawInput, relay: Relay): Promise<Stream<StoredEvent>> {
   requireRole(ctx, 'viewer')
   const { query } = parse(ofEither, raw)
   const { deployment_id: deploymentId, ...rest } = query
-  // without a revision there is no current status in front of it: every one is of the log
+  // without a revision there is no current status at the start, so every item has an actor
   return begin(ctx, relay, deploymentId === undefined ? {} : { deploymentId }, rest) as Promise<Stream<StoredEvent>>
 }
 
@@ -86,7 +86,7 @@ async function begin(
   })
 }
 
-/** Whether nothing more was to come of it when the snapshot was read. Throws NotFoundError. */
+/** Whether no more events were possible when the snapshot was read. Throws NotFoundError. */
 async function isOver(
   { db, workspace }: RequestContext,
   { deploymentId, revisionId }: Subject,
@@ -95,7 +95,7 @@ async function isOver(
   if (deploymentId === undefined) return false
   const there = revisionId === undefined ? deployment !== null : revision !== null
   if (there) return gone || (revisionId !== undefined && isTerminal(revision!.status))
-  // its row is gone, too: events outlive it
+  // its row is gone, too, but events outlive it
   if (await eventsLeft(db, workspace.id, { deploymentId, ...(revisionId && { revisionId }) })) return true
   throw revisionId === undefined
     ? new NotFoundError('Deployment', deploymentId)
@@ -109,7 +109,7 @@ function selection(subject: Subject, types: readonly string[] | undefined): Sele
   const isLast = revisionId
     ? ({ toStatus }: StoredEvent) => toStatus !== null && isTerminal(toStatus)
     : ({ type }: StoredEvent) => type === last
-  // what ends it is looked at, whether it is wanted or not
+  // reads the completing type too, even if it isn't selected
   const scope = types && last ? { ...subject, types: [...new Set([...types, last])] } : wanted
   return {
     key: JSON.stringify(['events', deploymentId, revisionId, types?.toSorted()]),

@@ -1,6 +1,6 @@
 /**
- * Follows the logs of one kind for this server's streams and watchers: each log that somebody needs is read once, from
- * where the last read ended, when a NOTIFY or the poll says that there may be more.
+ * Follows all logs of one kind for this server's streams and watchers. Each acquired log is read once, from the end of
+ * the previous read, after a NOTIFY or a poll.
  */
 
 import { Singleflight } from '../../platform/async/singleflight.ts'
@@ -16,39 +16,39 @@ import { Topic, type Watcher } from './topic.ts'
 
 export interface FeedOptions {
   log: Log
-  /** items of a log that are remembered; who lacks more than that and does not read it is cut off */
+  /** Number of recent items kept per log. A reader that is further behind and doesn't read is cut off. */
   capacity: number
-  /** the server stops */
+  /** Aborts when the server stops. */
   stopping: AbortSignal
   clock: () => Date
-  /** connections that it may take; absent: those of the events */
+  /** Limits the connections of its reads; default: a separate budget. */
   budget?: ReadBudget
-  /** items were handed out; the last one was so many seconds old */
+  /** Called after items were published, with the age of the newest in s. */
   relayed?: (seconds: number) => void
-  /** somebody needs a log, for the first time after nobody did */
+  /** Called when a log is acquired. */
   onNeeded: () => void
 }
 
-/** Keeps a log being followed. */
+/** A reference to a topic that keeps its log followed. */
 export interface TopicHandle<Item> {
   readonly topic: Topic<Item>
-  /** called more than once it does no harm */
+  /** Idempotent. */
   release(): void
-  /** `release` calls it, too */
+  /** Registers a function that `release` calls too. */
   onRelease(also: () => void): void
 }
 
 export interface Watch {
-  /** from now on nothing that is committed is missed */
+  /** Resolves when no later commit can be missed. */
   ready: Promise<void>
   close(): void
 }
 
-/** Items of one read. */
+/** Maximum number of items per read. */
 const ITEMS_PER_READ = 500
-/** Reads at a time, so that news in many logs at once leave connections of the pool to others. */
+/** Concurrent reads, so that changes in many logs leave connections of the pool to others. */
 const MAX_CONCURRENT_READS = 4
-/** ms for which a log that nobody needs is remembered: those whose network blinked come back. */
+/** An unused topic stays in memory for this time, for clients that reconnect. */
 const UNUSED_TOPIC_TTL_MS = 30_000
 
 export class Feed<Item, Scope = unknown> {
@@ -59,7 +59,7 @@ export class Feed<Item, Scope = unknown> {
   readonly #pace = new TimeSlice()
   readonly #states = new Singleflight()
   readonly #topics = new Map<string, Topic<Item>>()
-  /** logs that have or may have news */
+  /** Topics with possible changes. */
   readonly #due = new Set<Topic<Item>>()
   readonly #reading = new Set<Topic<Item>>()
   #comparing = false
@@ -72,12 +72,12 @@ export class Feed<Item, Scope = unknown> {
     this.#reader = new LogReader(options.log, `the ${kind.name}`, options.stopping, options.budget)
   }
 
-  /** Whether any log is needed. */
+  /** Whether any log is followed. */
   get needed(): boolean {
     return [...this.#topics.values()].some(({ holders }) => holders > 0)
   }
 
-  /** Call it before the state is read with which a stream begins: nothing from then on is missed. */
+  /** Call it before reading the state that a stream begins with, so that no change in between is missed. */
   acquire(id: string): TopicHandle<Item> {
     const topic =
       this.#topics.get(id) ?? new Topic(id, this.kind as LogKind<Item, unknown>, this.capacity, this.#reader)
@@ -98,19 +98,19 @@ export class Feed<Item, Scope = unknown> {
     }
   }
 
-  /** Reads the state with which a stream begins: once for many who come at the same time with the same `key`. */
+  /** Reads the state that a stream begins with, once for concurrent subscribers with the same `key`. */
   state<T>(key: string, read: () => Promise<T>): Promise<T> {
     return this.#states.read(key, read)
   }
 
-  /** A log is known to reach `position`, read after it was held. */
+  /** Tells a topic that its log reaches `position`, which was read after the topic was acquired. */
   begin(topic: Topic<Item>, position: bigint): void {
     topic.begin(position)
     if (topic.position! < position) this.#due.add(topic)
     this.#readDue()
   }
 
-  /** `hold`: taken before `beginning` was read; the stream releases it when it ends. */
+  /** `hold`: acquired before `beginning` was read. The stream releases it when it ends. */
   stream<Value>(
     hold: TopicHandle<Item>,
     selection: Selection<Item, Value>,
@@ -158,7 +158,7 @@ export class Feed<Item, Scope = unknown> {
     return (error) => subscriber.end({ error })
   }
 
-  /** Calls `on` with each item from now on that `wants` says yes to: live ones, without a read of its own. */
+  /** Calls `on` with each future item that `wants` accepts, without an additional statement. */
   watch(id: string, watcher: Watcher<Item>): Watch {
     const { topic, release } = this.acquire(id)
     topic.watchers.add(watcher)
@@ -173,7 +173,7 @@ export class Feed<Item, Scope = unknown> {
     }
   }
 
-  /** There may be news in a log. */
+  /** Reports possible changes in a log. */
   wake(id: string): void {
     const topic = this.#topics.get(id)
     if (!topic || topic.holders === 0) return
@@ -181,9 +181,9 @@ export class Feed<Item, Scope = unknown> {
     this.#readDue()
   }
 
-  /** Looks which logs have grown: one statement for all that are needed, none if there are none. */
+  /** Finds the logs that have grown, with one statement for all followed ones, or none if there are none. */
   async compare(): Promise<void> {
-    // one that has begun may have read before
+    // a comparison in progress may have read before this call
     this.#again = true
     if (this.#comparing) return
     this.#comparing = true
@@ -212,24 +212,24 @@ export class Feed<Item, Scope = unknown> {
     setTimeout(forget, UNUSED_TOPIC_TTL_MS).unref()
   }
 
-  /** Reads the logs that are due, several at a time, but each by one read at a time. */
+  /** Reads the logs with changes, several concurrently, but each log only once at a time. */
   #readDue(): void {
     for (const topic of this.#due) {
       if (this.#reading.size >= MAX_CONCURRENT_READS) return
       if (topic.holders === 0) this.#due.delete(topic)
-      // one that is being read, or does not know where to begin, stays due until it isn't
+      // a topic that is being read, or has no position yet, stays in the set
       else if (topic.position !== null && !topic.stale && !this.#reading.has(topic))
         void this.#readNext(topic, topic.position)
     }
   }
 
   async #readNext(topic: Topic<Item>, position: bigint): Promise<void> {
-    // at the end of the line if there is more, so that a log that grows without end does not keep others waiting
+    // a log with more items goes to the end of the queue, so that it doesn't delay the others
     this.#due.delete(topic)
     this.#reading.add(topic)
     const read = () => this.kind.read(topic.id, position, ITEMS_PER_READ)
     const items = await this.#reader.read(read).catch(() => [])
-    // it may have begun anew meanwhile, further on
+    // the topic may have restarted at a later position during the read
     if (topic.position === position) topic.publish(items)
     const newest = items.at(-1)
     if (newest) {

@@ -1,31 +1,31 @@
 /**
- * What a stream sends: items of a log as text, made once for all who get the same (`Rendering`), packed once for all who get
- * it in the same form (`Batch`), and handed to each subscriber's way out (`Outlet`).
+ * The interfaces between a log and its clients: `Rendering` turns items into text once per group, `Batch` encodes them
+ * once per format, `Outlet` sends them to one client.
  */
 
 /**
- * How items become text. Equal keys must mean equal texts: so a key names the document, its variables and the operation (or
- * the form of REST), and all rights of the caller that can show in the text. Streams with equal keys are one group.
+ * Turns items into text. Equal keys must mean equal texts. So a key names the document, its variables and operation
+ * (or the REST form), and all rights of the caller that can affect the text. Streams with equal keys form a group.
  */
 export interface Rendering<Value> {
   readonly key: string
-  /** One text for each value, in their order; null: nothing is sent for it. Errors that are not a value's own end the streams. */
+  /** Returns one text per value, in order; null sends nothing. An error that isn't a value's own ends the streams. */
   render(values: readonly Value[]): Promise<readonly (string | null)[]>
 }
 
 export interface Frame<Value = unknown> {
-  /** an `after` that goes on behind it */
+  /** The `after` to continue behind it. */
   readonly cursor: string
   readonly position: bigint
   readonly value: Value
-  /** one line of JSON */
+  /** One line of JSON. */
   readonly text: string
 }
 
 /** Frames for all subscribers of a group, in order. */
 export class Batch<Value = unknown> {
   readonly frames: readonly Frame<Value>[]
-  /** everything up to this position that the subscriber wants was sent before, or is in here */
+  /** All matching items up to this position were sent before, or are in this batch. */
   readonly end: bigint
   readonly #encoded = new Map<string, unknown>()
   readonly #tails = new Map<bigint, Batch<Value>>()
@@ -35,13 +35,13 @@ export class Batch<Value = unknown> {
     this.end = end
   }
 
-  /** What `make` gives, made once for each `format`, however many outlets ask. */
+  /** Returns the result of `make`, computed once per `format`. */
   encoded<T>(format: string, make: (frames: readonly Frame<Value>[]) => T): T {
     if (!this.#encoded.has(format)) this.#encoded.set(format, make(this.frames))
     return this.#encoded.get(format) as T
   }
 
-  /** The part behind `position`, for one who has the rest already. */
+  /** The part after `position`, for a subscriber that has the rest. */
   after(position: bigint): Batch<Value> {
     const first = this.frames[0]
     if (first === undefined || first.position > position) return this
@@ -55,23 +55,28 @@ export class Batch<Value = unknown> {
   }
 }
 
-/** `complete`: there will never be more. `error`: it ends before its time, with everything up to `cursor` sent; or before it began. */
+/**
+ * `complete`: no more can come. `error`: an early end; everything up to `cursor` was sent. Without a cursor nothing
+ * was.
+ */
 export type Ending = { complete: true } | { error: unknown; cursor?: string }
 
 /**
- * A subscriber's way out: an SSE response, an operation on a WebSocket, a reader of an AsyncIterable. Made by the transport,
- * driven by the group. None of these may throw.
+ * The connection to one client: an SSE response, an operation on a WebSocket, a reader of an AsyncIterable. The
+ * transport creates it, the group drives it. No method may throw.
  */
 export interface Outlet<Value = unknown> {
-  /** Called once before all others. `cursor`: where it begins; null: with a snapshot, before which nobody can go on. */
+  /**
+   * Called once, first. `cursor`: where the stream begins; null: with a snapshot, before which no client can resume.
+   */
   begin?(cursor: string | null): void
   send(batch: Batch<Value>): void
-  /** More waits for the client than should: until `drained` resolves nothing is sent, and in the end it is cut off. */
+  /** Too much data waits for the client: the group sends nothing until `drained` resolves, and finally cuts it off. */
   readonly full: boolean
-  /** Resolves when it is not full any more, or when the client is gone. */
+  /** Resolves when it isn't full any more, or when the client is gone. */
   drained(): Promise<void>
-  /** Called once, and nothing after it. What was sent before still reaches the client. */
+  /** Called once, last. Data that was sent before still reaches the client. */
   end(how: Ending): void
-  /** `leave` is called when the client is gone, also if it was before; not after `end`. */
+  /** `leave` is called when the client is gone, also if it already was; not after `end`. */
   onGone(leave: () => void): void
 }

@@ -1,6 +1,6 @@
 /**
- * Subscribers who get the same text: each item is rendered once for all of them. Those who are live get batches as the log
- * grows; the others read it up to where the group is, at their own pace, and then become live.
+ * Subscribers that share a text: each item is rendered once. Live subscribers get batches as the log grows; the others
+ * read up to the group's position at their own pace, and then become live.
  */
 import { Batch, type Frame, type Rendering } from './frames.ts'
 import type { Selection } from './stream.ts'
@@ -8,32 +8,32 @@ import type { Subscriber } from './subscriber.ts'
 import type { TimeSlice } from './time-slice.ts'
 import type { Follower, Topic } from './topic.ts'
 
-/** A part of the log, rendered. */
+/** A rendered part of the log. */
 interface RenderedPage<Value> {
   batches: readonly Batch<Value>[]
-  /** how far it reaches */
+  /** The position that it reaches. */
   end: bigint
-  /** the stream is complete behind it */
+  /** The stream is complete after it. */
   last: boolean
 }
 
-/** Items of one stretch. */
+/** Items per page. */
 const ITEMS_PER_PAGE = 200
-/** Characters of one batch: more than this is never put on top of what waits for a client already. */
+/** Maximum size of a batch in characters, which limits the data added to a client's buffer. */
 const MAX_BATCH_CHARS = 32_768
-/** Subscribers who are served until it is looked whether others wait for the event loop. */
+/** Subscribers served between two checks of the time slice. */
 const SUBSCRIBERS_PER_CHECK = 64
-/** ms for which a stretch is kept for others who come from the same place */
+/** A page stays in the cache for other subscribers at the same position. */
 const PAGE_CACHE_MS = 1_000
-/** stretches that are kept */
+/** Maximum number of cached pages. */
 const MAX_CACHED_PAGES = 16
-/** ms in which a client has to take something of what waits for it */
+/** A client that reads nothing of its waiting data for this time is cut off. */
 const WRITE_STALL_TIMEOUT_MS = 60_000
 
 export class Group<Item, Value> implements Follower<Item> {
-  /** of what is selected, and how it is rendered */
+  /** Identifies the selection and the rendering. */
   readonly key: string
-  /** those who become live now have everything up to here */
+  /** A subscriber that becomes live now has everything up to here. */
   position: bigint
   readonly #topic: Topic<Item>
   readonly #selection: Selection<Item, Value>
@@ -41,8 +41,8 @@ export class Group<Item, Value> implements Follower<Item> {
   readonly #pace: TimeSlice
   readonly #live = new Set<Subscriber<Value>>()
   readonly #catchingUp = new Set<Subscriber<Value>>()
-  readonly #stretches = new Map<string, Promise<RenderedPage<Value>>>()
-  /** all who are live have everything up to here */
+  readonly #pages = new Map<string, Promise<RenderedPage<Value>>>()
+  /** Every live subscriber has everything up to here. */
   #settled: bigint
   #running = false
 
@@ -60,7 +60,7 @@ export class Group<Item, Value> implements Follower<Item> {
     return this.#live.size + this.#catchingUp.size
   }
 
-  /** `first`: what it begins with, in front of the log; null: nothing. */
+  /** `first`: the snapshot to send first; null: none. */
   join(subscriber: Subscriber<Value>, first: Value | null): void {
     this.#catchingUp.add(subscriber)
     void this.#catchUp(subscriber, first)
@@ -71,7 +71,7 @@ export class Group<Item, Value> implements Follower<Item> {
     this.#catchingUp.delete(subscriber)
   }
 
-  /** The topic has grown by `items`, from `before` on. */
+  /** The topic has grown by `items`, starting at `before`. */
   onGrown(items: readonly Item[], before: bigint): void {
     const idle = !this.#running && this.position === before
     if (idle && (this.#live.size === 0 || !items.some(this.#selection.includes))) {
@@ -85,7 +85,7 @@ export class Group<Item, Value> implements Follower<Item> {
     }
   }
 
-  /** Ends all, each with its cursor. */
+  /** Ends all subscribers, each with its cursor. */
   stop(): void {
     for (const subscriber of [...this.#live, ...this.#catchingUp]) {
       if (subscriber.live) this.#settle(subscriber)
@@ -93,13 +93,13 @@ export class Group<Item, Value> implements Follower<Item> {
     }
   }
 
-  /** Serves those who are live, until they have all there is. */
+  /** Serves the live subscribers until they have everything. */
   async #run(): Promise<void> {
     if (this.#running) return
     this.#running = true
     try {
       while (this.#live.size > 0 && this.position < this.#topic.position!) {
-        const { batches, end, last } = await this.#stretch(this.position, this.#topic.position!)
+        const { batches, end, last } = await this.#page(this.position, this.#topic.position!)
         const members = [...this.#live]
         this.position = end
         for (const batch of batches) await this.#deliver(batch, members)
@@ -123,13 +123,13 @@ export class Group<Item, Value> implements Follower<Item> {
     }
   }
 
-  /** Its client does not keep up: from now on it reads at its own pace. */
+  /** The client is too slow: from now on the subscriber reads at its own pace. */
   #fallBehind(subscriber: Subscriber<Value>): void {
     subscriber.behind = true
     this.#leaveLive(subscriber)
   }
 
-  /** Nothing is to come behind `position` for one of the group: it completes there. */
+  /** Completes one subscriber at `position`. */
   finish(subscriber: Subscriber<Value>, position: bigint): void {
     subscriber.finishAt(position)
     if (subscriber.live) this.#leaveLive(subscriber)
@@ -143,7 +143,7 @@ export class Group<Item, Value> implements Follower<Item> {
     void this.#catchUp(subscriber, null)
   }
 
-  /** Those who want nothing of a batch are not told how far it reached. */
+  /** Subscribers that no batch concerned still have an older position. */
   #settle(subscriber: Subscriber<Value>): void {
     if (subscriber.position < this.#settled) subscriber.position = this.#settled
   }
@@ -152,7 +152,7 @@ export class Group<Item, Value> implements Follower<Item> {
     subscriber.interrupt('STREAM_OVERFLOW', why)
   }
 
-  /** Waits until its client takes more; one that takes nothing for long is cut off. */
+  /** Waits until the client reads more; cuts it off if it reads nothing for too long. */
   async #drained(subscriber: Subscriber<Value>): Promise<void> {
     const timer = setTimeout(
       () => this.#cutOff(subscriber, `What waits was not read within ${WRITE_STALL_TIMEOUT_MS / 1000} s.`),
@@ -186,7 +186,7 @@ export class Group<Item, Value> implements Follower<Item> {
 
   async #readOn(subscriber: Subscriber<Value>, target: bigint): Promise<void> {
     if (this.#pace.isUsedUp) await this.#pace.next()
-    const { batches, end, last } = await this.#stretch(subscriber.position, target)
+    const { batches, end, last } = await this.#page(subscriber.position, target)
     for (const batch of batches) {
       while (subscriber.outlet.full && !subscriber.ended) await this.#drained(subscriber)
       if (subscriber.ended) return
@@ -204,19 +204,19 @@ export class Group<Item, Value> implements Follower<Item> {
     void this.#run()
   }
 
-  /** A snapshot, whose position is the one it was read at: those who begin at the same place share it. */
+  /** A snapshot. Subscribers that begin at the same position share it. */
   async #firstOf(position: bigint, value: Value): Promise<readonly Batch<Value>[]> {
-    const stretch = this.#kept(`first ${position}`, async () => ({
+    const page = this.#cached(`first ${position}`, async () => ({
       batches: await this.#batches([{ value, position }]),
       end: position,
       last: false,
     }))
-    return (await stretch).batches
+    return (await page).batches
   }
 
-  /** What is behind `after`, a page at most. The log is known to reach `target`. */
-  #stretch(after: bigint, target: bigint): Promise<RenderedPage<Value>> {
-    return this.#kept(`${after} ${target}`, async () => {
+  /** Renders the page after `after`. The log reaches at least `target`. */
+  #page(after: bigint, target: bigint): Promise<RenderedPage<Value>> {
+    return this.#cached(`${after} ${target}`, async () => {
       const { items, end } = await this.#topic.read(after, target, ITEMS_PER_PAGE, this.#selection.scope)
       const { includes: wants, isLast, isSent: sends, value } = this.#selection
       const wanted = items.filter(wants)
@@ -231,14 +231,14 @@ export class Group<Item, Value> implements Follower<Item> {
     })
   }
 
-  /** Of several who ask for the same only the first reads and renders. */
-  #kept(key: string, make: () => Promise<RenderedPage<Value>>): Promise<RenderedPage<Value>> {
-    const known = this.#stretches.get(key)
+  /** Reads and renders a page once for concurrent callers. */
+  #cached(key: string, make: () => Promise<RenderedPage<Value>>): Promise<RenderedPage<Value>> {
+    const known = this.#pages.get(key)
     if (known) return known
     const made = make()
-    this.#stretches.set(key, made)
-    for (const [oldest] of this.#stretches) if (this.#stretches.size > MAX_CACHED_PAGES) this.#stretches.delete(oldest)
-    const forget = () => this.#stretches.get(key) === made && this.#stretches.delete(key)
+    this.#pages.set(key, made)
+    for (const [oldest] of this.#pages) if (this.#pages.size > MAX_CACHED_PAGES) this.#pages.delete(oldest)
+    const forget = () => this.#pages.get(key) === made && this.#pages.delete(key)
     made.then(() => setTimeout(forget, PAGE_CACHE_MS).unref(), forget)
     return made
   }

@@ -1,4 +1,4 @@
-/** The logs of deployments, as the relay follows them: the lines of all revisions, of one type. */
+/** The log kind of log lines: one log per deployment and type, with the lines of all revisions. */
 
 import { readLogStates } from '../../domain/logs/follow.ts'
 import { LOG_CHANNEL } from '../../domain/logs/followers.ts'
@@ -7,20 +7,20 @@ import type { Db } from '../../domain/transaction/context.ts'
 import type { LogType } from '../../domain/values/row-types.ts'
 import type { LogKind } from './log-kind.ts'
 
-/** What is read of the past for those who want no more. */
+/** The part of the past that a stream needs. */
 export interface LineScope {
   log: LogKey
   filter: LogFilter
 }
 
-/** Logs have the ids of their deployments, positions are the ids of lines. */
+/** Logs have the ids of their deployments; positions are the ids of lines. */
 export function lineLog(db: Db, type: LogType): LogKind<Line, LineScope> {
   return {
     name: `${type} lines`,
     channel: LOG_CHANNEL,
     positionOf: (line) => line.id,
     occurredAt: (line) => line.time,
-    // what it holds of a line beside its text
+    // the constant covers an object's overhead in bytes
     weightOf: ({ message, styles }) => 300 + message.length + (styles?.length ?? 0),
     cursorOf: (_deploymentId, id) => logOffset({ id }),
     async newest(deploymentIds) {
@@ -30,7 +30,7 @@ export function lineLog(db: Db, type: LogType): LogKind<Line, LineScope> {
     },
     read(deploymentId, after, limit, scope) {
       const log: LogKey = scope?.log ?? { by: 'deploymentId', id: deploymentId, type }
-      // of all revisions, since each has its own readers
+      // lines of all revisions, because streams of several revisions share this log
       return readLines(db, log, scope?.filter ?? {}, {
         order: 'asc',
         take: limit,
@@ -38,7 +38,7 @@ export function lineLog(db: Db, type: LogType): LogKind<Line, LineScope> {
         gaps: scope ? 'newest' : 'all',
       })
     },
-    // where lines were removed there is one that says so
+    // a line in the log reports removed lines
     throwIfRemoved: async () => undefined,
     allowsLag: true,
   }

@@ -1,6 +1,6 @@
 /**
- * When the logs are over that are followed on this server: a build has ended, a deployment is gone. An event of theirs wakes;
- * for what has none (a worker has stopped, an event was missed) a slow poll looks at all of them, in one statement.
+ * Detects the end of followed logs: a build has ended, a deployment is gone. Events trigger a check. A slow poll
+ * covers ends without an event (a worker stopped, an event was missed), in one statement for all logs.
  */
 
 import type { EventScope, StoredEvent } from '../../domain/events/read.ts'
@@ -11,7 +11,7 @@ import type { LogReader } from './log-reader.ts'
 
 interface Followed {
   name: LogName
-  /** called with the id of the last line */
+  /** Called with the id of the last line. */
   readonly over: Set<(end: bigint) => void>
   stop(): void
 }
@@ -20,7 +20,7 @@ export interface LogEndsOptions {
   db: Db
   reader: LogReader
   events: Feed<StoredEvent, EventScope>
-  /** ms */
+  /** Interval of the poll in ms. */
   pollEvery: number
   stopping: AbortSignal
 }
@@ -36,7 +36,7 @@ export class LogEnds {
     this.#options = options
   }
 
-  /** Calls back once, when the log is over. Returns what ends the watch. */
+  /** Calls back once when the log has ended. Returns the function that ends the watch. */
   watch(workspaceId: string, name: LogName, onOver: (end: bigint) => void): () => void {
     const key = `${name.type} ${name.revisionId ?? name.deploymentId}`
     const followed = this.#followed.get(key) ?? this.#begin(workspaceId, key, name)
@@ -59,7 +59,7 @@ export class LogEnds {
       on: () => this.#look([followed]),
     })
     this.#followed.set(key, followed)
-    // what has ended since the caller looked has no event any more
+    // an end since the caller's last read has no event any more
     void watch.ready.then(() => this.#look([followed]))
     this.#keepPolling()
     return followed

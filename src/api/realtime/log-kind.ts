@@ -1,26 +1,26 @@
-/** What the relay has to know of a kind of log: the events of workspaces, the lines of a revision's log. */
+/** The relay's interface to a kind of log, such as the events of workspaces or the lines of deployments. */
 
 export interface LogKind<Item, Scope> {
-  /** in lines of the server's log: `event log` */
+  /** Name in the server's log: `event log`. */
   readonly name: string
-  /** NOTIFY channel on which an id is heard when its log has grown: a hint only */
+  /** NOTIFY channel that names the ids of grown logs. A notification is only a hint. */
   readonly channel: string
-  /** of an item: grows along the log; what was committed is never followed by an item of a lower position */
+  /** Grows along the log. An item that commits later never has a lower position. */
   positionOf(item: Item): bigint
   occurredAt(item: Item): Date
-  /** bytes, about: what is remembered of a log is bounded by them, too */
+  /** Approximate size in bytes, which also limits the items in memory. */
   weightOf?(item: Item): number
-  /** what callers see of a position: opaque, an `after` that goes on behind it */
+  /** The opaque cursor of a position, the `after` that continues behind it. */
   cursorOf(id: string, position: bigint): string
-  /** The last position of each log; those that have none are left out. One statement. */
+  /** The last position of each log; empty logs are left out. One statement. */
   newest(ids: readonly string[]): Promise<ReadonlyMap<string, bigint>>
-  /** The oldest `limit` items behind `after`, in order: all, or those of a scope. One statement. */
+  /** The oldest `limit` items after the position, in order: all, or those of a scope. One statement. */
   read(id: string, after: bigint, limit: number, scope?: Scope): Promise<readonly Item[]>
-  /** Throws ValidationError when items behind `after` were removed, since they were too old. */
+  /** Throws ValidationError if items after the position were removed. */
   throwIfRemoved(id: string, after: bigint): Promise<void>
   /**
-   * A log that may grow faster than clients take it: who falls behind reads it at its own pace, for as long as it takes
-   * anything. Otherwise it is cut off where the log is not remembered any more.
+   * A log that may grow faster than clients read. A slow client reads at its own pace as long as it reads anything.
+   * Otherwise it is cut off when its position leaves memory.
    */
   readonly allowsLag?: boolean
 }

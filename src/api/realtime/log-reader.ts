@@ -1,6 +1,6 @@
 /**
- * Reads of logs that outlast the database's absence: tried again with back-off for as long as the server runs. Reads of what is
- * past have a budget of their own, so that a storm of those who come back neither takes all connections nor delays news.
+ * Reads logs with retries through a database outage, as long as the server runs. Reads of the past have a separate
+ * budget, so that many returning clients neither take all connections nor delay new items.
  */
 import { ValidationError } from '../../domain/errors/errors.ts'
 import { backoff, retry } from '../../platform/async/retry.ts'
@@ -9,10 +9,10 @@ import type { Log } from '../../platform/log/log.ts'
 
 const MIN_PAUSE_MS = 50
 const MAX_PAUSE_MS = 2_000
-/** Reads of what is past, at a time. */
+/** Concurrent reads of the past. */
 const MAX_PAST_READS = 3
 
-/** Connections that reads may take at a time; of what is new, absent: as many as come. Readers that share one share them. */
+/** Concurrent reads; `live` absent: unlimited. Readers with the same budget object share it. */
 export interface ReadBudget {
   past: Semaphore
   live?: Semaphore
@@ -25,7 +25,7 @@ export class LogReader {
   readonly #budget: ReadBudget
   #down = false
 
-  /** `what`: in the log, `the event log`. */
+  /** `what`: the log's name in log lines, such as `the event log`. */
   constructor(
     log: Log,
     what: string,
@@ -38,13 +38,16 @@ export class LogReader {
     this.#budget = budget
   }
 
-  /** What `read` gives once it succeeds. An outage is logged once, and its end. Rejects with a ValidationError, and when the server stops. */
+  /**
+   * Returns the result of `read` after it succeeds. Logs the start and the end of an outage once. Rejects with a
+   * ValidationError, and when the server stops.
+   */
   read<T>(read: () => Promise<T>): Promise<T> {
     const { live } = this.#budget
     return this.#outlast(live ? () => live.run(this.#stopping, read) : read)
   }
 
-  /** The same of what is past, when it is its turn. */
+  /** Reads the past, within the budget. */
   past<T>(read: () => Promise<T>): Promise<T> {
     return this.#budget.past.run(this.#stopping, () => this.#outlast(read))
   }

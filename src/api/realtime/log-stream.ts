@@ -1,7 +1,6 @@
 /**
- * A log that is followed, of a revision or of a deployment (docs/deployments.md#logs): its lines from where they are asked for,
- * and on as they come; each once, in order, whatever happens in between. The log is held before its end is read, so nothing is
- * missed from there on.
+ * Follows the log of a revision or a deployment (docs/deployments.md#logs): its lines from a starting point on, each
+ * once, in order. The topic is acquired before the log's end is read, so no line in between is missed.
  */
 
 import { type FollowedLog, findBeginning, logKeyOf, readLogStates } from '../../domain/logs/follow.ts'
@@ -13,9 +12,9 @@ import type { Relay } from './relay.ts'
 import type { Selection, Stream } from './stream.ts'
 
 /**
- * Completes when the log is over (LogState.over), behind its last line. Throws ValidationError for a cursor of another
- * database, and RATE_LIMITED when the workspace has too many streams. It ends with StreamInterruptedError when the client
- * takes nothing for long, or the server stops.
+ * Completes after the last line when the log has ended (LogState.over). Throws ValidationError for a cursor of another
+ * database, and RATE_LIMITED when the workspace has too many streams. Ends with StreamInterruptedError when the client
+ * is too slow, or the server stops.
  */
 export async function streamLog(ctx: RequestContext, relay: Relay, log: FollowedLog): Promise<Stream<Line>> {
   const feed = relay.lines[log.type]
@@ -38,7 +37,7 @@ export async function streamLog(ctx: RequestContext, relay: Relay, log: Followed
 
 function selection(log: FollowedLog): Selection<Line, Line> {
   const { revisionId, filter } = log
-  // whether a text is in a line is found out here, for lines of the past as for those that come
+  // the text filter is applied here, for past and new lines alike
   const { text: _, ...read } = filter
   const scope: LineScope = { log: logKeyOf(log), filter: read }
   return {

@@ -1,12 +1,12 @@
 /**
- * Asks the writers of the logs that are followed on this server to notify, again and again, in one statement for all. While
- * that can't be said (the database is away) the relay's poll finds what they write.
+ * Asks the writers of followed logs to notify, repeatedly, with one statement for all logs. During a database outage
+ * the relay's poll finds new lines.
  */
 
 import { markFollowed } from '../../domain/logs/followers.ts'
 import type { Core } from '../../domain/transaction/context.ts'
 
-/** ms; a third of the time for which it is good */
+/** A third of the time for which a request is valid. */
 const INTERVAL_MS = 20_000
 
 interface Followed {
@@ -25,7 +25,7 @@ export class NotifyRequests {
     this.#stopping = stopping
   }
 
-  /** `ready`: what is committed from then on is notified. Never rejects. */
+  /** `ready` resolves when later commits are notified. Never rejects. */
   request(deploymentId: string): { ready: Promise<void>; release: () => void } {
     const followed = this.#followed.get(deploymentId) ?? { streams: 0, ready: this.#say([deploymentId]) }
     this.#followed.set(deploymentId, followed)
@@ -54,7 +54,7 @@ export class NotifyRequests {
     if (deploymentIds.length === 0 || this.#stopping.aborted) return
     const { db, log } = this.#core
     await markFollowed(db, deploymentIds).catch((error) => {
-      log.warn({ err: error }, 'who writes logs can’t be asked to notify; lines come by the poll')
+      log.warn({ err: error }, 'log writers can’t be asked to notify; lines come by polling')
     })
   }
 }

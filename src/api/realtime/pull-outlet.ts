@@ -1,12 +1,12 @@
-/** Reads a stream by `next()`, value by value: for plain graphql-js, and for whoever has no socket to write to. */
+/** An outlet that is read with `next()`, value by value: for plain graphql-js and other readers without a socket. */
 import type { Batch, Ending, Outlet, Rendering } from './frames.ts'
 
-/** Values are handed over as they are. */
+/** Passes values on unchanged. */
 const AS_VALUES: Rendering<never> = { key: 'values', render: async (values) => values.map(() => '') }
 
 type Open<Value> = (rendering: Rendering<Value>, outlet: Outlet<Value>) => unknown
 
-/** Begins at once. `most`: values that wait for the reader until it is too slow. */
+/** Begins immediately. `most`: number of waiting values from which the reader counts as slow. */
 export function pull<Value>(most: number, open: Open<Value>): AsyncIterableIterator<Value> {
   const outlet = new PullOutlet<Value>(most)
   open(AS_VALUES, outlet)
@@ -18,7 +18,7 @@ class PullOutlet<Value> implements Outlet<Value>, AsyncIterableIterator<Value> {
   readonly #values: Value[] = []
   #ending: Ending | null = null
   #leave: () => void = () => undefined
-  /** the reader waits, or the group does */
+  /** wakes a waiting reader or the waiting group */
   #changed: (() => void)[] = []
 
   constructor(most: number) {

@@ -1,18 +1,6 @@
 /**
- * Carries the logs to the subscribers of this process (docs/architecture.md#rules). A NOTIFY names a log that has news; for
- * the case that one gets lost, a slow poll compares the ends of all logs that somebody needs. Either way the log is read
- * from where the last read ended, once, however many wait for it.
- *
- * How to use it:
- * - **A stream** begins with `relay.events.hold(workspaceId)`, then the state is read that it begins with, then
- *   `relay.events.stream(hold, selection, beginning)` describes it (status-stream.ts does). A subscription's resolver returns
- *   that; `stream.open(rendering, outlet)` sends it, and `for await` reads its values.
- * - **Renderings**: `graphqlRendering` (api/graphql/subscriptions) executes a document; REST's forms are made like it. Its `key`
- *   decides who shares.
- * - **Outlets**: `openSse` (api/sse) for a response, of GraphQL or REST; `pull` for readers; a WebSocket's operation is one.
- * - **Waits**: `relay.events.watch(workspaceId, { wants, on })`, then `await ready`, then read the state; live events, no
- *   statement of its own. `relay.stopping` aborts when the server stops.
- * - **Another kind of log** (lines) is a `LogKind` (log-kind.ts), followed by a feed of its own beside `events`.
+ * Delivers the logs to the subscribers of this process. A NOTIFY names a grown log, and a slow poll covers lost ones.
+ * Each log is read once for all of its subscribers. README.md explains its use.
  */
 import { setMaxListeners } from 'node:events'
 import type { ChangeScope, DeploymentChanges } from '../../domain/change-feed/log.ts'
@@ -32,11 +20,11 @@ import { NotifyRequests } from './notify-requests.ts'
 
 export interface RelayOptions {
   core: Pick<Core, 'db' | 'log' | 'clock' | 'observer'>
-  /** `postgresql://…` of a direct connection (no transaction pooler): LISTEN belongs to a session. null: there is none */
+  /** `postgresql://…` of a direct connection, because LISTEN needs a session. null: there is none. */
   listenUrl: string | null
-  /** how often the ends of the logs are compared, in ms; default 2 s */
+  /** Interval of the poll in ms; default 2,000. */
   pollEvery?: number
-  /** items of each log that are remembered; default 1,000 */
+  /** Recent items kept per log; default 1,000. */
   capacity?: number
 }
 
@@ -45,15 +33,15 @@ export function createRelay(options: RelayOptions): Relay {
 }
 
 export class Relay {
-  /** the events of the workspaces */
+  /** The events of the workspaces. */
   readonly events: Feed<StoredEvent, EventScope>
-  /** what shows of the workspaces' deployments */
+  /** The changed deployments of the workspaces. */
   readonly deployments: Feed<DeploymentChanges, ChangeScope>
-  /** the lines of the deployments, of each type */
+  /** The lines of the deployments, by type. */
   readonly lines: Readonly<Record<LogType, Feed<Line, LineScope>>>
-  /** says when logs are over */
+  /** Reports the ends of followed logs. */
   readonly logEnds: LogEnds
-  /** asks the writers of logs to notify */
+  /** Asks the writers of logs to notify. */
   readonly notifyRequests: NotifyRequests
   readonly #core: RelayOptions['core']
   readonly #listenUrl: string | null
@@ -63,7 +51,7 @@ export class Relay {
   #poll: NodeJS.Timeout | null = null
 
   constructor({ core, listenUrl, pollEvery = 2_000, capacity = 1_000 }: RelayOptions) {
-    // everybody who waits for the database listens to it
+    // every wait for the database adds a listener
     setMaxListeners(0, this.#ending.signal)
     this.#core = core
     this.#listenUrl = listenUrl
@@ -80,7 +68,7 @@ export class Relay {
       relayed: (seconds) => this.#core.observer?.relayed(seconds),
     })
     this.deployments = new Feed(deploymentLog(core.db), common)
-    // of both types, with what asks whether they are over: however many logs are followed, requests and events have theirs
+    // shared by both types and LogEnds, so that followed logs leave connections to requests and events
     const budget: ReadBudget = { past: new Semaphore(1), live: new Semaphore(2) }
     const lines = (type: LogType) => new Feed(lineLog(core.db, type), { ...common, budget })
     this.lines = { build: lines(LogType.build), deploy: lines(LogType.deploy) }
@@ -99,12 +87,12 @@ export class Relay {
     return [this.events, this.deployments, this.lines.build, this.lines.deploy] as never
   }
 
-  /** Aborts when the server stops: streams have ended then, and new ones end at once. */
+  /** Aborts when the server stops. Streams have ended then, and new ones end immediately. */
   get stopping(): AbortSignal {
     return this.#ending.signal
   }
 
-  /** Begins to listen, in the background. Without it only the poll finds news. */
+  /** Begins to listen, in the background. Without it only the poll finds changes. */
   start(): void {
     this.#listening ??= listen({
       url: this.#listenUrl,
@@ -117,7 +105,7 @@ export class Relay {
     })
   }
 
-  /** Ends every stream, and says so: each can go on with another server. */
+  /** Ends every stream; each can continue on another server. */
   async stop(): Promise<void> {
     this.#ending.abort()
     if (this.#poll) clearTimeout(this.#poll)

@@ -1,12 +1,12 @@
-/** The recent items of a log, in memory: those who come back or are a little behind need not read it. */
+/** The recent items of a log in memory, for clients that reconnect or are slightly behind. */
 
-/** What a ring has to know of its items. */
+/** The ring's view of an item. */
 interface Kind<Item> {
   positionOf(item: Item): bigint
   weightOf?(item: Item): number
 }
 
-/** bytes of the items of one ring */
+/** Maximum size of the items in one ring. */
 const MAX_WEIGHT_BYTES = 2_000_000
 
 export class Ring<Item> {
@@ -16,25 +16,25 @@ export class Ring<Item> {
   #weight = 0
   #begins: bigint
 
-  /** Everything behind `begins` will be put in. `capacity`: in items. */
+  /** All items after `begins` will be pushed. `capacity`: in items. */
   constructor(capacity: number, kind: Kind<Item>, begins: bigint) {
     this.capacity = capacity
     this.#kind = kind
     this.#begins = begins
   }
 
-  /** All items behind this position are in here. */
+  /** All items after this position are in the ring. */
   get begins(): bigint {
     return this.#begins
   }
 
-  /** `items`: what follows in the log, in order. */
+  /** `items`: the following items of the log, in order. */
   push(items: readonly Item[]): void {
     for (const item of items) {
       this.#items.push(item)
       this.#weight += this.#weightOf(item)
     }
-    // not with each item: taking one off the front moves all others
+    // evicts in blocks, because removing the first item moves all others
     if (this.#items.length < 2 * this.capacity && this.#weight < 2 * MAX_WEIGHT_BYTES) return
     let forgotten = 0
     while (this.#items.length - forgotten > this.capacity || this.#weight > MAX_WEIGHT_BYTES)
@@ -47,7 +47,7 @@ export class Ring<Item> {
     return this.#kind.weightOf?.(item) ?? 0
   }
 
-  /** The oldest `limit` items behind `position`; null: some of them were forgotten. */
+  /** The oldest `limit` items after `position`; null: some of them were evicted. */
   after(position: bigint, limit: number): Item[] | null {
     if (position < this.#begins) return null
     const from = this.#indexBehind(position)

@@ -1,18 +1,18 @@
-/** The event that a subscriber gets for a change of status, and the one for the status that a stream begins with. */
+/** The event of a status change, and the one for a stream's initial status. */
 import { eventCursor } from '../../domain/events/cursor.ts'
 import type { LogSnapshot, StoredEvent } from '../../domain/events/read.ts'
 import { knownReason, type Reason } from '../../domain/values/reasons.ts'
 import type { RevisionStatus } from '../../domain/values/row-types.ts'
 
 export interface RevisionStatusEvent {
-  /** where it is in the log: an `after` that continues behind it */
+  /** Its position in the log: an `after` that continues behind it. */
   cursor: string
   revisionId: string
   deploymentId: string
-  /** null: the first status of a revision, or the snapshot a stream begins with */
+  /** null: a revision's first status, or the initial status of a stream. */
   from: RevisionStatus | null
   to: RevisionStatus
-  /** null: there is none, or it is a word of a newer server */
+  /** null: none, or a reason of a newer server. */
   reason: Reason | null
   message: string | null
   attempt: number
@@ -37,7 +37,7 @@ export function snapshotEvent(
   }
 }
 
-/** The columns are nullable for other types of events; one of `revision.status` has them all. */
+/** The columns are nullable for other event types; `revision.status` has them all. */
 export function statusEvent(event: StoredEvent): RevisionStatusEvent {
   return {
     cursor: eventCursor(event),

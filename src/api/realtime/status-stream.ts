@@ -1,7 +1,7 @@
 /**
- * `revisionStatusChanged` (docs/api-rules.md#graphql): the status changes of one revision, one deployment or the workspace,
- * none lost, none twice, in order, across reconnects, restarts and replicas. The log is followed before its end is read together
- * with the current status, in one snapshot: the stream goes on from there.
+ * `revisionStatusChanged` (docs/api-rules.md#graphql): status changes of a revision, a deployment or the workspace,
+ * none lost, none doubled, in order. The topic is acquired before the log's end and the current status are read in one
+ * snapshot.
  */
 import { z } from 'zod'
 import { NotFoundError } from '../../domain/errors/errors.ts'
@@ -18,11 +18,11 @@ import type { Relay } from './relay.ts'
 import { type RevisionStatusEvent, snapshotEvent, statusEvent } from './status-event.ts'
 import type { Beginning, Selection, Stream } from './stream.ts'
 
-/** What is streamed; null means absent. With both ids the revision must be the deployment's. */
+/** The subject; null means absent. With both ids the revision must belong to the deployment. */
 export interface StreamArgs {
   deploymentId?: string | null
   revisionId?: string | null
-  /** cursor of the last event that was received; without it the stream begins with the current status */
+  /** Cursor of the last received event; without it the stream begins with the current status. */
   after?: string | null
 }
 
@@ -31,9 +31,9 @@ const streamInput = z.object({
 })
 
 /**
- * With `revisionId` it completes at a terminal status, and one that goes on behind the end of what is torn down completes
- * there. Role: viewer. Throws ValidationError, NotFoundError, and RATE_LIMITED when the workspace has too many streams. It
- * ends with StreamInterruptedError when the client is too slow or the server stops.
+ * With `revisionId` it completes at a terminal status. A stream that continues after a teardown completes there. Role:
+ * viewer. Throws ValidationError, NotFoundError, and RATE_LIMITED when the workspace has too many streams. Ends with
+ * StreamInterruptedError when the client is too slow or the server stops.
  */
 export async function streamRevisionStatus(
   ctx: RequestContext,
@@ -51,7 +51,7 @@ export async function streamRevisionStatus(
   const ids = { deploymentId: query.deployment_id, revisionId: query.revision_id }
   return beginStream(ctx, relay.events, ctx.workspace.id, async (hold) => {
     const snapshot = await snapshotOf(ctx, relay, hold, ids, query.after)
-    // a stream that goes on still gets the last events of what has been torn down meanwhile
+    // a continued stream still gets the last events of a torn-down deployment
     const there = !snapshot.gone || query.after !== undefined
     if (ids.deploymentId && !(snapshot.deploymentId && there)) throw new NotFoundError('Deployment', ids.deploymentId)
     if (ids.revisionId && !(snapshot.revision && there)) throw new NotFoundError('Revision', ids.revisionId)
@@ -72,7 +72,7 @@ function selection(ids: Omit<EventScope, 'types'>): Selection<StoredEvent, Revis
   }
 }
 
-/** `after`: null: with the current status. */
+/** `after` null: begin with the current status. */
 function beginning(
   workspaceId: string,
   { sequence, revision, gone }: LogSnapshot,
@@ -83,7 +83,7 @@ function beginning(
     position: after ?? sequence,
     snapshot: after === null && revision ? snapshotEvent(workspaceId, sequence, revision) : null,
     knownEnd: sequence,
-    // nothing more was to come when the snapshot was read: what the log has until there is all
+    // no more can come: the log up to the snapshot is everything
     completesAtKnownEnd: gone || (revisionId !== undefined && revision !== null && isTerminal(revision.status)),
   }
 }

@@ -1,8 +1,8 @@
-/** How a stream ends that is not over: its subscriber reads too slowly, or its server stops. */
+/** The early end of a stream: its subscriber reads too slowly, or its server stops. */
 import { DomainError } from '../../domain/errors/errors.ts'
 
 export class StreamInterruptedError extends DomainError {
-  /** everything up to it was delivered: the `after` to subscribe with again; null: nothing was, so as the first time */
+  /** The `after` to subscribe with again; null: nothing was delivered, so subscribe as the first time. */
   readonly cursor: string | null
 
   constructor(code: 'STREAM_OVERFLOW' | 'UNAVAILABLE', why: string, cursor: string | null) {

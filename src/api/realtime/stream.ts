@@ -1,47 +1,46 @@
 /**
- * A stream, described: which log, what of it, where it begins, and what of it completes it. What a subscription's resolver
- * returns: the transport opens it with a rendering and an outlet. Whoever does not know it (plain graphql-js) reads it as
- * an AsyncIterable of its values.
+ * Describes a stream: its log, selection, beginning and end. A subscription's resolver returns it, and the transport
+ * opens it with a rendering and an outlet. Other readers (plain graphql-js) iterate over its values.
  */
 import type { Outlet, Rendering } from './frames.ts'
 import { pull } from './pull-outlet.ts'
 
-/** What of a log a stream has. */
+/** The part of a log that a stream contains. */
 export interface Selection<Item, Value> {
-  /** names what is selected and how: streams of one log with equal keys have the same values */
+  /** Names the selection: streams of one log with equal keys have equal values. */
   key: string
-  /** for LogKind.read: what is wanted at most */
+  /** The scope for LogKind.read; a superset of the included items. */
   scope: unknown
   includes(item: Item): boolean
   value(item: Item): Value
-  /** of those it wants; absent: all. What completes the stream is looked at, and not always sent */
+  /** Whether an included item is sent; default: always. The completing item may not be. */
   isSent?(item: Item): boolean
-  /** the stream is complete behind it; absent: behind none */
+  /** Whether the stream completes after this item; default: never. */
   isLast?(item: Item): boolean
 }
 
-/** Where a stream begins. */
+/** The starting point of a stream. */
 export interface Beginning<Value> {
-  /** the subscriber has everything up to here */
+  /** The subscriber has everything up to here. */
   position: bigint
-  /** sent in front of the log: the state as of `position`; null: nothing is */
+  /** The state as of `position`, sent first; null: none. */
   snapshot: Value | null
-  /** the log is known to reach here */
+  /** The log reaches at least this position. */
   knownEnd: bigint
-  /** nothing more is to come behind `floor`: the stream completes there */
+  /** The stream completes at `knownEnd`. */
   completesAtKnownEnd: boolean
-  /** Called when the stream is opened, with what completes it behind a later position. */
+  /** Called when the stream is opened, with a function that completes it at a later position. */
   onOpen?(complete: (position: bigint) => void): void
 }
 
 interface StreamOptions<Value> {
-  /** values that wait for one who reads it by `next()`, until it is too slow */
+  /** Waiting values from which a reader by `next()` is too slow. */
   capacity: number
   open: Open<Value>
   close: () => void
 }
 
-/** Answers how to end it before its time. */
+/** Returns the function that ends it early. */
 type Open<Value> = (rendering: Rendering<Value>, outlet: Outlet<Value>) => (error: unknown) => void
 
 export class Stream<Value = unknown> implements AsyncIterable<Value> {
@@ -53,14 +52,14 @@ export class Stream<Value = unknown> implements AsyncIterable<Value> {
   }
 
   /**
-   * Sends all of it to `outlet`, from its beginning until it is complete, the client is gone, or what is returned is called
-   * with why it ends. To be called once; a stream that is not opened has to be closed.
+   * Sends everything to `outlet` until the stream completes, the client is gone, or the returned function is called
+   * with the cause. Call it once, or call `close`.
    */
   open(rendering: Rendering<Value>, outlet: Outlet<Value>): (error: unknown) => void {
     return this.#options.open(rendering, outlet)
   }
 
-  /** Nobody will open it. */
+  /** Releases a stream that won't be opened. */
   close(): void {
     this.#options.close()
   }

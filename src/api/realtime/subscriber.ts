@@ -1,20 +1,20 @@
-/** One who is subscribed to a stream: how far it is, and its way out. */
+/** One subscriber of a stream: its position and its outlet. */
 
 import type { Batch, Ending, Outlet } from './frames.ts'
 import { StreamInterruptedError } from './stream-interrupted-error.ts'
 
 export interface SubscriberOptions<Value> {
   outlet: Outlet<Value>
-  /** it has everything up to here */
+  /** It has everything up to here. */
   position: bigint
-  /** the log is known to reach here */
+  /** The log reaches at least this position. */
   knownEnd: bigint
-  /** nothing is to come behind `floor`: it completes there */
+  /** It completes at `knownEnd`. */
   completesAtKnownEnd: boolean
-  /** what it begins with is sent; until then nobody can go on behind `position` without missing it */
+  /** The snapshot was sent. Before that, resuming after `position` would miss it. */
   begun: boolean
   cursorOf: (position: bigint) => string
-  /** called once, when it ends for whatever reason */
+  /** Called once, at any end. */
   release: () => void
 }
 
@@ -23,9 +23,9 @@ export class Subscriber<Value> {
   knownEnd: bigint
   completesAtKnownEnd: boolean
   position: bigint
-  /** it gets what its group gets; otherwise it reads by itself, until it has caught up */
+  /** It receives its group's batches; otherwise it reads by itself until it has caught up. */
   live = false
-  /** it was live, and its client did not keep up */
+  /** It was live, and its client was too slow. */
   behind = false
   ended = false
   begun: boolean
@@ -50,19 +50,19 @@ export class Subscriber<Value> {
     this.#release = release
   }
 
-  /** Sends what it does not have of a batch. */
+  /** Sends the part of a batch that it lacks. */
   take(batch: Batch<Value>): void {
     const news = batch.after(this.position)
     try {
       if (news.frames.length > 0) this.outlet.send(news)
     } catch (error) {
-      // an outlet's fault is none of the others in its group
+      // an outlet's error must not affect the others of the group
       this.end({ error })
     }
     if (batch.end > this.position) this.position = batch.end
   }
 
-  /** Nothing is to come behind `position`. */
+  /** It completes at `position`. */
   finishAt(position: bigint): void {
     if (position > this.knownEnd) this.knownEnd = position
     this.completesAtKnownEnd = true
@@ -87,7 +87,7 @@ export class Subscriber<Value> {
     return this.begun ? this.#cursorOf(this.position) : null
   }
 
-  /** Ends it with the cursor to go on from. */
+  /** Ends it early, with the cursor to continue from. */
   interrupt(code: 'STREAM_OVERFLOW' | 'UNAVAILABLE', why: string): void {
     if (this.ended) return
     this.end({ error: new StreamInterruptedError(code, why, this.#cursor) })

@@ -1,21 +1,20 @@
 /**
- * Work that goes on for long is done in slices: between two of them the event loop serves everybody else. All who share
- * a pace share its slices.
+ * Splits long work into slices, between which the event loop serves others. All users of one instance share its
+ * slices.
  */
 
-/** ms */
 const SLICE_MS = 8
 
 export class TimeSlice {
   #began = performance.now()
   #turn: Promise<void> | null = null
 
-  /** The slice is used up: call `turn` before going on. */
+  /** Whether the slice is used up; call `next` before continuing. */
   get isUsedUp(): boolean {
     return performance.now() - this.#began > SLICE_MS
   }
 
-  /** Resolves when others have had their turn. */
+  /** Resolves after the event loop has served others. */
   next(): Promise<void> {
     this.#turn ??= new Promise((resolve) => {
       setImmediate(() => {

@@ -1,15 +1,15 @@
-/** One log that somebody on this server listens to: how far it was read, its recent items, and who gets them. */
+/** One followed log on this server: its read position, its recent items and their receivers. */
 import type { LogKind } from './log-kind.ts'
 import type { LogReader } from './log-reader.ts'
 import { Ring } from './ring.ts'
 
-/** Somebody who is called with live items and nothing else. */
+/** Receives live items only. */
 export interface Watcher<Item> {
   wants(item: Item): boolean
   on(item: Item): void
 }
 
-/** A group of subscribers: is told when the log has grown, after its topic. */
+/** A group of subscribers; called after the topic has grown. */
 export interface Follower<Item> {
   onGrown(items: readonly Item[], before: bigint): void
   stop(): void
@@ -18,14 +18,14 @@ export interface Follower<Item> {
 export class Topic<Item> {
   readonly id: string
   readonly kind: LogKind<Item, unknown>
-  /** in items: of those that are remembered */
+  /** Maximum number of recent items. */
   readonly capacity: number
-  /** by what they select and how it is rendered */
+  /** By selection and rendering. */
   readonly followers = new Map<string, Follower<Item>>()
   readonly watchers = new Set<Watcher<Item>>()
-  /** streams and watchers that need it; without any it is not read */
+  /** Number of streams and watchers; without any the log isn't read. */
   holders = 0
-  /** nobody needed it for a while: what is behind its position may be much */
+  /** It was unused for a while, so much of the log may lie after its position. */
   stale = false
   readonly #reader: LogReader
   #position: bigint | null = null
@@ -39,22 +39,22 @@ export class Topic<Item> {
     this.#reader = reader
   }
 
-  /** Everything up to it was handed out; null: it is not known yet where to begin. */
+  /** Everything up to here was published; null: the starting position isn't known yet. */
   get position(): bigint | null {
     return this.#position
   }
 
-  /** Items up to this position are not remembered any more. */
+  /** Items up to this position were evicted from memory. */
   get evictedUpTo(): bigint {
     return this.#ring?.begins ?? 0n
   }
 
-  /** Whether all items behind `position` are remembered that were handed out; not, where `position` is ahead of them. */
+  /** Whether memory has all published items after `position`; false if `position` is ahead of them. */
   hasRecent(position: bigint): boolean {
     return !this.stale && this.#position !== null && position >= this.evictedUpTo && position <= this.#position
   }
 
-  /** The log is known to reach `position`. Without a place to begin, or with one that is long past, it begins there. */
+  /** The log reaches `position`. A topic without a position, or with a very old one, begins there. */
   begin(position: bigint): void {
     const long = this.stale && this.#position !== null && position - this.#position > BigInt(this.capacity)
     this.stale = false
@@ -65,13 +65,13 @@ export class Topic<Item> {
     for (const positioned of this.#placed.splice(0)) positioned()
   }
 
-  /** Resolves when it has a place: from then on nothing that is committed is missed. */
+  /** Resolves when it has a position: no later commit is missed. */
   placed(): Promise<void> {
     if (this.#position !== null && !this.stale) return Promise.resolve()
     return new Promise((resolve) => this.#placed.push(resolve))
   }
 
-  /** Hands out what follows `position` in the log, in order. */
+  /** Publishes the items that follow its position, in order. */
   publish(items: readonly Item[]): void {
     const newest = items.at(-1)
     if (newest === undefined) return
@@ -83,8 +83,8 @@ export class Topic<Item> {
   }
 
   /**
-   * Items behind `after`, at most `limit`, and how far that reaches: of the recent ones all, otherwise those of `scope`.
-   * The log is known to reach `target`. Throws ValidationError when some were removed.
+   * Returns at most `limit` items after `after` and the position that they reach: all recent ones from memory, or
+   * those of `scope` from the log, which reaches at least `target`. Throws ValidationError if some were removed.
    */
   async read(
     after: bigint,
@@ -97,7 +97,7 @@ export class Topic<Item> {
     if (recent === null) await this.#reader.past(() => this.kind.throwIfRemoved(this.id, after))
     const last = items.at(-1)
     if (items.length === limit) return { items, end: this.kind.positionOf(last!) }
-    // what was read just now may reach further than what was known before
+    // the read may have found items beyond the known end
     const end = last === undefined || this.kind.positionOf(last) < target ? target : this.kind.positionOf(last)
     return { items, end }
   }

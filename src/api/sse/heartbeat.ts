@@ -1,43 +1,43 @@
 /**
- * Keeps proxies from closing streams in which nothing happens: one timer and one buffer for all streams of a server. A few
- * streams beat at a time, and only those in which nothing was written for long, so that what happens is not kept waiting.
+ * Sends comments to silent streams, so that proxies keep them open: one timer for all streams of a server. Few streams
+ * beat at a time, and only after a long silence, so beats don't delay events.
  */
 import { TimeSlice } from '../realtime/time-slice.ts'
 
-/** ms after which a silent stream gets a beat. 15 s are promised (docs/api-rules.md): the rest is for a busy event loop */
+/** A stream gets a beat after this silence. docs/api-rules.md promises 15 s; the rest covers a busy event loop. */
 const SILENCE_MS = 10_000
-/** looks at a part of the streams in that time */
+/** Number of turns per silence period; each turn checks a part of the streams. */
 const TURNS = 10
-/** Streams to which something was written at once are looked at in as many turns, up to the latest. */
+/** Streams written at the same moment are spread over this many turns. */
 const SPREAD_TURNS = 4
-/** Streams between two looks whether others wait for the event loop. */
+/** Streams checked between two checks of the time slice. */
 const STREAMS_PER_CHECK = 64
 
 export interface Beating {
-  /** Set it at each write, to the heartbeat's `now`. */
+  /** Set it to the heartbeat's `now` at each write. */
   wroteAt: number
   beat(): void
 }
 
 export class Heartbeat {
-  /** counts turns, by the clock */
+  /** Number of the current turn, by the clock. */
   now = 0
   readonly #begunAt = performance.now()
-  /** when who is looked at */
+  /** The streams to check in each turn. */
   readonly #turns = Array.from({ length: TURNS }, () => new Set<Beating>())
   readonly #every: number
   readonly #pace = new TimeSlice()
   #placed = 0
   #timer: NodeJS.Timeout | null = null
 
-  /** `every`: ms */
+  /** `every`: in ms. */
   constructor(every = SILENCE_MS) {
     this.#every = every
   }
 
-  /** Calls `beat` from now on, until it is deleted. */
+  /** Calls `beat` until the stream is deleted. */
   add(one: Beating): void {
-    // without a timer nothing has counted
+    // the counter stands still without a timer
     if (!this.#timer) this.now = this.#turnsDue()
     one.wroteAt = this.now
     this.#place(one)
@@ -61,7 +61,7 @@ export class Heartbeat {
   }
 
   async #next(): Promise<void> {
-    // a busy event loop calls this late: its turns are made up for, each of them once
+    // a busy event loop calls this late: the missed turns are run now, each once
     const due = this.#turnsDue()
     this.now = Math.max(this.now, due - TURNS)
     while (this.now < due) await this.#take(++this.now % TURNS)

@@ -1,6 +1,6 @@
 /**
- * A stream as server-sent events, written past everything to the socket of a response: what all of a group get is one buffer,
- * with HTTP's chunk around it already. HTTP/1.1 gets chunks, HTTP/1.0 (some proxies) the bare text until the connection ends.
+ * Sends a stream as server-sent events, directly to the response's socket: a group shares one buffer, including HTTP's
+ * chunk framing. HTTP/1.1 gets chunks; HTTP/1.0 (some proxies) plain text until the connection ends.
  */
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -8,25 +8,25 @@ import type { Batch, Ending, Outlet } from '../realtime/frames.ts'
 import type { Beating, Heartbeat } from './heartbeat.ts'
 import type { SseFormat } from './sse-format.ts'
 
-/** Bytes that may wait for a client before it gets no more: less than a proxy buffers, more than a batch. */
+/** Waiting bytes from which a client is full: less than a proxy buffers, more than a batch. */
 const FULL_BUFFER_BYTES = 65_536
-/** ms in which a client has to take something of what waits for it; then it is cut off: whoever reads nothing hears of no error */
+/** A client that reads nothing for this time is cut off, without an error that it would not read either. */
 const WRITE_STALL_TIMEOUT_MS = 60_000
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-transform',
-  // nginx would collect what comes
+  // nginx would buffer the events
   'x-accel-buffering': 'no',
 }
 
-/** Some browsers show nothing of a response before its first bytes. */
+/** Some browsers show a response only after its first bytes. */
 const COMMENT = ':\n\n'
 const BEAT = { chunked: chunk(COMMENT), bare: Buffer.from(COMMENT) }
 
 /**
- * Writes the head of a 200, with the headers that `response` has already, and takes the response over. A client that is gone
- * is told by `onGone`.
+ * Writes the head of a 200 with the response's headers, and takes the response over. `onGone` reports a client that is
+ * already gone.
  */
 export function openSse<Value>(
   response: ServerResponse,
@@ -53,7 +53,7 @@ class SseOutlet<Value> implements Outlet<Value>, Beating {
     this.#stalled = stalled
     this.#form = form
     this.#heartbeat = heartbeat
-    // the head and what the stream begins with leave together
+    // sends the head and the first events together
     const { socket } = response
     socket?.cork()
     process.nextTick(() => socket?.uncork())
@@ -61,7 +61,7 @@ class SseOutlet<Value> implements Outlet<Value>, Beating {
     response.flushHeaders()
     this.#encoding = response.chunkedEncoding ? 'chunked' : 'bare'
     response.once('close', () => this.#closed())
-    // of a client that was gone before nobody is told again
+    // a client that is already gone gets no second report
     if (!response.closed) heartbeat.add(this)
   }
 
@@ -84,7 +84,7 @@ class SseOutlet<Value> implements Outlet<Value>, Beating {
 
   get full(): boolean {
     const { socket, closed } = this.#response
-    // without a socket it waits for the answer of a request that came before it on the same connection
+    // without a socket it waits behind an earlier request of the same connection
     return socket ? socket.writableLength > FULL_BUFFER_BYTES : !closed
   }
 
@@ -111,7 +111,7 @@ class SseOutlet<Value> implements Outlet<Value>, Beating {
     if (text !== '') this.#write(text)
     const { socket } = this.#response
     this.#response.end()
-    // what it never takes would be kept for good
+    // unread data would be kept forever
     if (socket && socket.writableLength > 0) this.#cutOffStalled(socket)
   }
 
@@ -123,7 +123,7 @@ class SseOutlet<Value> implements Outlet<Value>, Beating {
   #write(text: string): void {
     const { socket } = this.#response
     if (socket) socket.write(this.#encode(text))
-    // Node keeps it, with what it puts around it, until the socket is there
+    // Node buffers it with its framing until the socket is free
     else if (!this.#response.closed) this.#response.write(text)
   }
 

@@ -1,18 +1,18 @@
-/** How what a stream sends is written as server-sent events: by GraphQL in one way, by REST in another. */
+/** The format of a stream's server-sent events; GraphQL and REST have one each. */
 import type { Frame } from '../realtime/frames.ts'
 
 export interface SseFormat<Value = unknown> {
-  /** names the form: outlets of one name write the same for the same frame */
+  /** Names the format: outlets with the same name write the same for a frame. */
   readonly name: string
-  /** Lines of one event, with the empty line behind it. */
+  /** The lines of one event, with the empty line after it. */
   frame(frame: Frame<Value>): string
-  /** What is written when nothing more is to come; '' for nothing. */
+  /** Written at a clean end; '' for nothing. */
   complete: string
-  /** What is written when it ends before its time, with everything up to `cursor` sent. */
+  /** Written at an early end, after everything up to `cursor` was sent. */
   error(error: unknown, cursor?: string): string
 }
 
-/** One event; `data` in one line. */
+/** One event; `data` must be one line. */
 export function sseEvent({ id, event, data }: { id?: string; event?: string; data: string }): string {
   return `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`
 }
