@@ -1,4 +1,4 @@
-// A build's commit is pinned to its revision, whatever the outcome (docs/deployments.md#revisions-and-rollouts).
+// A build's commit is pinned to its revision, even if the build fails (docs/deployments.md#revisions-and-rollouts).
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { CompleteRequest } from '../../src/domain/protocol/protocol.ts'
 import { interruptRevision } from '../../src/domain/rollouts/interrupt.ts'

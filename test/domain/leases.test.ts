@@ -293,7 +293,7 @@ test.each<[string, (late: Claim) => Promise<unknown>]>([
     'a log line',
     ({ claimId, token }) => domain.plane.logs({ claimId, token, revisionId: claimId, attempt: 1, entries: [] }),
   ],
-])('a worker that lost its lease and is heard of again by %s has not cost a try', async (_, say) => {
+])('a worker that lost its lease and returns with %s costs no try', async (_, say) => {
   const id = await gitDeployment(ctx)
   const tryOf = () => domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id } })
   for (let loss = 1; loss <= 5; loss++) {

@@ -32,7 +32,7 @@ export function forgetLostArtifact(tx: Tx, { deployment, siblings }: ClaimState,
 
 /**
  * After a deploy, forgets all but five artifacts and returns the forgotten names. A redeploy of those builds again. Five
- * *different* ones stay, so many changes of secrets alone don't use up the way back.
+ * *different* ones stay, so a series of changes of secrets alone does not prevent a rollback.
  */
 export function pruneArtifacts(tx: Tx, { deployment, artifacts }: ClaimState, revisionId: string): string[] {
   const deployed = knownOf(tx, deployment).revisions.find(({ id }) => id === revisionId)!.artifact
