@@ -7,18 +7,18 @@ import type { Core, Statement } from '../transaction/context.ts'
 /** NOTIFY channel of the log's readers; the payload is the workspace's id. A hint only, sent after the commit. */
 export const DEPLOYMENTS_CHANNEL = 'pilothouse_deployments'
 
-/** Deployments of one place at most: what one message of a stream has. */
+/** Maximum deployments per sequence number, which one message of a stream contains. */
 export const AT_ONE_PLACE = 100
 
-/** Notes of one statement. */
+/** Maximum rows of `deployment_news` per statement. */
 const MOST = 5_000
 
-/** Of the advisory lock that is a server's turn. Any number that nobody else uses. */
+/** Key of the advisory lock that lets one server announce. The number is arbitrary but unique. */
 const TURN = 7_215_031
 
 /**
- * Without a turn nothing is taken: whoever has it looks again. One that has waited for none sees notes that are gone already,
- * which are left out; its numbers are greater all the same.
+ * Takes nothing if another server has the lock, because that server looks again. Rows that another server took already are left
+ * out; the sequence numbers are greater in any case.
  */
 const ANNOUNCE: Statement = {
   name: 'announce changes',
@@ -51,7 +51,7 @@ const ANNOUNCE: Statement = {
     SELECT workspace_id AS "workspaceId", (SELECT count(*)::int FROM taken) AS taken FROM places`,
 }
 
-/** Places all notes that were committed before. One statement for some thousands; one where there are none. */
+/** Announces all changes that were committed before the call. One statement per 5,000 changes, and at least one. */
 export async function announceChanges(core: Pick<Core, 'query' | 'wake'>): Promise<void> {
   for (;;) {
     const places = await core.query<{ workspaceId: string; taken: number }>(ANNOUNCE, [])

@@ -8,7 +8,7 @@ import { inSql, TERMINAL } from '../values/lifecycle.ts'
 import type { Reason } from '../values/reasons.ts'
 import type { AppendedEvent } from './event-lines.ts'
 
-/** NOTIFY channel of the relay; the payload is the workspace's id. A hint only, sent after the commit: the log is the truth. */
+/** NOTIFY channel of the relay. Payload: the workspace's id. A hint, sent after the commit: the log is the truth. */
 export const EVENT_CHANNEL = 'pilothouse_events'
 
 export interface NewEvent {
@@ -29,31 +29,30 @@ export interface NewEvent {
   actor?: ActorRef
 }
 
-/** By which a transaction is found again when its connection broke at the COMMIT (commit-outcome.ts). */
+/** Identifies a transaction whose connection broke at the COMMIT (commit-outcome.ts). */
 export interface TransactionIdentity {
   workspaceId: string
   /** of its last event */
   sequence: bigint
-  /** when that was appended, in Postgres' words */
+  /** when that event was appended, as Postgres prints it */
   occurredAt: string
-  /** its own begin, by the database's clock, in Postgres' words: no other transaction of its session has it */
+  /** begin of the transaction by the database's clock, as Postgres prints it; unique in its session */
   begunAt: string
-  /** of its session */
+  /** backend process of its session */
   pid: number
 }
 
 /**
- * Appends `events` in their order, each to the log of its workspace, and notifies with the commit: `notices` are channels with their
- * payloads, of what nobody would find by looking. Commits that notify follow each other, so there are mostly none.
- * Call it last in a transaction. Returns the events with what a line about them needs, and by which the transaction is found
- * again, from the same statement.
+ * Appends `events` in order, each to the log of its workspace. `notices` (channel and payload) are notified with the commit; use
+ * them only for changes that no reader polls for, because commits that notify run one after another. Call it last in a
+ * transaction. Returns the events for the server's log, each with the identity of the transaction.
  */
 export async function appendEvents(
   query: Query,
   events: readonly NewEvent[],
   notices: readonly string[],
 ): Promise<(AppendedEvent & TransactionIdentity)[]> {
-  // counters are locked in one order: no two transactions wait for each other's
+  // counters are locked in order of their ids, so transactions never deadlock
   const workspaceIds = [...new Set(events.map((event) => event.workspaceId))].sort()
   const appended: (AppendedEvent & TransactionIdentity)[] = []
   for (const [i, workspaceId] of workspaceIds.entries()) {
@@ -64,11 +63,11 @@ export async function appendEvents(
   return appended
 }
 
-/** Of event `e` in the statement below: the actor's id as the key of a table; null where it can be none. A pattern would be compiled at each call. */
+/** The actor's id of event `e` as a uuid, or null if it is none. A regular expression would be compiled at each call. */
 const ACTOR_ID = `
   CASE WHEN e.actor LIKE '________-____-____-____-____________' AND translate(e.actor, '0123456789abcdef', '') = '----' THEN e.actor::uuid END`
 const KEY_OF_ACTOR = `(SELECT coalesce(k.owner, k.name) FROM api_keys k WHERE k.id = ${ACTOR_ID})`
-/** A subject that was stored is a key's id, the command line, or a person's `sub`. */
+/** A stored subject is a key's id, the command line, or a person's `sub`. */
 const KIND_OF_ACTOR = `
   CASE WHEN e.kind IS NOT NULL THEN e.kind WHEN e.actor = '${COMMAND_LINE_SUBJECT}' THEN 'command_line' WHEN ${KEY_OF_ACTOR} IS NOT NULL THEN 'api_key' ELSE 'person' END`
 const NAME_OF_ACTOR = `
@@ -81,7 +80,7 @@ const NOTIFY = {
   text: `SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($1::text[]) AS notice`,
 }
 
-/** Names are looked up one by one: as joins, of as many events as Postgres supposes, they would read whole tables under the counter's lock. $1: the workspace · $2: how many events · $3: the events · $4: notices */
+/** Names are looked up one by one: Postgres overestimates the events, so joins would read whole tables under the counter's lock. $1: the workspace · $2: how many events · $3: the events · $4: notices */
 const APPEND = {
   name: 'append events',
   text: `

@@ -39,20 +39,20 @@ export type Sql = Prisma.TransactionClient
 
 export type { Statement } from '../sql/prepared-statement.ts'
 
-/** Of an open transaction. */
+/** The connection of an open transaction. */
 interface Connection {
-  /** for what reads or locks: sent at once, in the order in which it is called */
+  /** reads and locks: sent immediately, in call order */
   query: Query
-  /** for what writes: sent when the transaction is known to have begun */
+  /** writes: sent after the transaction has begun */
   write: Query
   /** Prisma in the same transaction */
   prisma(): Promise<Sql>
 }
 
-/** Commits when `work` has ended, rolls back when it throws. */
+/** Commits after `work`, and rolls back if it throws. */
 type Transact = <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
 
-/** A budget of each caller: `burst` at once, and as many a minute. */
+/** A budget per caller: a burst of `burst`, refilled at `burst` per minute. */
 export interface Reveals {
   /** `retryAfter`: seconds until the next is admitted */
   take(caller: string): { admitted: boolean; burst: number; retryAfterSeconds: number }
@@ -60,29 +60,29 @@ export interface Reveals {
 
 /** Settings that domain rules depend on. */
 export interface DomainSettings {
-  /** which sources are offered: `cloud` → gitprovider, `self_hosted` → external_container */
+  /** offered sources: `cloud` → gitprovider, `self_hosted` → external_container */
   deploymentModes: readonly ('cloud' | 'self_hosted')[]
-  /** what serves deployments that name no listener */
+  /** runtime of deployments without a listener */
   runtime: 'process' | 'kubernetes' | 'none'
-  /** classes of deployments that name no listener */
+  /** allowed pod classes of deployments without a listener */
   podClasses: readonly string[]
-  /** how long a step may take once it was first taken, in minutes */
+  /** minutes that a step may take after it was first taken */
   deadlineMinutes: { PROVISION: number; BUILD: number; DEPLOY: number; TEARDOWN: number }
-  /** how long a build that is left to builders may wait for one, in minutes */
+  /** minutes that an offered build may wait for a builder */
   builderWaitMinutes: number
   /** folder of the `directory` integration */
   gitDirectory: string
-  /** addresses for uploads that a deployment may have at once, neither used nor expired */
+  /** unused, unexpired upload URLs that a deployment may have */
   uploadsPerDeployment: number
-  /** how long a session lasts at most */
+  /** maximum lifetime of a session */
   sessionHours: number
-  /** how long is kept what nobody needs for the work: lines of logs and events, in days; lines of each log of a revision */
+  /** limits of kept history: days of log lines and of events, lines per log of a revision */
   retention: { logDays: number; linesPerRevision: number; eventDays: number }
 }
 
-/** What the built-in worker of this process may begin now. */
+/** Decides which steps the built-in worker of this process may begin. */
 export interface Admission {
-  /** what a step of this kind has to wait for; null: it may begin */
+  /** why a step of this kind must wait; null: it may begin */
   refusal(kind: StepKind): Explanation | null
   /** a step was handed out */
   admitted(kind: StepKind): void
@@ -90,66 +90,66 @@ export interface Admission {
   ended(): void
 }
 
-/** The installation: what there is without a caller. Work of the system itself (leases, sweeps) needs no more. */
+/** The installation without a caller, as background work (leases, sweeps) needs it. */
 export interface Core {
   db: Db
-  /** for hot reads, in no transaction */
+  /** for frequent reads outside of a transaction */
   query: Query
   /** for transaction() alone */
   transact: Transact
-  /** wakes who listens, on any server, to what was committed: `channel payload`. A hint, which may get lost */
+  /** sends NOTIFY to all servers after a commit: `channel payload`. A hint, which may get lost */
   wake(notices: Iterable<string>): void
-  /** renews leases: on connections of their own, which nothing else may use */
+  /** renews leases, on connections that are reserved for this */
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
-  /** does together what may share a transaction; absent: each by itself */
+  /** batches work into shared transactions; absent: no batching */
   gather?: Batch
   /** for writers of one deployment */
   deploymentQueue: WriteQueue
-  /** for writers of one workspace, so that they leave connections to others */
+  /** for writers of one workspace, so they leave connections to other workspaces */
   workspaceQueue: WriteQueue
-  /** Idempotency-Keys of the requests that this process is at, each with its caller */
+  /** Idempotency-Keys of the requests in progress in this process, each with its caller */
   keysInUse: Set<string>
   keyring: KeyRing
   settings: DomainSettings
   /** the database's clock (docs/architecture.md#rules) */
   clock: () => Date
   log: Log
-  /** how clients reach this server, without a slash at the end */
+  /** base URL of this server for clients, without a trailing slash */
   publicUrl: () => string
-  /** null: none is configured, there are only `directory` integrations */
+  /** null: not configured, only `directory` integrations exist */
   gitProvider: GitProvider | null
   /** speaks to OAuth providers and MCP servers */
   oauth: OAuthClient
-  /** the organization's own; null: there is none */
+  /** the organization's login; null: not configured */
   login: Login | null
-  /** calls at OAuth providers that must not be broken off, by what they concern */
+  /** requests to OAuth providers that must not be aborted, by subject */
   inFlight: InFlight
   tarballs: TarballStorage
-  /** null: none is configured */
+  /** null: not configured */
   registry: Registry | null
-  /** what builders elsewhere fetch sources with; absent: every source is read without */
+  /** credentials that remote builders fetch sources with; absent: no source needs any */
   sources?: BuildSources
-  /** called at once when a key was revoked here, so that no cache of this server still accepts it */
+  /** called immediately after a key was revoked here, so no cache of this server accepts it */
   onKeyRevoked?: (keyId: string) => void
-  /** told of each key whose name or owner has changed: this server forgets what it knew of it */
+  /** called with a key whose name or owner changed, so this server drops it from its caches */
   onKeyRenamed?: (keyId: string) => void
-  /** ends what outlives its first moment with its caller's credential; absent: nobody looks after it */
+  /** ends streams and long polls when their caller's credential ends; absent: not watched */
   credentials?: CredentialWatch
   /** limits streams and long polls; absent: no limit */
   slots?: SlotPools
-  /** limits how many secrets one caller may have revealed; absent: no limit */
+  /** limits how many secrets a caller may reveal; absent: no limit */
   reveals?: Reveals
-  /** whether this process is overloaded; absent: nobody watches it */
+  /** whether this process is overloaded; absent: not measured */
   overload?: Overload
-  /** absent: this process has no worker of its own, or may begin everything */
+  /** absent: this process has no worker, or its worker may begin every step */
   admission?: Admission
-  /** called with what this process does, for metrics */
+  /** receives metrics of this process */
   observer?: Observer
-  /** what this server hears of changes; without it no call waits for them */
+  /** delivers changes to long polls; absent: no call waits */
   changes?: Changes
-  /** wakes who waits for work; without it nobody waits */
+  /** wakes long polls of workers; absent: no call waits */
   notifier?: Notifier
-  /** wakes who waits for an authorization or for a token's refresh; without it nobody waits */
+  /** wakes calls that wait for an authorization or a token's refresh; absent: no call waits */
   oauthNotifier?: Notifier
 }
 
@@ -160,65 +160,65 @@ export interface Tenant {
   plan: Plan
 }
 
-/** A call by somebody, in a workspace. */
+/** A call of a caller in a workspace. */
 export interface RequestContext extends Core {
   actor: Actor
   workspace: Tenant
-  /** what the caller has shown; absent: it is no call from outside */
+  /** the presented credential; absent: an internal call */
   credential?: Credential
   requestId: string
-  /** of the caller's Idempotency-Key; absent: none was sent */
+  /** state of the caller's Idempotency-Key; absent: none was sent */
   idempotency?: Idempotency
-  /** of the write that is being done under it (once.ts) */
+  /** guard of the current write with that key (once.ts) */
   guard?: Guard
-  /** who asks: `gone` aborts when it has left before it had its answer; absent: unknown */
+  /** the client: `gone` aborts when it disconnects before the answer; absent: unknown */
   client?: { readonly gone: AbortSignal }
-  /** Says that from now on the call only waits, so that the next call of its key may be worked on. */
+  /** Says that the call only waits from now on, so the next call of its key may run. */
   yieldTurn?: () => void
 }
 
-/** An open transaction. Events said to it are appended, in order, as its last act before the commit. */
+/** An open transaction. Its events are appended in order, as its last statement before the commit. */
 export interface Tx {
-  /** Prisma in it. What is recorded is written first, and what is known of locked deployments is forgotten (unit-of-work.ts). */
+  /** Prisma in the transaction. A call flushes the unit of work and clears what is known of locked deployments. */
   sql: Sql
-  /** A statement in it, past Prisma: of deployments, revisions and steps it may only read. What is recorded is written first. */
+  /** SQL in the transaction. A call flushes the unit of work. It may only read deployments, revisions and steps. */
   query: Query
-  /** what is to be written */
+  /** the recorded writes */
   unit: Unit
-  /** the time of the database's clock: for whatever is written */
+  /** time of the database's clock, for written rows */
   now(): Date
-  /** A function says at the end what has come of what was recorded; null: nothing. */
+  /** A function is called at the end of the transaction and returns the event, or null for none. */
   emit(event: NewEvent | (() => NewEvent | null)): void
-  /** A step was closed: for whoever counts them. */
+  /** Reports a closed step to metrics. */
   ended(step: EndedStep): void
-  /** holders of this scope (a listener's id, or null: the built-in worker, or `buildersOf`) who wait are woken after the commit */
+  /** wakes waiting workers of this scope after the commit: a listener's id, null for the built-in worker, or `buildersOf` */
   wakeWorkers(listenerId: string | null): void
-  /** something shows in a deployment, or in this revision of it; needless where an event of the transaction tells of it */
+  /** announces a visible change of a deployment or revision; not needed if the transaction emits an event about it */
   hint(deploymentId: string, revisionId?: string): void
 }
 
 /** NOTIFY channel of OAuth. Payload: the id of an authorization or a token that has changed. */
 export const OAUTH_CHANNEL = 'pilothouse_oauth'
 
-/** NOTIFY channel of workers: holders may have something new to do. Payload: the listener's id, nothing for the built-in worker, or `buildersOf`. */
+/** NOTIFY channel of workers: new work may exist. Payload: the listener's id, empty for the built-in worker, or `buildersOf`. */
 export const WORK_CHANNEL = 'pilothouse_work'
 
 const BUILDERS = 'builders:'
 
-/** In place of a listener's id: those who build for all of an organization, or for one workspace. */
+/** Scope of the builders of an organization or a workspace, in place of a listener's id. */
 export const buildersOf = (organizationOrWorkspaceId: string) => `${BUILDERS}${organizationOrWorkspaceId}`
 
 export const isBuilders = (listenerId: string | null): boolean => listenerId?.startsWith(BUILDERS) ?? false
 
 export interface TransactionOptions {
-  /** the deployment whose row `work` locks first: its writers queue before they take a connection */
+  /** the deployment that `work` locks first; its writers queue before they take a connection */
   deployment?: string
 }
 
 /**
- * Runs `work` in one transaction. Everything it emitted is appended to the event logs just before the commit,
- * so that sequence order is commit order (docs/architecture.md#rules). `work` may run more than once: after a deadlock or a
- * serialization failure. Throws UNAVAILABLE when nothing was written, OUTCOME_UNKNOWN when that is uncertain.
+ * Runs `work` in one transaction. Its events are appended just before the commit, so sequence order is commit order.
+ * `work` runs again after a deadlock or a serialization failure. Throws UNAVAILABLE if nothing was written, and
+ * OUTCOME_UNKNOWN if the outcome is uncertain.
  */
 export function transaction<T>(
   core: Core & Partial<Pick<RequestContext, 'workspace' | 'guard'>>,
@@ -231,7 +231,7 @@ export function transaction<T>(
   return deployment === undefined ? write() : core.deploymentQueue.run(deployment, write)
 }
 
-/** Two transactions that were in each other's way shall not meet again: the pauses are random, and at first 20 ms on average. */
+/** Random pauses keep two conflicting transactions from meeting again. The first pause is 20 ms on average. */
 const AGAIN: RetryOptions = {
   tries: 5,
   when: (error) => databaseFailure(error) === 'conflict',
@@ -240,7 +240,7 @@ const AGAIN: RetryOptions = {
 
 async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guard): Promise<T> {
   let done: { result: T; appended: (AppendedEvent & TransactionIdentity)[]; ended: EndedStep[] } | null = null
-  /** channels with their payloads, for after the commit */
+  /** channels with payloads, sent after the commit */
   const wakes = new Set<string>()
   const open = async (connection: Connection) => {
     const unit = new Unit(connection.write)
@@ -277,7 +277,7 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
     }
     await guard?.close(connection.write)
     for (const { workspaceId } of events) wakes.add(`${EVENT_CHANNEL} ${workspaceId}`)
-    // nobody looks for these by himself: they are notified with the commit
+    // no reader polls for these, so they are notified with the commit
     const notices = [...untold].map((id) => `${CHANGE_CHANNEL} ${id}`)
     done = { result, appended: await appendEvents(connection.write, events, notices), ended }
     return done
@@ -295,7 +295,7 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
   return result
 }
 
-/** The connection broke at the COMMIT: it may have been carried out. Throws OUTCOME_UNKNOWN when that is uncertain. */
+/** Whether a COMMIT was carried out although the connection broke. Throws OUTCOME_UNKNOWN if that is uncertain. */
 async function wasCommitted(
   core: Core,
   last: TransactionIdentity | undefined,

@@ -9,15 +9,15 @@ import type { Query } from '../sql/prepared-statement.ts'
 import { flushStatement, type Project, type Recorded, type WrittenRow } from './flush.ts'
 import { fromJson, type Rows, type Table } from './tables.ts'
 
-/** What a transaction knows of a deployment that it has locked, as it is after what it has recorded. */
+/** What a transaction knows of a locked deployment, with its recorded changes applied. */
 export interface Facts {
-  /** all that have not ended, the latest, the active one, and one that was asked for */
+  /** all open revisions, the latest, the active and the requested one */
   revisions: Rows['revision'][]
   asked: string | null
-  /** the open one; `begun`: and all that somebody has taken */
+  /** the open step; with `begun` also all steps that were taken */
   steps: Rows['step'][]
   begun: boolean
-  /** `shown`: what else an answer shows was read, too */
+  /** whether the parts that only answers show were read */
   shown: boolean
   secretSet: Rows['secretSet'] | null
   integration: IntegrationFacts | null
@@ -44,7 +44,7 @@ export class Unit {
     this.#query = query
   }
 
-  /** A new deployment. `nameTaken`: the error where a live one of the workspace has its name. */
+  /** Records a new deployment. `nameTaken`: the error if a live deployment of the workspace has its name. */
   make(
     row: Rows['deployment'],
     { listener, nameTaken }: { listener: ListenerFacts | null; nameTaken: () => Error },
@@ -55,7 +55,7 @@ export class Unit {
     this.known.set(row.id, { ...nothing, revisions: [], steps: [], listener })
   }
 
-  /** A new row of a deployment. */
+  /** Records a new row of a deployment. */
   insert<T extends Exclude<Table, 'deployment'>>(table: T, row: Rows[T]): void {
     this.#record(table, row)
     const facts = this.known.get(row.deploymentId)
@@ -66,8 +66,8 @@ export class Unit {
   }
 
   /**
-   * Columns of a row that is stored or recorded; what came before and is not named here stays. `seen`: of a revision, what its
-   * status must still be. Throws ConflictError, here or when it is written, where that is another one.
+   * Records changed columns of a stored or recorded row. `seen`: the status that a revision must still have. Throws ConflictError,
+   * here or at the flush, if it has another.
    */
   update<T extends 'deployment' | 'revision' | 'step'>(
     table: T,
@@ -88,21 +88,21 @@ export class Unit {
     }
   }
 
-  /** The workspace's tracing project of this name is made, or found; the deployment, which is new, gets it. `made`: called if it is made. */
+  /** Finds or creates the workspace's tracing project of this name for the new deployment. `made`: called if it is created. */
   project(project: Project): void {
     this.#project = project
   }
 
-  /** Writes what is recorded: one statement, or none. Throws ConflictError. */
+  /** Writes the recorded changes with one statement, or none. Throws ConflictError. */
   flush(): Promise<void> {
-    // one that failed fails for all who come after it: the transaction is over
+    // a failed flush fails all later ones: the transaction is over
     this.#flushing = this.#flushing.then(async () => {
       await this.#write(false)
     })
     return this.#flushing
   }
 
-  /** The same, and the rows that this has written, as they are stored. */
+  /** Flushes, and returns the written rows as they are stored. */
   async stored(): Promise<Stored> {
     let stored = NOTHING_STORED
     this.#flushing = this.#flushing.then(async () => {
@@ -112,7 +112,7 @@ export class Unit {
     return stored
   }
 
-  /** What was read is not known any more. */
+  /** Forgets what was read. */
   forget(): void {
     this.known.clear()
   }
@@ -144,7 +144,7 @@ export class Unit {
   }
 }
 
-/** Rows as they are stored, by their ids. */
+/** Stored rows by id. */
 export interface Stored {
   deployment: ReadonlyMap<string, Rows['deployment']>
   revision: ReadonlyMap<string, Rows['revision']>
