@@ -8,19 +8,19 @@ import { toChangeOrSkip } from '../repositories/locks.ts'
 import { type Core, type Statement, transaction } from '../transaction/context.ts'
 import { holderOf } from '../values/event-actor.ts'
 
-/** s: a lease is not longer (domain/protocol), and never due later than it ends (`lease_due_at`). */
+/** s: maximum length of a lease (domain/protocol). `lease_due_at` is never after its end. */
 const LONGEST_LEASE = 600
 
-/** s: whoever has locked a row lets go of it within this time, by the limits of statements and transactions (platform/postgres/client.ts). */
+/** s: maximum time of a row lock, by the time limits of statements and transactions (platform/postgres/client.ts). */
 const LONGEST_LOCK = 60
 
-/** s between two moves of the mark when nothing has ended: what is looked through does not become more and more. */
+/** s between two moves of the mark when no lease ended, so that the range to search stays small. */
 const MARK = 60
 
-/** Listeners of one round. */
+/** Maximum listeners per round. */
 const MOST = 100
 
-/** One round. At rest it is one statement, which writes nothing. */
+/** Runs one round. Without changes it is one statement that writes nothing. */
 export async function tellOfTheClock(core: Core): Promise<void> {
   const found = await core.query<{ id: string | null; since: string | null }>(LOOK, [silentBefore(core.clock())])
   for (const { id, since } of found)
@@ -28,13 +28,13 @@ export async function tellOfTheClock(core: Core): Promise<void> {
     else await tellOf(core, id!)
 }
 
-/** Leases of what serves that have ended since `since`, by now. Postgres keeps milliseconds, and would round a later time down. */
+/** SQL condition: an active deployment whose lease ended after `since`. Times are cut to milliseconds, as Postgres stores them. */
 const ended = (since: string) => `
   d.torn_down_at IS NULL AND d.active_revision_id IS NOT NULL
   AND d.lease_due_at > ${since} - make_interval(secs => ${LONGEST_LEASE}) AND d.lease_due_at <= now()
   AND d.lease_expires_at > ${since} AND d.lease_expires_at <= date_trunc('milliseconds', now())`
 
-/** `since`: up to which leases are told of, if there is more to tell. `id`: of a listener that has fallen silent, or is heard again. $1: who was heard last before this moment is silent. */
+/** Returns `since`, the mark, if leases ended after it; and `id` of listeners that became silent or called again. $1: a last call before this time means silent. */
 const LOOK: Statement = {
   name: 'look at the clock',
   text: `
@@ -50,9 +50,9 @@ const LOOK: Statement = {
 }
 
 /**
- * Notes what has ended since $1, and moves the mark. Of servers that look at once, one finds the mark where it was; the others tell nothing.
- * A row that somebody has locked may be one whose renewal is about to be committed: the mark stays before the end of its lease, so that the
- * next round says what has become of it. So does one that was renewed between the look and the lock.
+ * Announces leases that ended since $1, and moves the mark. Of several servers only the one that finds the mark at $1 announces.
+ * The mark stays before the end of a lease whose row is locked, because its renewal may be committed next; the next round looks
+ * again. The same holds for a lease that was renewed between the search and the lock.
  */
 const TELL: Statement = {
   name: 'tell of ended leases',
@@ -74,7 +74,7 @@ const TELL: Statement = {
 
 const isSilent = (core: Core) => Prisma.sql`(coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())})`
 
-/** Looks again: another server may have told of it, or it was heard. One that somebody has locked is for the next round. */
+/** Checks again under the lock: another server may have announced it, or it called. A locked row is left to the next round. */
 function tellOf(core: Core, id: string): Promise<void> {
   return transaction(core, async (tx) => {
     const [told] = await tx.sql.$queryRaw<{ workspaceId: string; silent: boolean }[]>`

@@ -16,13 +16,13 @@ import type { BuildColumns } from '../values/revision-source.ts'
 import { type HeldClaim, isHeldUnder, LEASE_HOLDS, ofScope, type Scope, stepIsDue } from './lease.ts'
 import { type LockedDeployment, toChangeOrSkip } from './locks.ts'
 
-/** Of a revision or a deployment that waits for nobody. */
+/** The columns of a revision or a deployment that does not wait. */
 export const NOTHING_WAITS = { reason: null, reasonSince: null, statusMessage: null } as const
 
-/** Gives the lease up, whoever has it. The fencing token stays: it only grows. */
+/** Ends the lease. The fencing token stays, because it only grows. */
 const NO_LEASE = { claimId: null, leaseHolder: null, leaseExpiresAt: null, busyStepId: null } as const
 
-/** Somebody changes it. Nothing else raises `editVersion`, so that no verb forgets to say what it does; of several in a transaction the last one is noted. */
+/** Columns of a change by a caller. Only this raises `editVersion`, so every such change is described. The last one of a transaction is kept. */
 function changed(tx: Tx, { editVersion }: LockedDeployment, change: Change) {
   const now = tx.now()
   return { editVersion: editVersion + 1, updatedAt: now, lastChange: storedChange(change, now) as Prisma.JsonObject }
@@ -35,7 +35,7 @@ function write(tx: Tx, deployment: LockedDeployment, changes: Columns): LockedDe
   return { ...deployment, ...changes }
 }
 
-/** What a new deployment has, beside what is the same for all. */
+/** The values of a new deployment, without the ones that are the same for all. */
 type NewDeployment = Pick<
   Deployment,
   | 'id'
@@ -52,7 +52,7 @@ type NewDeployment = Pick<
   | keyof Edit
 >
 
-/** A new row, which nobody else sees before the commit. `listener`: its own. `nameTaken`: what is thrown where the workspace has a live deployment of this name. */
+/** Records a new deployment. `listener`: its listener. `nameTaken`: the error if a live deployment of the workspace has its name. */
 export function insert(
   tx: Tx,
   made: NewDeployment,
@@ -90,7 +90,7 @@ export function insert(
   return row as LockedDeployment
 }
 
-/** What callers may change. */
+/** The columns that callers may change. */
 export type Edit = Partial<
   Pick<
     Deployment,
@@ -98,12 +98,12 @@ export type Edit = Partial<
   >
 >
 
-/** Somebody has changed it: these fields, or (none) something that is stored elsewhere. */
+/** Records a change by a caller: of these fields, or (none) of data in another table. */
 export function edit(tx: Tx, deployment: LockedDeployment, change: Change, fields: Edit = {}): LockedDeployment {
   return write(tx, deployment, { ...fields, ...changed(tx, deployment, change) })
 }
 
-/** The next rollout begins, of a revision that has just been made or (null) of one that was there. */
+/** Begins the next rollout: of a new revision, or (null) of an existing one. */
 export function nextRollout(
   tx: Tx,
   deployment: LockedDeployment,
@@ -120,7 +120,7 @@ export function nextRollout(
   )
 }
 
-/** Its holder has a new assignment: the generation grows and whoever waits for work is woken. */
+/** The lease holder has a new assignment: raises the generation and wakes waiting workers. */
 export function notifyHolder(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)
   return write(tx, deployment, { generation: deployment.generation + 1 })
@@ -131,7 +131,7 @@ export function busyWith(tx: Tx, deployment: LockedDeployment, stepId: string): 
   return write(tx, deployment, { busyStepId: stepId, generation: deployment.generation + 1 })
 }
 
-/** Nobody works on a step of it any more. */
+/** No worker is active on a step of it. */
 export function noLongerBusy(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   return deployment.busyStepId === null ? deployment : write(tx, deployment, { busyStepId: null })
 }
@@ -163,7 +163,7 @@ export function deployed(
   })
 }
 
-/** A revision of it has this status now: if it is the latest one, how that ended is noted. A trigger sees to it where nobody says so. */
+/** Records the final status of its latest revision. A trigger does the same for writes that don't call this. */
 export function moved(
   tx: Tx,
   deployment: LockedDeployment,
@@ -175,13 +175,13 @@ export function moved(
   return isNoted ? deployment : write(tx, deployment, { latestOutcome })
 }
 
-/** Somebody asked for its deletion: its name is free, and nothing of it is to run any more. */
+/** Records a DELETE: the name can be used again, and nothing of the deployment should run. */
 export function deleted(tx: Tx, deployment: LockedDeployment, actor: EventActor): LockedDeployment {
   const change = changed(tx, deployment, { what: 'DELETED', actor })
   return write(tx, deployment, { ...change, deletedAt: tx.now(), activeRevisionId: null })
 }
 
-/** Says what its teardown waits for, or (null) that it waits for nobody. Writes only what is new; `reason_since` stays with its reason. */
+/** Records why its teardown waits; null: it does not wait. Writes only changes, and keeps `reason_since` while the reason stays. */
 export function explainTeardown(
   tx: Tx,
   deployment: LockedDeployment,
@@ -204,7 +204,7 @@ export function teardownFailed(tx: Tx, deployment: LockedDeployment, explanation
   })
 }
 
-/** Nothing of it is left, or nobody looks after what is: its lease is over with it. */
+/** Records that its runtime objects are gone, or that no worker manages them. This ends the lease. */
 export function tornDown(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)
   tx.hint(deployment.id)
@@ -253,7 +253,7 @@ export async function removePurged(core: Core, id: string): Promise<void> {
       AND NOT EXISTS (SELECT 1 FROM log_lines WHERE deployment_id = ${id}::uuid)`
 }
 
-/** So many seconds from now, for a lease to end. */
+/** SQL time at which a lease of this many seconds ends. */
 export const leaseEnd = (seconds: number) => Prisma.sql`now() + make_interval(secs => ${seconds}::float8)`
 
 /**

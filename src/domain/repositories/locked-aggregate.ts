@@ -8,15 +8,15 @@ import type { Facts, IntegrationFacts, ListenerFacts } from '../transaction/unit
 import { inSql, OPEN } from '../values/lifecycle.ts'
 
 export interface Asked {
-  /** a revision of it that is to be among them, if there is one */
+  /** a revision to read in addition */
   revisionId?: string
-  /** also the steps that are over, if somebody has taken them */
+  /** also read the ended steps that were taken */
   begun?: boolean
-  /** also what else an answer shows of it: the set of its secrets, with its values as they are sealed, and its integration */
+  /** also read the encrypted secret set and the integration, which only answers show */
   shown?: boolean
 }
 
-/** A value of a statement: what listenerOf() reads, of the listener of deployments `d`. */
+/** SQL expression: the listener of deployments `d`, for listenerOf(). */
 export const LISTENER_FACTS = `(
   SELECT json_build_object('id', l.id, 'computeId', l.compute_id, 'lastSeenAt', l.last_seen_at, 'createdAt', l.created_at)
   FROM listeners l WHERE l.id = d.listener_id)`
@@ -30,8 +30,8 @@ interface Row {
 }
 
 /**
- * $1: the deployment · $2: a revision, or null · $3: whether the steps that are over are read · $4: whether what else is shown is.
- * The last two are not to be seen (sql/hide-from-planner.ts): a plan for each would be made for each call.
+ * $1: the deployment · $2: a revision, or null · $3: whether to read ended steps · $4: whether to read what only answers show.
+ * The last two are hidden from the planner (sql/hide-from-planner.ts), which would otherwise plan every call.
  */
 const FACTS = {
   name: 'facts of a deployment',
@@ -51,13 +51,13 @@ const FACTS = {
     FROM deployments d WHERE d.id = $1::uuid`,
 }
 
-/** One statement, or none where this transaction knows it. */
+/** One statement, or none if the transaction knows these facts already. */
 export async function factsOf(tx: Tx, { id }: { id: string }, asked: Asked = {}): Promise<Facts> {
   const known = tx.unit.known.get(id)
   return known && has(known, asked) ? known : readFacts(tx, id, asked)
 }
 
-/** Reads them, for factsOf() to know. To be sent behind the statement that locks the deployment. */
+/** Reads the facts for factsOf(). Send it after the statement that locks the deployment. */
 export async function readFacts(tx: Tx, id: string, asked: Asked): Promise<Facts> {
   const { revisionId = null, begun = false, shown = false } = asked
   const [row] = await tx.query<Row>(FACTS, [id, revisionId, begun, shown])
@@ -80,12 +80,12 @@ const has = (known: Facts, { revisionId, begun, shown }: Asked): boolean =>
   (!shown || known.shown) &&
   (revisionId === undefined || known.asked === revisionId || known.revisions.some(({ id }) => id === revisionId))
 
-/** In JSON times are text. */
+/** A row from JSON, where times are text. */
 export type Times<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K] }
 
 export const timeOf = (text: string | null) => (text === null ? null : new Date(text))
 
-/** Null: it has none. */
+/** Null: there is no listener. */
 export const listenerOf = (json: Times<ListenerFacts> | null | undefined): ListenerFacts | null =>
   json ? { ...json, lastSeenAt: timeOf(json.lastSeenAt), createdAt: new Date(json.createdAt) } : null
 

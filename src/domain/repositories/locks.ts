@@ -11,15 +11,15 @@ import { type Asked, readFacts } from './locked-aggregate.ts'
 declare const locked: unique symbol
 
 /**
- * A deployment's row that this transaction has locked, as it is now. Never changed in place: whoever writes it
- * (repositories/deployment.ts) takes it and answers with the next one.
+ * A deployment's row that this transaction has locked. It is never changed in place: a writer (repositories/deployment.ts) takes
+ * it and returns the next one.
  */
 export type LockedDeployment = Readonly<Deployment> & { readonly [locked]: true }
 
-/** Of a statement that locks deployments `d` and selects DEPLOYMENT_COLUMNS of them. */
+/** The row of a statement that locks deployments `d` and selects DEPLOYMENT_COLUMNS. */
 export const lockedFrom = (row: Deployment) => deploymentFrom(row) as LockedDeployment
 
-/** A lock as the last words of a SELECT, or of a part of a bigger statement. `of`: the table, or what it is called there. */
+/** A lock clause at the end of a SELECT. `of`: the table or its alias. */
 export type LockClause = (of: string) => Prisma.Sql
 
 const clause =
@@ -27,20 +27,20 @@ const clause =
   (of) =>
     Prisma.raw(`FOR ${strength} OF ${of}${otherwise}`)
 
-/** The row will be changed. Who only makes something that refers to it does not wait. */
+/** The row will be changed. Inserts that refer to it do not wait. */
 export const toChange = clause('NO KEY UPDATE')
-/** The same; rows that somebody else has locked are left out, nobody waits. */
+/** The same, but skips locked rows instead of waiting. */
 export const toChangeOrSkip = clause('NO KEY UPDATE', ' SKIP LOCKED')
-/** The row may be deleted, or replaced: who wants to refer to it waits. */
+/** The row may be deleted or replaced. Inserts that refer to it wait. */
 export const toDelete = clause('UPDATE')
-/** The same; rows that somebody else has locked are left out, nobody waits. */
+/** The same, but skips locked rows instead of waiting. */
 export const toDeleteOrSkip = clause('UPDATE', ' SKIP LOCKED')
-/** The row must not go away before the commit; it may be changed. */
+/** The row must not be deleted before the commit; it may be changed. */
 export const toKeep = clause('KEY SHARE')
 
 /**
- * Locks the deployment's row (`where`: of deployments `d`) and answers with it, as it is under the lock: Postgres looks at a
- * locked row again once it has it. Null: there is none. Whatever else may have changed before the lock is to be read after it.
+ * Locks the deployment's row (`where`: of deployments `d`) and returns it as it is under the lock, because Postgres reads a row
+ * again after it waited. Null: there is none. Read other data after the lock, since it may have changed before.
  */
 async function lock(tx: Tx, { name, where }: LockBy, values: readonly unknown[]): Promise<LockedDeployment | null> {
   const text = `SELECT ${DEPLOYMENT_COLUMNS} FROM deployments d WHERE ${where} ${toChange('d').sql}`
@@ -59,8 +59,8 @@ const BY_ID: LockBy = { name: 'lock deployment', where: 'd.id = $1::uuid' }
 type LockedWork<T> = (tx: Tx, deployment: LockedDeployment) => Promise<T>
 
 /**
- * Runs `work` in a transaction that begins with the lock of a deployment of the caller's workspace; its writers queue
- * before they take a connection. `asked`: these facts are read with it (locked-aggregate.ts). Throws NotFoundError; torn-down ones are gone.
+ * Runs `work` in a transaction that begins with the lock of a deployment of the caller's workspace. Its writers queue before they
+ * take a connection. `asked`: facts to read with the lock (locked-aggregate.ts). Throws NotFoundError, also if it is torn down.
  */
 export function lockDeployment<T>(ctx: RequestContext, id: string, work: LockedWork<T>, asked?: Asked): Promise<T> {
   const living: LockedWork<T> = async (tx, deployment) => {
@@ -74,7 +74,7 @@ export function lockDeployment<T>(ctx: RequestContext, id: string, work: LockedW
 export function lockEvenTornDown<T>(ctx: RequestContext, id: string, work: LockedWork<T>, asked?: Asked): Promise<T> {
   const lockThenWork = async (tx: Tx) => {
     const locking = lock(tx, OWN, [id, ctx.workspace.id])
-    // sent with the lock, and carried out when it is held
+    // sent with the lock, and executed after it is held
     const [deployment] = await Promise.all([locking, asked && readFacts(tx, id, asked)])
     if (!deployment) throw new NotFoundError('Deployment', id)
     return work(tx, deployment)
@@ -82,13 +82,13 @@ export function lockEvenTornDown<T>(ctx: RequestContext, id: string, work: Locke
   return transaction(ctx, lockThenWork, { deployment: id })
 }
 
-/** For the system itself, whosever it is. Null: there is none, or it is torn down. */
+/** For background work in any workspace. Null: there is none, or it is torn down. */
 export async function lockById(tx: Tx, id: string): Promise<LockedDeployment | null> {
   const deployment = await lock(tx, BY_ID, [id])
   return deployment?.tornDownAt === null ? deployment : null
 }
 
-/** The same, as `read` answers it, with what that includes; null also where it finds nothing. */
+/** The same, but returns the row and relations of `read`; null also if `read` finds nothing. */
 export async function lockThenRead<T extends Deployment>(
   tx: Tx,
   id: string,
@@ -103,7 +103,7 @@ const CLAIMED: LockBy = {
   where: isHeldText('$1::uuid', '$2::numeric', '$3::uuid'),
 }
 
-/** Locks the claim's deployment. Throws ClaimLostError when the lease is over, the token is old or it is not of this scope. */
+/** Locks the claim's deployment. Throws ClaimLostError if the lease has ended, the token is old or the scope is another one. */
 export async function lockClaimed(
   tx: Tx,
   { listenerId }: Scope,
@@ -114,7 +114,7 @@ export async function lockClaimed(
   return deployment
 }
 
-/** ms that a transaction about many deployments waits for any lock, so that none of them waits for long for what is another's */
+/** ms that a transaction about many deployments waits for a lock, so that one locked deployment does not delay the others */
 export const WAIT_OF_MANY = 500
 
 /** $1: claims · $2: tokens · $3: the listener, or null for the built-in worker · $4: ms. Their number is not to be seen (sql/hide-from-planner.ts): it would be planned for it each time. */
@@ -128,8 +128,8 @@ const LOCK_CLAIMED = {
 }
 
 /**
- * Locks those deployments of these claims that nobody else has locked, in order; answers by claim. What is not among them is
- * either locked or lost. From then on the transaction waits for no lock for long.
+ * Locks the deployments of these claims in order of their ids, skips locked ones, and returns them by claim. A missing claim is
+ * locked or lost. Afterwards the transaction waits at most WAIT_OF_MANY for a lock.
  */
 export async function lockFreeOfClaims(
   tx: Tx,
@@ -151,7 +151,7 @@ export function refuseDeleted({ id, deletedAt }: Pick<Deployment, 'id' | 'delete
   if (deletedAt) throw new ConflictError(`Deployment ID ${id} is being deleted.`)
 }
 
-/** What is known of a listener whose row is shared. */
+/** A listener whose row has a shared lock. */
 export type SharedListener = ListenerFacts & Pick<Listener, 'k8sNamespaces' | 'podClasses'>
 
 const SHARE_LISTENER = {
@@ -162,8 +162,8 @@ const SHARE_LISTENER = {
 }
 
 /**
- * Keeps a listener of the workspace as it is until the commit: it neither goes away nor loses a namespace. The data
- * plane, which notes when it last called, does not wait. Throws NotFoundError.
+ * Takes a shared lock on a listener of the workspace: it is not deleted and loses no namespace before the commit. Calls of the
+ * data plane, which record the last call, do not wait. Throws NotFoundError.
  */
 export async function shareListener(tx: Tx, workspaceId: string, id: string): Promise<SharedListener> {
   const [listener] = await tx.query<SharedListener>(SHARE_LISTENER, [id, workspaceId])
@@ -171,7 +171,7 @@ export async function shareListener(tx: Tx, workspaceId: string, id: string): Pr
   return listener
 }
 
-/** Locks a listener of the caller's workspace and reads it: whoever shares it waits, and is waited for. Throws NotFoundError. */
+/** Locks a listener of the caller's workspace exclusively and reads it. It excludes shareListener(). Throws NotFoundError. */
 export async function lockListener(tx: Tx, ctx: RequestContext, id: string): Promise<Listener> {
   const found = await tx.sql.$queryRaw<unknown[]>`
     SELECT 1 FROM listeners WHERE id = ${id}::uuid AND workspace_id = ${ctx.workspace.id}::uuid ${toDelete('listeners')}`
