@@ -20,14 +20,14 @@ import { createMachine, deploymentUrl, type ProcessRuntimeOptions } from './mach
 import { releasePort } from './machine/ports.ts'
 import { livingWorkers, registerWorker, releaseDeadWorkers } from './machine/worker-registry.ts'
 import { removeTrees } from './processes/untrusted-trees.ts'
+import { agentPlan, isContainer, keyOf } from './supervisor-client/agent-plan.ts'
 import { pruneArtifacts } from './supervisor-client/artifacts.ts'
 import { withProblem } from './supervisor-client/bounds.ts'
 import { prepareImage } from './supervisor-client/container-plan.ts'
 import { type Ended, endAgents, endOrphans } from './supervisor-client/end-agents.ts'
-import { agentPlan, isContainer, keyOf } from './supervisor-client/plan.ts'
-import { Supervised } from './supervisor-client/supervised.ts'
+import { SupervisedDeployment } from './supervisor-client/supervised.ts'
 import { supervisorFiles } from './supervisor-client/supervisor-files.ts'
-import { unlessAborted } from './supervisor-client/waiting.ts'
+import { unlessAborted } from './supervisor-client/unless-aborted.ts'
 
 /** a deploy that is not ready this long before its deadline fails with what was wrong, instead of being cut off */
 const DEADLINE_MARGIN_MS = 3000
@@ -47,14 +47,14 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const builds = new BuildQueue(options.maxBuilds ?? Math.max(2, os.availableParallelism()))
   const calls = new StepCalls()
   /** by deployment */
-  const all = new Map<string, Supervised>()
+  const all = new Map<string, SupervisedDeployment>()
   let own: string | null = null
 
-  function supervisedOf(claim: LeasedClaim): Supervised {
+  function supervisedOf(claim: LeasedClaim): SupervisedDeployment {
     const { id } = claim.deployment
     const before = all.get(id)
     if (before) return before
-    const made = new Supervised(machine, claim, () => {
+    const made = new SupervisedDeployment(machine, claim, () => {
       if (all.get(id) === made) all.delete(id)
     })
     all.set(id, made)

@@ -10,7 +10,7 @@ import { StepFailure } from '../../../output/step-failure.ts'
 import type { Answer, Hello, Request, Said, State, Welcome } from '../supervisor/protocol.ts'
 
 /** A request without what the connection adds to it. */
-export type Asked = Request extends infer R ? (R extends Request ? Omit<R, 'id' | 'token'> : never) : never
+export type UnsentRequest = Request extends infer R ? (R extends Request ? Omit<R, 'id' | 'token'> : never) : never
 
 /** The supervisor obeys a newer token than ours. */
 export class StaleToken extends Error {
@@ -23,18 +23,18 @@ export class StaleToken extends Error {
 }
 
 /** Nobody listens there, the connection is broken, or nothing comes back on it. */
-export class SupervisorAway extends Error {}
+export class SupervisorUnavailable extends Error {}
 
 /** Somebody listens there, but does not answer. */
-export class SupervisorSilent extends SupervisorAway {}
+export class SupervisorSilent extends SupervisorUnavailable {}
 
 /** It has no such candidate (any more). */
 export class CandidateGone extends Error {}
 
-const HELLO_MS = 10_000
-const ANSWER_MS = 15_000
+const HELLO_TIMEOUT_MS = 10_000
+const ANSWER_TIMEOUT_MS = 15_000
 
-export interface Heard {
+export interface ConnectionEvents {
   /** there is more output in its files */
   onOutput?: () => void
   /** `state` is another one */
@@ -76,13 +76,13 @@ export class Connection {
     this.state = welcome.state
     this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
     void this.closed.then(() => {
-      for (const { reject } of this.#waiting.values()) reject(new SupervisorAway('The supervisor has gone'))
+      for (const { reject } of this.#waiting.values()) reject(new SupervisorUnavailable('The supervisor has gone'))
       this.#waiting.clear()
     })
   }
 
-  /** Throws SupervisorAway; StaleToken; and an Error when the supervisor does not take us for its server. */
-  static async open(socketPath: string, hello: Omit<Hello, 'verb'>, heard: Heard = {}): Promise<Connection> {
+  /** Throws SupervisorUnavailable; StaleToken; and an Error when the supervisor does not take us for its server. */
+  static async open(socketPath: string, hello: Omit<Hello, 'verb'>, heard: ConnectionEvents = {}): Promise<Connection> {
     const socket = net.connect(socketPath)
     // what comes in one piece with the welcome
     const early: string[] = []
@@ -90,7 +90,7 @@ export class Connection {
       early.push(line)
     }
     const greeted = new Promise<string>((resolve, reject) => {
-      const away = (cause?: Error) => reject(new SupervisorAway('No supervisor listens there', { cause }))
+      const away = (cause?: Error) => reject(new SupervisorUnavailable('No supervisor listens there', { cause }))
       socket.on('error', away)
       socket.once('close', () => away())
       const lines = createInterface({ input: socket })
@@ -103,7 +103,7 @@ export class Connection {
     try {
       send(socket, { verb: 'hello', ...hello })
       const silent = () => new SupervisorSilent('The supervisor of this deployment does not answer')
-      const welcome = welcomed(await withHardTimeout(HELLO_MS, undefined, silent, () => greeted), hello)
+      const welcome = welcomed(await withHardTimeout(HELLO_TIMEOUT_MS, undefined, silent, () => greeted), hello)
       const connection = new Connection(socket, hello.token, welcome)
       onLine = (line) => connection.#hear(JSON.parse(line) as Answer | Said, heard)
       for (const line of early) onLine(line)
@@ -114,13 +114,13 @@ export class Connection {
     }
   }
 
-  /** Resolves when it is done. Throws SupervisorAway, StaleToken, CandidateGone, and StepFailure for people. */
-  async ask(asked: Asked, { ms = ANSWER_MS, onProgress }: AskOptions = {}): Promise<void> {
+  /** Resolves when it is done. Throws SupervisorUnavailable, StaleToken, CandidateGone, and StepFailure for people. */
+  async ask(asked: UnsentRequest, { ms = ANSWER_TIMEOUT_MS, onProgress }: AskOptions = {}): Promise<void> {
     const id = ++this.#ids
     const silent = () => new SupervisorSilent(`The supervisor of this deployment does not answer (${asked.verb})`)
     const call = () =>
       new Promise<Answer>((resolve, reject) => {
-        if (this.#socket.destroyed) return reject(new SupervisorAway('The supervisor has gone'))
+        if (this.#socket.destroyed) return reject(new SupervisorUnavailable('The supervisor has gone'))
         this.#waiting.set(id, { resolve, reject, ...(onProgress && { onProgress }) })
         send(this.#socket, { ...asked, id, token: this.#token } as Request)
       })
@@ -137,7 +137,7 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  #hear(heard: Answer | Said, { onOutput, onState, onStale }: Heard): void {
+  #hear(heard: Answer | Said, { onOutput, onState, onStale }: ConnectionEvents): void {
     if (!('say' in heard)) {
       this.#waiting.get(heard.id)?.resolve(heard)
       return

@@ -5,7 +5,7 @@
 import fs from 'node:fs'
 import { removeTrees } from '../processes/untrusted-trees.ts'
 import { PROTOCOL } from '../supervisor/protocol.ts'
-import { Connection, StaleToken, SupervisorAway } from './connection.ts'
+import { Connection, StaleToken, SupervisorUnavailable } from './connection.ts'
 import { type About, knownSupervisors, readSecret, type SupervisorFiles } from './supervisor-files.ts'
 
 /** ms that a supervisor has to end all it has, after requests in flight had theirs */
@@ -82,7 +82,7 @@ async function end(dataDir: string, about: About, drainMs: number, above: bigint
       }
     }
   } catch (error) {
-    if (error instanceof SupervisorAway && pid === 0) return null
+    if (error instanceof SupervisorUnavailable && pid === 0) return null
     return { deploymentId, pid, problem: (error as Error).message }
   }
 }

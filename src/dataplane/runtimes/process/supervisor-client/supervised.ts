@@ -11,11 +11,11 @@ import { reservePort } from '../machine/ports.ts'
 import type { QueuedStart } from '../machine/start-queue.ts'
 import type { AgentPlan } from '../supervisor/protocol.ts'
 import { CandidateGone, type Connection, StaleToken, SupervisorSilent } from './connection.ts'
-import { isForeign, Link, understands } from './link.ts'
-import { down, foreign, inLine, isStarting, problemOf } from './shown-health.ts'
+import { type DesiredState, hashOf, isOtherAttempt, type Prepared, usedIn } from './desired-state.ts'
+import { foreignHealth, isStarting, notServing, problemOf, queuedProgress } from './health.ts'
 import { killSupervisor, lastServedAt, type SupervisorFiles, supervisorFiles } from './supervisor-files.ts'
-import { unlessAborted } from './waiting.ts'
-import { hashOf, isOtherAttempt, type Prepared, usedIn, type Wanted } from './wanted.ts'
+import { isForeign, SupervisorLink, understands } from './supervisor-link.ts'
+import { unlessAborted } from './unless-aborted.ts'
 import { WorkLoop } from './work-loop.ts'
 
 /** ms that the supervisor has to open the address: it waits for another program to free the port */
@@ -29,11 +29,11 @@ const END_MS = 30_000
 /** ms for requests in flight at a supervisor that is replaced */
 const REPLACED_MS = 2000
 
-export class Supervised {
+export class SupervisedDeployment {
   readonly #machine: Machine
   readonly #deploymentId: string
   readonly #files: SupervisorFiles
-  readonly #link: Link
+  readonly #link: SupervisorLink
   readonly #loop = new WorkLoop(
     () => this.#reconcile(),
     (error) => (error instanceof StaleToken ? this.close() : this.#fail(error)),
@@ -41,7 +41,7 @@ export class Supervised {
   readonly #onClosed: () => void
   #claim!: LeasedClaim
   /** undefined: not known yet */
-  #wanted: Wanted | null | undefined
+  #wanted: DesiredState | null | undefined
   /** hash of the plan that was last told on this connection */
   #told: { connection: Connection; plan: string } | null = null
   #deploying = false
@@ -60,7 +60,7 @@ export class Supervised {
     this.#files = supervisorFiles(machine.options.dataDir, claim.deployment.id)
     this.#hold(claim)
     this.#onClosed = onClosed
-    this.#link = new Link(machine, this.#deploymentId, {
+    this.#link = new SupervisorLink(machine, this.#deploymentId, {
       onOutput: () => machine.options.output?.printed(this.#deploymentId),
       onStale: () => this.close(),
       onState: () => this.#watchStart(),
@@ -72,11 +72,11 @@ export class Supervised {
   get health(): Health | undefined {
     if (!this.#wanted) return undefined
     const { connection } = this.#link
-    if (connection && isForeign(connection)) return foreign(connection)
+    if (connection && isForeign(connection)) return foreignHealth(connection)
     const serves = connection?.state.serving?.revisionId === this.#wanted.revisionId ? connection.state.health : null
     if (serves) return serves
-    if (this.#turn?.isWaiting()) return down(inLine(this.#turn))
-    return this.#problem || this.#told ? down(this.#problem) : undefined
+    if (this.#turn?.isWaiting()) return notServing(queuedProgress(this.#turn))
+    return this.#problem || this.#told ? notServing(this.#problem) : undefined
   }
 
   /** What must not be removed: names of artifacts and containers. Null: not known. */
@@ -89,7 +89,7 @@ export class Supervised {
   }
 
   /** Makes this what serves, in the background and for as long as it is wanted; null: nothing. */
-  ensure(claim: LeasedClaim, wanted: Wanted | null): void {
+  ensure(claim: LeasedClaim, wanted: DesiredState | null): void {
     this.#hold(claim)
     this.#wanted = wanted
     this.#loop.wake()

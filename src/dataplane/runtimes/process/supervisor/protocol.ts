@@ -169,15 +169,15 @@ export type Said =
 export interface State {
   /** null: the address is not open */
   port: number | null
-  serving: Supervised | null
-  candidate: Supervised | null
+  serving: SupervisedAgent | null
+  candidate: SupervisedAgent | null
   /** that drain */
-  retired: Supervised[]
+  retired: SupervisedAgent[]
   /** of what serves; null: nothing is to serve */
   health: Health | null
 }
 
-export interface Supervised {
+export interface SupervisedAgent {
   key: string
   revisionId: string
   artifact: string

@@ -11,11 +11,11 @@ import type { ResourceLimits } from '../../processes/resource-limits.ts'
 import type { Exceeded } from '../limits/limits.ts'
 import { together, usageOf } from '../limits/processes.ts'
 import type { Upstream } from '../network/messages.ts'
-import type { AgentPlan, Supervised } from '../protocol.ts'
+import type { AgentPlan, SupervisedAgent } from '../protocol.ts'
 import { type Agent, PortTaken, type Surroundings, startAgent, whyEnded } from './start.ts'
 
 /** a restarted agent that is not ready by then is taken for stuck and started anew */
-const START_LIMIT_MS = 120_000
+const START_TIMEOUT_MS = 120_000
 /** an agent that was up for that long has recovered: the next back-off begins anew */
 const RECOVERED_MS = 60_000
 /** so many first starts may find their port taken meanwhile */
@@ -23,7 +23,7 @@ const PORTS_TRIED = 3
 /** ms: so long it is shown that an agent which goes on has reached a bound */
 const EXCEEDED_MS = 300_000
 /** longest message of a failure, in characters */
-const LONGEST = 2000
+const MAX_MESSAGE_LENGTH = 2000
 
 const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
 
@@ -66,7 +66,7 @@ export class KeptAgent {
     return this.#plan.bounds
   }
 
-  get shown(): Supervised {
+  get shown(): SupervisedAgent {
     const { key, revisionId, artifact, program } = this.#plan
     const container = program.kind === 'image' ? program.container : null
     return { key, revisionId, artifact, container, pid: this.#pid }
@@ -133,7 +133,7 @@ export class KeptAgent {
     for (let restarts = 0; ; ) {
       let up = 0
       try {
-        this.#agent ??= await withTimeout(START_LIMIT_MS, signal, (inTime) =>
+        this.#agent ??= await withTimeout(START_TIMEOUT_MS, signal, (inTime) =>
           this.#start(inTime, ({ reason, message }) => {
             this.#progress = { reason, message: message.split('\n')[0]! }
             this.onChange()
@@ -192,6 +192,6 @@ export class KeptAgent {
     const failure = isNoSpaceError(error) ? noSpaceFailure() : error
     if (!(failure instanceof StepFailure)) return failure
     const Failure = failure instanceof PortTaken ? PortTaken : StepFailure
-    return new Failure(failure.reason, this.#mask(failure.message).slice(0, LONGEST), failure)
+    return new Failure(failure.reason, this.#mask(failure.message).slice(0, MAX_MESSAGE_LENGTH), failure)
   }
 }

@@ -6,13 +6,13 @@ import type { Fence } from './fence.ts'
 import { Lines } from './lines.ts'
 
 /** bytes; a hello is short, a plan carries all secrets of a revision */
-const LONGEST_LINE = { unknown: 8192, known: 32_000_000 }
+const MAX_LINE_BYTES = { unknown: 8192, known: 32_000_000 }
 /** ms: who has not proved by then who it is goes */
-const HELLO_MS = 10_000
+const HELLO_TIMEOUT_MS = 10_000
 /** so many requests may be under way at once */
-const MOST_REQUESTS = 64
+const MAX_PENDING_REQUESTS = 64
 /** bytes: who does not read what it is told for as long as it takes to fill that is not there any more */
-const MOST_UNREAD = 1_000_000
+const MAX_UNREAD_BYTES = 1_000_000
 
 export type Outcome = { ok: true } | Omit<Extract<Answer, { ok: false }>, 'id'>
 
@@ -41,7 +41,7 @@ export class Connection {
   constructor(socket: Socket, options: ConnectionOptions) {
     this.socket = socket
     this.#options = options
-    this.#late = setTimeout(() => socket.destroy(), HELLO_MS)
+    this.#late = setTimeout(() => socket.destroy(), HELLO_TIMEOUT_MS)
     socket.on('error', () => undefined)
     socket.once('close', () => clearTimeout(this.#late))
     socket.on('data', (chunk: Buffer) => this.#take(chunk))
@@ -71,7 +71,7 @@ export class Connection {
   }
 
   #take(chunk: Buffer): void {
-    const lines = this.#lines.take(chunk, this.known ? LONGEST_LINE.known : LONGEST_LINE.unknown)
+    const lines = this.#lines.take(chunk, this.known ? MAX_LINE_BYTES.known : MAX_LINE_BYTES.unknown)
     if (!lines) return void this.socket.destroy()
     for (const line of lines) {
       if (this.socket.destroyed) return
@@ -89,7 +89,8 @@ export class Connection {
       this.#hello(said)
       return
     }
-    if (!this.known || !Number.isSafeInteger(said.id) || this.#requests >= MOST_REQUESTS) throw new Error('Unexpected')
+    if (!this.known || !Number.isSafeInteger(said.id) || this.#requests >= MAX_PENDING_REQUESTS)
+      throw new Error('Unexpected')
     const { id } = said
     if (!this.#admits(said.token)) {
       this.#write({ id, ok: false, refused: 'stale', newest: this.#options.fence.newest })
@@ -143,7 +144,7 @@ export class Connection {
   }
 
   #writeLine(line: string): void {
-    if (this.socket.writableLength > MOST_UNREAD) this.socket.destroy()
+    if (this.socket.writableLength > MAX_UNREAD_BYTES) this.socket.destroy()
     if (this.socket.writable) this.socket.write(`${line}\n`)
   }
 }

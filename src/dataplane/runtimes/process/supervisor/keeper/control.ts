@@ -5,7 +5,7 @@ import type { Said } from '../protocol.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
 
 /** connections of servers, and of those that have not said hello; of more, the oldest goes */
-const MOST = { known: 8, unknown: 16 }
+const MAX_CONNECTIONS = { known: 8, unknown: 16 }
 
 export interface Control {
   /** To all who are connected. */
@@ -41,7 +41,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   }
 
   function onToken(speaker: Connection): void {
-    limit(true, MOST.known)
+    limit(true, MAX_CONNECTIONS.known)
     const { newest } = options.fence
     for (const other of connections)
       if (other !== speaker && other.known && !other.obeyed) other.say({ say: 'stale', newest })
@@ -55,7 +55,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
       connections.delete(connection)
       look()
     })
-    limit(false, MOST.unknown)
+    limit(false, MAX_CONNECTIONS.unknown)
   })
   fs.rmSync(options.socket, { force: true })
   await new Promise<void>((resolve, reject) => {

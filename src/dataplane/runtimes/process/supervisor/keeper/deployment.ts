@@ -11,11 +11,11 @@ import type { AgentPlan, State } from '../protocol.ts'
 import { RetiredAgents, type RetiredOptions } from './retired-agents.ts'
 
 /** how long a deploy waits for a port that another program has */
-const BIND_MS = 30_000
+const BIND_TIMEOUT_MS = 30_000
 /** so often it is tried before it is reported who has the port */
 const TRIES_UNREPORTED = 10
 /** no request waits longer than this for a switch */
-const LONGEST_HOLD_MS = 10_000
+const MAX_HOLD_MS = 10_000
 
 /** There is no such candidate (any more). */
 export class CandidateGone extends Error {}
@@ -64,7 +64,7 @@ export class Deployment {
     const { network } = this.#options
     void network.want({ address: { port, host } })
     const opened = await resultWithin(
-      BIND_MS,
+      BIND_TIMEOUT_MS,
       network.opened(port).then(() => true),
     )
     if (!opened)
@@ -132,7 +132,7 @@ export class Deployment {
       throw new StepFailure(reason ?? 'CRASHED', message ?? 'The agent has ended.')
     }
     clearTimeout(this.#holding ?? undefined)
-    this.#holding = setTimeout(() => void this.#resume(), LONGEST_HOLD_MS)
+    this.#holding = setTimeout(() => void this.#resume(), MAX_HOLD_MS)
     await this.#options.network.want({ held: true })
   }
 

@@ -22,13 +22,13 @@ import { takeLock } from './lock.ts'
 import { NetworkLink } from './network-link.ts'
 
 /** ms between two looks whether folder and lock are still ours */
-const LOOK_MS = 10_000
+const LOCK_CHECK_INTERVAL_MS = 10_000
 /** ms that requests in flight have when nobody says how long */
 const DRAIN_MS = 3000
 /** ms to find out whether anybody needs the embedded Postgres */
 const POSTGRES_MS = 5000
 /** ms: the longest that a timer can wait */
-const LONGEST_TIMER = 2 ** 31 - 1
+const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Resolves when it listens, or at once where another keeper has the deployment. It ends by itself. */
 export async function runKeeper(config: SupervisorConfig): Promise<void> {
@@ -148,7 +148,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   let orphaned: NodeJS.Timeout | undefined
   const onServer = (connected: boolean) => {
     clearTimeout(orphaned)
-    if (!connected) orphaned = setTimeout(() => void end(0), Math.min(LONGEST_TIMER, config.orphanHours * 3_600_000))
+    if (!connected) orphaned = setTimeout(() => void end(0), Math.min(MAX_TIMER_MS, config.orphanHours * 3_600_000))
   }
   onServer(false)
   const { socket, secret, installation } = config
@@ -159,7 +159,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   process.on('SIGHUP', () => undefined)
   setInterval(() => {
     if (!lock.held()) void end(0)
-  }, LOOK_MS)
+  }, LOCK_CHECK_INTERVAL_MS)
 }
 
 /** The same for each keeper of the folder, as long as a UUID. */

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { backoff, sleep } from '../../../../../platform/async/retry.ts'
 import { resultWithin } from '../../../../../platform/async/time-limit.ts'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
-import type { FromNetwork, ToNetwork, Wanted } from '../network/messages.ts'
+import type { FromNetwork, NetworkState, ToNetwork } from '../network/messages.ts'
 
 /** ms: a network process that was up for that long had no trouble of its own */
 const RECOVERED_MS = 10_000
@@ -39,7 +39,7 @@ export class NetworkLink {
   readonly #idle = new Map<string, Set<() => void>>()
   readonly #waiting = new Set<() => void>()
   #child: ChildProcess | null = null
-  #wanted: Wanted = { address: null, upstream: null, held: false, ending: [] }
+  #wanted: NetworkState = { address: null, upstream: null, held: false, ending: [] }
   #version = 0
   #applied = 0
   #lastId = 0
@@ -58,7 +58,7 @@ export class NetworkLink {
   }
 
   /** Resolves when the network process does so, or will before anything else. */
-  async want(changes: Partial<Wanted>): Promise<void> {
+  async want(changes: Partial<NetworkState>): Promise<void> {
     this.#wanted = { ...this.#wanted, ...changes }
     const version = ++this.#version
     const told = this.#apply()

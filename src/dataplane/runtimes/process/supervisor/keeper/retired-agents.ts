@@ -6,7 +6,7 @@ import os from 'node:os'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import { resultWithin } from '../../../../../platform/async/time-limit.ts'
 import type { KeptAgent } from '../agent/kept-agent.ts'
-import type { Supervised } from '../protocol.ts'
+import type { SupervisedAgent } from '../protocol.ts'
 import type { NetworkLink } from './network-link.ts'
 
 /** time from SIGTERM to SIGKILL of an agent that has served */
@@ -46,7 +46,7 @@ export class RetiredAgents {
   }
 
   /** Oldest first. */
-  get shown(): Supervised[] {
+  get shown(): SupervisedAgent[] {
     return this.#all.map(({ agent }) => agent.shown)
   }
 

@@ -9,7 +9,7 @@ export interface Upstream {
 }
 
 /** All that the network process has to know: it is told the whole at each change, and when it was started again. */
-export interface Wanted {
+export interface NetworkState {
   /** where it listens; null: nowhere yet, or no new connections any more */
   address: { port: number; host: string } | null
   /** where requests go; null: they are answered with 503 */
@@ -21,7 +21,7 @@ export interface Wanted {
 }
 
 export type ToNetwork =
-  | { do: 'apply'; version: number; wanted: Wanted }
+  | { do: 'apply'; version: number; wanted: NetworkState }
   /** Requests `path` on that port of the loopback. */
   | { do: 'ask'; id: number; port: number; path: string }
   /** Tell me when nothing is in flight to that upstream. */

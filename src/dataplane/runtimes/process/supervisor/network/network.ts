@@ -4,7 +4,7 @@
  */
 import { backoff, sleep } from '../../../../../platform/async/retry.ts'
 import { askReady } from './ask.ts'
-import type { FromNetwork, ToNetwork, Wanted } from './messages.ts'
+import type { FromNetwork, NetworkState, ToNetwork } from './messages.ts'
 import { AppProxy } from './proxy.ts'
 
 /** of the keeper's process group, too: what ends that must leave us to answer until the keeper says so */
@@ -21,12 +21,12 @@ export function runNetwork(): void {
     say({ said: 'served' })
   })
   let resume: (() => void) | null = null
-  let address: Wanted['address'] = null
+  let address: NetworkState['address'] = null
   for (const signal of IGNORED) process.on(signal, () => undefined)
   const say = (message: FromNetwork) => process.connected && process.send?.(message)
 
   /** Tries for as long as it takes: a supervisor that is just ending, or another program, may still have the port. */
-  async function listen(wanted: NonNullable<Wanted['address']>): Promise<void> {
+  async function listen(wanted: NonNullable<NetworkState['address']>): Promise<void> {
     proxy.leave()
     for (let tries = 0; address === wanted; tries++) {
       try {
@@ -40,7 +40,7 @@ export function runNetwork(): void {
     }
   }
 
-  function apply({ address: next, upstream, held, ending }: Wanted): void {
+  function apply({ address: next, upstream, held, ending }: NetworkState): void {
     proxy.point(upstream)
     proxy.ending(ending)
     if (held) resume ??= proxy.pause()

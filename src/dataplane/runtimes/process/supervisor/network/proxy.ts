@@ -17,7 +17,7 @@ import type { Upstream } from './messages.ts'
 import { keepOwnCookies, withholdOwnCookies } from './own-cookies.ts'
 
 /** no request waits longer than this while the proxy is paused */
-const LONGEST_PAUSE_MS = 10_000
+const MAX_PAUSE_MS = 10_000
 /** time that clients have to read the end of their answers when the proxy closes */
 const CLOSE_MS = 1000
 const NOTHING_SERVES = 'Nothing is serving this deployment at the moment.'
@@ -118,7 +118,7 @@ export class AppProxy {
   /** New requests wait until the returned function is called, at most 10 s. */
   pause(): () => void {
     const over = new AbortController()
-    const paused = sleep(LONGEST_PAUSE_MS, over.signal).then(() => {
+    const paused = sleep(MAX_PAUSE_MS, over.signal).then(() => {
       if (this.#paused === paused) this.#paused = null
     })
     this.#paused = paused

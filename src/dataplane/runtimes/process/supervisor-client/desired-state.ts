@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { AgentPlan, State } from '../supervisor/protocol.ts'
 
-export interface Wanted {
+export interface DesiredState {
   /** of its plan */
   key: string
   revisionId: string
@@ -13,7 +13,7 @@ export interface Wanted {
 }
 
 /** Whether a redeploy of what serves is not carried out yet. One that a server has recorded and not switched to is a candidate. */
-export function isOtherAttempt({ key, revisionId, redeploying }: Wanted, { serving, candidate }: State): boolean {
+export function isOtherAttempt({ key, revisionId, redeploying }: DesiredState, { serving, candidate }: State): boolean {
   if (serving?.revisionId !== revisionId || serving.key === key) return false
   return redeploying || candidate?.key !== key
 }

@@ -8,14 +8,14 @@ import type { LeasedClaim } from '../../runtime.ts'
 import { prepareFolders } from '../machine/app-context.ts'
 import type { Machine } from '../machine/machine.ts'
 import { type AgentPlan, PROTOCOL, type SupervisorConfig } from '../supervisor/protocol.ts'
-import { Connection, type Heard, StaleToken, SupervisorAway, SupervisorSilent } from './connection.ts'
-import { startSupervisor } from './program.ts'
+import { Connection, type ConnectionEvents, StaleToken, SupervisorSilent, SupervisorUnavailable } from './connection.ts'
+import { startSupervisor } from './start-supervisor.ts'
 import { isNewestSeen, makeSupervisorFolder, readAbout, secretOf, supervisorFiles } from './supervisor-files.ts'
 
 /** ms from the start of a supervisor until it has to listen */
-const START_MS = 20_000
+const START_TIMEOUT_MS = 20_000
 /** so many raises of the token in a row are enough: each is above all that was seen */
-const RAISES = 3
+const MAX_TOKEN_RAISES = 3
 
 /** Whether this server can speak with it; `hello` and `end` are understood by all. */
 export const isForeign = ({ welcome }: Connection): boolean => ![PROTOCOL, PROTOCOL - 1].includes(welcome.protocol)
@@ -24,19 +24,19 @@ export const isForeign = ({ welcome }: Connection): boolean => ![PROTOCOL, PROTO
 export const understands = ({ welcome }: Connection, plan: AgentPlan): boolean =>
   plan.healthPath === undefined || welcome.protocol > 1
 
-export interface LinkHeard extends Heard {
+export interface LinkEvents extends ConnectionEvents {
   onBroken?: () => void
 }
 
-export class Link {
+export class SupervisorLink {
   readonly #machine: Machine
   readonly #deploymentId: string
-  readonly #heard: LinkHeard
+  readonly #heard: LinkEvents
   #connection: Connection | null = null
   #token: string | null = null
   #connecting: Promise<Connection | null> = Promise.resolve(null)
 
-  constructor(machine: Machine, deploymentId: string, heard: LinkHeard) {
+  constructor(machine: Machine, deploymentId: string, heard: LinkEvents) {
     this.#machine = machine
     this.#deploymentId = deploymentId
     this.#heard = heard
@@ -49,7 +49,7 @@ export class Link {
 
   /**
    * The connection under the token of `claim`. Null: no supervisor is there, and none is to be started. Throws
-   * SupervisorAway; StaleToken when the claim is not held any more; and what keeps a supervisor from being started.
+   * SupervisorUnavailable; StaleToken when the claim is not held any more; and what keeps a supervisor from being started.
    */
   connect(claim: LeasedClaim, start: boolean): Promise<Connection | null> {
     const before = this.#connecting.catch(() => null)
@@ -72,7 +72,7 @@ export class Link {
         if (connection) this.#keep(connection, token)
         return connection
       } catch (error) {
-        if (!(error instanceof StaleToken) || raises === RAISES || !claim.leaseValid()) throw error
+        if (!(error instanceof StaleToken) || raises === MAX_TOKEN_RAISES || !claim.leaseValid()) throw error
         await claim.raiseToken(error.newest)
       }
     }
@@ -94,7 +94,7 @@ export class Link {
       const about = readAbout(files)
       if (about) return await this.#open(about.socket, claim.token)
     } catch (error) {
-      if (!(error instanceof SupervisorAway) || error instanceof SupervisorSilent) throw error
+      if (!(error instanceof SupervisorUnavailable) || error instanceof SupervisorSilent) throw error
     }
     if (!start) return null
     // without its lease a server only starts again what nobody else has taken over
@@ -123,12 +123,12 @@ export class Link {
       drainSeconds,
     }
     await startSupervisor(dataDir, config, files.errors, this.#machine)
-    const until = performance.now() + START_MS
+    const until = performance.now() + START_TIMEOUT_MS
     for (let wait = 10; ; wait = Math.min(200, wait * 1.5)) {
       try {
         return await this.#open(socket, token)
       } catch (error) {
-        if (!(error instanceof SupervisorAway)) throw error
+        if (!(error instanceof SupervisorUnavailable)) throw error
         if (performance.now() > until) throw notStarted(files.errors)
       }
       await sleep(wait)
@@ -150,7 +150,7 @@ export class Link {
 
 function notStarted(errors: string): Error {
   const printed = fs.readFileSync(errors, 'utf8').trim().split('\n').at(-1)
-  return new SupervisorAway(
+  return new SupervisorUnavailable(
     `The supervisor of this deployment could not be started: ${printed || 'it does not listen'}`,
   )
 }
