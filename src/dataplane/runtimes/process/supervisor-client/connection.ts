@@ -1,6 +1,6 @@
 /**
- * A server's end of the connection to one supervisor (supervisor/protocol.ts): says hello, asks, and hears what the
- * supervisor says unasked. Every call has a limit of time.
+ * A server's end of the connection to one supervisor (supervisor/protocol.ts): sends hello and requests, receives events.
+ * Every call has a time limit.
  */
 import net from 'node:net'
 import { createInterface } from 'node:readline'
@@ -22,31 +22,31 @@ export class StaleToken extends Error {
   }
 }
 
-/** Nobody listens there, the connection is broken, or nothing comes back on it. */
+/** No process listens on the socket, the connection is broken, or the supervisor does not answer. */
 export class SupervisorUnavailable extends Error {}
 
-/** Somebody listens there, but does not answer. */
+/** A process listens on the socket but does not answer. */
 export class SupervisorSilent extends SupervisorUnavailable {}
 
-/** It has no such candidate (any more). */
+/** The candidate does not exist (any more). */
 export class CandidateGone extends Error {}
 
 const HELLO_TIMEOUT_MS = 10_000
 const ANSWER_TIMEOUT_MS = 15_000
 
 export interface ConnectionEvents {
-  /** there is more output in its files */
+  /** the output files have new lines */
   onOutput?: () => void
-  /** `state` is another one */
+  /** `state` has changed */
   onState?: () => void
-  /** nothing that this connection asks will be done any more */
+  /** the supervisor refuses all further requests of this connection */
   onStale?: () => void
 }
 
 export interface AskOptions {
-  /** then the supervisor is taken for one that hangs */
+  /** time limit; after it the supervisor counts as hanging */
   ms?: number
-  /** gets what a `prepare` waits for */
+  /** called with the progress of a `prepare` */
   onProgress?: (progress: Progress | null) => void
 }
 
@@ -62,7 +62,7 @@ export class Connection {
   readonly welcome: Greeting
   /** resolves when it is broken */
   readonly closed: Promise<void>
-  /** as last heard */
+  /** as last received */
   state: State
   readonly #socket: net.Socket
   readonly #token: string
@@ -84,7 +84,7 @@ export class Connection {
   /** Throws SupervisorUnavailable; StaleToken; and an Error when the supervisor does not take us for its server. */
   static async open(socketPath: string, hello: Omit<Hello, 'verb'>, heard: ConnectionEvents = {}): Promise<Connection> {
     const socket = net.connect(socketPath)
-    // what comes in one piece with the welcome
+    // lines that arrive in the same chunk as the welcome
     const early: string[] = []
     let onLine = (line: string): void => {
       early.push(line)

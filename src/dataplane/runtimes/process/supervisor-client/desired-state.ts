@@ -1,24 +1,24 @@
-/** What is to serve a deployment, and whether a supervisor knows it. */
+/** The desired state of a deployment, and its comparison with the state that a supervisor reports. */
 import { createHash } from 'node:crypto'
 import type { AgentPlan, State } from '../supervisor/protocol.ts'
 
 export interface DesiredState {
-  /** of its plan */
+  /** key of its plan */
   key: string
   revisionId: string
-  /** It is being deployed anew, which is a new attempt of it already: another one of it may serve until that is done. */
+  /** A redeploy of this revision is in progress. An earlier attempt of it may serve until that is done. */
   redeploying: boolean
-  /** Makes the plan anew: all that it is made of may have moved. May throw StepFailure. */
+  /** Makes the plan again, because its parts may have moved. May throw StepFailure. */
   plan: (signal: AbortSignal) => Promise<AgentPlan>
 }
 
-/** Whether a redeploy of what serves is not carried out yet. One that a server has recorded and not switched to is a candidate. */
+/** Whether an earlier attempt serves and must not be replaced yet. A recorded attempt that was not switched to is a candidate. */
 export function isOtherAttempt({ key, revisionId, redeploying }: DesiredState, { serving, candidate }: State): boolean {
   if (serving?.revisionId !== revisionId || serving.key === key) return false
   return redeploying || candidate?.key !== key
 }
 
-/** A new agent that is ready but serves nobody yet. See Candidate. */
+/** A ready agent that gets no requests yet. See Candidate. */
 export interface Prepared {
   commit: (record: () => Promise<boolean>) => Promise<void>
   discard: () => Promise<void>
@@ -33,5 +33,5 @@ export function usedIn({ serving, candidate, retired }: State): { artifacts: str
   }
 }
 
-/** Tells one plan from another without keeping its secrets. */
+/** Compares plans without keeping their secrets in memory. */
 export const hashOf = (plan: AgentPlan) => createHash('sha256').update(JSON.stringify(plan)).digest('hex')

@@ -1,6 +1,6 @@
 /**
- * What serves one deployment here, as this server sees it: what is to serve, the supervisor that does it, and the hand-over
- * from one agent to the next. Level-based: whatever breaks, it is connected, started and told again.
+ * The server's view of one supervised deployment: its desired state, its supervisor, and the switch to a new agent.
+ * Level-based: after a failure it connects, starts and sends the desired state again (README.md).
  */
 import fs from 'node:fs'
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
@@ -18,15 +18,14 @@ import { isForeign, SupervisorLink, understands } from './supervisor-link.ts'
 import { unlessAborted } from './unless-aborted.ts'
 import { WorkLoop } from './work-loop.ts'
 
-/** ms that the supervisor has to open the address: it waits for another program to free the port */
+/** includes the time that the supervisor waits for another program to free the port */
 const OPEN_MS = 40_000
-/** ms that the supervisor has to end a candidate */
 const DISCARD_MS = 15_000
-/** ms that it has to give up a deploy, after its own time for it */
+/** extra time for the supervisor to report that a deploy has timed out */
 const LATE_MS = 10_000
-/** ms that it has to end all it has, after requests in flight had theirs */
+/** time for the supervisor to end its agents after the drain */
 const END_MS = 30_000
-/** ms for requests in flight at a supervisor that is replaced */
+/** drain time of a supervisor that is replaced */
 const REPLACED_MS = 2000
 
 export class SupervisedDeployment {
@@ -42,18 +41,18 @@ export class SupervisedDeployment {
   #claim!: LeasedClaim
   /** undefined: not known yet */
   #wanted: DesiredState | null | undefined
-  /** hash of the plan that was last told on this connection */
+  /** hash of the plan sent last on this connection */
   #told: { connection: Connection; plan: string } | null = null
   #deploying = false
-  /** of the plan that was made last; it may be about to run */
+  /** container of the newest plan; it may be about to run */
   #container: string | null = null
-  /** why what is wanted can't be told */
+  /** why the desired state can't be sent */
   #problem: Progress | null = null
   #telling: Promise<void> = Promise.resolve()
-  /** of a start that found no supervisor */
+  /** place in the start queue of a deployment without a supervisor */
   #turn: QueuedStart | null = null
 
-  /** `onClosed`: called when there is no use of this any more, since another server holds the deployment. */
+  /** `onClosed`: called when another server holds the deployment, so this object is no longer used. */
   constructor(machine: Machine, claim: LeasedClaim, onClosed: () => void) {
     this.#machine = machine
     this.#deploymentId = claim.deployment.id
@@ -68,7 +67,7 @@ export class SupervisedDeployment {
     })
   }
 
-  /** undefined: nothing is supposed to run, or it is not known yet. */
+  /** undefined: nothing should run, or the state is not known yet. */
   get health(): Health | undefined {
     if (!this.#wanted) return undefined
     const { connection } = this.#link
@@ -79,7 +78,7 @@ export class SupervisedDeployment {
     return this.#problem || this.#told ? notServing(this.#problem) : undefined
   }
 
-  /** What must not be removed: names of artifacts and containers. Null: not known. */
+  /** Names of artifacts and containers that must not be removed. Null: not known. */
   async inUse(): Promise<{ artifacts: string[]; containers: string[] } | null> {
     const connection = await this.#link.connect(this.#claim, false)
     if (!connection) return { artifacts: [], containers: [] }
@@ -88,7 +87,7 @@ export class SupervisedDeployment {
     return { artifacts, containers: [...containers, ...(this.#container === null ? [] : [this.#container])] }
   }
 
-  /** Makes this what serves, in the background and for as long as it is wanted; null: nothing. */
+  /** Sets the desired state and reconciles it in the background; null: nothing should serve. */
   ensure(claim: LeasedClaim, wanted: DesiredState | null): void {
     this.#hold(claim)
     this.#wanted = wanted
@@ -100,7 +99,7 @@ export class SupervisedDeployment {
     this.#hold(claim)
     const connection = (await this.#link.connect(claim, true))!
     const port = await this.#port()
-    // one that we can't speak with is replaced when the candidate is there to be started
+    // a supervisor of an unknown protocol is replaced by `prepare`
     if (!isForeign(connection)) await unlessAborted(signal, this.#open(connection))
     return port
   }
@@ -135,7 +134,7 @@ export class SupervisedDeployment {
   async end(claim: LeasedClaim, drainMs: number): Promise<void> {
     this.#wanted = null
     try {
-      // one that was killed has left its lock, and maybe its agent, which the next one ends first
+      // a killed supervisor leaves its lock, and maybe its agent; a new supervisor ends that agent first
       await this.#endAll(claim, fs.existsSync(this.#files.lock), drainMs)
     } catch (error) {
       if (!(error instanceof SupervisorSilent) || !claim.leaseValid()) throw error
@@ -146,10 +145,10 @@ export class SupervisedDeployment {
     this.close()
   }
 
-  /** The same under the claim that it was last held by, also when that is over: a newer holder is not disturbed. */
+  /** Like `end`, under the last claim, even if it has expired. The fencing token protects a newer holder. */
   endOwn = (drainMs: number): Promise<void> => this.end(this.#claim, drainMs)
 
-  /** Lets go: what serves goes on. */
+  /** Disconnects. The agent keeps serving. */
   close(): void {
     if (this.#loop.signal.aborted) return
     this.#loop.end()
@@ -176,7 +175,7 @@ export class SupervisedDeployment {
       await connection.ask({ verb: 'hold', key })
       recorded = await record()
     } finally {
-      // without the claim nobody here knows whether it was recorded: the next holder decides
+      // without the lease this server can't know whether the result was recorded: the next holder decides
       if (!recorded && claim.leaseValid()) await this.#discard(connection, key)
       else if (!recorded) this.#deployed()
     }
@@ -186,7 +185,7 @@ export class SupervisedDeployment {
       await connection.ask({ verb: 'switch', key })
       this.#told = { connection, plan: hashOf(plan) }
     } catch {
-      // it serves by the record: what is told next makes it so
+      // the record decides: the next reconcile makes it serve
       this.#told = null
     }
     this.#deployed()
@@ -231,7 +230,7 @@ export class SupervisedDeployment {
     this.#watchStart()
   }
 
-  /** Its turn is over when its agent does not start any more, or can't be started. */
+  /** Leaves the start queue when the agent has started, or can't be started. */
   #watchStart(): void {
     if (!this.#turn?.isWaiting() && !isStarting(this.#link.connection)) this.#turn?.end()
   }
@@ -243,12 +242,12 @@ export class SupervisedDeployment {
       await connection.ask({ verb: 'run', plan: null })
       return
     }
-    // meanwhile its agent starts; why the address can't be opened is in the health
+    // runs while the agent starts; the health says why an address can't be opened
     void this.#open(connection).catch(() => undefined)
     await this.#tell(connection)
   }
 
-  /** Tells what is to serve, unless that was told, or a candidate is under way that it would end. */
+  /** Sends the desired state, unless it was sent already or would end a candidate in progress. */
   #tell(connection: Connection): Promise<void> {
     const told = this.#telling.then(() => this.#tellNow(connection))
     this.#telling = told.catch(() => undefined)
@@ -271,7 +270,7 @@ export class SupervisedDeployment {
       this.#told = { connection, plan: hashOf(plan) }
       this.#problem = null
     } catch (error) {
-      // a candidate can be had without it
+      // a candidate does not need the plan of the serving revision
       if (!(error instanceof StepFailure) || !this.#deploying) throw error
       this.#fail(error)
     }

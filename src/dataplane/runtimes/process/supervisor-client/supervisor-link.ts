@@ -1,6 +1,6 @@
 /**
- * The link of this server to the supervisor of one deployment: found or started, under the token of the claim. A token
- * that is too low although the claim is held is raised (the database was restored from a backup).
+ * Finds or starts the supervisor of one deployment and connects to it under the claim's token.
+ * Raises a token that is too low while the lease is valid: the database was restored from a backup.
  */
 import fs from 'node:fs'
 import { sleep } from '../../../../platform/async/retry.ts'
@@ -12,12 +12,12 @@ import { Connection, type ConnectionEvents, StaleToken, SupervisorSilent, Superv
 import { startSupervisor } from './start-supervisor.ts'
 import { isNewestSeen, makeSupervisorFolder, readAbout, secretOf, supervisorFiles } from './supervisor-files.ts'
 
-/** ms from the start of a supervisor until it has to listen */
+/** from the start of a supervisor until it listens */
 const START_TIMEOUT_MS = 20_000
-/** so many raises of the token in a row are enough: each is above all that was seen */
+/** each raise is above all tokens seen, so a few are enough */
 const MAX_TOKEN_RAISES = 3
 
-/** Whether this server can speak with it; `hello` and `end` are understood by all. */
+/** Whether the supervisor speaks an unknown protocol version. It still understands `hello` and `end`. */
 export const isForeign = ({ welcome }: Connection): boolean => ![PROTOCOL, PROTOCOL - 1].includes(welcome.protocol)
 
 /** Protocol 1 requests /ok only. */
@@ -97,7 +97,7 @@ export class SupervisorLink {
       if (!(error instanceof SupervisorUnavailable) || error instanceof SupervisorSilent) throw error
     }
     if (!start) return null
-    // without its lease a server only starts again what nobody else has taken over
+    // without a lease, a server may restart a supervisor only if no newer holder has used it
     if (!claim.leaseValid() && !isNewestSeen(files, claim.token)) throw new StaleToken(claim.token)
     return this.#start(claim.token)
   }

@@ -1,20 +1,17 @@
 /**
- * What a server and the supervisor of one deployment say to each other, over a Unix socket: a line of JSON each. The server
- * asks, the supervisor answers under the same `id`; between the answers it says what has changed (`Said`).
- *
- * Every connection begins with Hello, which proves who is there: the secret of the DATA_DIR, the installation, and the
- * fencing token of the claim. The supervisor obeys only a token that is not older than the newest it has seen, on whatever
- * connection. `hello`, `end` and their answers never change between versions, so that any server can replace any supervisor.
+ * Messages between a server and the supervisor of one deployment: one JSON object per line, over a Unix socket. An answer has
+ * the `id` of its request. The supervisor also sends events (`Said`). `hello`, `end` and their answers never change between
+ * versions, so that any server can replace any supervisor (README.md).
  */
 import type { Health, Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
 import type { Confinement } from '../processes/confinement.ts'
 import type { ResourceLimits } from '../processes/resource-limits.ts'
 
-/** A server speaks this one and the one before. 2: plans have a `healthPath`. */
+/** A server speaks this version and the one before. Version 2 adds `healthPath` to plans. */
 export const PROTOCOL = 2
 
-/** What a supervisor is started with: one line on its standard input. */
+/** Configuration of a supervisor: one JSON line on its standard input. */
 export interface SupervisorConfig {
   deploymentId: string
   /** id of the installation, as the database has it */
@@ -23,45 +20,45 @@ export interface SupervisorConfig {
   folder: string
   /** absolute path of the socket; at most 103 bytes */
   socket: string
-  /** of the DATA_DIR; whoever connects has to know it */
+  /** secret of the DATA_DIR; every client must send it */
   secret: string
   /** absolute; the agent's output is written to files in it */
   outputFolder: string
   output: OutputSettings
-  /** inclusive; agents are given none of these ports, which are for addresses */
+  /** inclusive range of ports for addresses; agents never get one of them */
   appPorts: readonly [low: number, high: number]
-  /** the account of what parses HTTP; null: our own */
+  /** account of the network process; null: the account of the keeper */
   networkAccount: Account | null
   /** hours without a server after which it ends its agent and itself */
   orphanHours: number
-  /** seconds that a replaced agent has for what it still answers */
+  /** seconds that a replaced agent has to finish its requests in flight */
   drainSeconds: number
 }
 
 export interface OutputSettings {
-  /** bytes of one file, and how many of them are kept */
+  /** bytes of one file, and the number of files kept */
   fileBytes: number
   files: number
-  /** lines; what is printed beyond is left out, and it is said how many */
+  /** limit of lines; the output replaces lines above it with their count */
   linesPerSecond: number
 }
 
-/** One revision's agent, as the supervisor starts it: again after each crash, without a server. */
+/** Describes how to start the agent of one revision. The supervisor repeats it after each crash, without a server. */
 export interface AgentPlan {
-  /** tells one deploy from another, also of the same revision: `<revision id>.<attempt>` */
+  /** identifies one deploy, also of the same revision: `<revision id>.<attempt>` */
   key: string
   revisionId: string
   attempt: number
   /** name of the artifact; empty for an image */
   artifact: string
   program: BuiltProgram | ImageProgram
-  /** without PORT and what depends on where it runs */
+  /** without PORT and the variables that the run folder determines */
   env: Record<string, string>
-  /** requested by health checks; default, and of a server of an earlier version: /ok */
+  /** path of health checks; default: /ok (servers of earlier versions send none) */
   healthPath?: string
   /** null: our own */
   account: Account | null
-  /** texts that are never shown */
+  /** secret values to mask in output and messages */
   hidden: string[]
   bounds: ResourceLimits
 }
@@ -69,21 +66,21 @@ export interface AgentPlan {
 /** A start script in a copy of an artifact. */
 export interface BuiltProgram {
   kind: 'built'
-  /** absolute: what was built, which no run may change */
+  /** absolute path of the build result; read-only */
   tree: string
   /** below the tree: where the script starts */
   folder: string
-  /** absolute: each start gets a folder of its own in it */
+  /** absolute path; each start makes its own folder below it */
   runs: string
   /** absolute: for temporary files; empty at each start */
   temporary: string
   prestart: string | null
   start: string
-  /** default, of a server of an earlier version: none */
+  /** default: none (servers of earlier versions send none) */
   confinement?: Confinement
 }
 
-/** An image, run by an engine's client in the foreground. */
+/** An image that the engine's client runs in the foreground. */
 export interface ImageProgram {
   kind: 'image'
   /** program of the engine */
@@ -92,9 +89,9 @@ export interface ImageProgram {
   clientEnv: Record<string, string>
   /** name of the container: at most one of this name is there */
   container: string
-  /** what comes behind `run`, the image at the end */
+  /** arguments after `run`; the image is the last */
   args: string[]
-  /** a file (0600) that is there while a start needs it, and its text */
+  /** path (mode 0600) and text of a file that exists only during a start */
   envFile: { path: string; text: string }
 }
 
@@ -119,26 +116,26 @@ export type Welcome =
       newest?: string
     }
 
-/** Each is answered by Answer. All of them can be repeated. */
+/** A request. Each gets one Answer, and all can be repeated safely. */
 export type Request = { id: number; token: string } & (
   | {
       verb: 'open'
       port: number
       bindAddress: string
-      /** absolute: what the network process is run by when it is started again; default: as before */
+      /** absolute path of Node for the next start of the network process; default: unchanged */
       node?: string
     }
-  /** Makes this what serves; where it does already, the plan counts from the next start on. null: nothing is to serve. */
+  /** Serves this plan. If its key serves already, the plan applies from the next start. null: serves nothing. */
   | { verb: 'run'; plan: AgentPlan | null }
-  /** Starts a candidate, and ends any other one; answered when it is ready. `ms`: then it is too late. */
+  /** Starts a candidate and ends any other one. Answered when it is ready. `ms`: time limit. */
   | { verb: 'prepare'; plan: AgentPlan; ms: number }
   /** New requests wait, for at most 10 s, until `switch` or `discard`. */
   | { verb: 'hold'; key: string }
-  /** The candidate serves from now on; the one before drains. */
+  /** The candidate serves from now on. The agent before it drains. */
   | { verb: 'switch'; key: string }
-  /** Ends the candidate; who waits goes to what serves. */
+  /** Ends the candidate. Waiting requests go to the serving agent. */
   | { verb: 'discard'; key: string }
-  /** Ends everything and the supervisor itself. Requests in flight have `drainMs`. Answered when nothing is left. */
+  /** Ends all agents and the supervisor. Requests in flight have `drainMs`. Answered when all agents have ended. */
   | { verb: 'end'; drainMs: number }
 )
 
@@ -147,23 +144,23 @@ export type Answer =
   | {
       id: number
       ok: false
-      /** `stale`: see Welcome. `failed`: for people, see `reason`. `gone`: there is no such candidate (any more) */
+      /** `stale`: see Welcome. `failed`: see `reason` and `message`. `gone`: the candidate does not exist (any more) */
       refused: 'stale' | 'failed' | 'gone'
       newest?: string
       reason?: Reason
       message?: string
-      /** what was built is not there any more */
+      /** the artifact does not exist any more */
       artifactLost?: boolean
     }
 
-/** Said unasked. */
+/** An event that the supervisor sends without a request. */
 export type Said =
   | { say: 'state'; state: State }
-  /** of the `prepare` with this id */
+  /** progress of the `prepare` with this id */
   | { say: 'progress'; id: number; progress: Progress | null }
-  /** there is more output in its files */
+  /** the output files have new lines */
   | { say: 'output' }
-  /** a newer token was seen: whatever this connection asks will be refused */
+  /** another connection has sent a newer token: all requests of this one will be refused */
   | { say: 'stale'; newest: string }
 
 export interface State {
@@ -171,9 +168,9 @@ export interface State {
   port: number | null
   serving: SupervisedAgent | null
   candidate: SupervisedAgent | null
-  /** that drain */
+  /** replaced agents that drain */
   retired: SupervisedAgent[]
-  /** of what serves; null: nothing is to serve */
+  /** health of the serving agent; null: nothing should serve */
   health: Health | null
 }
 
@@ -181,8 +178,8 @@ export interface SupervisedAgent {
   key: string
   revisionId: string
   artifact: string
-  /** of an image, the name of its container */
+  /** name of the container of an image; null: not an image */
   container: string | null
-  /** of its process group; null: it does not run at the moment */
+  /** of its process group; null: not running */
   pid: number | null
 }

@@ -1,17 +1,16 @@
-/** One connection to the control socket: who is there, what it asks, and what it is told unasked. */
+/** One connection of a server to the control socket: its authentication, its requests and the events it gets. */
 import { timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { type Answer, type Hello, PROTOCOL, type Request, type Said, type State, type Welcome } from '../protocol.ts'
 import type { Fence } from './fence.ts'
 import { Lines } from './lines.ts'
 
-/** bytes; a hello is short, a plan carries all secrets of a revision */
+/** A hello is short; a plan has all secrets of a revision. */
 const MAX_LINE_BYTES = { unknown: 8192, known: 32_000_000 }
-/** ms: who has not proved by then who it is goes */
+/** A connection without a valid hello is closed after this time. */
 const HELLO_TIMEOUT_MS = 10_000
-/** so many requests may be under way at once */
 const MAX_PENDING_REQUESTS = 64
-/** bytes: who does not read what it is told for as long as it takes to fill that is not there any more */
+/** A connection that leaves more than this unread counts as dead. */
 const MAX_UNREAD_BYTES = 1_000_000
 
 export type Outcome = { ok: true } | Omit<Extract<Answer, { ok: false }>, 'id'>
@@ -24,7 +23,7 @@ export interface ConnectionOptions {
   fence: Fence
   state(): State
   perform(request: Request, connection: Connection): Promise<Outcome>
-  /** It said hello, or a token newer than all others. */
+  /** Called after a valid hello, and after a token newer than all before. */
   onToken(connection: Connection): void
 }
 
@@ -33,7 +32,7 @@ export class Connection {
   readonly #options: ConnectionOptions
   readonly #lines = new Lines()
   readonly #late: NodeJS.Timeout
-  /** the newest token that it showed; null: it is not known who it is */
+  /** the newest token that this connection sent; null: no valid hello yet */
   #token: string | null = null
   #requests = 0
   #told = ''
@@ -52,7 +51,7 @@ export class Connection {
     return this.#token !== null
   }
 
-  /** Its token is the newest one: it is to be obeyed. */
+  /** Whether its token is the newest one. */
   get obeyed(): boolean {
     return this.#token === this.#options.fence.newest
   }
@@ -61,7 +60,7 @@ export class Connection {
     if (this.known) this.#write(said)
   }
 
-  /** Unless it has heard that, or does not listen: then when it does again. */
+  /** Sends the state if it has changed. While the socket is full it waits for `drain`. */
   sayState(): void {
     if (!this.known || this.socket.writableLength > 0) return
     const state = JSON.stringify({ say: 'state', state: this.#options.state() } satisfies Said)
@@ -83,7 +82,7 @@ export class Connection {
     }
   }
 
-  /** Throws when it makes no sense. */
+  /** Throws on an invalid message. */
   #hear(said: Hello | Request): void {
     if (said.verb === 'hello') {
       this.#hello(said)
@@ -99,7 +98,7 @@ export class Connection {
     this.#requests++
     void this.#options.perform(said, this).then((outcome) => {
       this.#requests--
-      // who is answered knows what has become of it
+      // the state comes first, so that the client knows it when it gets the answer
       this.sayState()
       this.#write({ id, ...outcome })
     })
@@ -129,7 +128,7 @@ export class Connection {
     return same ? null : 'installation'
   }
 
-  /** Throws for what is no token. */
+  /** False: the token is stale. Throws on an invalid token. */
   #admits(token: string): boolean {
     const is = this.#options.fence.admit(token)
     if (is === 'stale') return false

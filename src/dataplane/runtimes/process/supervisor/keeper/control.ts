@@ -1,29 +1,29 @@
-/** The control socket of a supervisor. How many are connected is bounded: who comes last is heard, whoever else floods it. */
+/** The control socket of a supervisor. Limits connections: above the limit, the oldest is closed. */
 import fs from 'node:fs'
 import { createServer } from 'node:net'
 import type { Said } from '../protocol.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
 
-/** connections of servers, and of those that have not said hello; of more, the oldest goes */
+/** `known`: after a valid hello; `unknown`: before it. */
 const MAX_CONNECTIONS = { known: 8, unknown: 16 }
 
 export interface Control {
-  /** To all who are connected. */
+  /** Sends an event to all connections. */
   say(said: Said): void
-  /** To whom it is news. */
+  /** Sends the state to all connections that have not got it. */
   sayState(): void
-  /** No new connections. What was answered is sent. */
+  /** Accepts no new connections and sends pending answers. */
   close(): Promise<void>
 }
 
 export interface ControlOptions extends Omit<ConnectionOptions, 'onToken'> {
   /** absolute path */
   socket: string
-  /** Called when that changes: whether a server that is to be obeyed is connected. */
+  /** Called when the first server with the newest token connects, and when the last one leaves. */
   onServer(connected: boolean): void
 }
 
-/** Whoever else had the socket is gone: its lock is ours. */
+/** Replaces an old socket file. Safe, because the caller holds the lock. */
 export async function openControl(options: ControlOptions): Promise<Control> {
   const connections = new Set<Connection>()
   let connected = false
@@ -34,7 +34,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     connected = now
   }
 
-  /** The oldest of more than there may be goes. */
+  /** Closes the oldest connections above the limit. */
   function limit(known: boolean, most: number): void {
     const its = [...connections].filter((connection) => connection.known === known)
     for (const { socket } of its.slice(0, -most)) socket.destroy()
@@ -61,7 +61,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(options.socket, resolve)
   })
-  // of one connection that can't be taken, while there are no more files to open
+  // accept fails while no file descriptor is free; only that connection is lost
   server.on('error', () => undefined)
   fs.chmodSync(options.socket, 0o600)
   return {

@@ -1,6 +1,6 @@
 /**
- * The newest fencing token that was seen, in the file `fence`: a server that holds an older one is refused, also by the next
- * keeper. Written in place, always as many bytes, so that a full disk is no obstacle.
+ * Stores the newest fencing token seen, in the file `fence`, so that the next keeper also refuses older tokens.
+ * Writes in place with a fixed length, because that works on a full disk.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -17,7 +17,7 @@ export class Fence {
     const file = path.join(folder, 'fence')
     if (!fs.existsSync(file)) writeAtomically(file, written(0n))
     this.#file = fs.openSync(file, 'r+')
-    // after a power failure it may be empty; then nobody older is left, either
+    // the file may be empty after a power failure; servers with older tokens are then gone, too
     this.#newest = BigInt(/^\d+/.exec(fs.readFileSync(this.#file, 'utf8'))?.[0] ?? 0)
   }
 
@@ -26,7 +26,7 @@ export class Fence {
     return String(this.#newest)
   }
 
-  /** Whether who holds this token is to be obeyed; from now on nobody with an older one is. Throws for what is no token. */
+  /** Compares a token with the newest one, and stores it if it is newer. Throws on an invalid token. */
   admit(token: string): 'same' | 'newer' | 'stale' {
     if (!/^\d{1,19}$/.test(token)) throw new Error('No token')
     const number = BigInt(token)

@@ -8,25 +8,25 @@ import { sleep } from '../../../../../platform/async/retry.ts'
 import { writeAtomically } from '../../../../../platform/files/atomic-file.ts'
 import { processIdentity } from '../../processes/process-identity.ts'
 
-/** ms: who has the lock then keeps it; until then it may be one that is just ending */
+/** ms to wait for a keeper that is just ending */
 const TAKE_MS = 2000
 
 export interface Lock {
-  /** false: the folder is gone, or is another keeper's. What can't be read at the moment is held. */
+  /** False: the folder is gone, or another keeper has the lock. An unreadable lock file counts as held. */
   held(): boolean
   release(): void
 }
 
 const UNREADABLE = 'unreadable'
 
-/** Null: another keeper has it. */
+/** Null: another keeper has the lock. */
 export async function takeLock(folder: string): Promise<Lock | null> {
   const own = `${process.pid} ${processIdentity(process.pid)}\n`
   const file = path.join(folder, 'lock')
   const until = performance.now() + TAKE_MS
   for (; performance.now() < until; await sleep(10 + 40 * Math.random())) {
     if (isHeld(read(file))) continue
-    // what a dead one has left is removed by one alone: who announces it and finds nobody else who does
+    // only one process may remove a dead keeper's lock: it announces that, and goes on if it sees no other announcement
     const announced = path.join(folder, `taking-${process.pid}`)
     writeAtomically(announced, own)
     try {
@@ -45,7 +45,7 @@ export async function takeLock(folder: string): Promise<Lock | null> {
   return null
 }
 
-/** Who announced itself after we did sees our announcement, so that of two at least one waits. */
+/** A process that announces itself after us sees our announcement. So of two processes at least one waits. */
 function othersTake(folder: string, ours: string): boolean {
   const others = fs.readdirSync(folder).filter((name) => /^taking-\d+$/.test(name) && name !== ours)
   const [living, dead] = [true, false].map((alive) =>
@@ -61,7 +61,7 @@ function isHeld(text: string | null): boolean {
   return pid !== undefined && processIdentity(Number(pid)) === started
 }
 
-/** Null: there is none. */
+/** Null: the file does not exist. */
 function read(file: string): string | null {
   try {
     return fs.readFileSync(file, 'utf8')

@@ -1,37 +1,37 @@
-/** The keeper's end of the channel to its network process, which is started again whenever it dies. */
+/** The keeper's end of the channel to its network process. Restarts that process when it dies. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { backoff, sleep } from '../../../../../platform/async/retry.ts'
 import { resultWithin } from '../../../../../platform/async/time-limit.ts'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
 import type { FromNetwork, NetworkState, ToNetwork } from '../network/messages.ts'
 
-/** ms: a network process that was up for that long had no trouble of its own */
+/** a network process that ran this long counts as healthy: the back-off starts again */
 const RECOVERED_MS = 10_000
-/** ms: nobody waits longer for what the network process was told; it will have it when it is there again */
+/** longest wait for the network process to apply a state; a restarted one gets the state first */
 const APPLIED_MS = 10_000
 /** longest time that a network process takes to close */
 const CLOSE_MS = 2000
-/** MB for what is new: what a burst of requests leaves, it keeps */
+/** Limits V8's young generation (MB): V8 does not give back what a burst of requests made it grow by. */
 const SMALL = ['--max-semi-space-size=2']
 
 export interface Answered {
   host: string
-  /** null: nobody answers */
+  /** null: no answer */
   status: number | null
 }
 
 export interface NetworkLinkOptions {
-  /** null: our own */
+  /** null: the keeper's account */
   account: Account | null
   env: Record<string, string>
-  /** Called when the address was opened, or could not be. */
+  /** Called when the address was opened, and when that failed. */
   onListening(): void
   onServed(): void
   onLost(how: string): void
 }
 
 export class NetworkLink {
-  /** absolute: Node; counts from its next start on, since what started us may have been uninstalled */
+  /** absolute path of Node for the next start; the one that started this keeper may have been uninstalled */
   node = process.execPath
   readonly #options: NetworkLinkOptions
   readonly #closing = new AbortController()
@@ -52,17 +52,17 @@ export class NetworkLink {
     void this.#keep()
   }
 
-  /** The port that is open, or that something is wrong with; null: nothing is known yet. */
+  /** The port, and what keeps it from being opened; null: not known yet. */
   get listening(): { port: number; problem: string | null; tries: number } | null {
     return this.#listening && { ...this.#listening, tries: this.#tries }
   }
 
-  /** Resolves when the network process does so, or will before anything else. */
+  /** Resolves when the network process has applied the changes, or when a restarted one will apply them first. */
   async want(changes: Partial<NetworkState>): Promise<void> {
     this.#wanted = { ...this.#wanted, ...changes }
     const version = ++this.#version
     const told = this.#apply()
-    // nothing starts it again
+    // after `leave` no network process is started again
     if (!told && this.#closing.signal.aborted) return
     await resultWithin(
       APPLIED_MS,
@@ -95,13 +95,13 @@ export class NetworkLink {
     })
   }
 
-  /** No new connections; it is not started again. */
+  /** Stops new connections. The network process is not restarted any more. */
   leave(): void {
     this.#closing.abort()
     void this.want({ address: null })
   }
 
-  /** Ends it, with what is still in flight. */
+  /** Ends the network process and its requests in flight. */
   async close(): Promise<void> {
     this.leave()
     const closed = new Promise<void>((resolve) => {
@@ -125,7 +125,7 @@ export class NetworkLink {
     }
   }
 
-  /** Starts one and resolves with how it ended. */
+  /** Runs one network process. Resolves with a description of its end. */
   #run(): Promise<string> {
     const { account, env } = this.#options
     const child = spawn(this.node, [...SMALL, ...process.execArgv, process.argv[1]!, 'network'], {
@@ -192,7 +192,7 @@ export class NetworkLink {
     return this.#send({ do: 'apply', version: this.#version, wanted: this.#wanted })
   }
 
-  /** false: there is no network process at the moment. */
+  /** False: no network process runs. */
   #send(message: ToNetwork): boolean {
     if (!this.#child?.connected) return false
     this.#child.send(message, () => undefined)
