@@ -14,22 +14,22 @@ import type { Upstream } from '../network/messages.ts'
 import type { AgentPlan, SupervisedAgent } from '../protocol.ts'
 import { type Agent, PortTaken, type Surroundings, startAgent, whyEnded } from './start.ts'
 
-/** a restarted agent that is not ready by then is taken for stuck and started anew */
+/** a restarted agent that is not ready by then counts as stuck and is restarted */
 const START_TIMEOUT_MS = 120_000
-/** an agent that was up for that long has recovered: the next back-off begins anew */
+/** an agent that ran this long has recovered: the back-off starts again */
 const RECOVERED_MS = 60_000
-/** so many first starts may find their port taken meanwhile */
+/** first starts that may find their port taken by another program */
 const PORTS_TRIED = 3
-/** ms: so long it is shown that an agent which goes on has reached a bound */
+/** the health of a running agent shows a reached limit this long, in ms */
 const EXCEEDED_MS = 300_000
-/** longest message of a failure, in characters */
+/** in characters */
 const MAX_MESSAGE_LENGTH = 2000
 
 const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
 
 export class KeptAgent {
   readonly key: string
-  /** called whenever something of it has changed */
+  /** called after each change of its state */
   onChange: () => void = () => undefined
   readonly #around: Surroundings
   readonly #stop = new AbortController()
@@ -38,7 +38,7 @@ export class KeptAgent {
   #agent: Agent | null = null
   #pid: number | null = null
   #problem: Progress | null = null
-  /** of a start after which nothing has gone wrong yet */
+  /** progress of a start that has not failed */
   #progress = STARTING
   #exceeded: { what: Exceeded; until: number } | null = null
   #loop: Promise<void> = Promise.resolve()
@@ -50,7 +50,7 @@ export class KeptAgent {
     this.#mask = createMask(plan.hidden)
   }
 
-  /** null: nobody can be answered by it at the moment */
+  /** null: it can't answer requests at the moment */
   get upstream(): Upstream | null {
     return this.#agent?.upstream ?? null
   }
@@ -72,13 +72,13 @@ export class KeptAgent {
     return { key, revisionId, artifact, container, pid: this.#pid }
   }
 
-  /** It counts from the next start on. */
+  /** Uses this plan from the next start. */
   replan(plan: AgentPlan): void {
     this.#plan = plan
     this.#mask = createMask(plan.hidden)
   }
 
-  /** The first start, as a candidate: resolves when it is ready, throws as startAgent does. Kept running from then on. */
+  /** Starts it as a candidate. Resolves when it is ready, and keeps it running from then on. Throws like startAgent. */
   async first(signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<void> {
     const first = this.#first(signal, onProgress)
     this.#loop = first.catch(() => undefined)
@@ -103,24 +103,24 @@ export class KeptAgent {
     this.#loop = this.#keep()
   }
 
-  /** From now on it is not started again; while it runs it goes on. */
+  /** Stops restarts. A running agent keeps running. */
   release(): void {
     this.#stop.abort(new Error('It is not wanted any more'))
   }
 
-  /** Ends it; resolves when no process is left. */
+  /** Ends it and resolves when all its processes have ended. */
   async end(graceMs?: number): Promise<void> {
     this.release()
     await this.#agent?.end(graceMs)
     await this.#loop
   }
 
-  /** A line of our own in the deploy log. */
+  /** Writes a supervisor message to the deploy log. */
   note(message: string, level: LogLevel = 'error'): void {
     this.#around.output.note(this.#plan, message, level)
   }
 
-  /** What its processes use. Of an image only its engine knows that, so that it counts with what it may use. */
+  /** Memory of its processes. For an image its limit, because only the engine knows the usage. */
   async memoryMb(): Promise<number> {
     if (this.#plan.program.kind === 'image') return this.#plan.bounds.memoryMb ?? 0
     if (this.#pid === null) return 0
@@ -172,7 +172,7 @@ export class KeptAgent {
         },
         onProgress,
         onExceeded: (what, fatal) => {
-          // it is said when it has ended
+          // a fatal limit is reported when the agent has ended
           if (fatal) return
           this.#exceeded = { what, until: performance.now() + EXCEEDED_MS }
           this.note(what.message)
@@ -185,7 +185,7 @@ export class KeptAgent {
     }
   }
 
-  /** With no value of a secret in it. */
+  /** Makes a failure for users, with secret values masked. */
   #forPeople(error: unknown): unknown {
     if ((error as Error).name === 'TimeoutError')
       return new StepFailure('HEALTH_CHECK_TIMED_OUT', 'The agent was not started in time.')

@@ -1,4 +1,4 @@
-/** What is run for one start of an agent, and what is made for it and removed after it. */
+/** Prepares one start of an agent: its command, and the files that exist only for that start. */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -10,26 +10,26 @@ import { SUPERVISOR_VARIABLE } from '../../processes/process-tags.mjs'
 import type { AgentPlan, BuiltProgram, ImageProgram } from '../protocol.ts'
 import { makeRunFolder } from './run-folder.ts'
 
-/** how long a container engine may take to remove a container */
+/** for a container engine to remove a container */
 const REMOVE_MS = 30_000
 
 export interface Launch {
   command: Command
-  /** that it may fill */
+  /** folders that the agent may fill */
   folders: string[]
-  /** it serves: what only its start needed can go. Never throws. */
+  /** Removes files that only the start needed. Never throws. */
   onReady(): void
-  /** no process of it is left: removes what else there is. Never throws. */
+  /** Removes the rest after all processes have ended. Never throws. */
   onEnd(): Promise<void>
 }
 
-/** `tag`: of all that this supervisor starts. Throws when it can't be started. */
+/** `tag`: marks all processes of this supervisor. Throws when the start can't be prepared. */
 export function prepareLaunch(plan: AgentPlan, port: number, tag: string, signal: AbortSignal): Promise<Launch> {
   const { program } = plan
   return program.kind === 'built' ? scriptOf(program, plan, port, tag, signal) : containerOf(program, plan, port)
 }
 
-/** The start script, as `npm run start` would run it, without npm. */
+/** Runs the start script as `npm run start` does, without npm. */
 async function scriptOf(
   program: BuiltProgram,
   { account, env }: AgentPlan,
@@ -66,7 +66,7 @@ async function scriptOf(
   }
 }
 
-/** Scripts find the programs of their packages, of their own folder and those above. */
+/** The `node_modules/.bin` of the script's folder and of all folders above it. */
 function binFolders(cwd: string, root: string): string {
   const folders: string[] = []
   for (let folder = cwd; `${folder}/`.startsWith(`${root}/`); folder = path.dirname(folder))
@@ -74,7 +74,7 @@ function binFolders(cwd: string, root: string): string {
   return folders.join(':')
 }
 
-/** The client of a container engine. A container does not end with its client as a process does: it is removed by its name. */
+/** Runs a container engine's client. A container outlives its client, so it is removed by name. */
 async function containerOf(
   { engine, clientEnv, container, args, envFile }: ImageProgram,
   { env }: AgentPlan,
@@ -87,9 +87,9 @@ async function containerOf(
       env: clientEnv,
       timeout: REMOVE_MS,
       killSignal: 'SIGKILL',
-    }).catch(() => undefined) // engines differ in what they make of one that is not there
+    }).catch(() => undefined) // engines differ in how they report a missing container
   }
-  // of a start that nobody saw the end of
+  // a killed keeper may have left the container of an earlier start
   await remove()
   fs.writeFileSync(envFile.path, envFile.text, { mode: 0o600 })
   return {
@@ -103,7 +103,7 @@ async function containerOf(
       command: engine,
       args: ['run', ...args],
       cwd: '/',
-      // the engine is ours, not the deployment's
+      // the engine belongs to the server, not to the deployment
       account: null,
       launcher: launcherFor('ours', null),
       env: { ...env, PORT: String(port), ...clientEnv },

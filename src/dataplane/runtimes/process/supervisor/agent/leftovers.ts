@@ -1,4 +1,4 @@
-/** Processes that are left where none should be: of a keeper that was killed, and of agents that hide what they start. */
+/** Ends leftover processes: those of a killed keeper, and those that an agent has hidden from its supervisor. */
 import fs from 'node:fs'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
@@ -6,15 +6,15 @@ import { isReserved } from '../../accounts/reservations.ts'
 import { processesByUser } from '../../processes/proc.ts'
 import { SUPERVISOR_VARIABLE, signalProcesses, TAG_VARIABLE, taggedProcesses } from '../../processes/process-tags.mjs'
 
-/** how long what was killed may take to go */
+/** time for killed processes to disappear */
 const GOES_MS = 5000
 
-/** Kills all that has the tag of this supervisor; resolves when nobody of it is left, or can't be ended. */
+/** Kills all processes with this supervisor's tag. Resolves when they have ended or the time is over. */
 export async function endLeftovers(tag: string): Promise<void> {
   await killAll(() => taggedProcesses(new Set([tag]), SUPERVISOR_VARIABLE).filter((pid) => pid !== process.pid))
 }
 
-/** Whether all that runs under it is one deployment's. */
+/** Whether the account belongs to one deployment only. */
 export function hasOwnAccount(account: Account | null): account is Account {
   return account !== null && process.platform === 'linux' && process.getuid?.() === 0 && isReserved(account.uid)
 }
@@ -24,26 +24,26 @@ export class Crowd {
   #living = 0
   #cleared: Promise<void> = Promise.resolve()
 
-  /** Before anything of an agent is started. */
+  /** Call before the first process of an agent starts. */
   async enter(account: Account | null): Promise<void> {
     if (this.#living++ === 0) this.#cleared = this.#cleared.then(() => endRest(account))
     await this.#cleared
   }
 
-  /** Nothing of it is left that is known. */
+  /** Call when all known processes of an agent have ended. */
   async leave(account: Account | null): Promise<void> {
     if (--this.#living === 0) this.#cleared = this.#cleared.then(() => endRest(account))
     await this.#cleared
   }
 }
 
-/** Kills all that runs under a deployment's own account, but a build, which says that it is one. */
+/** Kills all processes of a deployment's own account, except builds. */
 async function endRest(account: Account | null): Promise<void> {
   if (!hasOwnAccount(account)) return
   await killAll(() => (processesByUser().get(account.uid) ?? []).filter((pid) => !isBuild(pid)))
 }
 
-/** What pretends to be one ends with its deployment. */
+/** A process that only pretends to be a build ends when its deployment is deleted. */
 function isBuild(pid: number): boolean {
   try {
     const environment = `\0${fs.readFileSync(`/proc/${pid}/environ`, 'latin1')}`

@@ -1,6 +1,5 @@
 /**
- * What serves one deployment here: its address, the agent behind it, the candidate that may take over, and those that were
- * replaced and still answer.
+ * The agents of one deployment: the serving agent behind the address, the candidate, and the replaced agents that drain.
  */
 import type { Health, Progress } from '../../../../../domain/protocol/protocol.ts'
 import { resultWithin, withTimeout } from '../../../../../platform/async/time-limit.ts'
@@ -10,22 +9,22 @@ import type { Surroundings } from '../agent/start.ts'
 import type { AgentPlan, State } from '../protocol.ts'
 import { RetiredAgents, type RetiredOptions } from './retired-agents.ts'
 
-/** how long a deploy waits for a port that another program has */
+/** longest wait of a deploy for a port that another program has */
 const BIND_TIMEOUT_MS = 30_000
-/** so often it is tried before it is reported who has the port */
+/** failed attempts to open the port before the health reports it */
 const TRIES_UNREPORTED = 10
-/** no request waits longer than this for a switch */
+/** longest wait of a request for a switch */
 const MAX_HOLD_MS = 10_000
 
-/** There is no such candidate (any more). */
+/** The candidate does not exist (any more). */
 export class CandidateGone extends Error {}
 
 interface Candidate {
   agent: KeptAgent
-  /** settles with its first start */
+  /** settles when its first start ends */
   ready: Promise<void>
   progress: Progress | null
-  /** get what it waits for */
+  /** called with the progress of its first start */
   watchers: Set<(progress: Progress | null) => void>
 }
 
@@ -59,7 +58,7 @@ export class Deployment {
     }
   }
 
-  /** Takes the stable address. Throws StepFailure when another program has it and keeps it; it is tried on and on. */
+  /** Opens the stable address. Throws StepFailure when another program keeps the port; attempts go on in the background. */
   async open(port: number, host: string): Promise<void> {
     const { network } = this.#options
     void network.want({ address: { port, host } })
@@ -71,20 +70,20 @@ export class Deployment {
       throw new StepFailure('PORT_IN_USE', this.#problem ?? 'The address of this deployment could not be opened.')
   }
 
-  /** The network process has opened the address, or could not. */
+  /** Called when the network process has opened the address, and when that failed. */
   listening(): void {
     const { listening } = this.#options.network
     if (!listening) return
     const { port, problem, tries } = listening
     this.#port = problem === null ? port : null
-    // a moment of it is nothing to report
+    // a short failure is not reported
     const report = problem !== null && tries >= TRIES_UNREPORTED ? cannotOpen(port, problem) : null
     if (report && report !== this.#problem) this.#serving?.note(report)
     if (problem === null || report) this.#problem = report
     this.#options.onChange()
   }
 
-  /** Makes this what serves, or counts from its next start on; null: nothing is to serve. Any other candidate is ended. */
+  /** Serves this plan, or uses it from the next start. null: serves nothing. Ends any other candidate. */
   async run(plan: AgentPlan | null): Promise<void> {
     this.#endOther(plan?.key)
     if (!plan) {
@@ -100,8 +99,8 @@ export class Deployment {
   }
 
   /**
-   * Starts a candidate, unless it is there, and ends any other one. Resolves when it is ready. Throws StepFailure, or
-   * CandidateGone when it was ended meanwhile.
+   * Starts a candidate, unless it exists, and ends any other one. Resolves when it is ready. Throws StepFailure, or
+   * CandidateGone when the candidate was ended before it was ready.
    */
   async prepare(plan: AgentPlan, ms: number, onProgress: (progress: Progress | null) => void): Promise<void> {
     if (this.#closing) throw new CandidateGone()
@@ -123,7 +122,7 @@ export class Deployment {
     }
   }
 
-  /** New requests wait. Throws StepFailure when the candidate can't answer them. */
+  /** Makes new requests wait. Throws StepFailure when the candidate can't answer them. */
   async hold(key: string): Promise<void> {
     if (this.#serving?.key === key) return
     const { agent } = this.#wanted(key)
@@ -136,13 +135,13 @@ export class Deployment {
     await this.#options.network.want({ held: true })
   }
 
-  /** The candidate serves from now on; the one before drains. */
+  /** The candidate serves from now on. The agent before it drains. */
   async switch(key: string): Promise<void> {
     if (this.#serving?.key !== key) await this.#promote(this.#wanted(key))
     this.#options.onChange()
   }
 
-  /** Ends the candidate; who waits goes to what serves. Resolves when it has ended. */
+  /** Ends the candidate and resolves when it has ended. Waiting requests go to the serving agent. */
   async discard(key: string): Promise<void> {
     if (this.#candidate?.agent.key !== key) return
     const candidate = this.#take()
@@ -150,12 +149,12 @@ export class Deployment {
     await this.#end(candidate)
   }
 
-  /** The supervisor is about to end: requests in flight have at most `drainMs`. Called again it shortens that time. */
+  /** Limits the drain before the supervisor ends, in ms. A second call can only shorten it. */
   limitDrain(drainMs: number): void {
     this.#retired.close(drainMs)
   }
 
-  /** Ends everything, each agent when its requests in flight are answered. Resolves when nothing is left. */
+  /** Ends each agent when its requests in flight are answered. Resolves when all have ended. */
   async end(): Promise<void> {
     const { network, onChange } = this.#options
     this.#closing = true
@@ -196,14 +195,14 @@ export class Deployment {
     return this.#candidate
   }
 
-  /** Ends the candidate if it is not this one. */
+  /** Ends a candidate with another key. */
   #endOther(key: string | undefined): void {
     if (!this.#candidate || this.#candidate.agent.key === key) return
     void this.#resume()
     void this.#end(this.#take())
   }
 
-  /** It is no candidate any more. */
+  /** Removes and returns the candidate. */
   #take(): Candidate {
     const candidate = this.#candidate!
     this.#candidate = null
@@ -215,18 +214,18 @@ export class Deployment {
     this.#candidate = null
     if (plan) candidate.agent.replan(plan)
     const { agent } = candidate
-    // its first start may fail yet: then it is started like any other that serves
+    // its first start may still fail; then it is restarted like any serving agent
     void candidate.ready.catch(() => this.#serving === agent && agent.keep())
     await this.#serve(agent)
   }
 
-  /** Nobody who asks after this has resolved meets the one before. */
+  /** Requests that arrive after this has resolved never reach the previous agent. */
   async #serve(next: KeptAgent | null): Promise<void> {
     const previous = this.#serving
     this.#serving = next
     clearTimeout(this.#holding ?? undefined)
     const applied = this.#options.network.want({ upstream: next?.upstream ?? null, held: false })
-    // what is in flight there is known only when nothing new can get there
+    // requests in flight can be counted only when no new ones can arrive
     if (previous) void this.#retired.add(previous, true)
     await applied
   }
@@ -236,7 +235,7 @@ export class Deployment {
     await this.#options.network.want({ held: false })
   }
 
-  /** Ends a candidate that serves nobody. */
+  /** Ends a candidate, which has no requests to drain. */
   #end({ agent }: Candidate): Promise<void> {
     return this.#retired.add(agent, false)
   }

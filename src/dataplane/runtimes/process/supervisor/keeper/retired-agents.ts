@@ -1,6 +1,6 @@
 /**
- * Agents that do not serve any more: each may finish its requests in flight, then gets SIGTERM. When they use too much memory
- * together, the oldest are ended before that.
+ * Replaced agents: each may finish its requests in flight, then gets SIGTERM. When they use too much memory together, the
+ * oldest end early.
  */
 import os from 'node:os'
 import { sleep } from '../../../../../platform/async/retry.ts'
@@ -11,17 +11,17 @@ import type { NetworkLink } from './network-link.ts'
 
 /** time from SIGTERM to SIGKILL of an agent that has served */
 const GRACE_MS = 10_000
-/** the least of it when the supervisor ends too: otherwise as long as its requests have */
+/** the minimum when the supervisor ends, too; otherwise the grace equals the drain time */
 const SHORTEST_GRACE_MS = 1000
-/** between two looks at the memory of agents that drain */
+/** between two measurements of memory */
 const LOOK_MS = 5000
-/** of the memory that an agent may use, and of the machine's: what agents that drain may use together */
+/** memory that all replaced agents may use: a multiple of one agent's limit, at most a share of the machine */
 const MEMORY = { limits: 3, machineShare: 0.25 }
 
 interface Retired {
   agent: KeptAgent
   over: Promise<void>
-  /** aborted: requests in flight have no more time */
+  /** aborted when the drain time is over */
   hurry: AbortController
 }
 
@@ -50,12 +50,12 @@ export class RetiredAgents {
     return this.#all.map(({ agent }) => agent.shown)
   }
 
-  /** Resolves when none is left. */
+  /** Resolves when all have ended. */
   async over(): Promise<void> {
     await Promise.all(this.#all.map(({ over }) => over))
   }
 
-  /** The supervisor ends: after `ms` no agent waits for its requests in flight any more. */
+  /** Ends every drain after `ms`, because the supervisor ends. */
   close(ms: number): void {
     this.#closing = true
     this.#graceMs = Math.min(this.#graceMs, Math.max(SHORTEST_GRACE_MS, ms))
@@ -64,7 +64,7 @@ export class RetiredAgents {
     }, ms)
   }
 
-  /** Ends an agent; one that `served` has time for its requests in flight before it gets SIGTERM. */
+  /** Ends an agent. If it `served`, it may finish its requests in flight before SIGTERM. */
   add(agent: KeptAgent, served: boolean): Promise<void> {
     agent.release()
     const hurry = new AbortController()
@@ -94,13 +94,13 @@ export class RetiredAgents {
     if (this.#looking) return
     this.#looking = true
     while (this.#all.length > 0) {
-      await this.#limitMemory().catch(() => undefined) // `ps` can fail; the next look will tell
+      await this.#limitMemory().catch(() => undefined) // `ps` can fail; the next measurement repeats it
       await sleep(LOOK_MS)
     }
     this.#looking = false
   }
 
-  /** The newest may go on, as many as fit. */
+  /** Keeps the newest agents that fit into the limit together; ends the drain of the others. */
   async #limitMemory(): Promise<void> {
     let usedMb = 0
     for (const retired of this.#all.filter(({ hurry }) => !hurry.signal.aborted).reverse()) {

@@ -8,34 +8,34 @@ export interface Upstream {
   port: number
 }
 
-/** All that the network process has to know: it is told the whole at each change, and when it was started again. */
+/** The whole state of the network process, sent at each change and after a restart. */
 export interface NetworkState {
-  /** where it listens; null: nowhere yet, or no new connections any more */
+  /** where it listens; null: accepts no new connections */
   address: { port: number; host: string } | null
-  /** where requests go; null: they are answered with 503 */
+  /** where requests go; null: requests get 503 */
   upstream: Upstream | null
   /** new requests wait */
   held: boolean
-  /** ids of upstreams whose agents are being ended: what they leave open gets a proper end */
+  /** ids of upstreams whose agents are ending: the proxy completes the responses that they leave open */
   ending: string[]
 }
 
 export type ToNetwork =
   | { do: 'apply'; version: number; wanted: NetworkState }
-  /** Requests `path` on that port of the loopback. */
+  /** Requests `path` on this loopback port. */
   | { do: 'ask'; id: number; port: number; path: string }
-  /** Tell me when nothing is in flight to that upstream. */
+  /** Asks for `idle`: no request to that upstream is in flight. */
   | { do: 'watch'; upstream: string }
-  /** What is still in flight is ended. */
+  /** Ends all requests in flight. */
   | { do: 'close' }
 
 export type FromNetwork =
   | { said: 'applied'; version: number }
-  /** `problem`: a code like EADDRINUSE, while it goes on trying; null: it listens */
+  /** `problem`: an error code like EADDRINUSE (attempts continue); null: it listens */
   | { said: 'listening'; port: number; problem: string | null }
-  /** `status` null: nobody answers */
+  /** `status` null: no answer */
   | { said: 'answered'; id: number; host: string; status: number | null }
-  /** there was a request; said once a minute at most */
+  /** there was a request; sent at most once a minute */
   | { said: 'served' }
   | { said: 'idle'; upstream: string }
   | { said: 'closed' }

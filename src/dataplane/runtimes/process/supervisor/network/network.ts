@@ -1,16 +1,16 @@
 /**
- * The network process of a supervisor: all that reads what strangers send, under an account of its own where the keeper is
- * root. It knows where to listen and where requests go, no secret and no file. It ends with its keeper.
+ * The network process of a supervisor: parses requests, under a separate account when the keeper is root. It knows the
+ * address and the upstream, but no secret and no file. It ends when its keeper ends.
  */
 import { backoff, sleep } from '../../../../../platform/async/retry.ts'
 import { askReady } from './ask.ts'
 import type { FromNetwork, NetworkState, ToNetwork } from './messages.ts'
 import { AppProxy } from './proxy.ts'
 
-/** of the keeper's process group, too: what ends that must leave us to answer until the keeper says so */
+/** Signals to the keeper's process group reach this process, too. It must answer until the keeper ends it. */
 const IGNORED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** how often the keeper is told that there are requests */
+/** shortest time between two `served` messages */
 const SERVED_MS = 60_000
 
 export function runNetwork(): void {
@@ -25,7 +25,7 @@ export function runNetwork(): void {
   for (const signal of IGNORED) process.on(signal, () => undefined)
   const say = (message: FromNetwork) => process.connected && process.send?.(message)
 
-  /** Tries for as long as it takes: a supervisor that is just ending, or another program, may still have the port. */
+  /** Retries without limit: an ending supervisor or another program may still have the port. */
   async function listen(wanted: NonNullable<NetworkState['address']>): Promise<void> {
     proxy.leave()
     for (let tries = 0; address === wanted; tries++) {
