@@ -1,6 +1,6 @@
 /**
- * One call of the protocol, of a listener or a builder: sends it, and turns whatever is not a success into an error that
- * says what to do. What is sent and answered has secrets in it, so errors are made of status, code and field names alone.
+ * Calls the control plane for a listener or builder, and turns failures into errors with advice.
+ * Requests and responses contain secrets, so errors contain only status, code and field names.
  */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
@@ -8,53 +8,52 @@ import { ClaimLostError } from '../domain/errors/errors.ts'
 import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
 import { type JsonAnswer, jsonClient } from './http.ts'
 
-/** Leases have connections of their own, so that no heartbeat queues up behind reports. */
+/** Claims and heartbeats have separate connections, so that reports don't delay them. */
 const LEASE_CONNECTIONS = 16
 const REPORT_CONNECTIONS = 16
-/** Nor does anything behind downloads, which take long. */
+/** Downloads have separate connections too, because they take long. */
 const DOWNLOAD_CONNECTIONS = 16
-/** ms, whatever Retry-After says */
+/** ms; longest Retry-After that is respected */
 const MAX_PAUSE_MS = 60_000
 
 export interface Address {
-  /** of the control plane */
+  /** URL of the control plane */
   url: string
   apiKey: string
-  /** ms that any call has for its answer, beyond what it waits for by itself. Default: 10 s */
+  /** ms for a response, in addition to the call's own wait. Default: 10 s */
   callMs?: number
 }
 
-/** Who calls. */
+/** The calling program. */
 export interface Worker {
-  /** what its calls are below: `/v2/listeners/<id>` */
+  /** path prefix of its calls: `/v2/listeners/<id>` */
   path: string
-  /** for people: `listener` */
+  /** program name for messages: `listener` */
   name: string
-  /** Why it is refused, for people. */
+  /** Messages for users by refusal. */
   refusals: { forbidden: string; planRequired: string; notFound: string }
 }
 
 interface CallOptions {
-  /** what the call itself may wait before it answers */
+  /** ms that the control plane may hold the call */
   waitMs?: number
-  /** ends the call, which then rejects with the signal's reason */
+  /** aborts the call, which rejects with the signal's reason */
   signal?: AbortSignal | undefined
   /**
-   * ms, of a call that leases depend on: it waits no longer than that because it was asked to come back later, and not at
-   * all because others were
+   * for a call that keeps leases: ms that it respects its own Retry-After. It ignores the Retry-After of other calls
    */
   keepsLeaseMs?: number
 }
 
 export interface Caller {
   /**
-   * `path`: below the worker's own: `claims`, `heartbeat`, or `claims/<id>/…` for reports. Answers the body as
-   * JSON (undefined: there is none). Throws ClaimLostError, ControlPlaneRefused and ControlPlaneUnreachable.
+   * `path`: below the worker's path: `claims`, `heartbeat`, or `claims/<id>/…` for reports. Returns the JSON body,
+   * or undefined. Throws ClaimLostError, ControlPlaneRefused and ControlPlaneUnreachable.
    */
   call(path: string, body: object, options?: CallOptions): Promise<unknown>
   /**
-   * What is to be had there, as bytes: they end with an error when they are not whole. `absent`: what is thrown when there
-   * is nothing, of what the control plane says of it. Throws as `call` otherwise.
+   * Downloads a file as a stream, which fails if it is incomplete. `absent` makes the error for a missing file from
+   * the control plane's message. Otherwise it throws like `call`.
    */
   download(path: string, signal: AbortSignal, absent: (said: string) => Error): Promise<Readable>
   close(): void
@@ -65,7 +64,7 @@ export function createCaller({ url, apiKey, callMs = 10_000 }: Address, worker: 
   const leases = jsonClient({ url, headers, connections: LEASE_CONNECTIONS })
   const reports = jsonClient({ url, headers, connections: REPORT_CONNECTIONS })
   const downloads = jsonClient({ url, headers, connections: DOWNLOAD_CONNECTIONS })
-  /** performance.now() until when the control plane wants to be left alone, by what keeps leases, by downloads, and by all else */
+  /** performance.now() until which calls pause after Retry-After: lease calls, downloads, other calls */
   const pausedUntil = { leases: 0, downloads: 0, rest: 0 }
 
   function throwIfPaused(calls: keyof typeof pausedUntil): void {
@@ -111,13 +110,13 @@ function json(text: string): unknown {
   }
 }
 
-/** Of an error's body (docs/api-rules.md#errors) only what can't have anything of the request's content in it. */
+/** The parts of an error's body (docs/api-rules.md#errors) that can't contain request content. */
 const errorBody = z.object({
   code: z.string().regex(/^[A-Z_]{1,40}$/),
   detail: z.array(z.object({ loc: z.array(z.union([z.string(), z.number()])) })).catch([]),
 })
 
-/** That something is not there, in words for people. */
+/** Error body of a missing file, with a message for users. */
 const absence = z.object({ code: z.literal('NOT_FOUND'), detail: z.string() })
 
 function errorOf({ status, text }: JsonAnswer, url: string, worker: Worker): Error {
@@ -128,7 +127,7 @@ function errorOf({ status, text }: JsonAnswer, url: string, worker: Worker): Err
   return new ControlPlaneRefused(body ? reasonOf(status, body, worker) : notOurs(status, url, worker), status)
 }
 
-/** Anybody on the way can answer with a status; only the control plane knows its own codes. */
+/** A proxy can return any status; only the control plane returns its own codes. */
 const notOurs = (status: number, url: string, { name }: Worker) =>
   `What answers at ${url} (status ${status}) is no control plane with ${name}s: see CONTROL_PLANE_URL.`
 
@@ -150,7 +149,7 @@ function reasonOf(status: number, { code, detail }: z.output<typeof errorBody>, 
   }
 }
 
-/** The protocol's own names of fields, and positions. */
+/** Field names of the protocol, and positions. */
 const isName = (part: string | number) => /^[a-z0-9_]{1,40}$/.test(String(part))
 
 function safely(text: string): unknown {

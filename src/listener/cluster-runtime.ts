@@ -1,4 +1,4 @@
-/** Connects to the cluster of the settings, and makes the runtime in it: what a listener works on. */
+/** Connects to the cluster of the settings and creates the Kubernetes runtime. */
 import type { Logger } from 'pino'
 import type { Cluster } from '../dataplane/runtimes/kubernetes/cluster/cluster.ts'
 import { connectCluster } from '../dataplane/runtimes/kubernetes/cluster/connect-cluster.ts'
@@ -9,17 +9,18 @@ import type { SourceBuilder } from '../dataplane/runtimes/source-builder.ts'
 import { ConfigError, type ParsedSettings } from '../platform/config/config.ts'
 import type { KUBERNETES_SETTINGS } from '../platform/config/kubernetes-settings.ts'
 
-/** Where deployments live. */
+/** A runtime with its connection to a cluster. */
 export interface ClusterRuntime {
-  /** its `close` ends the connection to the cluster, too */
+  /** its `close` also closes the connection to the cluster */
   runtime: Runtime
-  /** What is wrong with it now, for people; null: nothing. */
+  /** Problem of the cluster for users; null: none. */
   problem(): string | null
 }
 
 /**
- * `namespace`: of deployments that name none; null: those can't be worked on. `images`: builds them; null: nobody does.
- * `pullCredentials`: see RenderOptions. Throws ConfigError when the kubeconfig is of no use; the API server need not be there yet.
+ * `namespace`: for deployments that name none; null: those fail. `images`: builds images; null: no builds.
+ * `pullCredentials`: see RenderOptions. Throws ConfigError when the kubeconfig is unusable; the API server may be
+ * unavailable.
  */
 export async function createClusterRuntime(
   settings: ParsedSettings<typeof KUBERNETES_SETTINGS>,
@@ -49,7 +50,7 @@ export async function createClusterRuntime(
   }
 }
 
-/** What of the settings the manifests are made by. */
+/** Render options from the settings. */
 export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTINGS>): RenderOptions {
   return {
     postgresImage: settings.POSTGRES_IMAGE,
@@ -87,7 +88,7 @@ function resourceDefaults(settings: ParsedSettings<typeof KUBERNETES_SETTINGS>):
   return { agent: amounts(''), database: amounts('DB_'), cache: amounts('CACHE_'), sidecar: amounts('SIDECAR_') }
 }
 
-/** Who raises a request alone need not raise its limit, too. */
+/** A raised request also raises a lower limit. */
 const notBelow = (request: number, limit: number | null) => (limit === null ? null : Math.max(request, limit))
 
 async function connect(kubeconfig: string | undefined, log: Logger): Promise<Cluster> {

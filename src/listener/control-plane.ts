@@ -1,7 +1,8 @@
 /**
- * The control plane over HTTP (docs/protocol.md): the other end of src/api/rest/v2/claims.ts. Holds no state of the claims;
- * whoever calls tries again after ControlPlaneUnreachable. `complete`, `release` and `logs` may be repeated: the
- * first two change nothing the second time, log lines whose answer got lost are there twice.
+ * The control plane over HTTP (docs/protocol.md), the client side of src/api/rest/v2/claims.ts. It keeps no claim
+ * state.
+ * Callers retry after ControlPlaneUnreachable. `complete` and `release` are idempotent; repeated `logs` may repeat
+ * lines.
  */
 import type { Logger } from 'pino'
 import { z } from 'zod'
@@ -26,10 +27,10 @@ import {
   wholeSeconds,
 } from './messages.ts'
 
-/** s; a heartbeat in several requests has to come back for what is new in each */
+/** seconds; a heartbeat that is split into several requests must return soon for news in each */
 const SPLIT_HEARTBEAT_WAIT_SECONDS = 1
 
-// What is about one deployment is left unread at first, as in claims.
+// assignments are parsed one by one, as in claims
 const heartbeatList = wireObject({
   claims: z.array(wireObject({ claimId: z.string(), lost: z.boolean(), assignment: z.unknown() })),
 })
@@ -40,13 +41,13 @@ export interface RemoteOptions extends Address {
 }
 
 export interface RemoteControlPlane extends ControlPlane {
-  /** Ends all connections. */
+  /** Closes all connections. */
   close(): void
 }
 
 export function remoteControlPlane({ log, listenerId, ...address }: RemoteOptions): RemoteControlPlane {
   const { call, close } = createCaller(address, listener(listenerId))
-  /** claims that were complained about */
+  /** claims whose unreadable assignment was logged */
   const unreadable = new Set<string>()
 
   const plane: RemoteControlPlane = {
@@ -69,7 +70,7 @@ export function remoteControlPlane({ log, listenerId, ...address }: RemoteOption
       return answers.flat().map((answer) => {
         if (answer.assignment === null) return { ...answer, assignment: null }
         const parsed = assignment.safeParse(answer.assignment)
-        // it keeps what it has, and must not cost the others their leases
+        // the claim keeps its old assignment, and the other claims keep their leases
         if (!parsed.success && !unreadable.has(answer.claimId)) {
           unreadable.add(answer.claimId)
           log.error({ claimId: answer.claimId, fields: fieldsOf(parsed.error) }, UNREADABLE)
@@ -94,7 +95,7 @@ export function remoteControlPlane({ log, listenerId, ...address }: RemoteOption
 
     release: (claim) => sendRelease(call, claim),
 
-    // replicas of a listener share no machine, so none can know that another one is dead
+    // replicas share no machine, so none can detect a dead one
     async releaseHolder() {},
     close,
   }
@@ -112,7 +113,7 @@ const listener = (id: string): Worker => ({
   },
 })
 
-/** No text of it is longer than the control plane takes, or has in it what can't be stored. */
+/** Shortens texts to the control plane's limits and removes characters that can't be stored. */
 const shortened = ({ progress, health, ...item }: HeartbeatItem): HeartbeatItem => ({
   ...item,
   progress: storableProgress(progress),

@@ -1,12 +1,12 @@
 /**
- * What a call to the control plane can fail with, beside ClaimLostError. Messages are for people, and have nothing
- * in them of what was sent or answered but codes and names of fields.
+ * Errors of calls to the control plane, in addition to ClaimLostError.
+ * Messages are for users and contain only codes and field names of requests and responses.
  */
 
-/** The same call won't succeed before somebody mends something: the key, the id, the address, a version. */
+/** A retry fails until someone fixes the key, id, address or version. */
 export class ControlPlaneRefused extends Error {
   override name = 'ControlPlaneRefused'
-  /** of HTTP; null: it was refused here, for what it answered */
+  /** HTTP status; null: the response itself was unusable */
   readonly status: number | null
 
   constructor(message: string, status: number | null = null) {
@@ -15,7 +15,7 @@ export class ControlPlaneRefused extends Error {
   }
 }
 
-/** The control plane was not reached, did not answer in time, or said 5xx or 429. The same call may succeed later. */
+/** The control plane was unreachable, timed out, or returned 5xx or 429. A retry may succeed. */
 export class ControlPlaneUnreachable extends Error {
   override name = 'ControlPlaneUnreachable'
 }

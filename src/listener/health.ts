@@ -1,6 +1,6 @@
 /**
- * `/healthz`: the process lives. `/readyz`: it can do its work, or why it can't. `/metrics`: for Prometheus. Nothing
- * of any deployment.
+ * HTTP server for health: `/healthz` (the process runs), `/readyz` (it can work, or why not), `/metrics` (Prometheus).
+ * It shows no data of deployments.
  */
 import { once } from 'node:events'
 import http from 'node:http'
@@ -9,9 +9,9 @@ import type { Registry } from 'prom-client'
 
 export interface HealthOptions {
   host: string
-  /** 0: any free one */
+  /** 0: any free port */
   port: number
-  /** why it can't do its work now; null: all is well */
+  /** why it can't work; null: it can */
   problem: () => string | null
   registry: Registry
 }
@@ -21,7 +21,7 @@ export interface HealthServer {
   close(): Promise<void>
 }
 
-/** Throws when it can't listen there. */
+/** Throws when it can't listen on the address. */
 export async function startHealthServer({ host, port, problem, registry }: HealthOptions): Promise<HealthServer> {
   const server = http.createServer((request, response) => {
     const json = (status: number, body: object) =>

@@ -1,43 +1,42 @@
 /**
- * POSTs JSON to the control plane, and downloads from it. Answers whatever it said; that it said nothing, or could not be
- * reached, is ControlPlaneUnreachable.
+ * Posts JSON to the control plane, and downloads from it. Returns any response.
+ * Throws ControlPlaneUnreachable when there is no response.
  */
 import type { Readable } from 'node:stream'
 import { AbortScope } from '../platform/async/time-limit.ts'
 import { ConnectionError, HttpClient, type HttpRequest, type HttpResponse, readText } from '../platform/http/client.ts'
 import { ControlPlaneUnreachable } from './errors.ts'
 
-/** ms in which a connection has to be made */
+/** timeout of a connection attempt in ms */
 const CONNECT_TIMEOUT_MS = 10_000
-/** bytes of one answer: far more than all that can be claimed at a time */
+/** bytes of one response: far above all claims of one call */
 const MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
 export interface JsonAnswer {
   status: number
-  /** what the server asked us to wait (Retry-After), in ms; null: it did not say */
+  /** Retry-After in ms; null: absent */
   retryAfterMs: number | null
   text: string
 }
 
 export interface JsonClient {
-  /**
-   * Throws ControlPlaneUnreachable when there is no answer within `limitMs`, and the signal's reason when that aborts.
-   */
+  /** Throws ControlPlaneUnreachable without a response within `limitMs`, and the signal's reason when it aborts. */
   post(path: string, body: string, limitMs: number, signal?: AbortSignal): Promise<JsonAnswer>
   /**
-   * GETs what comes as bytes: they are read for as long as the signal lets them, and end with an error when they are not
-   * whole. A status other than 200 has its text. `limitMs`: until the answer begins. Throws as `post`.
+   * Downloads bytes until the signal aborts; the stream fails if it is incomplete. A status other than 200 returns
+   * text.
+   * `limitMs`: until the response headers. Throws like `post`.
    */
   download(path: string, limitMs: number, signal: AbortSignal): Promise<Readable | JsonAnswer>
   close(): void
 }
 
 export interface JsonClientOptions {
-  /** what every path is below */
+  /** base URL of all paths */
   url: string
-  /** go with every request */
+  /** headers of every request */
   headers: Record<string, string>
-  /** at a time; more calls than that queue up */
+  /** concurrent connections; more calls queue */
   connections: number
 }
 
@@ -52,7 +51,7 @@ export function jsonClient({ url, headers, connections }: JsonClientOptions): Js
     return { status, retryAfterMs: retryAfter(headers['retry-after']), text }
   }
 
-  /** Again on a new connection, when the kept one was closed meanwhile. */
+  /** Retries on a new connection if the server had closed the kept one. */
   async function send(request: Omit<HttpRequest, 'signal'>, { signal }: AbortScope): Promise<HttpResponse> {
     const once = () => client.send({ ...request, signal })
     return once().catch((error) => {
@@ -61,7 +60,7 @@ export function jsonClient({ url, headers, connections }: JsonClientOptions): Js
     })
   }
 
-  /** What a call ends with that has no answer. */
+  /** Error of a call without a response. */
   function failure(error: unknown, scope: AbortScope): unknown {
     if (scope.late) {
       client.renew()
@@ -91,7 +90,7 @@ export function jsonClient({ url, headers, connections }: JsonClientOptions): Js
       try {
         const answer = await send({ method: 'GET', path: target(path), headers }, scope)
         if (answer.status === 200) {
-          // it may take as long as it does, and ends with the signal
+          // no timeout for the body; the signal ends it
           scope.unlimited()
           answer.body.once('close', () => scope.end())
           return answer.body
@@ -112,7 +111,7 @@ function unreachable(base: string, why: string): ControlPlaneUnreachable {
   return new ControlPlaneUnreachable(`The control plane at ${base} can't be reached (${why})`)
 }
 
-/** Seconds or a date (RFC 9110, 10.2.3) → ms from now on. */
+/** Seconds or a date (RFC 9110, 10.2.3) → ms from now. */
 function retryAfter(header: string | string[] | undefined): number | null {
   if (typeof header !== 'string') return null
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now()

@@ -1,6 +1,6 @@
 /**
- * A control plane whose calls are counted, and which tells the status whether it is there. While it is not known to
- * be there no call waits for anything new, so that its return is noticed with its first answer.
+ * Wraps a control plane: counts its calls and tracks its availability.
+ * While it is not known to be available, calls don't wait for news, so that the first response shows its return.
  */
 import { ClaimLostError } from '../domain/errors/errors.ts'
 import type { ControlPlane } from '../domain/protocol/protocol.ts'
@@ -70,7 +70,7 @@ export function instrumented(plane: ControlPlane, { metrics, status, leased }: O
       const { claimId, stepId, outcome } = request
       const answer = await ofClaim('complete', claimId, plane.complete(request))
       const kind = leased.kindOf(claimId, stepId)
-      // one that was withdrawn is closed already when its end is reported
+      // a withdrawn step is already closed when its end is reported
       const counts = answer.recorded || outcome === 'stopped'
       if (kind) metrics.steps.inc({ kind, outcome: counts ? outcome : 'too_late' })
       if (answer.over) leased.drop(claimId)

@@ -1,8 +1,8 @@
-/** The claims that this listener was leased, and the step of each, for the metrics. */
+/** Leased claims and their steps, for metrics. */
 import type { Assignment, Claim } from '../domain/protocol/protocol.ts'
 
 interface Lease {
-  /** performance.now() */
+  /** performance.now() when the lease expires */
   leasedUntil: number
   step: { id: string; kind: string } | null
 }
@@ -10,14 +10,14 @@ interface Lease {
 export class LeasedClaims {
   readonly #claims = new Map<string, Lease>()
 
-  /** How many have a lease that is not over. */
+  /** Number of claims with a valid lease. */
   count(): number {
     const now = performance.now()
     for (const [claimId, { leasedUntil }] of this.#claims) if (leasedUntil < now) this.#claims.delete(claimId)
     return this.#claims.size
   }
 
-  /** `leasedUntil`: performance.now() */
+  /** `leasedUntil`: performance.now() when the lease expires */
   add(claim: Claim, leasedUntil: number): void {
     this.#claims.set(claim.claimId, { leasedUntil, step: null })
     this.assigned(claim.claimId, claim)
@@ -28,7 +28,7 @@ export class LeasedClaims {
     if (leased) leased.leasedUntil = leasedUntil
   }
 
-  /** A step that was withdrawn is kept: its end is still to be reported. */
+  /** Keeps a withdrawn step, because its end is still to be reported. */
   assigned(claimId: string, { step }: Assignment): void {
     const leased = this.#claims.get(claimId)
     if (leased && step) leased.step = { id: step.id, kind: step.kind }
@@ -38,7 +38,7 @@ export class LeasedClaims {
     this.#claims.delete(claimId)
   }
 
-  /** Kind of the step that this claim was given; undefined: it is another one's. */
+  /** Kind of the claim's step; undefined: the step belongs to another claim. */
   kindOf(claimId: string, stepId: string): string | undefined {
     const step = this.#claims.get(claimId)?.step
     return step?.id === stepId ? step.kind : undefined

@@ -1,7 +1,6 @@
 /**
- * What installs a listener in a cluster: a Deployment of the program and, in each namespace that it works in, a Role
- * with exactly the rights that the Kubernetes runtime uses. Nothing is cluster-wide, and no key is in it: that is in
- * a Secret which is made apart.
+ * Manifests that install a listener: a Deployment and, per watched namespace, a Role with exactly the needed rights.
+ * Nothing is cluster-wide. The key is in a Secret that the operator creates.
  */
 import type {
   V1Container,
@@ -14,30 +13,30 @@ import type {
 } from '@kubernetes/client-node'
 
 export interface ManifestOptions {
-  /** of everything, and of the namespace's Secret with the key unless `secretName` is given */
+  /** name of all objects, and of the Secret with the key unless `secretName` is given */
   name: string
-  /** where the listener itself runs */
+  /** namespace of the listener */
   namespace: string
-  /** the namespaces of the deployments: the listener's `k8s_namespaces` */
+  /** namespaces of the deployments: the listener's `k8s_namespaces` */
   watched: string[]
   listenerId: string
   controlPlaneUrl: string
-  /** with this program in it, in its working directory */
+  /** image that contains this program in its working directory */
   image: string
   replicas: number
-  /** Secret in `namespace` that has the API key */
+  /** Secret in `namespace` with the API key */
   secretName: string
-  /** other settings by name, as they would stand in the environment */
+  /** other settings, as environment variables */
   settings: Record<string, string>
 }
 
-/** Key of the Secret's data, and the setting that it is for. */
+/** Key of the Secret's data and name of the setting. */
 export const SECRET_KEY = 'CONTROL_PLANE_API_KEY'
 const PORT = 8081
-/** a server-side apply of an object that is absent needs `create`, of one that is there `patch` */
+/** server-side apply needs `create` for an absent object and `patch` for an existing one */
 const MANAGE = ['get', 'list', 'watch', 'create', 'patch', 'delete']
 
-/** The rights of a listener in a namespace that it works in: a rule for each API group, or for fewer verbs. */
+/** RBAC rules of a listener in a watched namespace, one per API group and set of verbs. */
 export const LISTENER_RULES = [
   { apiGroups: [''], resources: ['secrets', 'services', 'persistentvolumeclaims'], verbs: MANAGE },
   { apiGroups: ['apps'], resources: ['deployments', 'statefulsets'], verbs: MANAGE },
@@ -52,7 +51,7 @@ export const LISTENER_RULES = [
 
 export type ListenerObject = V1ServiceAccount | V1Role | V1RoleBinding | V1Deployment
 
-/** In the order in which they are to be applied. */
+/** Returns the manifests in apply order. */
 export function listenerManifest(options: ManifestOptions): ListenerObject[] {
   const { name, namespace, watched } = options
   const account: V1ServiceAccount = {
@@ -63,7 +62,7 @@ export function listenerManifest(options: ManifestOptions): ListenerObject[] {
   return [account, ...watched.flatMap((where) => rightsIn(where, options)), deploymentOf(options)]
 }
 
-/** Not `managed-by: pilothouse`: that is what the listener knows its deployments' objects by. */
+/** Not `managed-by: pilothouse`: the listener selects its deployments' objects by that label. */
 const labelsOf = ({ name, listenerId }: ManifestOptions) => ({
   'app.kubernetes.io/name': 'pilothouse-listener',
   'app.kubernetes.io/instance': name,
@@ -100,7 +99,7 @@ function deploymentOf(options: ManifestOptions): V1Deployment {
         metadata: { labels },
         spec: {
           serviceAccountName: name,
-          // it gives its leases back within 10 s
+          // it releases its leases within 10 s
           terminationGracePeriodSeconds: 30,
           securityContext: {
             runAsNonRoot: true,
@@ -145,7 +144,7 @@ function containerOf(options: ManifestOptions): V1Container {
       readOnlyRootFilesystem: true,
       capabilities: { drop: ['ALL'] },
     },
-    // tsx keeps what it has compiled there
+    // cache of tsx
     volumeMounts: [{ name: 'tmp', mountPath: '/tmp' }],
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What listeners and builders have in common in what they say and hear: texts that the control plane takes, requests of the
- * size that it takes, and answers of which only what is understood is read.
+ * Shared by listener and builder: shortens texts to the control plane's limits, splits large requests,
+ * and reads responses leniently.
  */
 import type { Logger } from 'pino'
 import { z } from 'zod'
@@ -11,35 +11,37 @@ import { backoff, retry } from '../platform/async/retry.ts'
 import type { Caller } from './call.ts'
 import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
 
-/** characters; the control plane cuts a line at 8 KiB of UTF-8, the rest would only be carried around */
+/** characters; the control plane cuts a line at 8 KiB of UTF-8 */
 const MAX_LINE_CHARACTERS = 8193
-/** of JSON in UTF-8: the control plane takes bodies of 1 MiB (docs/api-rules.md#errors), with the rest of the body in it */
+/**
+ * bytes of JSON items: the control plane accepts bodies of 1 MiB (docs/api-rules.md#errors), including other members
+ */
 const MAX_BATCH_BYTES = 960 * 1024
 const RELEASE_TRIES = 4
-/** of HTTP: what was sent is at fault */
+/** HTTP statuses of an invalid request */
 const INVALID_REQUEST_STATUSES: readonly (number | null)[] = [413, 422]
-/** or the revision is not there any more */
+/** statuses after which lines are dropped; 404: the revision is gone */
 const DROP_LINES_STATUSES: readonly (number | null)[] = [404, ...INVALID_REQUEST_STATUSES]
 
-/** characters; so many are kept */
+/** characters that the control plane stores */
 const MAX_PROGRESS_CHARACTERS = 2000
 
-/** As the control plane takes it. */
+/** Progress with a storable message. */
 export const storableProgress = (progress: HeartbeatItem['progress']) =>
   progress && { ...progress, message: storable(progress.message, MAX_PROGRESS_CHARACTERS) }
 
-/** HTTP takes whole seconds. Rounded down: who asks does not wait much longer for the answer than it said. */
+/** The protocol uses whole seconds. Rounding down keeps the response close to the requested wait. */
 export const wholeSeconds = (seconds = 0) => Math.floor(seconds)
 
-/** How a heartbeat is called: one that may wait `wait` seconds, of leases of `leaseSeconds`. */
+/** Options of a heartbeat call that may wait `wait` seconds, for leases of `leaseSeconds`. */
 export const heartbeatOptions = (leaseSeconds: number, wait: number, signal: AbortSignal | undefined) => ({
   waitMs: wait * 1000,
   signal,
-  // then there is time for some more before the leases end
+  // leaves time for more heartbeats before the leases expire
   keepsLeaseMs: (leaseSeconds * 1000) / 6,
 })
 
-/** Splits, in order, into lists that are small enough for one request each. An item that is too large alone is alone. */
+/** Splits items in order into batches for one request each. An oversized item is alone in its batch. */
 export function batches<T>(items: readonly T[], most = MOST_ITEMS): T[][] {
   const all: T[][] = []
   let room = 0
@@ -61,11 +63,10 @@ export function read<S extends z.ZodType>(schema: S, answer: unknown): z.output<
   throw new ControlPlaneRefused(`The control plane answered something else than expected (${fieldsOf(parsed.error)}).`)
 }
 
-// What is about one deployment is left unread at first, so that one of which a newer control plane says something
-// new does not keep the listener from all others.
+// Claims are parsed one by one, so that an unreadable claim of a newer control plane does not block the others.
 const claimList = z.object({ claims: z.array(z.unknown()) })
 
-/** Those of the claims in an answer that are understood. The others were leased, too: they are free again when their lease is over. */
+/** Returns the readable claims of a response. Unreadable ones become free when their lease expires. */
 export function readClaims<S extends z.ZodType>(schema: S, answer: unknown, log: Logger): z.output<S>[] {
   return read(claimList, answer).claims.flatMap((one) => {
     const parsed = schema.safeParse(one)
@@ -78,7 +79,7 @@ export function readClaims<S extends z.ZodType>(schema: S, answer: unknown, log:
 export const UNREADABLE =
   'The control plane said something of a deployment that is not understood here: update this program'
 
-/** Only the top of the path: further down it has names that users gave. */
+/** Only the first part of each path: later parts may be names from users. */
 export function fieldsOf(error: z.ZodError): string {
   const paths = error.issues.map(({ path }) => path.slice(0, 2).map(String).join('.') || 'body')
   return [...new Set(paths)].slice(0, 3).join(', ')
@@ -86,7 +87,7 @@ export function fieldsOf(error: z.ZodError): string {
 
 type Call = Caller['call']
 
-/** `body`: of a request with these lines. Lines that can't be taken are left out: they would only keep those after them from being sent. */
+/** `body` makes a request from lines. Rejected lines are dropped, because they would block later lines. */
 export async function sendLines(
   call: Call,
   log: Logger,
@@ -105,7 +106,7 @@ export async function sendLines(
   }
 }
 
-/** What is reported of a step whose own report was unfit. */
+/** Report of a step whose own report was rejected. */
 export const REFUSED = {
   outcome: 'failed',
   reason: 'INTERNAL',
@@ -113,8 +114,8 @@ export const REFUSED = {
 } as const
 
 /**
- * Reports how a step ended. `instead`: what is sent when the control plane does not take the report itself: the same one
- * would never be taken, and the step, and all that come after it, would wait for it. `taken`: it took the report itself.
+ * Reports the result of a step. `instead`: sent if the control plane rejects the report, because a retry would be
+ * rejected too and block the step forever. `taken`: the original report was accepted.
  */
 export async function sendReport(
   call: Call,
@@ -133,7 +134,7 @@ export async function sendReport(
   }
 }
 
-/** Whoever releases is about to go, and others would wait for the whole lease: so it is tried again. */
+/** Retries a release: the process is about to end, and others would wait for the lease to expire. */
 export async function sendRelease(call: Call, { claimId, token }: { claimId: string; token: string }): Promise<void> {
   await retry(() => call(`claims/${claimId}/release`, { token }), {
     tries: RELEASE_TRIES,

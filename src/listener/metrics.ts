@@ -1,4 +1,4 @@
-/** The metrics of a listener or a builder, for Prometheus. Labels have words of the protocol only, nothing that a user wrote. */
+/** Prometheus metrics of a listener or builder. Labels contain words of the protocol only, never users' text. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 export interface ListenerMetrics {
@@ -7,7 +7,7 @@ export interface ListenerMetrics {
   calls: Histogram<'call' | 'outcome'>
 }
 
-/** `leased` is asked when Prometheus asks. */
+/** `leased` is called at each scrape. */
 export function createMetrics(program: 'listener' | 'builder', leased: () => number): ListenerMetrics {
   const registry = new Registry()
   const registers = [registry]
@@ -38,7 +38,7 @@ export function createMetrics(program: 'listener' | 'builder', leased: () => num
   }
 }
 
-/** `problem` is asked when Prometheus asks; null while all is well. */
+/** `problem` is called at each scrape; null: no problem. */
 export function watchCluster(registry: Registry, problem: () => string | null): void {
   new Gauge({
     name: 'pilothouse_listener_cluster_problem',

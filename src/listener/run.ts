@@ -1,9 +1,7 @@
 /**
- * The listener program, without its process: the worker with the control plane over HTTP and the Kubernetes runtime,
- * and its health. Neither the control plane nor the cluster has to be there when it starts: it goes on trying, and
- * `/readyz` and the log say what is wrong. A key that is refused is no reason to end either: a pod that crashes again
- * and again says no more, and what it waits for can be mended without it (a listener that is made, a plan that is
- * changed).
+ * The listener program without its process: the worker, the control plane over HTTP, the Kubernetes runtime and
+ * health.
+ * Control plane and cluster may be unavailable at the start. See README.md.
  */
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
@@ -20,26 +18,26 @@ import { createMetrics, watchCluster } from './metrics.ts'
 import { createStatus } from './status.ts'
 
 export interface Listener {
-  /** how it names itself to the control plane */
+  /** name of this worker at the control plane */
   holder: string
-  /** of its health */
+  /** port of the health server */
   port: number
-  /** Resolves, with why, when this process has to end and be started again. */
+  /** Resolves with the cause when the process must exit and be restarted. */
   lost: Promise<Error>
-  /** Gives every claim back and ends; what runs in the cluster goes on. At most some 8 s. */
+  /** Releases all claims and ends within about 8 s. Agents in the cluster keep serving. */
   close(): Promise<void>
 }
 
-/** Of package.json: the control plane shows it. */
+/** Version of package.json; the control plane shows it. */
 export const VERSION: string = JSON.parse(readFileSync(path.join(CHECKOUT, 'package.json'), 'utf8')).version
 
-/** `place`: for tests; default: the cluster of the settings. Throws ConfigError, and what listening throws. */
+/** `clusterRuntime`: for tests; default: from the settings. Throws ConfigError, and errors of listening. */
 export async function startListener(
   settings: ListenerSettings,
   log: Logger,
-  place?: ClusterRuntime,
+  clusterRuntime?: ClusterRuntime,
 ): Promise<Listener> {
-  const { runtime, problem } = place ?? (await createClusterRuntime(settings, null, log))
+  const { runtime, problem } = clusterRuntime ?? (await createClusterRuntime(settings, null, log))
   const status = createStatus(log, 'listener')
   const leased = new LeasedClaims()
   let ending = false

@@ -1,15 +1,15 @@
-/** Whether the control plane is there, for `/readyz`, for whoever calls it and, once for each change, for the log. */
+/** Tracks whether the control plane is available, for `/readyz` and the log (one line per change). */
 import type { Logger } from 'pino'
 
 export interface Status {
   answered(): void
-  /** `reason`: for people. */
+  /** `reason`: for users. */
   failed(reason: string): void
-  /** Why the control plane can't be worked with, null: its last answer was one. */
+  /** Problem of the control plane; null: the last call succeeded. */
   problem(): string | null
 }
 
-/** `name`: of the program, for people. */
+/** `name`: program name for users. */
 export function createStatus(log: Logger, name: string): Status {
   let problem: string | null = 'The control plane has not answered yet'
   return {

@@ -37,7 +37,7 @@ test.each([
   }
 })
 
-test('an answer that was overtaken by a newer one changes nothing', async () => {
+test('a response that arrives after a newer one changes nothing', async () => {
   const { runner, runtime, claim } = hold({ generation: 5 })
   await eventually(() => runtime.serving.has(claim.deployment.id))
   const old = { ...claim, generation: 4, step: stepOf('PROVISION', null) }

@@ -24,7 +24,7 @@ test('a version from before our own write is no change, a later one that differs
   expect(hasDrifted(applied, manifest, live('100'), false)).toBe(false)
 })
 
-test('another object of the same name is a change, whatever its version', () => {
+test('a recreated object of the same name is a change, independent of its version', () => {
   const applied = appliedObject(manifest, live('10'), false)
   expect(hasDrifted(applied, manifest, live('9', 'a', { metadata: { ...live('9').metadata, uid: 'v' } }), false)).toBe(
     true,

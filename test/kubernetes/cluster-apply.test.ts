@@ -45,7 +45,7 @@ test('applying the same twice changes nothing', async () => {
   expect(twice.metadata.resourceVersion).toBe(secret!.metadata.resourceVersion)
 })
 
-test('what a person added elsewhere stays, what they changed of ours is put right', async () => {
+test('an apply keeps fields that others added and restores changed ones', async () => {
   const { cluster, manifests } = await applied()
   const theirs = { metadata: { annotations: { 'example.com/note': 'mine' } }, spec: { sessionAffinity: 'ClientIP' } }
   await place.edit(manifests.service, { ...theirs, spec: { ...theirs.spec, selector: { app: 'other' } } })
@@ -57,7 +57,7 @@ test('what a person added elsewhere stays, what they changed of ours is put righ
   })
 })
 
-test('what is not in the manifest any more goes', async () => {
+test('an apply removes fields that left the manifest', async () => {
   const { cluster, manifests } = await applied()
   const annotated = (annotations: Record<string, string>) => ({
     ...manifests.service,
@@ -151,14 +151,14 @@ test('a lease that ends between the check and the call lets nothing through', as
   expect(await cluster.read(refOf(manifests.service))).toEqual(service)
 })
 
-test('nothing is made of a deployment that was torn down', async () => {
+test('nothing is created for a deployment that was torn down', async () => {
   const cluster = await place.connect()
   const { deployment } = manifestsOf(place.namespace)
   await expect(cluster.apply(deployment, fence(1n))).rejects.toThrow(NotNowError)
   expect(await cluster.read(refOf(deployment))).toBeNull()
 })
 
-test('what is being deleted is not applied', async () => {
+test('a terminating object is not applied', async () => {
   const { cluster, manifests } = await applied()
   const { service } = manifests
   await place.edit(service, { metadata: { finalizers: ['example.com/wait'] } })

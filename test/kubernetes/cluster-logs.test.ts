@@ -90,7 +90,7 @@ test('only lines since a time, or the last ones, are given', async ({ skip }) =>
   expect(await read({ since: later }, 1)).toEqual(['later'])
 })
 
-test('following ends when the pod is gone, and a pod that is not there is refused', async () => {
+test('following a log ends when the pod is gone, and is refused for a missing pod', async () => {
   const cluster = await place.connect()
   const pod = await running(cluster)
   const owner = cluster

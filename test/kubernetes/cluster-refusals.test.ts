@@ -48,12 +48,12 @@ test('a server that is busy is asked again when it wants to be', () => {
   expect(pause(times, 0, starting)).toBe(60_000)
 })
 
-test('a kept connection that the server had closed is replaced at once', () => {
+test('a kept connection that the server closed is replaced immediately', () => {
   const broken = new ConnectionError('other side closed', 'ECONNRESET', true)
   expect(pause(times, 0, unreachable(broken, 'read x'))).toBe(0)
 })
 
-test('what the network or a busy server ate is tried again, what was refused is not', async () => {
+test('unreachable or busy servers are retried, refusals are not', async () => {
   const outcomes: (Error | string)[] = [new Unreachable('away'), new Unreachable('away'), 'done']
   let calls = 0
   const work = async () => {
@@ -69,7 +69,7 @@ test('what the network or a busy server ate is tried again, what was refused is 
   expect(calls).toBe(1)
 })
 
-test('nothing is tried again for a holder whose lease ended', async () => {
+test('a call is not retried after the lease has expired', async () => {
   let calls = 0
   const work = async () => {
     calls++
@@ -79,7 +79,7 @@ test('nothing is tried again for a holder whose lease ended', async () => {
   expect(calls).toBe(2)
 })
 
-test('what an API server says is not cut before secrets are hidden in it', () => {
+test('an API server’s message is masked before it is shortened', () => {
   const value = 'sk-live-0123456789abcdefghijklmnopqrstuv'
   const words = `admission webhook denied the request: ${'.'.repeat(940)}${value} is not allowed`
   const { message } = refusal(403, {}, status(403, 'Forbidden', words), 'apply Deployment a', false)

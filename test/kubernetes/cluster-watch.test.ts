@@ -72,7 +72,7 @@ test('applying the same twice is no event', async () => {
   expect(known?.metadata.resourceVersion).toBe(metadata.resourceVersion)
 })
 
-test('many changes of a deployment are told once', async () => {
+test('many changes of a deployment in one tick cause one notification', async () => {
   // of one kind, so that one list has all of them
   const { deploymentId, secret } = manifestsOf(place.namespace)
   const named = (name: string) => ({ ...secret, metadata: { ...secret.metadata, name } })
@@ -97,7 +97,7 @@ test('an object that loses our label by hand is not ours any more, until it is a
   await seen(cluster, () => cluster.objects(deploymentId).length === 2)
 })
 
-test('what changed while the API server was away is seen when it is back', async () => {
+test('changes during an API server outage are observed after the outage', async () => {
   const before = manifestsOf(place.namespace)
   const others = await make([before.secret, before.service])
   const { cluster, proxy } = await throughProxy()
@@ -146,7 +146,7 @@ test('a namespace can be opened before the API server is there', async () => {
   expect(cluster.objects(deploymentId)).toHaveLength(1)
 })
 
-test('who waits for a namespace can give up', async () => {
+test('opening a namespace can be aborted', async () => {
   const { cluster, proxy } = await place.connectThroughProxy({ times: quick })
   proxy.cut()
   const given = new AbortController()
@@ -187,7 +187,7 @@ test('rights that are missing right after an outage may only not be loaded yet: 
   }
 })
 
-test('a cluster that forgot the past is listed again, and removals are noticed', async ({ skip }) => {
+test('an expired resource version causes a new list, which detects deletions', async ({ skip }) => {
   const { standIn } = place.cluster
   if (!standIn) return skip('only the stand-in forgets on request')
   const { deploymentId, secret, service } = manifestsOf(place.namespace)

@@ -137,7 +137,7 @@ test('secrets that were changed by hand are put right', async () => {
   expect(await value()).toBe(right)
 })
 
-test('what an autoscaler decided is not undone, but zero replicas are', async () => {
+test('an apply keeps an autoscaler’s replicas, except zero', async () => {
   const spec = { min_scale: 1, max_scale: 4, cpu: 0.1 }
   const tenant = await serving(spec)
   const { server } = tenant.names
@@ -181,7 +181,7 @@ test('a label or an annotation of the spec restarts no database and no cache', a
   expect(await uids()).toEqual(before)
 })
 
-test('somebody who changes it back again and again is answered ever more slowly', async () => {
+test('repeated manual changes are repaired more and more slowly', async () => {
   const tenant = await serving()
   const { server } = tenant.names
   if (!site.test.standIn) return
@@ -201,7 +201,7 @@ test('somebody who changes it back again and again is answered ever more slowly'
   expect(generation - others).toBeLessThan(8)
 })
 
-test('who gave a deployment up leaves it as it is', async () => {
+test('a dropped deployment is not repaired any more', async () => {
   const tenant = await serving()
   await site.runtime.drop(tenant.id)
   await site.core.deleteNamespacedService({ namespace: site.namespace, name: tenant.names.base })

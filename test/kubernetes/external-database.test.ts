@@ -39,7 +39,7 @@ async function kindsOf(tenant: Tenant): Promise<string[]> {
   )
 }
 
-test('each of the two is made only where no reference takes its place', () => {
+test('a database or cache is created only without an external one', () => {
   const made = (secretReferences: (typeof DATABASE)[]) => render({}, { secretReferences }).map(keyOf)
   expect(made([DATABASE])).toEqual(
     made([]).filter((key) => !/^(StatefulSet|PersistentVolumeClaim|Service)\/database$/.test(key)),

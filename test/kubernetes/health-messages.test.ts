@@ -43,7 +43,7 @@ async function provisioned(): Promise<Tenant> {
   return tenant
 }
 
-test('while a database is being made it is told that this is what is waited for', async () => {
+test('a rollout reports that it waits for the database’s creation', async () => {
   const tenant = new Tenant(site)
   const told: (Progress | null)[] = []
   await site.runtime.provision(tenant.claim, stepOf('PROVISION', null), never, (progress) => told.push(progress))
@@ -73,7 +73,7 @@ heldBack(
   },
 )
 
-test('what will fail a rollout is told before it has, and the failure has the same word', async () => {
+test('a problem is reported before it fails the rollout, and the failure has the same reason', async () => {
   const tenant = await provisioned()
   const told: (Progress | null)[] = []
   await expect(rollout(tenant, 'bad', told)).rejects.toMatchObject({ reason: 'IMAGE_PULL_FAILED' })
@@ -86,29 +86,26 @@ heldBack('a rollout that waited for the agent until its deadline has failed by t
   await expect(deploying).rejects.toMatchObject({ reason: 'HEALTH_CHECK_TIMED_OUT' })
 })
 
-heldBack(
-  'health tells that a Service has no endpoints although its pods are ready, and that nothing serves then',
-  async () => {
-    const tenant = await provisioned()
-    await tenant.deploy(tenant.revision(image('1')))
-    const health = () => site.runtime.health(tenant.id)
-    await eventually(() => health()?.ready === 1)
-    // a control plane that does not keep up: the new pod is ready, and no Service knows of it
-    site.test.standIn!.holdEndpoints(true)
-    const [pod] = await tenant.pods()
-    await site.core.deleteNamespacedPod({ namespace: site.namespace, name: pod!.metadata!.name! })
-    await eventually(() => health()?.reason === 'NO_ENDPOINTS', 15_000)
-    expect(health()).toEqual({
-      ready: 0,
-      desired: 1,
-      reason: 'NO_ENDPOINTS',
-      message: `The Service ${tenant.names.base} has no endpoints, although 1 server pod is ready: no request reaches them`,
-    })
-    site.test.standIn!.holdEndpoints(false)
-    await eventually(() => health()?.ready === 1)
-    expect(health()).toEqual({ ready: 1, desired: 1, reason: null, message: null })
-  },
-)
+heldBack('health reports a Service without endpoints although its pods are ready, with 0 ready replicas', async () => {
+  const tenant = await provisioned()
+  await tenant.deploy(tenant.revision(image('1')))
+  const health = () => site.runtime.health(tenant.id)
+  await eventually(() => health()?.ready === 1)
+  // a control plane that does not keep up: the new pod is ready, and no Service knows of it
+  site.test.standIn!.holdEndpoints(true)
+  const [pod] = await tenant.pods()
+  await site.core.deleteNamespacedPod({ namespace: site.namespace, name: pod!.metadata!.name! })
+  await eventually(() => health()?.reason === 'NO_ENDPOINTS', 15_000)
+  expect(health()).toEqual({
+    ready: 0,
+    desired: 1,
+    reason: 'NO_ENDPOINTS',
+    message: `The Service ${tenant.names.base} has no endpoints, although 1 server pod is ready: no request reaches them`,
+  })
+  site.test.standIn!.holdEndpoints(false)
+  await eventually(() => health()?.ready === 1)
+  expect(health()).toEqual({ ready: 1, desired: 1, reason: null, message: null })
+})
 
 test('a listener whose Role is of an earlier version works as before, and says once what it can not see', async () => {
   const namespace = await site.test.createNamespace()
@@ -143,7 +140,7 @@ test('of a pod that runs and does not get ready, what its probe got is looked up
   expect(new GracePeriods().check([problem], 0).failed).toBeNull()
 })
 
-test('a token that somebody wrote on an object by hand keeps the holder from writing, and that is told', async () => {
+test('a token edited by hand stops the holder’s writes, and health reports it', async () => {
   const tenant = await provisioned()
   await tenant.deploy(tenant.revision(image('1')))
   const { base: name } = tenant.names
@@ -158,7 +155,7 @@ test('a token that somebody wrote on an object by hand keeps the holder from wri
   expect(site.runtime.health(tenant.id)?.message).toMatch(/Service ph-.* was written by a newer holder/)
 })
 
-test('a volume that somebody deletes while it is in use is told', async () => {
+test('health reports a volume that is deleted while in use', async () => {
   const tenant = await provisioned()
   await tenant.deploy(tenant.revision(image('1')))
   const { database: name } = tenant.names

@@ -107,7 +107,7 @@ onStandIn('whatever member somebody adds to a map or struct that counts as one v
 })
 
 onStandIn(
-  'whatever somebody takes away of a Deployment is put back, also where it became another kind of the same thing',
+  'every field that someone removes from a Deployment is restored, even if it became another variant',
   async () => {
     const tenant = await serving()
     const before = site.test.standIn!.object('Deployment', site.namespace, tenant.names.cache)!
@@ -144,7 +144,7 @@ test('an object that somebody gave the label of another deployment is not remove
   expect([await owner(), (await tenant.server()).metadata.uid]).toEqual([tenant.id, uid])
 })
 
-test('one deletion that can not be put right while the API server is away is not told as a fight, but as that', async () => {
+test('a deletion that an outage keeps from being repaired is reported as an outage, not as contention', async () => {
   let away = false
   const { cluster } = site
   const apply: Cluster['apply'] = async (...given) => {

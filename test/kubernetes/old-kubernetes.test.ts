@@ -10,7 +10,7 @@ afterAll(() => site.close())
 
 const image = (tag: string) => `registry.example.com/agent:${tag}`
 
-test('a deployment is made, updated, brought back after a deletion and torn down, as anywhere', async () => {
+test('an old cluster supports creating, updating, repairing and deleting a deployment', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   await tenant.deploy(tenant.revision(image('1')))
@@ -27,7 +27,7 @@ test('a deployment is made, updated, brought back after a deletion and torn down
   for (const name of [base, database]) expect(await tenant.object('v1', 'Service', name)).toBeNull()
 })
 
-test('labels that a spec no longer has go from its Services, too', async () => {
+test('labels removed from a spec are also removed from its Services', async () => {
   const tenant = new Tenant(site)
   const spec = { labels: { team: 'blue' } }
   await tenant.provision(spec)

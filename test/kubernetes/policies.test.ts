@@ -88,7 +88,7 @@ test('a database answers its own agents alone, agents reach no metadata address,
   expect(await policy(tenant, tenant.names.database)).toBeNull()
 })
 
-test('who has made policies and is to make none any more takes them away', async () => {
+test('switching network policies off deletes the existing ones', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   await tenant.deploy(tenant.revision(V1))
@@ -130,7 +130,7 @@ test('under a Role of an earlier version they are left out, health says it once,
   expect(message()).toBe(left)
 })
 
-test('of a cluster that has no such budgets it is said that it has none, and not that rights are missing', async () => {
+test('health says that a cluster lacks PodDisruptionBudgets, and does not blame permissions', async () => {
   const call = () => Promise.reject(new ApiRefused(404, 'Unknown', 'HTTP 404'))
   const access = { api: { call }, store: new Store(), times: DEFAULT_TIMES } as object as ClusterAccess
   const kind = KINDS.find(({ resource }) => resource === 'poddisruptionbudgets')!

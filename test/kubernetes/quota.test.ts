@@ -99,7 +99,7 @@ test.concurrent('of several servers one fewer serves, and no more than one', asy
   expect(warnings()).toEqual([expect.stringMatching(/the server is replaced pod by pod, with 2 of 3 meanwhile/)])
 })
 
-test.concurrent('a bad revision for which room was made gives it back to the one before', async () => {
+test.concurrent('a failed revision returns its quota to the previous one', async () => {
   const { tenant } = await serving(0)
   await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/can't be pulled/)
   const isBack = async () => {

@@ -20,7 +20,7 @@ const BASE = `ph-${owner.deploymentId}`
 const backend = { service: { name: BASE, port: { number: 80 } } }
 const rule = (host: string, path = '/') => ({ host, http: { paths: [{ path, pathType: 'Prefix', backend }] } })
 
-test('without a domain and a custom URL it is reached inside the cluster only', () => {
+test('a deployment without a domain and custom URL has a cluster-internal address', () => {
   const manifests = render()
   expect(manifests.map(keyOf)).not.toContain('Ingress/')
   expect(url(null)).toBe(`http://${BASE}.agents.svc`)
@@ -31,7 +31,7 @@ test('without a domain and a custom URL it is reached inside the cluster only', 
   })
 })
 
-test('with a domain it gets a host of its own there, from its name and its id', () => {
+test('with an ingress domain, the host consists of the deployment’s name and id', () => {
   const how = { ingressDomain: 'apps.example.com', ingressClass: 'nginx' }
   const host = 'support-bot-0b0e3f8e.apps.example.com'
   expect(ingressOf(null, how)).toEqual({ ingressClassName: 'nginx', rules: [rule(host)] })

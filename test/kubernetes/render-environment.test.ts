@@ -24,7 +24,7 @@ function valueAt(manifests: Manifest[], { value, valueFrom }: Variable): string 
   return data?.[key] === undefined ? undefined : Buffer.from(data[key], 'base64').toString('utf8')
 }
 
-test('an agent gets its secrets, its database, its cache and its place', () => {
+test('an agent’s environment contains its secrets, database, cache and deployment', () => {
   const manifests = render()
   const values = Object.fromEntries(environmentOf(manifests, 'server').map((v) => [v.name, valueAt(manifests, v)]))
   expect(values).toEqual({
@@ -52,7 +52,7 @@ test('an agent gets its secrets, its database, its cache and its place', () => {
   })
 })
 
-test('the queue gets the same, but for its role', () => {
+test('the queue’s environment differs from the server’s only in its role', () => {
   const manifests = render()
   const [server, queue] = [environmentOf(manifests, 'server'), environmentOf(manifests, 'queue')]
   expect(

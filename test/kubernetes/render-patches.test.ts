@@ -12,7 +12,7 @@ const diff = (given: unknown, spec: object = {}) =>
 const S = 'Deployment/server:spec.template'
 const classesOf = (given: unknown) => renderOptions(readConfig({ POD_CLASSES: JSON.stringify(given) })).classes
 
-test('what a patch says is there, and nothing else has changed', () => {
+test('a patch changes only the fields that it names', () => {
   const toleration = { key: 'pool', operator: 'Exists' }
   expect(
     diff({

@@ -18,7 +18,7 @@ import {
 const WORKLOADS = ['StatefulSet/database', 'Deployment/cache', 'Deployment/server', 'Deployment/queue']
 const podOf = (manifests: Manifest[], key: string) => find(manifests, key).spec.template.spec
 
-test('the objects come in the order in which they have to be applied', () => {
+test('manifests are rendered in apply order', () => {
   const manifests = render({ max_scale: 2 }, {}, { ingressDomain: 'example.com' })
   expect(manifests.map(keyOf)).toEqual([
     'Secret/database',

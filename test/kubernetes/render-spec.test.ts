@@ -413,7 +413,7 @@ test('the table has a row for every field that a resource spec can have, and eve
   for (const list of ['init_containers', 'sidecars']) expect(said(valueIn(list))).toEqual(membersOf('sidecars'))
 })
 
-test('an empty list says as much as none', () => {
+test('an empty list equals an absent one', () => {
   const lists = Object.entries(resourceSpec.shape).filter(([, type]) => type.safeParse([]).success)
   expect(lists).toHaveLength(5)
   expect(render(Object.fromEntries(lists.map(([field]) => [field, []])))).toEqual(render())

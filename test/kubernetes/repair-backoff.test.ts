@@ -4,14 +4,14 @@ import { RepairBackoff } from '../../src/dataplane/runtimes/kubernetes/reconcile
 
 const KEY = 'Deployment/a'
 
-test('one change that takes many tries to be put right is one repair, made without a wait, and no fight', () => {
+test('many tries to repair one change count as one repair without contention', () => {
   const repairs = new RepairBackoff()
   for (let second = 0; second < 10; second++) expect(repairs.wait(KEY, second * 1000)).toBe(0)
   repairs.add(KEY, 10_000)
   expect(repairs.contention(10_000)).toBeNull()
 })
 
-test('repairs of one object come ever more slowly, the third is a fight, and a calm ends it', () => {
+test('repairs of one object slow down, the third reports contention, and a calm period resets them', () => {
   const repairs = new RepairBackoff()
   const waits: number[] = []
   for (let n = 0, now = 0; n < 4; n++) {

@@ -48,7 +48,7 @@ test('an agent that crashes fails with its exit code and its last words, without
   await untouched(tenant, before)
 })
 
-test('a queue that the next revision does without is there until that serves', async () => {
+test('a queue that the next revision lacks stays until that revision serves', async () => {
   const tenant = await serving({ spec: { queue_min_scale: 1, queue_max_scale: 1 } })
   const [servers, before] = [await tenant.uids(), await tenant.uids('queue')]
   await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/can't be pulled/)
@@ -78,7 +78,7 @@ heldBack('the secrets of a revision stay for as long as one of its pods is on it
   await draining.close()
 })
 
-test('the first revision that fails leaves no workload, but the database stays', async () => {
+test('a failed first revision leaves no workload, but keeps the database', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/can't be pulled/)
@@ -88,7 +88,7 @@ test('the first revision that fails leaves no workload, but the database stays',
   expect(site.runtime.health(tenant.id)).toBeUndefined()
 })
 
-test('a secret reference to what does not exist is named before anything is rolled out', async () => {
+test('a missing referenced Secret is named before the rollout starts', async () => {
   const tenant = await serving()
   await site.core.createNamespacedSecret({
     namespace: site.namespace,
@@ -253,7 +253,7 @@ heldBack('who takes over in the middle of a redeploy of what serves goes on with
   expect((await other.server()).spec.template.metadata.annotations['pilothouse.dev/attempt']).toBe('1')
 })
 
-test('a result that is not recorded puts back what served', async () => {
+test('a deploy whose result is not recorded restores the previous revision', async () => {
   const tenant = await serving()
   const candidate = await tenant.prepare(tenant.revision(image('2')))
   await candidate.commit(async () => false)
@@ -266,7 +266,7 @@ test('a result that is not recorded puts back what served', async () => {
   expect(await tenant.image()).toBe(image('1'))
 })
 
-test('of two holders the one with the older token writes nothing any more', async () => {
+test('a holder with an older fencing token writes nothing', async () => {
   const tenant = await serving()
   const { runtime } = await site.another()
   const newer = tenant.takenOver(runtime, '2')

@@ -24,7 +24,7 @@ async function serving(spec = {}): Promise<Tenant> {
   return tenant
 }
 
-test('lines arrive once and without secrets, also after the connection was cut', async () => {
+test('each log line arrives once and without secrets, even after a cut connection', async () => {
   const tenant = await serving()
   if (!site.test.standIn) return
   await print(tenant, `one ${SECRET}`)
@@ -41,7 +41,7 @@ test('lines arrive once and without secrets, also after the connection was cut',
   expect(tenant.log.lines.filter((line) => /starting/.test(line))).toHaveLength(1)
 })
 
-test('a log that was cut is followed again also when the timer fires a moment before the clock says so', async () => {
+test('a cut log is followed again even if the retry timer fires early', async () => {
   const tenant = await serving()
   if (!site.test.standIn) return
   await print(tenant, 'before')
@@ -57,7 +57,7 @@ test('a log that was cut is followed again also when the timer fires a moment be
   }
 })
 
-test('with several pods a line says whose it is', async () => {
+test('with several pods, each log line names its pod', async () => {
   const tenant = await serving({ min_scale: 2, max_scale: 2 })
   if (!site.test.standIn) return
   await print(tenant, 'hello')
@@ -66,13 +66,13 @@ test('with several pods a line says whose it is', async () => {
   await tenant.log.seen(new RegExp(`^\\[${two}\\] hello$`))
 })
 
-test('a crash leaves its words in the log', async () => {
+test('the log contains the last output of a crashed container', async () => {
   const tenant = await serving()
   await expect(tenant.prepare(tenant.revision('registry.example.com/agent:crash'))).rejects.toThrow('keeps crashing')
   await tenant.log.seen(/it crashed/)
 })
 
-test('a new holder goes on where it took over', async () => {
+test('a new lease holder continues the log from its takeover', async () => {
   const tenant = await serving()
   if (!site.test.standIn) return
   await print(tenant, 'before')
@@ -87,7 +87,7 @@ test('a new holder goes on where it took over', async () => {
   expect(tenant.log.lines).not.toContain('after')
 })
 
-test('only so many logs are followed at a time, those of the newest pods', async () => {
+test('the number of followed logs is limited, and the newest pods win', async () => {
   if (!site.test.standIn) return
   const tenant = await serving({ min_scale: 4, max_scale: 4 })
   await print(tenant, 'line')

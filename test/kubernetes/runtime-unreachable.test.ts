@@ -54,29 +54,26 @@ heldBack.each(['cut', 'freeze'] as const)('each step goes on when it is back (%s
   expect(await tenant.server()).toBeNull()
 })
 
-heldBack(
-  'what an interrupted rollout could not put back is put back later, and a newer deploy is not undone by it',
-  async () => {
-    const tenant = new Tenant(site)
-    await tenant.provision()
-    await tenant.deploy(tenant.revision(image('1')))
-    const before = await tenant.uids()
-    const abort = new AbortController()
-    const rollout = tenant.prepare(tenant.revision(image('slow')), {}, abort.signal)
-    await eventually(async () => (await tenant.pods()).length === 2)
-    proxy.cut()
-    abort.abort(new Withdrawn())
-    await expect(rollout).rejects.toThrow('withdrawn')
-    expect(await tenant.image()).toBe(image('slow'))
-    expect((await tenant.uids()).filter((uid) => before.includes(uid))).toEqual(before)
-    const next = tenant.deploy(tenant.revision(image('2')))
-    proxy.heal()
-    await next
-    expect(await tenant.image()).toBe(image('2'))
-  },
-)
+heldBack('a restore that an outage interrupted finishes later and does not undo a newer deploy', async () => {
+  const tenant = new Tenant(site)
+  await tenant.provision()
+  await tenant.deploy(tenant.revision(image('1')))
+  const before = await tenant.uids()
+  const abort = new AbortController()
+  const rollout = tenant.prepare(tenant.revision(image('slow')), {}, abort.signal)
+  await eventually(async () => (await tenant.pods()).length === 2)
+  proxy.cut()
+  abort.abort(new Withdrawn())
+  await expect(rollout).rejects.toThrow('withdrawn')
+  expect(await tenant.image()).toBe(image('slow'))
+  expect((await tenant.uids()).filter((uid) => before.includes(uid))).toEqual(before)
+  const next = tenant.deploy(tenant.revision(image('2')))
+  proxy.heal()
+  await next
+  expect(await tenant.image()).toBe(image('2'))
+})
 
-test('a step that can not reach it until its deadline says so', async () => {
+test('a step that can’t reach the API server until its deadline reports that', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   proxy.cut()

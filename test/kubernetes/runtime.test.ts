@@ -123,7 +123,7 @@ test('a queue has pods of its own, which go when it is not wanted any more', asy
   expect(await tenant.object('apps/v1', 'Deployment', tenant.names.queue)).toBeNull()
 })
 
-test('several looks at the same thing cost no call', async () => {
+test('repeated health checks make no API call', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   await tenant.deploy(tenant.revision(V1))

@@ -113,7 +113,7 @@ const waiting = (name: string, reason: string) =>
   })
 
 describe('writes', () => {
-  test('a write that was made from an old version is refused', async () => {
+  test('a write with an old resource version is refused', async () => {
     const first = await core.createNamespacedConfigMap({ namespace, body: configMap('locked', { a: '1' }) })
     await core.replaceNamespacedConfigMap({ namespace, name: 'locked', body: { ...first, data: { a: '2' } } })
     const again = core.replaceNamespacedConfigMap({ namespace, name: 'locked', body: { ...first, data: { a: '3' } } })
@@ -127,7 +127,7 @@ describe('writes', () => {
     expect((await refusal(apply(stale, { force: true }))).code).toBe(409)
   })
 
-  test('what is there cannot be created again, and what is not there cannot be read', async () => {
+  test('an existing object can’t be created again, and an absent one can’t be read', async () => {
     await core.createNamespacedConfigMap({ namespace, body: configMap('twice', {}) })
     const again = core.createNamespacedConfigMap({ namespace, body: configMap('twice', {}) })
     expect(await refusal(again)).toMatchObject({
@@ -377,7 +377,7 @@ describe('workloads', () => {
     expect(lastState!.terminated!.exitCode).toBe(1)
   })
 
-  test('a rollout that does not move is told at its deadline', async () => {
+  test('a stalled rollout is reported at its progress deadline', async () => {
     await apply(deployment('stuck', 'app:bad', { spec: { progressDeadlineSeconds: 1 } }))
     const stuck = await until(async () => {
       const found = condition(await read('stuck'), 'Progressing')
@@ -692,7 +692,7 @@ describe('rights and the network', () => {
     await expect(stranger.makeApiClient(CoreV1Api).listNamespace()).rejects.toMatchObject({ code: 401 })
   })
 
-  test('a namespace goes with all that is in it', async () => {
+  test('deleting a namespace deletes everything in it', async () => {
     const home = await cluster.createNamespace()
     await core.createNamespacedConfigMap({ namespace: home, body: { metadata: { name: 'inside' } } })
     await core.deleteNamespace({ name: home })

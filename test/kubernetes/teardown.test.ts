@@ -55,7 +55,7 @@ async function left(tenant: Tenant): Promise<string[]> {
   return (await Promise.all(lists)).flat().sort()
 }
 
-test('nothing of it is left, its neighbours stay, and doing it again is no mistake', async () => {
+test('a teardown leaves no object, keeps other deployments and is repeatable', async () => {
   const [tenant, neighbour] = [await serving(), await serving()]
   const before = await left(neighbour)
   expect((await left(tenant)).length).toBeGreaterThan(12)

@@ -42,7 +42,7 @@ test('a fresh deployment is applied once, and nobody is blamed for what the clus
   expect(logged.filter((line) => /changed or removed/.test(line))).toEqual([])
 })
 
-test('a volume that is asked to shrink keeps its size, and the deploy says so', async () => {
+test('a volume keeps its size when the spec shrinks it, and the deploy log says so', async () => {
   const tenant = await serving({ db_storage_gi: 3 })
   const { runtime } = await site.another()
   const other = tenant.takenOver(runtime, '2')

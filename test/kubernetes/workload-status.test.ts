@@ -72,7 +72,7 @@ function failure(pods: V1Pod[], workload?: LiveObject): { after: number; message
   }
 }
 
-test('it is done when every replica is new and ready and no older pod is left', () => {
+test('a rollout is done when every replica is new and ready and no old pod is left', () => {
   expect(see([pod()])).toMatchObject({ done: true, problems: [] })
   expect(see([], deployment({ observedGeneration: 3 }, 0)).done).toBe(true)
 })
@@ -162,7 +162,7 @@ test('failed pods that were replaced don’t matter', () => {
   expect(see([pod(), failed('one'), failed('two')])).toMatchObject({ done: true, problems: [] })
 })
 
-test('old pods that are going don’t matter', () => {
+test('terminating old pods don’t delay a rollout', () => {
   expect(see([pod(), going]).done).toBe(true)
 })
 
@@ -349,7 +349,7 @@ test('of an image that can’t be pulled the cause is told, not that it is tried
   expect(grace.check(then.problems, 100).failed?.message).toMatch(/manifest unknown/)
 })
 
-test('a problem that went away begins anew when it comes back', () => {
+test('the grace period of a problem restarts when the problem returns', () => {
   const grace = new GracePeriods()
   const { problems } = see([unschedulable('0/3 nodes')], deployment(NOT_READY))
   expect(grace.check(problems, 0)).toEqual({ failed: null, againInMs: UNSCHEDULABLE_MS })

@@ -102,7 +102,7 @@ describe('an error says what to do', () => {
   })
 })
 
-test('who is asked to come back later does not come before', async () => {
+test('a call is not sent before the Retry-After time', async () => {
   server.answer = () => ({ status: 429, headers: { 'retry-after': '1' } })
   await thrownBy(claim())
   const asked = performance.now()
@@ -168,7 +168,7 @@ test('connections are kept, and one that the server has closed meanwhile costs n
   expect(cut).toBe(true)
 })
 
-test('a server that accepts and says nothing does not hold a call for ever', async () => {
+test('a server that never answers does not block a call forever', async () => {
   const mute = net.createServer().listen(0, '127.0.0.1')
   await new Promise((resolve) => mute.once('listening', resolve))
   const url = `http://127.0.0.1:${(mute.address() as net.AddressInfo).port}`
@@ -282,21 +282,21 @@ test('text that can’t be stored does not have a whole heartbeat, report or bat
   expect(logs.entries[0].message).toBe('a\ufffdb\ufffdc')
 })
 
-test('what is waited for is whole seconds, and no longer than was asked for', async () => {
+test('waits are rounded down to whole seconds', async () => {
   server.answer = () => ({ body: { claims: [] } })
   await plane.claim({ holder: 'a', max: 1, leaseSeconds: 3, waitSeconds: 0.75 })
   await plane.heartbeat({ leaseSeconds: 7, waitSeconds: 1.75, claims: [held] })
   expect(server.asked.map(({ body }) => body.wait_seconds)).toEqual([0, 1])
 })
 
-test('a release is tried until it is heard', async () => {
+test('a release is retried until the control plane answers', async () => {
   server.answer = () => (server.asked.length < 3 ? { status: 503 } : { status: 204 })
   await plane.release(held)
   expect(server.asked).toHaveLength(3)
   expect(server.asked[0]!.path).toBe(`/v2/listeners/${listenerId}/claims/${held.claimId}/release`)
 })
 
-test('one deployment of which something new is said does not keep the listener from the others', async () => {
+test('an unreadable assignment of one deployment does not block the others', async () => {
   const good = toWire(claimMessage, claimOf())
   const strange = { ...toWire(claimMessage, claimOf()), run: { revision: { source: 'canary' } } }
   server.answer = () => ({ body: { claims: [strange, good] } })

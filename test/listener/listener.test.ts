@@ -100,7 +100,7 @@ test('a deployment is created, changed and deleted by a listener, which is told 
   expect(log.text()).not.toContain(listener.key)
 })
 
-test('work arrives at once, not with the next poll', async () => {
+test('work arrives immediately, without waiting for the next poll', async () => {
   const one = await start({ settings: { LEASE_SECONDS: '120' } })
   expect(await ready(one)).toBe(true)
   const begun = performance.now()

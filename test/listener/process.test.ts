@@ -83,7 +83,7 @@ test('SIGTERM gives its claims back and ends it well, having written no secret',
   for (const secret of ['canary-of-the-secret', listener.key]) expect(one.output.stdout).not.toContain(secret)
 })
 
-test('what a killed listener held, another one has when the lease is over', async () => {
+test('another listener gets a killed listener’s claims when their lease expires', async () => {
   listener = await registered(app, namespace)
   const one = await start({ LEASE_SECONDS: '5' })
   const made = await deployment()
@@ -95,7 +95,7 @@ test('what a killed listener held, another one has when the lease is over', asyn
   expect(await eventually(async () => (await row(made.id)).latestRevision!.status === 'DEPLOYED', 30_000)).toBe(true)
 })
 
-test('SIGTERM ends one that never reached anybody', async () => {
+test('SIGTERM ends a listener that never reached the control plane', async () => {
   listener = await registered(app, namespace)
   const one = await start({ CONTROL_PLANE_URL: 'http://127.0.0.1:9' })
   expect(await eventually(() => one.output.stdout.includes("can't be reached"))).toBe(true)

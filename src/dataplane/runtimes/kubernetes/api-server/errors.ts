@@ -1,35 +1,35 @@
 /**
- * What can go wrong between us and an API server, sorted by what the caller has to do about it. Messages are
- * for people; none has the content of an object in it.
+ * Errors of calls to the API server, by what the caller must do.
+ * Messages are for users and contain no content of objects.
  */
 
-/** A newer holder of the deployment has written already: ours is a late write, and nothing was written. Give up. */
+/** A newer holder has written the deployment, so nothing was written. The caller must give up. */
 export class StaleError extends Error {
   override name = 'StaleError'
 }
 
-/** The lease is over by our own clock: nothing was written. Give up. */
+/** The lease has expired by this process's clock, so nothing was written. The caller must give up. */
 export class LeaseOverError extends Error {
   override name = 'LeaseOverError'
 }
 
 /**
- * The object can't be applied as things stand, and nothing was written: it is being deleted, or something that
- * has to be there first is missing. To be tried again when something has changed.
+ * The object can't be applied now, and nothing was written: it is terminating, or a prerequisite is missing.
+ * Retry after a change.
  */
 export class NotNowError extends Error {
   override name = 'NotNowError'
 }
 
-/** Refused (4xx) in a way that trying the same again does not mend: rights, quota, an invalid manifest, a missing namespace. */
+/** Refused (4xx), and a retry does not help: permissions, quota, an invalid manifest, a missing namespace. */
 export class ApiRefused extends Error {
   override name = 'ApiRefused'
-  /** of HTTP */
+  /** HTTP status */
   readonly status: number
-  /** one word of the API server's Status: Forbidden, Invalid, NotFound, Conflict … */
+  /** reason of the API server's Status: Forbidden, Invalid, NotFound, Conflict … */
   readonly reason: string
 
-  /** `message`: for people; the API server's own words where it gave some. */
+  /** `message`: for users; the API server's message if there is one. */
   constructor(status: number, reason: string, message: string) {
     super(message)
     this.status = status
@@ -37,13 +37,13 @@ export class ApiRefused extends Error {
   }
 }
 
-/** Reason of a conflict: there is no such object, and one that names a version is not made. */
+/** Conflict reason: the object does not exist, and an apply with a resource version does not create it. */
 export const NO_SUCH_VERSION = 'NoSuchVersion'
 
-/** The API server was not reached, did not answer in time, or said 5xx or 429. To be tried again. */
+/** The API server was unreachable, timed out, or returned 5xx or 429. Retry. */
 export class Unreachable extends Error {
   override name = 'Unreachable'
-  /** what the server asked us to wait (Retry-After), null: it did not say */
+  /** the server's Retry-After in ms; null: none */
   readonly retryAfterMs: number | null
 
   constructor(message: string, retryAfterMs: number | null = null, options?: ErrorOptions) {
@@ -52,12 +52,12 @@ export class Unreachable extends Error {
   }
 }
 
-/** Others write the object so often that no version of it lasts until it is written here. */
+/** Others write the object so often that each write of this process conflicts. */
 export class Contended extends Unreachable {
   override name = 'Contended'
 }
 
-/** The cluster was closed here. */
+/** This process closed the cluster. */
 export class ClusterClosedError extends Error {
   override name = 'ClusterClosedError'
 }
