@@ -76,7 +76,7 @@ test('a holder that could not renew its lease in time is heard of again, so that
   expect(await eventually(() => controlPlane.released.includes(claim.claimId))).toBe(true)
 })
 
-/** Takes a step whose signal nobody heeds. */
+/** Starts a step that ignores its signal. */
 async function deaf(onStuck: (error: Error) => void = () => undefined) {
   const step = stepOf('PROVISION', null)
   const held = hold({ generation: 1, step }, { stopMs: 50, onStuck })

@@ -27,11 +27,11 @@ export interface ScriptedControlPlane extends ControlPlane {
   outage: Error | null
   /** how often `complete` was called during an outage */
   refused: number
-  /** the claim belongs to somebody else now */
+  /** the claim belongs to another worker */
   lost: boolean
-  /** Changes what is to be done, and tells the worker that there is news. */
+  /** Changes the assignment and wakes the worker. */
   assign(changes: Partial<Assignment>): void
-  /** What comes after a step was completed; default: nothing. */
+  /** The next assignment after a completed step; default: none. */
   next: (request: CompleteRequest) => Partial<Assignment>
   done(stepId: string): Promise<CompleteRequest>
 }

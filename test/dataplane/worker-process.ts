@@ -40,7 +40,7 @@ const core: Core = {
   login: null,
 }
 const controlPlane = localControlPlane(core)
-// a lease so long that nobody can be waiting for its end
+// a lease that does not expire during the test
 await startWorker({
   controlPlane,
   runtime: createProcessRuntime({ ...options, sources: createSourceAccess(core) }),

@@ -1,4 +1,4 @@
-/** What counts as a change of what was applied, by somebody else. */
+/** Which changes of an applied object count as drift. */
 import { expect, test } from 'vitest'
 import type { LiveObject, Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import { appliedObject, hasDrifted } from '../../src/dataplane/runtimes/kubernetes/reconcile/drift.ts'

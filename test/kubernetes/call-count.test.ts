@@ -13,7 +13,7 @@ let tenant: Tenant
 beforeAll(async () => {
   if (process.env.TEST_KUBECONFIG) return
   site = await openSite()
-  // whoever comes first to a namespace lists and watches it for all
+  // the first deployment of a namespace starts its lists and watches
   await site.cluster.open(site.namespace, new AbortController().signal)
   tenant = new Tenant(site)
   await quiet()

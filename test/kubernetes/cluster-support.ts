@@ -19,7 +19,7 @@ export interface Place {
   connect(options?: Partial<ClusterOptions>): Promise<Cluster>
   /** The same through a proxy that can take the network away. */
   connectThroughProxy(options?: Partial<ClusterOptions>): Promise<{ cluster: Cluster; proxy: KubernetesProxy }>
-  /** What somebody else does, by a merge patch (null removes) as another field manager. */
+  /** Changes an object with a merge patch (null removes) and another field manager. */
   edit(manifest: Manifest, change: object): Promise<void>
 }
 

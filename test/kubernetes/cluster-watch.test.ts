@@ -61,7 +61,7 @@ test('applying the same twice is no event', async () => {
   const told: string[] = []
   const stop = cluster.onChange((id) => told.push(id))
   await cluster.apply(service, fence(1n))
-  // what comes after it in the same watch
+  // a later event of the same watch
   const marker = manifestsOf(place.namespace)
   await cluster.apply(marker.secret, fence(1n))
   await cluster.apply(marker.service, fence(1n))

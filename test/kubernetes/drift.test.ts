@@ -18,7 +18,7 @@ async function serving(spec = {}): Promise<Tenant> {
   return tenant
 }
 
-/** As somebody with kubectl would. Answers what that made of it. */
+/** Changes an object like a user with kubectl. Returns the changed object. */
 async function change(kind: string, name: string, body: object): Promise<object> {
   const apiVersion = kind === 'Deployment' || kind === 'StatefulSet' ? 'apps/v1' : 'v1'
   const object = { apiVersion, kind, metadata: { name, namespace: site.namespace }, ...body }

@@ -1,4 +1,4 @@
-/** A database and a cache from outside, by secret references: none of ours is made, and what was made before loses no data. */
+/** External database and cache by secret references: Pilothouse creates none, and an earlier one keeps its data. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { find, keyOf, render, schemaErrors } from './render-support.ts'
 import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'

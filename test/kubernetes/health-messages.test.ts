@@ -1,4 +1,4 @@
-/** What people and machines are told while a rollout waits, and of what serves nobody although its pods are ready. */
+/** Messages and reasons while a rollout waits, and while ready pods get no traffic. */
 import type { V1ContainerStatus, V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'

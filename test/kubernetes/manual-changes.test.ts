@@ -49,7 +49,7 @@ function at(object: KubeObject, path: string): { value: Any; pointer: string } |
   return value === undefined ? null : { value, pointer }
 }
 
-/** Paths of maps and structs of ours that the API takes for one value. */
+/** Paths of maps and structs that the API treats as one value. */
 function atomicsOf(object: KubeObject): string[] {
   const ours = object.metadata.managedFields!.find(({ manager }) => manager === 'pilothouse')!
   return [...fromFieldsV1(ours.fieldsV1)].filter((path) => {
@@ -58,7 +58,7 @@ function atomicsOf(object: KubeObject): string[] {
   })
 }
 
-/** Sends those of the operations that the API server would take, all at once. Answers how many. */
+/** Sends the valid operations concurrently. Returns their number. */
 async function patch({ apiVersion, kind, metadata }: KubeObject, operations: object[]): Promise<number> {
   const root = apiVersion.includes('/') ? 'apis' : 'api'
   const plural = `${kind.toLowerCase()}s`

@@ -65,7 +65,7 @@ test('a database answers its own agents alone, agents reach no metadata address,
   })
   expect(specOf(await budget(tenant))).toMatchObject({ maxUnavailable: 1 })
 
-  // what somebody opens by hand is shut again
+  // a policy that was opened by hand is restored
   await site.objects.patch({
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -76,7 +76,7 @@ test('a database answers its own agents alone, agents reach no metadata address,
   await eventually(shut)
   expect(await shut()).toBe(true)
 
-  // an agent with an account of its own may ask the cloud what it may do
+  // an agent with its own service account may use the metadata address
   await site.core.createNamespacedServiceAccount({ namespace: site.namespace, body: { metadata: { name: 'cloud' } } })
   tenant.run = runOf(revision, { spec: { service_account_name: 'cloud' } })
   tenant.ensure()

@@ -1,6 +1,4 @@
-/**
- * Drift: what counts as a change of something of ours, and what does not.
- */
+/** Which changes of an applied object count as drift. */
 import { expect, test } from 'vitest'
 import type { LiveObject, Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import { project } from '../../src/dataplane/runtimes/kubernetes/reconcile/projection.ts'

@@ -121,7 +121,7 @@ test.concurrent('an update that is called off half-way goes back pod by pod, and
   calledOff.abort(new Error('called off'))
   // it may have been too late for that
   await (await over)?.discard()
-  // as a worker does at once, and with each heartbeat
+  // the worker does so immediately, and with each heartbeat
   tenant.ensure()
   const isBack = async () => {
     const { status } = await tenant.server()
@@ -162,7 +162,7 @@ test.concurrent('pods that are only to be made anew, since nobody asked for a de
   })
   expect(await tenant.uids()).toEqual(before)
   expect(warnings()).toEqual([])
-  // a deploy makes room, as ever
+  // a deploy makes concessions to the quota
   await taken.deploy(taken.revision(image('2')))
   expect(await taken.image()).toBe(image('2'))
   expect(await taken.uids()).not.toEqual(before)

@@ -82,7 +82,7 @@ const spec: fc.Arbitrary<ResourceSpec> = fc
     }
   })
 
-/** What the user wrote freely: volumes, init containers, containers beside the agent, the agent's mounts. */
+/** The free parts of a spec: volumes, init containers, sidecars, the agent's mounts. */
 const USERS = /^\/spec\/template\/spec\/(volumes\/|initContainers\/|containers\/([1-9]|0\/volumeMounts\/))/
 
 const all = (given: ResourceSpec, by = owner) => {

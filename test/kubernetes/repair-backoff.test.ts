@@ -1,4 +1,4 @@
-/** When somebody is said to fight for an object, and how slowly repairs come then. */
+/** When contention is reported, and how far repairs slow down. */
 import { expect, test } from 'vitest'
 import { RepairBackoff } from '../../src/dataplane/runtimes/kubernetes/reconcile/repair-backoff.ts'
 

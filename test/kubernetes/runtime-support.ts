@@ -53,7 +53,7 @@ export interface Site {
   close(): Promise<void>
 }
 
-/** A namespace of its own and a runtime in it, with the rights of a listener. */
+/** A new namespace with a runtime that has a listener's rights. */
 export async function openSite(
   {
     cluster,

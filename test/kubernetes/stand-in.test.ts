@@ -272,7 +272,7 @@ describe('server-side apply', () => {
 })
 
 describe('lists and watches', () => {
-  /** Watches config maps from a version on; collects what comes. */
+  /** Watches config maps from a version on and collects the events. */
   async function follow(resourceVersion: string, query: object = {}) {
     const events: { type: string; name: string; object: Any }[] = []
     let end: (error: unknown) => void = () => {}

@@ -1,4 +1,4 @@
-/** The database's volume: what can't be changed of it keeps nobody from deploying, and is said. */
+/** An impossible change of the database's volume blocks no deploy and is reported. */
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bytesOf } from '../../src/dataplane/runtimes/kubernetes/render/quantity.ts'

@@ -10,7 +10,7 @@ export interface AdminView {
   /** null: there is none. */
   get(apiVersion: string, kind: string, namespace: string, name: string): Promise<Any | null>
   create(object: Any): Promise<Any>
-  /** As somebody with kubectl would: a strategic merge. */
+  /** Changes an object like a user with kubectl, by a strategic merge. */
   patch(apiVersion: string, kind: string, namespace: string, name: string, change: Any): Promise<Any>
   remove(apiVersion: string, kind: string, namespace: string, name: string): Promise<void>
 }

@@ -27,7 +27,10 @@ export interface StandInOptions {
   delays?: Partial<Delays>
   /** default: one with 4,000 CPUs and 16 TiB, for 10,000 pods */
   nodes?: { name: string; cpu: string; memory: string; pods?: string; labels?: Record<string, string> }[]
-  /** those that provision volumes, the first of them for claims that name none; default: `standard`, at once */
+  /**
+   * storage classes that provision volumes; the first is the default; default: `standard`, which provisions
+   * immediately
+   */
   storageClasses?: {
     name: string
     volumeBindingMode: 'Immediate' | 'WaitForFirstConsumer'

@@ -1,6 +1,6 @@
 /**
- * Volumes for a real cluster that has nobody who provisions them, as one made of an API server, controller manager and
- * scheduler alone: gives every claim of the test's namespaces a volume of its own.
+ * Provides volumes in a real cluster without a provisioner (only API server, controller manager and scheduler).
+ * Each claim of the test's namespaces gets its own volume.
  */
 import { type CoreV1Api, type KubeConfig, StorageV1Api } from '@kubernetes/client-node'
 

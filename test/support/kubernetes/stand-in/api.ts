@@ -236,7 +236,7 @@ function same(a: KubeObject, b: KubeObject): boolean {
   return equal(strip(a), strip(b))
 }
 
-/** Seconds a pod is given to end; everything else goes at once. */
+/** Grace period of a pod in seconds; other objects are deleted immediately. */
 function graceOf(kind: Kind, object: KubeObject, wanted: number | undefined): number {
   if (kind.kind !== 'Pod') return 0
   if (!object.spec.nodeName || ['Succeeded', 'Failed'].includes(object.status?.phase)) return 0

@@ -208,7 +208,7 @@ export function applied(
   let merged = merge(live ?? {}, config, [])
 
   const kept = withParents([...paths, ...others.flatMap((owner) => [...owner.paths])])
-  // before 1.22 what the server has filled in stays, where all that was applied beside it goes
+  // before 1.22, server defaults stay when all applied fields next to them are removed
   const owned = minor < 22 ? (mine?.paths ?? []) : withParents(mine?.paths ?? [])
   const gone = new Set([...owned].filter((path) => !kept.has(path)))
   if (gone.size > 0) merged = without(merged, [], gone, withParents(gone))

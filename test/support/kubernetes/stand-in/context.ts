@@ -10,7 +10,7 @@ import type { Store } from './store.ts'
 export interface Delays {
   /** until a controller looks at what changed */
   controller: number
-  /** until a controller tries again what was refused; doubles up to 32 times this */
+  /** ms before a controller retries; doubles up to 32 times this */
   retry: number
   /** to make a volume for a claim; until then its pod is unschedulable for a moment */
   provision: number
@@ -33,7 +33,7 @@ export interface Context {
   api: Api
   logs: Logs
   delays: Delays
-  /** Runs after so many milliseconds, unless the stand-in was closed before. */
+  /** Runs after `ms`, unless the stand-in is closed first. */
   after(ms: number, run: () => void): NodeJS.Timeout
   event(about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, component: string): void
 }

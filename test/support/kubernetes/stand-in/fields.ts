@@ -111,7 +111,7 @@ const UNTRACKED = new Set(
   ),
 )
 
-/** Every field of an object with its value. Type, name and what the server keeps in metadata are nobody's. */
+/** Every field of an object with its value. Type, name and server metadata have no owner. */
 export function fieldsOf(object: Json): Fields {
   const fields: Fields = new Map()
   const walk = (value: Json, path: string[]): void => {

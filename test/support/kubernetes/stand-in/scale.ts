@@ -13,7 +13,7 @@ export function readScale({ metadata, spec, status }: KubeObject): Json {
   }
 }
 
-/** The workload with the replicas of a Scale, which may carry a version of its own. */
+/** The workload with the replicas of a Scale, which may have its own resource version. */
 export function withScale(live: KubeObject, scale: Json): KubeObject {
   const next = clone(live)
   next.spec.replicas = scale.spec?.replicas ?? 0

@@ -10,7 +10,7 @@ export interface Target {
   subresource: string | null
 }
 
-/** `/api/v1/namespaces/a/pods/b/log` and the like. */
+/** Parses paths like `/api/v1/namespaces/a/pods/b/log`. */
 export function locate(path: string): Target | null {
   const [, root, ...rest] = path.split('/')
   const version = root === 'api' ? rest.splice(0, 1)[0] : rest.splice(0, 2).join('/')

@@ -59,7 +59,7 @@ export function appliedObject(manifest: Manifest, live: LiveObject, autoscaled: 
   }
 }
 
-/** Keys of Deployments whose replicas are set by an autoscaler of ours or by others. */
+/** Keys of Deployments whose replicas an autoscaler or another manager sets. */
 export function autoscaledKeys(manifests: readonly Manifest[]): Set<string> {
   return new Set(
     manifests.flatMap((manifest) => {

@@ -74,7 +74,7 @@ export function renderApplication(
       : []),
     service(names.base, server, { name: 'http', port: SERVICE_PORT, target: AGENT_PORT }),
     ...autoscaler(names.server, server, serverScale),
-    // concessions set the replicas, so an autoscaler's object stays unchanged meanwhile
+    // concessions set the replicas during the rollout, so the autoscaler's object stays unchanged
     ...(yields === null ? autoscaler(names.queue, queue, queueScale) : []),
     ...disruptionBudget(names.server, server, serverScale),
     ...disruptionBudget(names.queue, queue, queueScale),

@@ -21,7 +21,7 @@ export function infrastructureRestarts(limit: RestartLimit, context: () => Rollo
   }
 }
 
-/** Reads the live workloads and ignores what was applied. */
+/** Reads the live workloads, independent of the applied manifests. */
 function storesAreReady(context: RolloutContext): boolean {
   const objects = context.cluster.objects(context.deploymentId)
   const found = objects.filter(({ kind }) => kind === 'StatefulSet' || kind === 'Deployment')

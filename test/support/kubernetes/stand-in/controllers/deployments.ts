@@ -168,7 +168,7 @@ function roll(context: Context, deployment: KubeObject, current: KubeObject, old
   const newUnavailable = current.spec.replicas - available(current)
   let room = total - minAvailable - newUnavailable
   if (room <= 0) return
-  // pods that serve nobody go first
+  // unready pods are removed first
   const next = new Map(old.map((set) => [set, replicas(set)]))
   for (const set of old) {
     const broken = Math.min(room, replicas(set) - available(set))

@@ -11,7 +11,7 @@ const SERVICE = kindNamed('Service')
 const SLICE = kindNamed('EndpointSlice')
 const OF_SERVICE = 'kubernetes.io/service-name'
 
-/** The controller can be held, as if nobody ran it: what has changed meanwhile is looked at when it goes on. */
+/** The controller can be paused. It processes the missed changes when it continues. */
 export interface EndpointController {
   hold(held: boolean): void
 }

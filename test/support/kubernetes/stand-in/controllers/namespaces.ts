@@ -30,7 +30,7 @@ export function startNamespaces(context: Context): void {
   })
 }
 
-/** The account is there from the start: a real cluster needs a moment, which clients of ours never see. */
+/** The service account exists immediately. A real cluster needs a moment, which Pilothouse never observes. */
 function furnish({ store, api }: Context, namespace: string): void {
   const make = (kind: string, name: string, body: object): void => {
     if (!store.get(kindNamed(kind), namespace, name))

@@ -1,4 +1,4 @@
-/** The kubelets of all nodes: run what was scheduled, end what was deleted. */
+/** The kubelets of all nodes: they run scheduled pods and end deleted ones. */
 import type { Context } from '../context.ts'
 import { POD } from '../controllers/pods.ts'
 import type { KubeObject } from '../objects.ts'

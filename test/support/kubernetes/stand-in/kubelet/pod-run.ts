@@ -195,7 +195,7 @@ export class PodRun {
     this.#restart(container, terminated)
   }
 
-  /** The first restart comes at once, the next ones after ever longer back-offs. */
+  /** The first restart is immediate, later ones have a growing back-off. */
   #restart(container: Container, terminated: Json): void {
     const { delays } = this.#context
     const { namespace, name, uid } = this.#pod.metadata
