@@ -1,8 +1,8 @@
-// Reads by id that are asked for at the same moment are one read.
+// Concurrent reads by id share one read.
 import { expect, test } from 'vitest'
 import { Coalescer } from '../../src/platform/async/coalescing.ts'
 
-/** Reads that are noted, and answered when it is said. */
+/** Reads that are recorded, and answered when the test says so. */
 function reading() {
   const begun: { ids: readonly string[]; end: (error?: Error) => void }[] = []
   const read = (ids: readonly string[]) =>
@@ -14,7 +14,7 @@ function reading() {
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('who asks at the same moment shares a read, and each gets their own; another line has its own', async () => {
+test('concurrent callers share a read and each get their own row; another connection has a separate read', async () => {
   const moment = new Coalescer<string>()
   const { begun, read } = reading()
   const answers = Promise.all([
@@ -29,7 +29,7 @@ test('who asks at the same moment shares a read, and each gets their own; anothe
   expect(await answers).toEqual(['the a', null, 'the b', 'the a'])
 })
 
-test('who comes while a read is under way shares the next one, which begins when that has ended', async () => {
+test('callers during a read share the next one, which begins when it has ended', async () => {
   const moment = new Coalescer<string>()
   const { begun, read } = reading()
   const first = moment.load('one', 'a', read)
@@ -43,7 +43,7 @@ test('who comes while a read is under way shares the next one, which begins when
   expect(await next).toEqual(['the b', 'the c'])
 })
 
-test('one that is slow, or fails, is nobody else’s', async () => {
+test('a slow or failed read affects only its own callers', async () => {
   const moment = new Coalescer<string>()
   const { begun, read } = reading()
   const slow = moment.load('one', 'a', read)

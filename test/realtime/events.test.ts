@@ -1,4 +1,4 @@
-/** The event log as GraphQL lists it: windows of the events of a deployment or a revision. */
+/** Pages of the event log in GraphQL, for a deployment or a revision. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
 import { countEvents, type EventSubjects, listEvents } from '../../src/domain/events/list.ts'
@@ -21,7 +21,7 @@ beforeEach(async () => {
   await move(ctx, app.revisionId, ROLLOUT)
 })
 
-/** The window of one deployment or revision. */
+/** The page of one deployment or revision. */
 async function window(caller: RequestContext, page: Window, by: EventSubjects['by'], id: string) {
   return (await listEvents(caller, page, { by, ids: [id] })).get(id)!
 }
@@ -29,7 +29,7 @@ async function window(caller: RequestContext, page: Window, by: EventSubjects['b
 const statuses = (rows: { toStatus: string | null }[]) => rows.map((row) => row.toStatus)
 
 describe('The events of a deployment', () => {
-  test('are all of its events, oldest first, page by page, each page one statement', async () => {
+  test('are complete, oldest first, page by page, each page one statement', async () => {
     const { deploymentId } = app
     const seen = []
     let after: string | undefined

@@ -1,4 +1,4 @@
-/** A batch is packed once for all who get it in the same form, and leaves out what one has already. */
+/** A batch is encoded once per format, and a subscriber gets only the part that it lacks. */
 import { expect, test } from 'vitest'
 import { Batch } from '../../src/api/realtime/frames.ts'
 
@@ -11,7 +11,7 @@ const frame = (position: number) => ({
 const batch = new Batch([frame(3), frame(5), frame(9)], 10n)
 const text = (one: Batch) => one.frames.map((each) => each.text)
 
-test('A form is made once, however many ask for it, and each form by itself', () => {
+test('Each format is encoded once for any number of outlets', () => {
   let made = 0
   const make = (form: string) => () => `${form} ${++made}`
   expect([batch.encoded('a', make('a')), batch.encoded('b', make('b')), batch.encoded('a', make('a'))]).toEqual([
@@ -21,7 +21,7 @@ test('A form is made once, however many ask for it, and each form by itself', ()
   ])
 })
 
-test('Who has a part of it gets the rest, and those who have the same part share it', () => {
+test('A subscriber with a part of a batch gets the rest, and shares it with others at the same position', () => {
   expect(batch.after(2n)).toBe(batch)
   expect(text(batch.after(3n))).toEqual(['5', '9'])
   expect(batch.after(3n)).toBe(batch.after(3n))

@@ -1,4 +1,7 @@
-/** Logs that are followed (docs/deployments.md#logs): every line once, in order, whatever writers, readers and the database do. */
+/**
+ * Followed logs (docs/deployments.md#logs): every line once, in order, under concurrent writers, slow readers and
+ * database outages.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import type { Batch, Ending, Outlet, Rendering } from '../../src/api/realtime/frames.ts'
 import { streamLog } from '../../src/api/realtime/log-stream.ts'
@@ -38,7 +41,7 @@ beforeEach(async () => {
   revisionId = (await ctx.db.deployment.findUniqueOrThrow({ where: { id: deploymentId } })).latestRevisionId!
 })
 
-// no holder shall find those of the tests before
+// no holder must find deployments of earlier tests
 afterEach(() => domain.core.db.deployment.updateMany({ data: { tornDownAt: new Date() } }))
 
 function relayWith(options: Partial<RelayOptions>): Relay {
@@ -78,13 +81,13 @@ const print = (messages: readonly string[], of = {}) =>
 const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `${from + i}`)
 const texts = (lines: Line[]) => lines.map(({ message }) => message)
 const next = async (stream: AsyncIterator<Line>, count: number) => texts(await take(stream, count))
-/** All that is left until the stream completes. */
+/** The remaining lines until the stream completes. */
 async function rest(stream: AsyncIterator<Line>): Promise<string[]> {
   return texts(await take(stream, Number.POSITIVE_INFINITY))
 }
 
-describe('Where it begins', () => {
-  test('without anything at the oldest line; then come those that are written, by whatever call', async () => {
+describe('A followed log begins', () => {
+  test('at the oldest line by default, followed by new lines from any call', async () => {
     await print(['a', 'b'])
     const stream = await follow()
     expect(await next(stream, 2)).toEqual(['a', 'b'])
@@ -94,7 +97,7 @@ describe('Where it begins', () => {
     await stream.return!()
   })
 
-  test('behind a cursor, with the newest ones, or with what comes; who comes back goes on behind the last line it has', async () => {
+  test('after a cursor, with the newest lines, or with new ones; a returning reader continues after its last line', async () => {
     await print(numbered(300))
     const begun = await follow()
     const [, second] = await take(begun, 2)
@@ -117,13 +120,13 @@ describe('Where it begins', () => {
     for (const stream of Object.values(streams)) await stream.return!()
   })
 
-  test('a cursor that no line had yet is refused: what comes would be skipped', async () => {
+  test('never at a cursor beyond the last line, because that would skip lines', async () => {
     const ahead = logOffset({ id: 10n ** 12n })
     await expect(follow({ offset: ahead })).rejects.toMatchObject({ violations: [{ type: 'cursor_invalid' }] })
   })
 })
 
-test('filters hold for lines of the past and for those that come', async () => {
+test('filters apply to past and new lines', async () => {
   const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
   const some = () =>
     writeLog(domain.core, [
@@ -166,7 +169,7 @@ test('filters hold for lines of the past and for those that come', async () => {
   for (const stream of streams) await stream.return!()
 })
 
-test('a line that was written early and committed late comes, in its place, though others were written meanwhile', async () => {
+test('a line written early and committed late arrives in its place, although others were written in between', async () => {
   const stream = await follow()
   let commit = () => {}
   const held = new Promise<void>((resolve) => {
@@ -207,8 +210,8 @@ test('the log of a deployment has the lines of all its revisions, in order', asy
   await one.return!()
 })
 
-describe('When it ends', () => {
-  test('the log of a build: when the build has ended and its last line was sent; and at once when that was before', async () => {
+describe('A followed log ends', () => {
+  test('when the build has ended and its last line was sent; immediately if that was before', async () => {
     const stream = await follow()
     const claim = await claimOne(domain.plane, deploymentId)
     const { assignment } = await succeed(domain.plane, claim, claim.step!)
@@ -224,7 +227,7 @@ describe('When it ends', () => {
     await domain.plane.release(claim)
   })
 
-  test('an interrupted build: when its holder has stopped, since it prints until then', async () => {
+  test('after an interrupted build when its holder has stopped, because it prints until then', async () => {
     const stream = await follow()
     const claim = await claimOne(domain.plane, deploymentId)
     const { assignment } = await succeed(domain.plane, claim, claim.step!)
@@ -237,7 +240,7 @@ describe('When it ends', () => {
     await domain.plane.release(claim)
   })
 
-  test('a redeploy that builds again is followed through its build', async () => {
+  test('after the build of a redeploy that builds again', async () => {
     const claim = await claimOne(domain.plane, deploymentId)
     await workOff(domain.plane, claim)
     await print(['first'])
@@ -251,7 +254,7 @@ describe('When it ends', () => {
     expect(await rest(stream)).toEqual([])
   })
 
-  test('that of an agent, and of a deployment: when the deployment is gone', async () => {
+  test('of an agent or a deployment, when the deployment is gone', async () => {
     const streams = [await follow({ type: 'deploy' }), await followAll(), await followAll({ type: 'build' })]
     await settle(domain.plane)
     await print(['serving'], { type: 'deploy' })
@@ -261,7 +264,7 @@ describe('When it ends', () => {
     await expect(follow()).rejects.toMatchObject({ code: 'NOT_FOUND' })
   })
 
-  test('a server that stops: with the cursor to go on from at another', async () => {
+  test('when the server stops, with the cursor to continue from on another', async () => {
     const stopping = relayWith({})
     const stream = await follow({}, undefined, stopping)
     await print(['a'])
@@ -279,7 +282,7 @@ describe('When it ends', () => {
   })
 })
 
-test('lines that were removed before they were read leave one that says so, in their place, and none for who has them', async () => {
+test('removed lines that were not read yet are replaced by one line that says so; readers that have them get none', async () => {
   await print(numbered(150))
   const begun = await follow()
   const [first] = await take(begun, 1)
@@ -295,7 +298,7 @@ test('lines that were removed before they were read leave one that says so, in t
   await stream.return!()
 })
 
-test('writers of a log notify while somebody follows it, once for each call', async () => {
+test('writers of a followed log notify once per call', async () => {
   await asAdmin(domain.url, async (listener) => {
     const heard: unknown[] = []
     listener.on('notification', ({ payload }) => heard.push(payload))
@@ -310,7 +313,7 @@ test('writers of a log notify while somebody follows it, once for each call', as
   })
 })
 
-test('without a single NOTIFY lines come by the poll', async () => {
+test('without any NOTIFY lines arrive by polling', async () => {
   const deaf = relayWith({ listenUrl: inject('postgres').url, pollEvery: 20 })
   const stream = await follow({}, undefined, deaf)
   await print(['a'])
@@ -318,7 +321,7 @@ test('without a single NOTIFY lines come by the poll', async () => {
   await stream.return!()
 })
 
-test('connections that break cost no line', async () => {
+test('broken database connections lose no line', async () => {
   const stream = await follow()
   await print(['a'])
   expect(await next(stream, 1)).toEqual(['a'])
@@ -346,7 +349,7 @@ const JSON_FORM: Rendering<Line> = {
   render: async (lines) => lines.map(({ message }) => JSON.stringify(message)),
 }
 
-/** An outlet whose client takes something only when the test says so. */
+/** An outlet whose client reads only when the test says so. */
 class SlowOutlet implements Outlet<Line> {
   readonly got: string[] = []
   ending: Ending | null = null
@@ -374,7 +377,7 @@ class SlowOutlet implements Outlet<Line> {
   onGone() {}
 }
 
-test('who does not keep up is neither cut off nor in the way of others, and gets all of it when it reads again', async () => {
+test('a slow reader is neither cut off nor delays others, and gets everything when it reads again', async () => {
   const small = relayWith({ capacity: 50 })
   const open = async (outlet: SlowOutlet) => {
     const stream = await streamLog(ctx, small, await ofRevision())
@@ -397,9 +400,9 @@ test('who does not keep up is neither cut off nor in the way of others, and gets
   for (const end of ends) end(new Error('over'))
 })
 
-test('however many follow a log, what is appended is read by one statement; to begin costs three', async () => {
+test('appended lines are read by one statement for any number of followers; beginning costs three', async () => {
   const polls = relayWith({ pollEvery: 3_600_000 })
-  // the revision is there; its writers are to notify, which is said once; how far the log reaches
+  // the revision; the request that its writers notify; the end of the log
   const begun = await countStatements(domain.database, async () =>
     (await streamLog(ctx, polls, await ofRevision())).close(),
   )

@@ -1,4 +1,7 @@
-/** The log is the truth of the stream (docs/architecture.md#rules), under stress: nothing lost, nothing twice, in order, whatever happens to writers, servers and connections. */
+/**
+ * The log is the truth of the stream (docs/architecture.md#rules): nothing lost, doubled or reordered under failures
+ * of writers, servers and connections.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
 import type { Outlet } from '../../src/api/realtime/frames.ts'
 import { createRelay, type RelayOptions } from '../../src/api/realtime/relay.ts'
@@ -35,7 +38,7 @@ function relayWith(options: Partial<RelayOptions> = {}) {
 }
 type Relay = ReturnType<typeof relayWith>
 
-/** Another server on the same database: a pool and a relay of its own. */
+/** Another server on the same database: a separate pool and relay. */
 function server({ poolSize = 2, log = domain.core.log, ...options }: ServerOptions = {}) {
   const database = connectDatabase({ url: domain.url, poolSize })
   cleanups.push(() => database.close())
@@ -48,11 +51,11 @@ function server({ poolSize = 2, log = domain.core.log, ...options }: ServerOptio
 }
 type ServerOptions = Pick<RelayOptions, 'pollEvery' | 'capacity'> & { listenUrl?: string; poolSize?: number; log?: Log }
 
-/** Events need no revision that exists. */
+/** Events need no existing revision. */
 const NOBODY = '00000000-0000-4000-8000-000000000000'
 const NEVER = 3_600_000
 const TEXT = { key: 'text', render: async (values: readonly unknown[]) => values.map(() => '1') }
-/** A database in which no notification of ours can be heard. */
+/** A database URL on which notifications don't arrive. */
 const deaf = () => inject('postgres').url
 
 const subscribe = async (relay: Relay, args = {}, who = ctx) =>
@@ -62,7 +65,7 @@ const say = (...messages: string[]) => announce(domain.core, ctx.workspace.id, m
 const messages = (events: RevisionStatusEvent[]) => events.map((e) => e.message)
 const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, i) => `${from + i}`)
 
-test('what a server that died right after its commit has told nobody is found by looking', async () => {
+test('an event of a server that died right after its commit is found by polling', async () => {
   const stream = await subscribe(relayWith({ pollEvery: 200 }))
   await announce({ ...domain.core, wake() {} }, ctx.workspace.id, ['untold'])
   expect(messages(await take(stream, 1))).toEqual(['untold'])
@@ -70,7 +73,7 @@ test('what a server that died right after its commit has told nobody is found by
 })
 
 describe('Under concurrent writers', () => {
-  test('a stream is the log: 50 transactions at once, some of which roll back, in commit order without gap or double', async () => {
+  test('a stream equals the log: 50 concurrent transactions, some of which roll back, in commit order without gap or double', async () => {
     const stream = await subscribe(relayWith())
     const writes = numbered(50).map((name, i) =>
       transaction(domain.core, async (tx) => {
@@ -102,7 +105,7 @@ describe('Under concurrent writers', () => {
     await stream.return!()
   })
 
-  test('a snapshot and what follows it fit together, whenever the stream begins', async () => {
+  test('a snapshot and the following events fit together, whenever the stream begins', async () => {
     const relay = relayWith()
     const app = await imageDeployment(ctx)
     let done = false
@@ -126,7 +129,7 @@ describe('Under concurrent writers', () => {
     }
   })
 
-  test('a subscriber who goes from server to server with its cursor misses nothing and sees nothing twice', async () => {
+  test('a subscriber that changes servers with its cursor misses nothing and gets nothing twice', async () => {
     const servers = [server(), server()]
     const start = await endOfLog(ctx)
     const writing = (async () => {
@@ -145,7 +148,7 @@ describe('Under concurrent writers', () => {
 })
 
 describe('A relay', () => {
-  test('hands each event out once and in order, while news come faster than it reads', async () => {
+  test('publishes each event once and in order, while events arrive faster than it reads', async () => {
     const relay = relayWith()
     const sequences: bigint[] = []
     const watch = relay.events.watch(ctx.workspace.id, {
@@ -159,7 +162,7 @@ describe('A relay', () => {
     watch.close()
   })
 
-  test('brings all of one large transaction, for which there is one NOTIFY', async () => {
+  test('delivers all of one large transaction, for which there is one NOTIFY', async () => {
     const stream = await subscribe(server({ pollEvery: NEVER, capacity: 3_000 }).relay)
     await say('warm')
     await take(stream, 1)
@@ -169,8 +172,8 @@ describe('A relay', () => {
   })
 })
 
-describe('When notifications do not come', () => {
-  test('because the LISTEN connection was killed: nothing is lost', async () => {
+describe('Without notifications', () => {
+  test('because the LISTEN connection was killed, nothing is lost', async () => {
     const { relay } = server({ pollEvery: NEVER })
     const stream = await subscribe(relay)
     await say('before')
@@ -180,13 +183,13 @@ describe('When notifications do not come', () => {
         admin.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                      WHERE application_name = 'pilothouse listen' AND datname = current_database()`),
       )
-      await say(name) // while nobody listens
+      await say(name) // while LISTEN is down
       expect(messages(await take(stream, 1))).toEqual([name])
     }
     await stream.return!()
   })
 
-  test('at all: the poll brings the events', async () => {
+  test('of any kind, the poll finds the events', async () => {
     const { relay } = server({ listenUrl: deaf(), pollEvery: 20 })
     const stream = await subscribe(relay)
     await say('1', '2')
@@ -196,7 +199,7 @@ describe('When notifications do not come', () => {
     await stream.return!()
   })
 
-  test('because the database is away: streams wait for it, and the log says so once', async () => {
+  test('because the database is unavailable, streams wait, and the log says so once', async () => {
     const said: string[] = []
     const keep = (_: object, message: string) => void said.push(message)
     const log = { info: keep, warn: keep, error: keep }
@@ -226,7 +229,7 @@ describe('When notifications do not come', () => {
 })
 
 describe('A slow subscriber', () => {
-  test('is ended alone, and goes on without loss from the cursor it is given', async () => {
+  test('is ended alone, and continues without loss from its cursor', async () => {
     const relay = relayWith({ capacity: 20 })
     const slow = await subscribe(relay)
     const quick = await subscribe(relay)
@@ -236,7 +239,7 @@ describe('A slow subscriber', () => {
     for (const name of numbered(100)) await say(name)
     expect(messages(await all)).toEqual(['first', ...numbered(100)])
 
-    // what had been handed to it by then, and why that is all
+    // the items that it had received, and why no more
     const error = await takeUntil(slow, (event) => !heard.push(event)).catch((e: unknown) => e)
     expect(heard.length).toBeLessThan(100)
     expect(error).toMatchObject({ code: 'STREAM_OVERFLOW', cursor: heard.at(-1)!.cursor })
@@ -250,7 +253,7 @@ describe('A slow subscriber', () => {
     await Promise.all([quick.return!(), again.return!()])
   })
 
-  test('may take its time with an old cursor: catching up does not fill its mailbox', async () => {
+  test('may be slow with an old cursor: catching up does not fill its mailbox', async () => {
     const relay = relayWith({ capacity: 5 })
     const start = await endOfLog(ctx)
     await say(...numbered(450))
@@ -259,7 +262,7 @@ describe('A slow subscriber', () => {
     const heard = await take(stream, 420) // in the middle of the last page
     for (const name of numbered(60, 450)) {
       await say(name)
-      await take(witness, 1) // handed out, so the other mailbox has had it too
+      await take(witness, 1) // published, so the other mailbox has received it too
     }
     heard.push(...(await take(stream, 90)))
     await say('live')
@@ -269,8 +272,8 @@ describe('A slow subscriber', () => {
   })
 })
 
-describe('A server that stops', () => {
-  test('ends those, too, who are still catching up, each with its own cursor', async () => {
+describe('A stopping server', () => {
+  test('also ends subscribers that are still catching up, each with its own cursor', async () => {
     const { relay, as } = server()
     const start = await endOfLog(ctx)
     await say(...numbered(10))
@@ -287,7 +290,7 @@ describe('A server that stops', () => {
     expect(ended).toMatchObject([{ error: expect.objectContaining({ code: 'UNAVAILABLE', cursor: start }) }])
   })
 
-  test('names no cursor to who has not got the status yet that the stream begins with: behind it nobody would ever tell it', async () => {
+  test('gives no cursor before the stream’s initial status was sent, because resuming would skip that status', async () => {
     const { relay, as } = server()
     const { deploymentId } = await imageDeployment(ctx)
     const stream = await streamRevisionStatus(as(ctx), relay, { deploymentId })
@@ -308,7 +311,7 @@ describe('A server that stops', () => {
 })
 
 describe('In one group', () => {
-  test('each value is rendered once, and an outlet that breaks ends alone', async () => {
+  test('each value is rendered once, and a failing outlet ends alone', async () => {
     const relay = relayWith()
     const rendered: unknown[] = []
     const rendering = {
@@ -345,7 +348,7 @@ describe('In one group', () => {
     expect(ended).toHaveLength(3)
   })
 
-  test('a rendering that fails ends its own group, and the next who comes begins anew', async () => {
+  test('a failing rendering ends its own group, and the next subscriber starts a new one', async () => {
     const relay = relayWith()
     const failing = { key: 'failing', render: () => Promise.reject(new Error('no')) }
     const others = await subscribe(relay)
@@ -367,8 +370,8 @@ describe('In one group', () => {
   })
 })
 
-describe('What it costs', () => {
-  test('nothing while nobody subscribes, however often it could poll', async () => {
+describe('The cost is', () => {
+  test('nothing without subscribers, at any poll rate', async () => {
     const idle = server({ pollEvery: 1 })
     const busy = await subscribe(server({ listenUrl: deaf(), pollEvery: 30 }).relay)
     const statements = await countStatements(idle.database, async () => {
@@ -381,7 +384,7 @@ describe('What it costs', () => {
     await busy.return!()
   })
 
-  test('the same for an event that 100 streams of a workspace wait for as for one: at most two reads of the log', async () => {
+  test('the same for 100 streams of a workspace as for one: at most two reads of the log per event', async () => {
     const { database, relay } = server({ pollEvery: NEVER })
     const streams = await Promise.all(numbered(100).map(() => subscribe(relay)))
     await say('warm')
@@ -408,7 +411,7 @@ describe('What it costs', () => {
 
   test('one statement to subscribe', async () => {
     const { database, as } = server()
-    const relay = createRelay({ core: domain.core, listenUrl: domain.url }) // not started: it does nothing by itself
+    const relay = createRelay({ core: domain.core, listenUrl: domain.url }) // not started: it does nothing in the background
     const app = await imageDeployment(ctx)
     const end = await endOfLog(ctx)
     for (const args of [{}, app, { after: end }]) {

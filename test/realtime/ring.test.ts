@@ -1,4 +1,4 @@
-/** The recent items of a log: bounded, without a gap, and it says what it has forgotten. */
+/** The recent items of a log in memory: limited, without gaps, and with a known start. */
 import { describe, expect, test } from 'vitest'
 import { Ring } from '../../src/api/realtime/ring.ts'
 
@@ -7,7 +7,7 @@ const ring = (begins = 0n) => new Ring<bigint>(CAPACITY, { positionOf: (item) =>
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => BigInt(from + i))
 
 describe('A ring', () => {
-  test('has everything behind the place where it began, also when positions have gaps', () => {
+  test('has everything after its start, also when positions have gaps', () => {
     const recent = ring(5n)
     recent.push([6n, 8n])
     recent.push([20n])
@@ -18,13 +18,13 @@ describe('A ring', () => {
     expect(recent.after(4n, 100)).toBeNull()
   })
 
-  test('gives the oldest first, as many as are asked for', () => {
+  test('returns the oldest first, up to the limit', () => {
     const recent = ring()
     recent.push(range(1, 9))
     expect(recent.after(2n, 3)).toEqual([3n, 4n, 5n])
   })
 
-  test('keeps at least as many as it may, never twice as many, and knows what it has forgotten', () => {
+  test('keeps at least its capacity, never twice as many, and knows its start', () => {
     const recent = ring()
     for (let newest = 1; newest <= 200; newest++) {
       recent.push([BigInt(newest)])

@@ -1,8 +1,8 @@
-/** Many who ask the same at once: few reads, and none of them older than the question. */
+/** Concurrent equal reads: few statements, and no result from before the call. */
 import { expect, test } from 'vitest'
 import { Singleflight } from '../../src/platform/async/singleflight.ts'
 
-test('A thousand at once are two reads, and each gets one that began after it had asked', async () => {
+test('A thousand concurrent calls are two reads, and each gets one that began after its call', async () => {
   const reads = new Singleflight()
   let begun = 0
   const finish: (() => void)[] = []
@@ -26,7 +26,7 @@ test('A thousand at once are two reads, and each gets one that began after it ha
   expect(await late).toBe(4)
 })
 
-test('A read that fails is told to those who shared it, and the next ones read anew', async () => {
+test('A failed read fails for all that shared it, and the next calls read again', async () => {
   const reads = new Singleflight()
   const failing = reads.read('a', () => Promise.reject(new Error('away')))
   const next = reads.read('a', async () => 'there')

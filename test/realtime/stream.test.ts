@@ -1,4 +1,4 @@
-/** docs/api-rules.md#graphql: what a subscriber of revisionStatusChanged gets, when, and when it ends. */
+/** docs/api-rules.md#graphql: the messages of revisionStatusChanged, and the end of its streams. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createRelay, type Relay } from '../../src/api/realtime/relay.ts'
@@ -36,7 +36,7 @@ const tearDown = () => ctx.db.deployment.update({ where: { id: app.deploymentId 
 const statuses = (events: { from: string | null; to: string }[]) => events.map((e) => `${e.from ?? '–'} → ${e.to}`)
 
 describe('A stream of one revision', () => {
-  test('begins with the current status, then brings every change, and completes when the revision is deployed', async () => {
+  test('begins with the current status, then sends every change, and completes when the revision is deployed', async () => {
     const stream = await subscribe({ revisionId: app.revisionId })
     await move(ctx, app.revisionId, ROLLOUT)
     const events = await takeUntil(stream, () => false)
@@ -60,18 +60,18 @@ describe('A stream of one revision', () => {
     })
   })
 
-  test('of a revision that has ended is the one status', async () => {
+  test('of an ended revision is its one status', async () => {
     await move(ctx, app.revisionId, ROLLOUT)
     expect(statuses(await all({ revisionId: app.revisionId }))).toEqual(['– → DEPLOYED'])
   })
 
-  test('completes at once when nothing happened since the cursor and the revision has ended', async () => {
+  test('completes immediately when the revision has ended and nothing happened since the cursor', async () => {
     await move(ctx, app.revisionId, ROLLOUT)
     expect(await all({ revisionId: app.revisionId, after: await endOfLog(ctx) })).toEqual([])
   })
 
-  test('resumed at or after its end it completes at once, whatever else has happened in the workspace since', async () => {
-    // nothing wakes this relay: it stands where the first of its streams began, behind all that happens from then on
+  test('resumed at or after its end completes immediately, regardless of later events in the workspace', async () => {
+    // no event wakes this relay: it stays at the start of its first stream, before all later events
     const behind = createRelay({ core: domain.core, listenUrl: domain.url, pollEvery: 3_600_000 })
     const from = (args: StreamArgs) => subscribe(args, ctx, behind)
     await move(ctx, app.revisionId, ROLLOUT)
@@ -88,7 +88,7 @@ describe('A stream of one revision', () => {
     await behind.stop()
   })
 
-  test('resumed after its deployment was torn down brings the rest, and completes', async () => {
+  test('resumed after its deployment was torn down sends the rest, and completes', async () => {
     const start = await endOfLog(ctx)
     await deleteDeployment(ctx, { path: { deployment_id: app.deploymentId }, query: {} })
     await tearDown()
@@ -98,7 +98,7 @@ describe('A stream of one revision', () => {
     }
   })
 
-  test('completes at the end of the attempt that the cursor was in, and goes on with the next one from there', async () => {
+  test('completes at the end of the cursor’s attempt, and continues with the next attempt from there', async () => {
     const start = await endOfLog(ctx)
     await move(ctx, app.revisionId, [...ROLLOUT, ...ROLLOUT])
     const first = await all({ revisionId: app.revisionId, after: start })
@@ -108,7 +108,7 @@ describe('A stream of one revision', () => {
     expect(second.map((e) => e.attempt)).toEqual([2, 2, 2, 2])
   })
 
-  test('may name the deployment too, which must be the one it belongs to', async () => {
+  test('may also name the deployment, which must be the revision’s', async () => {
     const other = await imageDeployment(ctx)
     expect(await take(await subscribe(app), 1)).toHaveLength(1)
     await expect(subscribe({ ...app, deploymentId: other.deploymentId })).rejects.toThrow(
@@ -118,14 +118,14 @@ describe('A stream of one revision', () => {
 })
 
 describe('A stream of a deployment', () => {
-  test("begins with its latest revision's status and goes on over redeploys", async () => {
+  test("begins with its latest revision's status and continues over redeploys", async () => {
     const stream = await subscribe({ deploymentId: app.deploymentId })
     await move(ctx, app.revisionId, [...ROLLOUT, 'QUEUED'])
     expect((await take(stream, 6)).map((e) => e.to)).toEqual(['CREATING', ...ROLLOUT, 'QUEUED'])
     await stream.return!()
   })
 
-  test('leaves out other deployments and what is no change of status', async () => {
+  test('leaves out other deployments and other types of events', async () => {
     const stream = await subscribe({ deploymentId: app.deploymentId })
     const other = await imageDeployment(ctx)
     await move(ctx, other.revisionId, ROLLOUT)
@@ -147,7 +147,7 @@ describe('A stream of the workspace', () => {
     await stream.return!()
   })
 
-  test('keeps what happens before the first read', async () => {
+  test('keeps changes from before the first read', async () => {
     const stream = await subscribe({})
     await move(ctx, app.revisionId, ROLLOUT)
     expect((await take(stream, 4)).map((e) => e.to)).toEqual(ROLLOUT)
@@ -168,14 +168,14 @@ describe('Subscribing is refused', () => {
     },
   )
 
-  test('for a deployment that is gone', async () => {
+  test('for a removed deployment', async () => {
     await deleteDeployment(ctx, { path: { deployment_id: app.deploymentId }, query: {} })
     await tearDown()
     await expect(subscribe({ deploymentId: app.deploymentId })).rejects.toBeInstanceOf(NotFoundError)
     await expect(subscribe({ revisionId: app.revisionId })).rejects.toBeInstanceOf(NotFoundError)
   })
 
-  test('for an id that is no UUID', async () => {
+  test('for an invalid id', async () => {
     await expect(subscribe({ revisionId: 'one' })).rejects.toMatchObject({
       violations: [{ loc: ['query', 'revision_id'], type: 'uuid_parsing' }],
     })
@@ -213,7 +213,7 @@ describe('A stream ends', () => {
     expect(await waiting).toEqual({ done: true, value: undefined })
   })
 
-  test('when the server stops, with the cursor to go on from', async () => {
+  test('when the server stops, with the cursor to continue from', async () => {
     const stopping = createRelay({ core: domain.core, listenUrl: domain.url })
     stopping.start()
     const stream = await subscribe({}, ctx, stopping)

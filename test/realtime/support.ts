@@ -1,4 +1,4 @@
-/** Helpers for tests of streams: reading from them, and writing the changes that they carry. */
+/** Helpers for tests of streams: reading from them, and writing changes. */
 import { randomUUID } from 'node:crypto'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { eventCursor } from '../../src/domain/events/cursor.ts'
@@ -19,7 +19,7 @@ export async function take<T>(stream: AsyncIterator<T>, count: number): Promise<
   return taken
 }
 
-/** Reads until `last` says so; that element is included. */
+/** Reads until `last` returns true; that element is included. */
 export async function takeUntil<T>(stream: AsyncIterator<T>, last: (value: T) => boolean): Promise<T[]> {
   const taken: T[] = []
   for (;;) {
@@ -35,7 +35,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-/** A deployment of an image, whose first revision waits to be provisioned. */
+/** A deployment of an image whose first revision waits for provisioning. */
 export async function imageDeployment(ctx: RequestContext): Promise<{ deploymentId: string; revisionId: string }> {
   const { deploymentId } = await createDeployment(ctx, {
     body: {
@@ -50,10 +50,10 @@ export async function imageDeployment(ctx: RequestContext): Promise<{ deployment
   return { deploymentId, revisionId: latestRevisionId! }
 }
 
-/** From provisioned to deployed. */
+/** Moves it from provisioned to deployed. */
 export const ROLLOUT = ['QUEUED', 'AWAITING_DEPLOY', 'DEPLOYING', 'DEPLOYED'] as const satisfies RevisionStatus[]
 
-/** Moves a revision along, one transaction for each status; a move out of a terminal status is a redeploy. */
+/** Moves a revision, one transaction per status; a move out of a terminal status is a redeploy. */
 export async function move(ctx: RequestContext, revisionId: string, statuses: readonly RevisionStatus[]) {
   for (const to of statuses) {
     const { deploymentId } = await ctx.db.revision.findUniqueOrThrow({ where: { id: revisionId } })
@@ -65,7 +65,7 @@ export async function move(ctx: RequestContext, revisionId: string, statuses: re
   }
 }
 
-/** Appends `count` status changes of made-up revisions in one transaction; `message` tells them apart. */
+/** Appends `count` status changes of invented revisions in one transaction; `message` tells them apart. */
 export function announce(core: Core, workspaceId: string, messages: readonly string[]): Promise<void> {
   return transaction(core, async (tx) => {
     for (const message of messages)
@@ -82,7 +82,7 @@ export function announce(core: Core, workspaceId: string, messages: readonly str
   })
 }
 
-/** Where the workspace's log ends now, as a cursor. */
+/** The current end of the workspace's log as a cursor. */
 export async function endOfLog(ctx: RequestContext): Promise<string> {
   const workspaceId = ctx.workspace.id
   const { sequence } = await ctx.db.eventCounter.findUniqueOrThrow({ where: { workspaceId } })

@@ -1,4 +1,4 @@
-/** Clients who are gone before the stream that they asked for has begun leave nothing behind. */
+/** Clients that disconnect before their stream has begun leave nothing behind. */
 import http from 'node:http'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -32,7 +32,7 @@ test.each([
     const keeping = new pg.Client({ connectionString: app.databaseUrl })
     await keeping.connect()
     try {
-      // the snapshot that a stream begins with
+      // the snapshot of the stream
       await keeping.query('BEGIN; LOCK TABLE event_counters IN ACCESS EXCLUSIVE MODE')
       const closed = new Promise<void>((resolve) => {
         fastify.server.once('request', (_request, response: http.ServerResponse) => response.once('close', resolve))

@@ -11,14 +11,14 @@ afterEach(() => {
 
 class Stream implements Beating {
   wroteAt = 0
-  /** in seconds */
+  /** In seconds. */
   readonly beats: number[] = []
   beat() {
     this.beats.push(Math.round(Date.now() / SECOND))
   }
 }
 
-test('A stream in which something happens gets no heartbeats; when nothing has for 10 seconds, it does', async () => {
+test('An active stream gets no heartbeats; after 10 silent seconds it gets one', async () => {
   const heartbeat = new Heartbeat()
   const stream = new Stream()
   heartbeat.add(stream)
@@ -31,7 +31,7 @@ test('A stream in which something happens gets no heartbeats; when nothing has f
   expect(stream.beats).toHaveLength(1)
 })
 
-test('Streams that opened together, or were written to together, get their heartbeats apart from each other', async () => {
+test('Streams opened or written together get their heartbeats at different times', async () => {
   const heartbeat = new Heartbeat()
   const began = Math.round(Date.now() / SECOND)
   const streams = Array.from({ length: 1_000 }, () => new Stream())
@@ -53,7 +53,7 @@ test('Streams get their heartbeats within 15 seconds although a busy event loop 
   const begunAt = performance.now()
   const began = Math.round(Date.now() / SECOND)
   for (let at = 0; at < 60; at += 4) {
-    // the clock goes on, and no timer is called
+    // time passes without timers
     vi.setSystemTime(Date.now() + 3 * SECOND)
     vi.spyOn(performance, 'now').mockReturnValue((at + 4) * SECOND + begunAt)
     await vi.advanceTimersByTimeAsync(1 * SECOND)

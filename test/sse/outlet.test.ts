@@ -1,4 +1,4 @@
-/** A response that was taken over for a stream, as it is on the wire: for HTTP/1.1 and 1.0, behind another answer, for who reads nothing. */
+/** The bytes of a stream's response: HTTP/1.1 and 1.0, behind another answer, and for clients that read nothing. */
 import { once } from 'node:events'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
@@ -20,7 +20,7 @@ const batch = (...texts: string[]) =>
     BigInt(texts.length),
   )
 
-/** what the server does with a request of a path */
+/** The server's handlers by path. */
 const routes: Record<string, (response: http.ServerResponse) => void> = {}
 const server = http.createServer((request, response) => routes[request.url!]!(response))
 const sockets: net.Socket[] = []
@@ -33,7 +33,7 @@ afterEach(() => {
 })
 afterAll(() => server.close())
 
-/** A connection on which requests are sent as they stand here, and all that has come back. */
+/** A connection that sends requests unchanged, and everything that it received. */
 async function connect(...requests: string[]) {
   const socket = net.connect((server.address() as AddressInfo).port, '127.0.0.1')
   sockets.push(socket)
@@ -49,7 +49,7 @@ async function connect(...requests: string[]) {
   return heard
 }
 
-/** Opens an outlet for each request of the path, as soon as it comes. */
+/** Opens an outlet for each request of the path as soon as it arrives. */
 function streamAt(path: string, heartbeat = new Heartbeat(), stalled?: number): Promise<Outlet> {
   return new Promise((resolve) => {
     routes[path] = (response) => resolve(openSse(response, form, heartbeat, stalled))
@@ -58,13 +58,13 @@ function streamAt(path: string, heartbeat = new Heartbeat(), stalled?: number): 
 
 const body = (text: string) => text.slice(text.indexOf('\r\n\r\n') + 4)
 
-/** Without the chunks' sizes. */
+/** Without the chunk sizes. */
 const unchunked = (text: string) =>
   body(text)
     .replace(/(?:^|\r\n)[0-9a-f]+\r\n/g, '')
     .replace(/\r\n$/, '')
 
-test('Where it begins, events with their cursors, and a clean end, after which the connection serves the next request', async () => {
+test('A stream has its position, events with their cursors, and a clean end, after which the connection serves the next request', async () => {
   const opened = streamAt('/stream')
   routes['/next'] = (response) => void response.end('next answer')
   const client = await connect('GET /stream HTTP/1.1\r\nHost: x')
@@ -93,7 +93,7 @@ test('Node’s own client reads it', async () => {
   expect(await (await reading).text()).toBe(':\n\nid: c1\nevent: next\ndata: "ä€🙂"\n\nevent: error\ndata: why\n\n')
 })
 
-test('A proxy of HTTP/1.0 gets the text as it is, until the connection ends', async () => {
+test('A proxy of HTTP/1.0 gets plain text until the connection ends', async () => {
   const opened = streamAt('/stream')
   const client = await connect('GET /stream HTTP/1.0')
   const outlet = await opened
@@ -106,7 +106,7 @@ test('A proxy of HTTP/1.0 gets the text as it is, until the connection ends', as
   expect(client.text).not.toMatch(/chunked/i)
 })
 
-test('A request that was sent before the answer of another was there waits for it, and gets all', async () => {
+test('A request sent before the previous answer has ended waits for it, and gets everything', async () => {
   let answer: http.ServerResponse | null = null
   routes['/slow'] = (response) => {
     answer = response
@@ -126,7 +126,7 @@ test('A request that was sent before the answer of another was there waits for i
   expect(client.text.indexOf('id: c0')).toBeLessThan(client.text.indexOf('id: c1'))
 })
 
-test('Who does not read is full, and drained once it reads on', async () => {
+test('A client that does not read is full, and drained when it reads on', async () => {
   const opened = streamAt('/stream')
   const client = await connect('GET /stream HTTP/1.1\r\nHost: x')
   client.socket.pause()
@@ -139,7 +139,7 @@ test('Who does not read is full, and drained once it reads on', async () => {
   expect(outlet.full).toBe(false)
 })
 
-test('Who never reads is cut off, and its end told, also when its stream was over before', async () => {
+test('A client that never reads is cut off, and its end reported, also when its stream had already ended', async () => {
   for (const over of [false, true]) {
     const opened = streamAt('/stream', new Heartbeat(), 20)
     const client = await connect('GET /stream HTTP/1.1\r\nHost: x')
@@ -158,7 +158,7 @@ test('Who never reads is cut off, and its end told, also when its stream was ove
   }
 })
 
-test('A client that goes away is told of, also one that was gone before anybody asked', async () => {
+test('A client that disconnects is reported, also one that was gone before', async () => {
   const opened = streamAt('/stream')
   const client = await connect('GET /stream HTTP/1.1\r\nHost: x')
   const outlet = await opened
@@ -166,7 +166,7 @@ test('A client that goes away is told of, also one that was gone before anybody 
   client.socket.destroy()
   await gone
   await new Promise<void>((resolve) => outlet.onGone(resolve))
-  // nobody minds
+  // ignored
   outlet.send(batch('1'))
   outlet.end({ complete: true })
 })
@@ -181,7 +181,7 @@ test('All streams get heartbeats, until they end', async () => {
   for (const client of clients) await expect.poll(() => client.text).toMatch(/\r\n0\r\n\r\n$/)
 })
 
-test('One whose client was gone before it began gets no heartbeats, and nobody minds, also where it waited behind another answer', async () => {
+test('A client that was gone before its stream began gets no heartbeats and raises no error, also behind another answer', async () => {
   const heartbeat = new Heartbeat(5)
   for (const behind of [false, true]) {
     routes['/slow'] = () => {}
@@ -194,7 +194,7 @@ test('One whose client was gone before it began gets no heartbeats, and nobody m
     const { socket } = response.req
     client.socket.destroy()
     await once(socket, 'close')
-    // as the server sees to it (api/server/http.ts)
+    // as the server does (api/server/http.ts)
     if (behind) Object.assign(response, { _closed: true })
     const outlet = openSse(response, form, heartbeat)
     await new Promise<void>((resolve) => outlet.onGone(resolve))
