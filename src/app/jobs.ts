@@ -1,6 +1,6 @@
 /** Periodic jobs of a server. A round without work costs one statement. */
 import { announceChanges } from '../domain/change-feed/announce.ts'
-import { tellOfTheClock } from '../domain/change-feed/clock.ts'
+import { announceClockChanges } from '../domain/change-feed/clock.ts'
 import { refreshExpiring } from '../domain/oauth/tokens/refresh-expiring.ts'
 import { revokeDue } from '../domain/oauth/tokens/revoke.ts'
 import { createRetention } from '../domain/retention/retain.ts'
@@ -55,7 +55,7 @@ function imageJobsOf(core: Core): Job[] {
 export function changeJobsOf(core: Core): Job[] {
   return [
     { name: 'changes of deployments', intervalSeconds: 1, woken: true, round: () => announceChanges(core) },
-    { name: 'what changes with time', intervalSeconds: 1, round: () => tellOfTheClock(core) },
+    { name: 'what changes with time', intervalSeconds: 1, round: () => announceClockChanges(core) },
   ]
 }
 

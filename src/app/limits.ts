@@ -5,7 +5,7 @@ import { Admission } from '../api/limits/admission.ts'
 import { KeyedSemaphore } from '../api/limits/keyed-semaphore.ts'
 import { LoadMonitor } from '../api/limits/load-shedding.ts'
 import { TokenBuckets } from '../api/limits/token-buckets.ts'
-import { createSlotPool, type SlotPools } from '../domain/concurrency/concurrency-limit.ts'
+import { type ConcurrencyLimits, createConcurrencyLimit } from '../domain/concurrency/concurrency-limit.ts'
 import type { Reveals } from '../domain/transaction/context.ts'
 import type { Config } from '../platform/config/config.ts'
 
@@ -19,7 +19,7 @@ export interface Limits {
   admission: Admission
   /** heavy GraphQL documents, by key */
   heavyQueries: KeyedSemaphore
-  slots: SlotPools
+  slots: ConcurrencyLimits
   /** null: no limit */
   reveals: Reveals | null
   /** whether an address is a trusted proxy, whose X-Forwarded-For counts */
@@ -41,10 +41,10 @@ export function createLimits(config: Config): Limits {
       load: pressure,
     }),
     slots: {
-      streams: createSlotPool(config.STREAMS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
-      waits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
-      listenerWaits: createSlotPool(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
-      downloads: createSlotPool(MAX_DOWNLOADS_PER_ORGANIZATION, 100, MAX_DOWNLOADS),
+      streams: createConcurrencyLimit(config.STREAMS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
+      waits: createConcurrencyLimit(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
+      listenerWaits: createConcurrencyLimit(config.WAITS_PER_WORKSPACE, config.KEY_SHARE_PERCENT),
+      downloads: createConcurrencyLimit(MAX_DOWNLOADS_PER_ORGANIZATION, 100, MAX_DOWNLOADS),
     },
     reveals:
       config.REVEALS_PER_MINUTE > 0

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isSameVersion, readShownVersion, withoutHeard } from '../../src/domain/cache-version/version.ts'
+import { isSameVersion, readCacheVersion, withoutHeard } from '../../src/domain/cache-version/version.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
@@ -168,7 +168,7 @@ test('what comes and what goes moves it, in no workspace but its own', async () 
   const id = await furnish(ctx)
   await furnish(stranger)
   const ws = ctx.workspace.id
-  const strangers = await readShownVersion(ctx, stranger.workspace.id)
+  const strangers = await readCacheVersion(ctx, stranger.workspace.id)
   await asAdmin(domain.url, async (client) => {
     const changes = [
       `INSERT INTO deployments (id, workspace_id, name, source) VALUES (gen_random_uuid(), '${ws}', 'x', 'gitprovider')`,
@@ -183,7 +183,7 @@ test('what comes and what goes moves it, in no workspace but its own', async () 
     ]
     for (const change of changes) expect([change, await moves(client, ws, change)]).toEqual([change, true])
   })
-  expect(await readShownVersion(ctx, stranger.workspace.id)).toBe(strangers)
+  expect(await readCacheVersion(ctx, stranger.workspace.id)).toBe(strangers)
 })
 
 test('a lease that is renewed in time does not move it; one that is taken, over, given up or cut short does', async () => {
@@ -215,9 +215,9 @@ test('a listener that calls again and again moves only what says when it was hea
   const seen = (when: string) =>
     `UPDATE listeners SET last_seen_at = ${when} WHERE workspace_id = '${ctx.workspace.id}'`
   const called = async (when: string) => {
-    const before = (await readShownVersion(ctx, ctx.workspace.id))!
+    const before = (await readCacheVersion(ctx, ctx.workspace.id))!
     await asAdmin(domain.url, (client) => client.query(seen(when)))
-    const after = await readShownVersion(ctx, ctx.workspace.id)
+    const after = await readCacheVersion(ctx, ctx.workspace.id)
     return { all: isSameVersion(before, after), others: isSameVersion(withoutHeard(before), after) }
   }
   expect(await called(`clock_timestamp() + interval '1 second'`)).toEqual({ all: false, others: true })
@@ -231,7 +231,7 @@ test('who holds a transaction open keeps nobody waiting, and what it has changed
   const rename = (id: string) => `UPDATE deployments SET name = '${randomUUID()}' WHERE id = '${id}'`
   await asAdmin(domain.url, (slow) =>
     asAdmin(domain.url, async (quick) => {
-      const version = () => readShownVersion(ctx, ctx.workspace.id)
+      const version = () => readCacheVersion(ctx, ctx.workspace.id)
       const versions = [await version()]
       await slow.query('BEGIN')
       await slow.query(rename(mine))
@@ -331,7 +331,7 @@ test('every one of many commits at once moves it, and no more slots are left tha
 
 test('who asks for it at once shares a look, which begins after they have asked', async () => {
   const ctx = await domain.tenant()
-  const ask = () => readShownVersion(ctx, ctx.workspace.id)
+  const ask = () => readCacheVersion(ctx, ctx.workspace.id)
   const statements = await countStatements(domain.database, () => Promise.all(Array.from({ length: 50 }, ask)))
   expect(statements).toHaveLength(2)
 })
@@ -341,13 +341,13 @@ test('a hundred workspaces that are asked for at once are looked at in three sta
   while (all.length < 100) all.push(await domain.tenant())
   for (const ctx of all.slice(0, 10)) await createDeployment(ctx, { body: await gitBody(ctx) })
   const alone: (string | null)[] = []
-  for (const ctx of all) alone.push(await readShownVersion(ctx, ctx.workspace.id))
+  for (const ctx of all) alone.push(await readCacheVersion(ctx, ctx.workspace.id))
   let together: (string | null)[] = []
   const statements = await countStatements(domain.database, async () => {
-    together = await Promise.all(all.map((ctx) => readShownVersion(ctx, ctx.workspace.id)))
+    together = await Promise.all(all.map((ctx) => readCacheVersion(ctx, ctx.workspace.id)))
   })
   expect(together).toEqual(alone)
   expect(new Set(together).size).toBeGreaterThan(1)
   expect(statements).toHaveLength(3)
-  expect(await readShownVersion(all[0]!, randomUUID())).toBeNull()
+  expect(await readCacheVersion(all[0]!, randomUUID())).toBeNull()
 })

@@ -8,7 +8,7 @@ import { type DeploymentView, getDeployment } from '../../src/domain/deployments
 import { readWritten } from '../../src/domain/deployments/read-after-write.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { edit, notifyHolder } from '../../src/domain/repositories/deployment.ts'
-import { factsOf } from '../../src/domain/repositories/locked-aggregate.ts'
+import { lockedAggregate } from '../../src/domain/repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment } from '../../src/domain/repositories/locks.ts'
 import { transition } from '../../src/domain/revisions/transition.ts'
 import { closeStep, openStep } from '../../src/domain/rollouts/steps.ts'
@@ -78,11 +78,11 @@ test('who reads in the transaction reads what was recorded, past Prisma and with
 test('what was read under the lock is read once, and anew after Prisma was asked, which may have written', async () => {
   const sent = await statements(() =>
     locked(async (tx, deployment) => {
-      const [revision] = (await factsOf(tx, deployment)).revisions
+      const [revision] = (await lockedAggregate(tx, deployment)).revisions
       transition(tx, deployment.workspaceId, revision!, { to: 'INTERRUPTED' })
-      expect((await factsOf(tx, deployment)).revisions).toMatchObject([{ status: 'INTERRUPTED' }])
+      expect((await lockedAggregate(tx, deployment)).revisions).toMatchObject([{ status: 'INTERRUPTED' }])
       await tx.sql.$executeRaw`UPDATE revisions SET artifact = 'made elsewhere' WHERE id = ${revision!.id}::uuid`
-      expect((await factsOf(tx, deployment)).revisions).toMatchObject([{ artifact: 'made elsewhere' }])
+      expect((await lockedAggregate(tx, deployment)).revisions).toMatchObject([{ artifact: 'made elsewhere' }])
       throw new Error('undone')
     }).catch(() => {}),
   )
@@ -101,7 +101,10 @@ test('what is read behind the lock is what was committed while the lock was wait
     ).length > 0
   const { waiting } = await ctx.db.$transaction(async (sql) => {
     await sql.$queryRaw`SELECT 1 FROM deployments WHERE id = ${other}::uuid FOR UPDATE`
-    const look = async (tx: Tx, deployment: LockedDeployment) => ({ deployment, facts: await factsOf(tx, deployment) })
+    const look = async (tx: Tx, deployment: LockedDeployment) => ({
+      deployment,
+      facts: await lockedAggregate(tx, deployment),
+    })
     const waiting = lockDeployment(ctx, other, look, {})
     await expect.poll(isWaiting).toBe(true)
     await sql.deployment.update({ where: { id: other }, data: { customUrl: 'https://meanwhile.example.com' } })
@@ -129,7 +132,7 @@ test('a revision that is moved twice is stored as it is in the end, and both mov
   const other = await gitDeployment(ctx)
   const from = await ctx.db.event.count({ where: { deploymentId: other } })
   await lockDeployment(ctx, other, async (tx, deployment) => {
-    const { revisions } = await factsOf(tx, deployment)
+    const { revisions } = await lockedAggregate(tx, deployment)
     const queued = transition(tx, deployment.workspaceId, revisions[0]!, { to: 'QUEUED' })
     const moved = transition(tx, deployment.workspaceId, queued, { to: 'AWAITING_BUILD' })
     // by what it was before, it can't be moved any more
@@ -147,10 +150,10 @@ test('a revision that is moved twice is stored as it is in the end, and both mov
 
 test('a step makes room for the next one in the same statement', async () => {
   await locked(async (tx, deployment) => {
-    const [step] = (await factsOf(tx, deployment)).steps
+    const [step] = (await lockedAggregate(tx, deployment)).steps
     closeStep(tx, deployment.workspaceId, step!, { outcome: 'cancelled' })
     openStep(tx, id, 'PROVISION', null, 0)
-    expect((await factsOf(tx, deployment)).steps).toHaveLength(2)
+    expect((await lockedAggregate(tx, deployment)).steps).toHaveLength(2)
   })
   const steps = await ctx.db.step.findMany({ where: { deploymentId: id }, orderBy: { createdAt: 'asc' } })
   expect(steps.map(({ outcome }) => outcome)).toEqual(['cancelled', null])

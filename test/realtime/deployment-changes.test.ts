@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { streamDeploymentChanges } from '../../src/api/realtime/deployment-stream.ts'
 import { createRelay, type Relay } from '../../src/api/realtime/relay.ts'
 import { AT_ONE_PLACE, announceChanges } from '../../src/domain/change-feed/announce.ts'
-import { tellOfTheClock } from '../../src/domain/change-feed/clock.ts'
+import { announceClockChanges } from '../../src/domain/change-feed/clock.ts'
 import { readDeploymentChanges } from '../../src/domain/change-feed/log.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
 import { NotFoundError, ValidationError } from '../../src/domain/errors/errors.ts'
@@ -121,7 +121,7 @@ describe('A deployment is reported', () => {
     const { id } = await serving()
     await over(id)
     const looks = async () => {
-      await Promise.all([1, 2, 3].map(() => tellOfTheClock(domain.core)))
+      await Promise.all([1, 2, 3].map(() => announceClockChanges(domain.core)))
     }
     expect(
       await changedBy(async () => {
@@ -135,7 +135,7 @@ describe('A deployment is reported', () => {
   test('only after its renewal can no longer commit; until then other deployments are reported', async () => {
     const [earlier, renewed, failed] = [await serving(), await serving(), await serving()]
     await over(earlier.id, renewed.id, failed.id)
-    const look = () => tellOfTheClock(domain.core)
+    const look = () => announceClockChanges(domain.core)
     const { db } = domain.core
     const lock = (sql: Sql, { id }: { id: string }) =>
       sql.$executeRaw`UPDATE deployments SET lease_expires_at = now() + interval '1 minute' WHERE id = ${id}::uuid`
@@ -160,7 +160,7 @@ describe('A deployment is reported', () => {
     const { id: listenerId } = await listener(ago(80))
     await ctx.db.deployment.updateMany({ where: { id: { in: ids } }, data: { listenerId } })
     const heard = (at: Date) => ctx.db.listener.update({ where: { id: listenerId }, data: { lastSeenAt: at } })
-    const tell = () => tellOfTheClock(domain.core)
+    const tell = () => announceClockChanges(domain.core)
     expect(await changedBy(tell)).toEqual([])
     await heard(ago(95))
     expect((await changedBy(tell)).toSorted()).toEqual(ids.toSorted())
@@ -219,7 +219,7 @@ describe('The cost', () => {
 
   test('a look at the clock is one statement that writes nothing while nothing has expired; the mark moves once a minute', async () => {
     const { id } = await serving()
-    const look = () => countStatements(domain.database, () => tellOfTheClock(domain.core), 'all')
+    const look = () => countStatements(domain.database, () => announceClockChanges(domain.core), 'all')
     const mark = async () => (await ctx.db.$queryRaw`SELECT xmin::text, until FROM lapses_told`) as [{ until: Date }]
     await look()
     const before = await mark()
@@ -246,7 +246,7 @@ describe('The cost', () => {
     await announce()
     const { stream } = await begun()
     await ctx.db.listener.update({ where: { id: listenerId }, data: { lastSeenAt: ago(100) } })
-    await tellOfTheClock(domain.core)
+    await announceClockChanges(domain.core)
     expect(await countStatements(domain.database, announce, 'all')).toHaveLength(1)
     const messages = await take(stream, 10)
     expect(messages.every(({ deploymentIds }) => deploymentIds.length === AT_ONE_PLACE)).toBe(true)

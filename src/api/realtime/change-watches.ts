@@ -2,12 +2,12 @@
  * Wakes waiting calls (domain/transaction/wait.ts): by the events that the relay reads anyway, and by hints of changes
  * without an event. Waiting costs no statement; woken calls share their reads.
  */
-import type { Change, Changes, ChangeWatch, ChangeWatcher } from '../../domain/concurrency/change-watch.ts'
+import type { Change, ChangeSource, ChangeWatch, ChangeWatcher } from '../../domain/concurrency/change-watch.ts'
 import { inScope, type StoredEvent } from '../../domain/events/read.ts'
 import { Singleflight } from '../../platform/async/singleflight.ts'
 import type { Relay } from './relay.ts'
 
-export interface ControlledChanges extends Changes {
+export interface ControlledChanges extends ChangeSource {
   /** Reports that a deployment, or a revision of it, changed without an event. */
   hinted(deploymentId: string): void
   /** Reports that hints may have been missed. */

@@ -3,7 +3,7 @@
  * reuse, so a caller never gets an answer from before a write that it knows of. See README.md.
  */
 
-import { isSameVersion, readShownVersion, withoutHeard } from '../../domain/cache-version/version.ts'
+import { isSameVersion, readCacheVersion, withoutHeard } from '../../domain/cache-version/version.ts'
 import { type Actor, seesValues } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import { CacheEntries } from './cache-entries.ts'
@@ -63,7 +63,7 @@ export class ResponseCache {
     const cached = entries.get(key)
     let seen: string | null = null
     if (cached && shouldCheckVersion(cached)) {
-      seen = await readShownVersion(ctx, ctx.workspace.id)
+      seen = await readCacheVersion(ctx, ctx.workspace.id)
       if (
         cached.version !== null &&
         isSameVersion(cached.version, seen) &&

@@ -19,7 +19,7 @@ const [BEFORE_ID, BEHIND_ID] = shownVersion('?')
   .split('?')
   .map((part) => Prisma.raw(part))
 /** The same for the workspace with this id. */
-export const shownVersionSql = (id: string): Prisma.Sql => Prisma.sql`${BEFORE_ID}${id}::uuid${BEHIND_ID}`
+export const cacheVersionSql = (id: string): Prisma.Sql => Prisma.sql`${BEFORE_ID}${id}::uuid${BEHIND_ID}`
 
 /** The number of ids is hidden from the planner (sql/hide-from-planner.ts). */
 const READ: Statement = {
@@ -41,7 +41,7 @@ const GATHERED = { maxBatch: 500, concurrentBatches: 2 }
 const reads = new WeakMap<Core['query'], Reads>()
 
 /** The current version. Concurrent calls share a read, which always begins after the call. */
-export function readShownVersion({ query }: Pick<Core, 'query'>, workspaceId: string): Promise<string | null> {
+export function readCacheVersion({ query }: Pick<Core, 'query'>, workspaceId: string): Promise<string | null> {
   let own = reads.get(query)
   if (!own) {
     own = { shared: new Singleflight(), gather: createBatcher(GATHERED) }

@@ -21,7 +21,7 @@ const MARK = 60
 const MOST = 100
 
 /** Runs one round. Without changes it is one statement that writes nothing. */
-export async function tellOfTheClock(core: Core): Promise<void> {
+export async function announceClockChanges(core: Core): Promise<void> {
   const found = await core.query<{ id: string | null; since: string | null }>(LOOK, [silentBefore(core.clock())])
   for (const { id, since } of found)
     if (since !== null) await core.query(TELL, [since])

@@ -8,8 +8,8 @@ import { LISTENER_FACTS, listenerOf, type Times, timeOf } from '../repositories/
 import { type LockedDeployment, toChange } from '../repositories/locks.ts'
 import { openSecrets } from '../secrets/secret-set.ts'
 import type { Tx } from '../transaction/context.ts'
-import { fromJson, type Rows } from '../transaction/tables.ts'
-import type { Facts, ListenerFacts } from '../transaction/unit-of-work.ts'
+import { fromJson, type TableRows } from '../transaction/tables.ts'
+import type { ListenerFacts, LockedAggregate } from '../transaction/unit-of-work.ts'
 import { inSql, OPEN } from '../values/lifecycle.ts'
 import type { Secret } from '../values/shapes.ts'
 
@@ -27,7 +27,7 @@ interface Artifact {
 export interface ClaimState {
   deployment: LockedDeployment
   /** the step that the call names, before the call; null: the deployment has no such step */
-  requestedStep: Rows['step'] | null
+  requestedStep: TableRows['step'] | null
   /**
    * For a BUILD step: revisions without a commit that share its source. Otherwise, after a lost artifact: revisions with
    * that artifact.
@@ -179,7 +179,7 @@ const openSets = (keyring: KeyRing, sets: readonly Json[]) =>
   new Map(sets.map((json) => fromJson('secretSet', json)).map((set) => [set.id, openSecrets(keyring, set)]))
 
 /** The transaction's loaded state of a deployment, with all changes recorded so far. */
-export function knownOf(tx: Tx, { id }: LockedDeployment): Facts {
+export function knownOf(tx: Tx, { id }: LockedDeployment): LockedAggregate {
   const known = tx.unit.known.get(id)
   if (!known) throw new Error(`deployment ${id} was not read`)
   return known

@@ -17,7 +17,7 @@ export interface Change {
 }
 
 /** Delivers changes to watchers. */
-export interface Changes {
+export interface ChangeSource {
   watch(workspaceId: string, scope: ChangeScope, watcher: ChangeWatcher): ChangeWatch
   /** Returns the result of a `read` that begins after this call. Concurrent calls with the same `key` share it. */
   shared<T>(key: string, read: () => Promise<T>): Promise<T>

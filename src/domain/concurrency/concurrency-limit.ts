@@ -2,7 +2,7 @@
 import { DomainError } from '../errors/errors.ts'
 
 /** The slots of one kind, first come, first served. */
-export interface SlotPool {
+export interface ConcurrencyLimit {
   /** slots of one workspace, or organization; 0: no limit */
   readonly limit: number
   /** slots of it that one holder may have: the rest is there for others */
@@ -16,17 +16,21 @@ export interface SlotPool {
   take(workspaceId: string, holder: string): (() => void) | 'server' | 'workspace' | 'holder'
 }
 
-export interface SlotPools {
-  streams: SlotPool
-  waits: SlotPool
+export interface ConcurrencyLimits {
+  streams: ConcurrencyLimit
+  waits: ConcurrencyLimit
   /** of listeners, counted apart, so that the keys of people can't keep them from waiting */
-  listenerWaits: SlotPool
+  listenerWaits: ConcurrencyLimit
   /** of builders, by organization: each is bytes that are held until somebody reads them */
-  downloads: SlotPool
+  downloads: ConcurrencyLimit
 }
 
 /** `sharePercent`: of the slots of a workspace, that one holder may have; at least one. `most`: of all together. */
-export function createSlotPool(limit: number, sharePercent = 100, most = Number.POSITIVE_INFINITY): SlotPool {
+export function createConcurrencyLimit(
+  limit: number,
+  sharePercent = 100,
+  most = Number.POSITIVE_INFINITY,
+): ConcurrencyLimit {
   const share = Math.ceil((limit * sharePercent) / 100)
   const perWorkspace = new Map<string, number>()
   const perHolder = new Map<string, number>()
@@ -65,7 +69,7 @@ function count(of: Map<string, number>, name: string, change: 1 | -1): void {
 
 /** The part of a RequestContext that is needed here. */
 interface WaitingCall {
-  slots?: SlotPools
+  slots?: ConcurrencyLimits
   workspace: { id: string; organizationId: string }
   actor: { subject: string }
   yieldTurn?: () => void
@@ -74,7 +78,7 @@ interface WaitingCall {
 /** seconds: slots become free one by one */
 const RETRY_AFTER = 5
 
-const NAMES: Record<keyof SlotPools, string> = {
+const NAMES: Record<keyof ConcurrencyLimits, string> = {
   streams: 'streams',
   waits: 'waits',
   listenerWaits: 'waits of listeners',
@@ -82,16 +86,16 @@ const NAMES: Record<keyof SlotPools, string> = {
 }
 
 /** Whose slots they are. */
-const whoseOf = (kind: keyof SlotPools) => (kind === 'downloads' ? 'organization' : 'workspace')
+const whoseOf = (kind: keyof ConcurrencyLimits) => (kind === 'downloads' ? 'organization' : 'workspace')
 
 /** For a call that is about to wait; null: no slot is free. In any case the key's next call may be worked on now. */
-export function tryTakeSlot(ctx: WaitingCall, kind: keyof SlotPools): (() => void) | null {
+export function tryTakeSlot(ctx: WaitingCall, kind: keyof ConcurrencyLimits): (() => void) | null {
   const taken = take(ctx, kind)
   return typeof taken === 'function' ? taken : null
 }
 
 /** The same; throws DomainError (RATE_LIMITED) if no slot is free. */
-export function takeSlot(ctx: WaitingCall, kind: keyof SlotPools): () => void {
+export function takeSlot(ctx: WaitingCall, kind: keyof ConcurrencyLimits): () => void {
   const taken = take(ctx, kind)
   if (typeof taken === 'function') return taken
   const { limit, share } = ctx.slots![kind]
@@ -105,7 +109,7 @@ export function takeSlot(ctx: WaitingCall, kind: keyof SlotPools): () => void {
   })
 }
 
-function take(ctx: WaitingCall, kind: keyof SlotPools): ReturnType<SlotPool['take']> {
+function take(ctx: WaitingCall, kind: keyof ConcurrencyLimits): ReturnType<ConcurrencyLimit['take']> {
   ctx.yieldTurn?.()
   const { id, organizationId } = ctx.workspace
   const whose = whoseOf(kind) === 'organization' ? organizationId : id

@@ -1,7 +1,7 @@
 /** SELECTs of ids by indexes other than those of the list's orders. They contain every match, and often few other rows. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { silentBefore } from '../deployment-status/status.ts'
-import { unseen } from '../sql/hide-from-planner.ts'
+import { hideFromPlanner } from '../sql/hide-from-planner.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, isShort } from './filter.ts'
 
@@ -11,7 +11,7 @@ import { type DeploymentFilter, isShort } from './filter.ts'
  */
 export function shortNameCondition({ name_contains: part }: DeploymentFilter): Prisma.Sql | null {
   if (part === undefined || !isShort(part)) return null
-  return Prisma.sql`AND name_pieces(d.name) @> ARRAY[substr(lower(${unseen(Prisma.sql`${part}::text`)}), 1, 2)]`
+  return Prisma.sql`AND name_pieces(d.name) @> ARRAY[substr(lower(${hideFromPlanner(Prisma.sql`${part}::text`)}), 1, 2)]`
 }
 
 /** One SELECT per applicable filter member. The ids for tags come first and are exact: all of them match. */
@@ -25,7 +25,7 @@ export function candidates(ctx: RequestContext, { tag_value_ids: tags, serving }
 export const idAmong = (ids: Prisma.Sql): Prisma.Sql => Prisma.sql`AND d.id = ANY (ARRAY(${ids}))`
 
 const taggedIds = (tags: readonly string[]) => Prisma.sql`
-  SELECT t.deployment_id AS id FROM unnest(${unseen(Prisma.sql`${tags}::uuid[]`)}) AS o(id) CROSS JOIN LATERAL (
+  SELECT t.deployment_id AS id FROM unnest(${hideFromPlanner(Prisma.sql`${tags}::uuid[]`)}) AS o(id) CROSS JOIN LATERAL (
     SELECT t.deployment_id FROM deployment_tags t WHERE t.tag_id = o.id ORDER BY t.deployment_id) t`
 
 /**
@@ -41,7 +41,7 @@ function idsByLease(ctx: RequestContext, lease: Prisma.Sql): Prisma.Sql {
     UNION ALL SELECT x.id FROM deployments x WHERE x.listener_id IS NULL AND ${own}`
 }
 
-const nowSql = (ctx: RequestContext) => unseen(Prisma.sql`${ctx.clock()}::timestamptz`)
+const nowSql = (ctx: RequestContext) => hideFromPlanner(Prisma.sql`${ctx.clock()}::timestamptz`)
 
 const leasedIds = (ctx: RequestContext) =>
   idsByLease(ctx, Prisma.sql`x.lease_due_at IS NOT NULL AND x.lease_expires_at > ${nowSql(ctx)}`)

@@ -8,7 +8,7 @@ import { requireVersion } from '../errors/precondition.ts'
 import { optional } from '../parsing/fields.ts'
 import { parse } from '../parsing/parse.ts'
 import { edit } from '../repositories/deployment.ts'
-import { factsOf } from '../repositories/locked-aggregate.ts'
+import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
 import { baseOf, sourceAfter } from '../rollouts/base-revision.ts'
 import { rollOut } from '../rollouts/rollout.ts'
@@ -64,7 +64,7 @@ async function apply(
   deployment: LockedDeployment,
   change: Change,
 ): Promise<string | null> {
-  const { revisions, secretSet: set } = await factsOf(tx, deployment, FACTS)
+  const { revisions, secretSet: set } = await lockedAggregate(tx, deployment, FACTS)
   const references = (deployment.secretReferences ?? []) as unknown as SecretReference[]
   rejectIfAny(changeViolations(change, { names: set?.names ?? [], references }))
   refuseDeleted(deployment)

@@ -4,7 +4,7 @@ import { NotFoundError } from '../errors/errors.ts'
 import { cut, type Window } from '../paging/paging.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import type { CountedSlice, Reading } from '../query-engine/reading.ts'
-import type { Key, Part, Raw, Rows } from '../query-engine/rows.ts'
+import type { Key, Raw, RowSelection, SelectedRow } from '../query-engine/rows.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { deploymentPath } from '../values/shapes.ts'
@@ -45,7 +45,7 @@ export async function readOne(ctx: RequestContext, { selection, variables }: Rea
 }
 
 /** Sorted by key and value. */
-export function tagsOf(deployment: Part): { key: Key; rows: Rows } {
+export function tagsOf(deployment: SelectedRow): { key: Key; rows: RowSelection } {
   return deployment.many(
     'Tag',
     (own, above) => [`${own}.id IN (SELECT tag_id FROM deployment_tags WHERE deployment_id = ${above}.id)`],

@@ -8,7 +8,7 @@ import { whereServing } from '../deployment-status/serving.ts'
 import { whereStatus } from '../deployment-status/status.ts'
 import { whereServingSql, whereStatusSql } from '../deployment-status/where-sql.ts'
 import { parse } from '../parsing/parse.ts'
-import { unseen } from '../sql/hide-from-planner.ts'
+import { hideFromPlanner } from '../sql/hide-from-planner.ts'
 import { escapeLike } from '../sql/like-pattern.ts'
 import { liveDeployment } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
@@ -48,14 +48,15 @@ export function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Pris
 
 /**
  * The same as SQL, on deployments `d`, listeners `l` and latest revisions `r`. `given`: how to write values whose frequency
- * varies; `unseen` hides them from the planner of a prepared statement.
+ * varies; `hideFromPlanner` hides them from the planner of a prepared statement.
  */
 export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given = visible): Prisma.Sql {
   const and = [Prisma.sql`d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL`]
   if (filter.name !== undefined) and.push(Prisma.sql`d.name = ${filter.name}`)
   if (filter.name_contains !== undefined) {
     // for such short parts Postgres would scan the whole trigram index; `|| ''` prevents its use
-    const name = isShort(filter.name_contains) && given === unseen ? Prisma.sql`(d.name || '')` : Prisma.sql`d.name`
+    const name =
+      isShort(filter.name_contains) && given === hideFromPlanner ? Prisma.sql`(d.name || '')` : Prisma.sql`d.name`
     and.push(Prisma.sql`${name} ILIKE ${given(Prisma.sql`${`%${escapeLike(filter.name_contains)}%`}::text`)}`)
   }
   if (filter.status !== undefined) and.push(whereStatusSql(filter.status, ctx.clock()))

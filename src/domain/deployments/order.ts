@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { decodeCursor, encodeCursor, type Window } from '../paging/paging.ts'
 import { printableName, time, uuid } from '../parsing/fields.ts'
-import { unseen } from '../sql/hide-from-planner.ts'
+import { hideFromPlanner } from '../sql/hide-from-planner.ts'
 
 /** `ATTENTION` descending: failed or down, then in progress, then the rest; the newest change first within each. */
 export interface DeploymentOrder {
@@ -99,6 +99,6 @@ function beyondSql(order: DeploymentOrder, cursor: string, direction: 'asc' | 'd
   const op = direction === 'asc' ? Prisma.sql`>` : Prisma.sql`<`
   const columns = COLUMNS[order.by]
   const row = Prisma.join([...columns.map(columnSql), Prisma.sql`d.id`])
-  const given = columns.map((column, at) => unseen(Prisma.sql`${values[at]}::${Prisma.raw(TYPE[column])}`))
-  return Prisma.sql`(${row}) ${op} (${Prisma.join([...given, unseen(Prisma.sql`${id}::uuid`)])})`
+  const given = columns.map((column, at) => hideFromPlanner(Prisma.sql`${values[at]}::${Prisma.raw(TYPE[column])}`))
+  return Prisma.sql`(${row}) ${op} (${Prisma.join([...given, hideFromPlanner(Prisma.sql`${id}::uuid`)])})`
 }

@@ -4,7 +4,7 @@
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Window } from '../paging/paging.ts'
-import { unseen } from '../sql/hide-from-planner.ts'
+import { hideFromPlanner } from '../sql/hide-from-planner.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { candidates, idAmong, shortNameCondition } from './candidates.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
@@ -35,7 +35,7 @@ export function pageSql(
   const limit = Prisma.sql`LIMIT ${raw(take)}`
   const keyset = keysetSql(order, window)
   const beyond = keyset ? Prisma.sql`AND ${keyset}` : Prisma.empty
-  const whereOf = (filter: DeploymentFilter) => Prisma.sql`WHERE ${filterSql(ctx, filter, unseen)} ${beyond}`
+  const whereOf = (filter: DeploymentFilter) => Prisma.sql`WHERE ${filterSql(ctx, filter, hideFromPlanner)} ${beyond}`
   const where = whereOf(filter)
   const matchingOf = (where: Prisma.Sql) => Prisma.sql`SELECT d.* FROM ${filterTables(filter)} ${where}`
   const matching = matchingOf(where)

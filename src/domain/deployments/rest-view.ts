@@ -4,7 +4,7 @@ import { readAt } from '../cache-version/read-at.ts'
 import { CONDITION_FIELDS } from '../deployment-status/condition.ts'
 import { WHY_NOT_LIVE_FIELDS } from '../deployment-status/why-not-live.ts'
 import { NotFoundError } from '../errors/errors.ts'
-import { type Key, type Raw, Rows } from '../query-engine/rows.ts'
+import { type Key, type Raw, RowSelection } from '../query-engine/rows.ts'
 import { PlannedRead, versionOf } from '../query-engine/statement.ts'
 import { setWithoutValues } from '../secrets/secret-set.ts'
 import { seesValues } from '../transaction/access.ts'
@@ -59,7 +59,7 @@ interface ViewReader {
 /** `values`: reads encrypted secrets; otherwise only their names. */
 function createReader(values: boolean, waits: boolean): ViewReader {
   const { secretSet: _, ...rest } = VIEW_FIELDS
-  const rows = new Rows('Deployment')
+  const rows = new RowSelection('Deployment')
   const read = rows.root.reader(values ? VIEW_FIELDS : { ...rest, secretSet: { select: { id: true, names: true } } })
   const newest = waits ? newestRollout(rows) : null
   const selection = new PlannedRead(rows)
@@ -71,7 +71,7 @@ function createReader(values: boolean, waits: boolean): ViewReader {
   return { selection, view, newest }
 }
 
-function newestRollout(rows: Rows): Key {
+function newestRollout(rows: RowSelection): Key {
   const { key, rows: revisions } = rows.root.many(
     'Revision',
     (own, above) => [`${own}.deployment_id = ${above}.id ORDER BY ${own}.rollout DESC LIMIT 1`],

@@ -3,7 +3,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { changedSince } from '../cache-version/version.ts'
 import { type Window, windowSize } from '../paging/paging.ts'
 import type { Call } from '../query-engine/rows.ts'
-import { unseen } from '../sql/hide-from-planner.ts'
+import { hideFromPlanner } from '../sql/hide-from-planner.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 import { cursorBefore } from './offset-cursor-cache.ts'
@@ -64,7 +64,7 @@ function pageFrom(
     // powers of two, so that few different statements are prepared
     const take = 2 ** Math.ceil(Math.log2(offset + limit))
     const found = pageSql(ctx, filter, NEWEST_FIRST, {}, take)
-    return Prisma.sql`(SELECT d.* FROM ${found} ${sorted} ${size} OFFSET ${unseen(Prisma.sql`${offset}::int`)}) d`
+    return Prisma.sql`(SELECT d.* FROM ${found} ${sorted} ${size} OFFSET ${hideFromPlanner(Prisma.sql`${offset}::int`)}) d`
   }
   // walks an index without reading rows until the page begins
   const known = cursorBefore(ctx, filter, offset)

@@ -1,11 +1,11 @@
 /** Counts matching deployments, with a page or alone. Counts are bounded, and reused until the workspace changes (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { changedSince, shownVersionSql, withoutHeard } from '../cache-version/version.ts'
+import { cacheVersionSql, changedSince, withoutHeard } from '../cache-version/version.ts'
 import { countedSql, EXACT_UP_TO, ofCounted, type Total } from '../paging/total.ts'
 import { KnownTotals } from '../paging/total-cache.ts'
 import type { Raw } from '../query-engine/rows.ts'
 import { furtherOf, named, versionOf } from '../query-engine/statement.ts'
-import { unseen } from '../sql/hide-from-planner.ts'
+import { hideFromPlanner } from '../sql/hide-from-planner.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { Core, RequestContext } from '../transaction/context.ts'
 import { candidates, idAmong, MAX_DUPLICATES_PER_ID, shortNameCondition } from './candidates.ts'
@@ -58,7 +58,7 @@ export async function countDeployments(ctx: RequestContext, filter: DeploymentFi
 
 /** The count and the version, from one snapshot. */
 async function countAlone(ctx: RequestContext, value: Prisma.Sql): Promise<[number | null, string | null]> {
-  const { text, values } = Prisma.sql`SELECT ${value} AS total, ${shownVersionSql(ctx.workspace.id)} AS version`
+  const { text, values } = Prisma.sql`SELECT ${value} AS total, ${cacheVersionSql(ctx.workspace.id)} AS version`
   const [row] = await ctx.query<{ total: number | null; version: string | null }>(named(text), values)
   return [row!.total, row!.version]
 }
@@ -80,7 +80,7 @@ function matchingSql(ctx: RequestContext, filter: DeploymentFilter): Prisma.Sql 
   // the ids for tags are exact, so the condition is redundant
   const others = name === undefined && tags ? { ...filter, tag_value_ids: undefined } : filter
   const matching = Prisma.sql`
-    SELECT FROM ${filterTables(filter)} WHERE ${filterSql(ctx, others, unseen)} ${Prisma.join([Prisma.empty, ...among], ' ')}`
+    SELECT FROM ${filterTables(filter)} WHERE ${filterSql(ctx, others, hideFromPlanner)} ${Prisma.join([Prisma.empty, ...among], ' ')}`
   // in list order this index alone suffices; the other filters have no index in that order
   const inOrder = among.length === 0 && name === undefined && serving === undefined && status === undefined
   return inOrder ? Prisma.sql`${matching} ORDER BY d.created_at DESC, d.id DESC` : matching

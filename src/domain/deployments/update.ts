@@ -9,7 +9,7 @@ import { type IfMatch, requireVersion } from '../errors/precondition.ts'
 import { changedFields } from '../parsing/changed-fields.ts'
 import { parse } from '../parsing/parse.ts'
 import { type Edit, edit, notifyHolder } from '../repositories/deployment.ts'
-import { factsOf } from '../repositories/locked-aggregate.ts'
+import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
 import { recordRuntimeConfig } from '../revisions/runtime-config.ts'
 import { baseOf, sourceAfter } from '../rollouts/base-revision.ts'
@@ -86,7 +86,7 @@ async function merge(
   tarball: Tarball | null,
   revise: Trigger | null,
 ): Promise<string | null> {
-  const { revisions, secretSet: set } = await factsOf(tx, deployment, FACTS)
+  const { revisions, secretSet: set } = await lockedAggregate(tx, deployment, FACTS)
   const base = baseOf(deployment, revisions, body)
   const config = body.source_config
   const stored = { deployment, base, secrets: set?.names ?? [] }

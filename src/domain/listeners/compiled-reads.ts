@@ -6,7 +6,7 @@ import type { Window } from '../paging/paging.ts'
 import { EXACT_UP_TO } from '../paging/total.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { type CountedSlice, type Reading, readNewest } from '../query-engine/reading.ts'
-import type { Call, Key, Part, Raw, Rows } from '../query-engine/rows.ts'
+import type { Call, Key, Raw, RowSelection, SelectedRow } from '../query-engine/rows.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import { requireListenerPlan } from './plan-entitlement.ts'
@@ -44,7 +44,10 @@ const usedBy = (own: string, above: string) =>
   `${own}.workspace_id = ${above}.workspace_id AND ${own}.listener_id = ${above}.id AND ${own}.torn_down_at IS NULL`
 
 /** A window of each listener's deployments. `of` computes the window from the caller's variables. */
-export function deploymentsOf(listener: Part, of: (variables: Call['variables']) => Window): { key: Key; rows: Rows } {
+export function deploymentsOf(
+  listener: SelectedRow,
+  of: (variables: Call['variables']) => Window,
+): { key: Key; rows: RowSelection } {
   return listener.many(
     'Deployment',
     (own, above) => [
@@ -61,5 +64,5 @@ export function deploymentsOf(listener: Part, of: (variables: Call['variables'])
 }
 
 /** Number of each listener's deployments, or the first number above the counting limit (paging/total.ts). */
-export const deploymentCountOf = (listener: Part): Key =>
+export const deploymentCountOf = (listener: SelectedRow): Key =>
   listener.count('Deployment', (own, above) => [`${usedBy(own, above)} LIMIT ${EXACT_UP_TO + 1}`])

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Query } from '../sql/prepared-statement.ts'
 import type { Selection } from '../transaction/read-back.ts'
-import { type Raw, Rows, type Select } from './rows.ts'
+import { type Raw, RowSelection, type Select } from './rows.ts'
 import { PlannedRead } from './statement.ts'
 import { TABLES, type TableName } from './tables.ts'
 
@@ -83,7 +83,7 @@ function oneOf(table: TableName, select: Select): One {
   const key = `${table} ${names}`
   let one = selections.get(key)
   if (!one) {
-    const rows = new Rows(table)
+    const rows = new RowSelection(table)
     const read = rows.root.reader(
       Object.fromEntries(names.filter((name) => name in columns).map((name) => [name, true])),
     )

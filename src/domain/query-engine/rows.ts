@@ -45,8 +45,8 @@ interface Shared {
 }
 
 /** The rows of a statement, or of one list below a row. */
-export class Rows {
-  readonly root: Part
+export class RowSelection {
+  readonly root: SelectedRow
   readonly #columns: string[] = []
   readonly #joins: (() => Chunk[])[] = []
   readonly #shared: Shared
@@ -54,7 +54,7 @@ export class Rows {
   /** `above`: of the statement, for a list in it. */
   constructor(table: TableName, above?: Shared) {
     this.#shared = above ?? { names: 0, widest: 0 }
-    this.root = new Part(this, table, above ? this.name() : 'd')
+    this.root = new SelectedRow(this, table, above ? this.name() : 'd')
   }
 
   /** A name that nothing else in the statement has. */
@@ -85,8 +85,8 @@ export class Rows {
     return this.#shared.widest <= MOST_COLUMNS
   }
 
-  list(table: TableName): Rows {
-    return new Rows(table, this.#shared)
+  list(table: TableName): RowSelection {
+    return new RowSelection(table, this.#shared)
   }
 
   /** The row, as SQL of each of its columns. */
@@ -101,14 +101,14 @@ export class Rows {
 }
 
 /** One row in each of the `rows`: the one they are of, or another that a relation leads to. */
-export class Part {
+export class SelectedRow {
   readonly table: TableName
   readonly alias: string
-  readonly #rows: Rows
+  readonly #rows: RowSelection
   readonly #keys = new Map<string, Key>()
-  readonly #related = new Map<string, Part>()
+  readonly #related = new Map<string, SelectedRow>()
 
-  constructor(rows: Rows, table: TableName, alias: string) {
+  constructor(rows: RowSelection, table: TableName, alias: string) {
     this.#rows = rows
     this.table = table
     this.alias = alias
@@ -135,7 +135,7 @@ export class Part {
   }
 
   /** The row that `relation` leads to. */
-  one(relation: string): Part {
+  one(relation: string): SelectedRow {
     let part = this.#related.get(relation)
     if (!part) {
       const [table, column] = TABLES[this.table].relations[relation] ?? []
@@ -145,7 +145,7 @@ export class Part {
       const found = `SELECT ${alias}.* FROM ${TABLES[table].name} ${alias} WHERE ${alias}.id = ${this.alias}.${columnOf(column)} OFFSET 0`
       const join = ` LEFT JOIN LATERAL (${found}) ${alias} ON true`
       this.#rows.join(() => [join])
-      part = new Part(this.#rows, table, alias)
+      part = new SelectedRow(this.#rows, table, alias)
       this.#related.set(relation, part)
     }
     return part
@@ -159,7 +159,7 @@ export class Part {
     table: TableName,
     where: (own: string, above: string) => Chunk[],
     order: (own: string) => Chunk,
-  ): { key: Key; rows: Rows } {
+  ): { key: Key; rows: RowSelection } {
     const rows = this.#rows.list(table)
     const own = rows.root.alias
     const name = this.#rows.name()

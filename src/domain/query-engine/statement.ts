@@ -2,15 +2,15 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { Prisma } from '../../generated/prisma/client.ts'
-import { shownVersionSql } from '../cache-version/version.ts'
+import { cacheVersionSql } from '../cache-version/version.ts'
 import type { Core, Statement } from '../transaction/context.ts'
-import type { Call, Chunk, Hole, Raw, Rows } from './rows.ts'
+import type { Call, Chunk, Hole, Raw, RowSelection } from './rows.ts'
 
 /** Texts that one selection is kept in: with this condition or that, this page's size or that. */
 const MOST_TEXTS = 100
 
 /** The workspace's version in the statement's own snapshot. */
-const version: Hole = ({ workspaceId }) => shownVersionSql(workspaceId)
+const version: Hole = ({ workspaceId }) => cacheVersionSql(workspaceId)
 
 /** The version that rows of a `PlannedRead` were read at; null: there is none, or no row. It stands behind their columns. */
 export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.at(-1) as string | undefined) ?? null
@@ -25,7 +25,7 @@ export class PlannedRead {
   readonly #known = new LRUCache<string, Statement>({ max: MOST_TEXTS })
 
   /** Nothing may be selected of `rows` afterwards. */
-  constructor(rows: Rows) {
+  constructor(rows: RowSelection) {
     this.#add('SELECT json_build_array(', rows.columns.map((column) => `${column}, `).join(''))
     this.#add(({ further }) => (further ? Prisma.sql`${further}, ` : Prisma.empty), version)
     this.#add(') AS row FROM ', ({ from }) => from)

@@ -3,8 +3,8 @@
 import {
   type Column,
   type ColumnType,
+  columnTypeOf,
   DEPLOYMENT,
-  heldBy,
   INTEGRATION,
   LISTENER,
   REVISION,
@@ -24,7 +24,7 @@ interface Table {
 export type TableName = 'Deployment' | 'Revision' | 'Listener' | 'Integration' | 'SecretSet' | 'TracingProject' | 'Tag'
 
 const held = (columns: Record<string, Column>): Record<string, ColumnType> =>
-  Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, heldBy(column)]))
+  Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, columnTypeOf(column)]))
 
 export const TABLES: Readonly<Record<TableName, Table>> = {
   Deployment: {

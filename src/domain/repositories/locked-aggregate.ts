@@ -4,10 +4,10 @@
  */
 import type { Tx } from '../transaction/context.ts'
 import { fromJson } from '../transaction/tables.ts'
-import type { Facts, IntegrationFacts, ListenerFacts } from '../transaction/unit-of-work.ts'
+import type { IntegrationFacts, ListenerFacts, LockedAggregate } from '../transaction/unit-of-work.ts'
 import { inSql, OPEN } from '../values/lifecycle.ts'
 
-export interface Asked {
+export interface AggregateParts {
   /** a revision to read in addition */
   revisionId?: string
   /** also read the ended steps that were taken */
@@ -52,16 +52,20 @@ const FACTS = {
 }
 
 /** One statement, or none if the transaction knows these facts already. */
-export async function factsOf(tx: Tx, { id }: { id: string }, asked: Asked = {}): Promise<Facts> {
+export async function lockedAggregate(
+  tx: Tx,
+  { id }: { id: string },
+  asked: AggregateParts = {},
+): Promise<LockedAggregate> {
   const known = tx.unit.known.get(id)
-  return known && has(known, asked) ? known : readFacts(tx, id, asked)
+  return known && has(known, asked) ? known : readLockedAggregate(tx, id, asked)
 }
 
-/** Reads the facts for factsOf(). Send it after the statement that locks the deployment. */
-export async function readFacts(tx: Tx, id: string, asked: Asked): Promise<Facts> {
+/** Reads the facts for lockedAggregate(). Send it after the statement that locks the deployment. */
+export async function readLockedAggregate(tx: Tx, id: string, asked: AggregateParts): Promise<LockedAggregate> {
   const { revisionId = null, begun = false, shown = false } = asked
   const [row] = await tx.query<Row>(FACTS, [id, revisionId, begun, shown])
-  const facts: Facts = {
+  const facts: LockedAggregate = {
     revisions: (row?.revisions ?? []).map((json) => fromJson('revision', json)),
     steps: (row?.steps ?? []).map((json) => fromJson('step', json)),
     secretSet: row?.set ? fromJson('secretSet', row.set) : null,
@@ -75,7 +79,7 @@ export async function readFacts(tx: Tx, id: string, asked: Asked): Promise<Facts
   return facts
 }
 
-const has = (known: Facts, { revisionId, begun, shown }: Asked): boolean =>
+const has = (known: LockedAggregate, { revisionId, begun, shown }: AggregateParts): boolean =>
   (!begun || known.begun) &&
   (!shown || known.shown) &&
   (revisionId === undefined || known.asked === revisionId || known.revisions.some(({ id }) => id === revisionId))

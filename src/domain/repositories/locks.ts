@@ -6,7 +6,7 @@ import { type RequestContext, type Tx, transaction } from '../transaction/contex
 import { DEPLOYMENT_COLUMNS, deploymentFrom } from '../transaction/tables.ts'
 import type { ListenerFacts } from '../transaction/unit-of-work.ts'
 import { type HeldClaim, isHeldText, type Scope } from './lease.ts'
-import { type Asked, readFacts } from './locked-aggregate.ts'
+import { type AggregateParts, readLockedAggregate } from './locked-aggregate.ts'
 
 declare const locked: unique symbol
 
@@ -62,7 +62,12 @@ type LockedWork<T> = (tx: Tx, deployment: LockedDeployment) => Promise<T>
  * Runs `work` in a transaction that begins with the lock of a deployment of the caller's workspace. Its writers queue before they
  * take a connection. `asked`: facts to read with the lock (locked-aggregate.ts). Throws NotFoundError, also if it is torn down.
  */
-export function lockDeployment<T>(ctx: RequestContext, id: string, work: LockedWork<T>, asked?: Asked): Promise<T> {
+export function lockDeployment<T>(
+  ctx: RequestContext,
+  id: string,
+  work: LockedWork<T>,
+  asked?: AggregateParts,
+): Promise<T> {
   const living: LockedWork<T> = async (tx, deployment) => {
     if (deployment.tornDownAt) throw new NotFoundError('Deployment', id)
     return work(tx, deployment)
@@ -71,11 +76,16 @@ export function lockDeployment<T>(ctx: RequestContext, id: string, work: LockedW
 }
 
 /** The same, also when it is torn down. */
-export function lockEvenTornDown<T>(ctx: RequestContext, id: string, work: LockedWork<T>, asked?: Asked): Promise<T> {
+export function lockEvenTornDown<T>(
+  ctx: RequestContext,
+  id: string,
+  work: LockedWork<T>,
+  asked?: AggregateParts,
+): Promise<T> {
   const lockThenWork = async (tx: Tx) => {
     const locking = lock(tx, OWN, [id, ctx.workspace.id])
     // sent with the lock, and executed after it is held
-    const [deployment] = await Promise.all([locking, asked && readFacts(tx, id, asked)])
+    const [deployment] = await Promise.all([locking, asked && readLockedAggregate(tx, id, asked)])
     if (!deployment) throw new NotFoundError('Deployment', id)
     return work(tx, deployment)
   }

@@ -6,7 +6,7 @@ import { type Window, windowSize } from '../paging/paging.ts'
 import { EXACT_UP_TO } from '../paging/total.ts'
 import { uuid } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
-import type { Call, Key, Part, Raw, Rows } from '../query-engine/rows.ts'
+import type { Call, Key, Raw, RowSelection, SelectedRow } from '../query-engine/rows.ts'
 import type { PlannedRead } from '../query-engine/statement.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
@@ -36,7 +36,10 @@ export async function readOneRevision(
 }
 
 /** The number of matching revisions per deployment, up to one more than EXACT_UP_TO (paging/total.ts). */
-export function revisionCountOf(deployment: Part, argumentsOf: (variables: Call['variables']) => RevisionFilter): Key {
+export function revisionCountOf(
+  deployment: SelectedRow,
+  argumentsOf: (variables: Call['variables']) => RevisionFilter,
+): Key {
   return deployment.count('Revision', (own, above) => [
     `${own}.deployment_id = ${above}.id`,
     ({ variables }) => withStatus(own, argumentsOf(variables)),
@@ -49,9 +52,9 @@ const withStatus = (own: string, { status }: RevisionFilter) =>
 
 /** A window of revisions per deployment, chosen by `argumentsOf` from the caller's variables. Throws what `revisionWindow` throws. */
 export function revisionsOf(
-  deployment: Part,
+  deployment: SelectedRow,
   argumentsOf: (variables: Call['variables']) => { window: Window; filter: RevisionFilter },
-): { key: Key; rows: Rows } {
+): { key: Key; rows: RowSelection } {
   return deployment.many(
     'Revision',
     (own, above) => [

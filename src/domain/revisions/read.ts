@@ -8,9 +8,9 @@ import { decodeCursor, encodeCursor, type OffsetPage, type Window, windowSize } 
 import { type Total, totalsOf } from '../paging/total.ts'
 import { count, uuid, waitSeconds } from '../parsing/fields.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'
-import { type Raw, Rows } from '../query-engine/rows.ts'
+import { type Raw, RowSelection } from '../query-engine/rows.ts'
 import { PlannedRead, versionOf } from '../query-engine/statement.ts'
-import { unseen } from '../sql/hide-from-planner.ts'
+import { hideFromPlanner } from '../sql/hide-from-planner.ts'
 import { liveDeployment, requireRole } from '../transaction/access.ts'
 import type { RequestContext, Tx } from '../transaction/context.ts'
 import { type Selection, type Written, writtenRow } from '../transaction/read-back.ts'
@@ -58,7 +58,7 @@ export async function readRevision(ctx: RequestContext, deploymentId: string, re
   throw new NotFoundError('Revision', revisionId)
 }
 
-const rows = new Rows('Revision')
+const rows = new RowSelection('Revision')
 const asRevision = rows.root.reader(rows.root.whole()) as unknown as (row: Raw) => Revision
 const whole = new PlannedRead(rows)
 
@@ -74,7 +74,7 @@ export function readRevisions(ctx: RequestContext, ids: readonly string[]): Prom
 
 async function revisionsById(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, Revision>> {
   // the second cast keeps Postgres from reading the parentheses as rows
-  const given = unseen(Prisma.sql`${ids}::uuid[]`)
+  const given = hideFromPlanner(Prisma.sql`${ids}::uuid[]`)
   const rows = await revisionRows(ctx, Prisma.sql`WHERE d.id = ANY (${given}::uuid[]) AND ${liveDeploymentSql(ctx)}`)
   const version = versionOf(rows)
   return new Map(

@@ -4,7 +4,7 @@
  */
 import type { Step } from '../../generated/prisma/client.ts'
 import { notifyHolder } from '../repositories/deployment.ts'
-import { factsOf } from '../repositories/locked-aggregate.ts'
+import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { explainWait } from '../revisions/transition.ts'
 import type { Core, Tx } from '../transaction/context.ts'
@@ -79,7 +79,7 @@ export async function explainBuild(
   { revisionId }: Step,
   explanation: Explanation,
 ): Promise<void> {
-  const { revisions } = await factsOf(tx, deployment)
+  const { revisions } = await lockedAggregate(tx, deployment)
   const revision = revisions.find(({ id }) => id === revisionId)
   if (revision && isOpen(revision)) explainWait(tx, revision, explanation)
 }

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { ConflictError, NotFoundError } from '../errors/errors.ts'
 import { parse } from '../parsing/parse.ts'
-import { factsOf } from '../repositories/locked-aggregate.ts'
+import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment, refuseDeleted } from '../repositories/locks.ts'
 import { actorOf, requireRole } from '../transaction/access.ts'
 import type { Tx } from '../transaction/context.ts'
@@ -28,7 +28,7 @@ export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
   const { path } = parse(interruptInput, raw)
   const asked = { revisionId: path.revision_id }
   const work = async (tx: Tx, deployment: LockedDeployment) => {
-    const { revisions } = await factsOf(tx, deployment, asked)
+    const { revisions } = await lockedAggregate(tx, deployment, asked)
     const revision = revisions.find(({ id }) => id === path.revision_id)
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     refuseDeleted(deployment)

@@ -7,7 +7,7 @@ import type { StepKind } from '../../generated/prisma/enums.ts'
 import { describeOverload } from '../../platform/async/overload.ts'
 import { isSilent } from '../deployment-status/status.ts'
 import * as row from '../repositories/deployment.ts'
-import { factsOf } from '../repositories/locked-aggregate.ts'
+import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { explainWait, transition } from '../revisions/transition.ts'
 import type { Core, Tx } from '../transaction/context.ts'
@@ -35,7 +35,7 @@ export async function reconcile(core: Core, tx: Tx, deployment: LockedDeployment
 export async function readSituation(core: Core, tx: Tx, deployment: LockedDeployment): Promise<Situation> {
   const { deletedAt, provisionedAt, tornDownAt } = deployment
   // the rules look at finished steps only after the deletion
-  const { steps, revisions } = await factsOf(tx, deployment, { begun: deletedAt !== null })
+  const { steps, revisions } = await lockedAggregate(tx, deployment, { begun: deletedAt !== null })
   const open = revisions.filter(isOpen).sort((a, b) => a.rollout - b.rollout)
   const step = steps.find(({ finishedAt }) => finishedAt === null) ?? null
   const state: State<Revision> = {
@@ -227,7 +227,7 @@ async function explainStepWait(
 
 async function listenerOf(core: Core, tx: Tx, deployment: LockedDeployment): Promise<ListenerFacts | null> {
   if (deployment.listenerId === null) return null
-  const { listener } = await factsOf(tx, deployment)
+  const { listener } = await lockedAggregate(tx, deployment)
   if (!listener) throw new Error(`listener ${deployment.listenerId} is gone`)
   const { computeId, lastSeenAt } = listener
   return { computeId, lastSeenAt, silent: isSilent(listener, core.clock()) }

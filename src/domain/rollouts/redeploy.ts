@@ -4,7 +4,7 @@ import { NotFoundError, NotRedeployableError } from '../errors/errors.ts'
 import { requireVersion } from '../errors/precondition.ts'
 import { parse } from '../parsing/parse.ts'
 import { moved, nextRollout } from '../repositories/deployment.ts'
-import { factsOf } from '../repositories/locked-aggregate.ts'
+import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { type LockedDeployment, lockDeployment } from '../repositories/locks.ts'
 import { runtimeConfigOf } from '../revisions/runtime-config.ts'
 import { transition } from '../revisions/transition.ts'
@@ -25,7 +25,7 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
   const { path } = parse(redeployInput, raw)
   const asked = { revisionId: path.revision_id, shown: true }
   const work = async (tx: Tx, deployment: LockedDeployment) => {
-    const { revisions } = await factsOf(tx, deployment, asked)
+    const { revisions } = await lockedAggregate(tx, deployment, asked)
     const revision = revisions.find(({ id }) => id === path.revision_id)
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     requireVersion(raw.ifMatch, 'Deployment', deployment.id, deployment)

@@ -7,7 +7,7 @@ import { StepKind } from '../../generated/prisma/enums.ts'
 import { silentBefore } from '../deployment-status/status.ts'
 import { removePurged } from '../repositories/deployment.ts'
 import { LEASE_HOLDS } from '../repositories/lease.ts'
-import { factsOf } from '../repositories/locked-aggregate.ts'
+import { lockedAggregate } from '../repositories/locked-aggregate.ts'
 import { lockById } from '../repositories/locks.ts'
 import { type Core, type Tx, transaction } from '../transaction/context.ts'
 import type { Reason } from '../values/reasons.ts'
@@ -119,7 +119,7 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   const settled = await settle(core, tx, situation, expire(situation.state, clock))
   const { step } = situation.state
   if (!step) return
-  const { steps } = await factsOf(tx, settled)
+  const { steps } = await lockedAggregate(tx, settled)
   // the step may just have failed; the step that is open now must go to the holder first
   const found = steps.find(({ id, finishedAt }) => id === step.id && finishedAt === null)
   if (!found?.offeredAt) return

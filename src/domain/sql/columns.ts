@@ -16,7 +16,7 @@ export type ColumnType = 'text' | 'int' | 'bool' | 'time' | 'bigint' | 'texts' |
 /** `fixed`: set on insert only · `derived`: set by Postgres only. Others change. */
 export type Column = ColumnType | `fixed ${ColumnType}` | `derived ${ColumnType}`
 
-type HeldOf<T> = [T] extends [Date]
+type ColumnTypeOf<T> = [T] extends [Date]
   ? 'time'
   : [T] extends [string]
     ? 'text'
@@ -31,7 +31,9 @@ type HeldOf<T> = [T] extends [Date]
             : [T] extends [Uint8Array]
               ? 'bytes'
               : 'json'
-type Columns<Row> = { [Name in keyof Row]: Column & `${'' | 'fixed ' | 'derived '}${HeldOf<NonNullable<Row[Name]>>}` }
+type Columns<Row> = {
+  [Name in keyof Row]: Column & `${'' | 'fixed ' | 'derived '}${ColumnTypeOf<NonNullable<Row[Name]>>}`
+}
 
 export const DEPLOYMENT = {
   id: 'fixed text',
@@ -207,4 +209,4 @@ const MAPPED_COLUMNS: Readonly<Record<string, string>> = { editVersion: 'edit' }
 export const sqlColumn = (name: string): string => MAPPED_COLUMNS[name] ?? snake(name)
 
 /** The type of a column, without `fixed` or `derived`. */
-export const heldBy = (column: Column): ColumnType => column.slice(column.indexOf(' ') + 1) as ColumnType
+export const columnTypeOf = (column: Column): ColumnType => column.slice(column.indexOf(' ') + 1) as ColumnType

@@ -10,8 +10,8 @@ import type { Notifier } from '../../platform/async/notifier.ts'
 import type { Overload } from '../../platform/async/overload.ts'
 import { backoff, type RetryOptions, retry } from '../../platform/async/retry.ts'
 import type { Log } from '../../platform/log/log.ts'
-import { CHANGE_CHANNEL, type Changes } from '../concurrency/change-watch.ts'
-import type { SlotPools } from '../concurrency/concurrency-limit.ts'
+import { CHANGE_CHANNEL, type ChangeSource } from '../concurrency/change-watch.ts'
+import type { ConcurrencyLimits } from '../concurrency/concurrency-limit.ts'
 import type { WriteQueue } from '../concurrency/write-queue.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
 import { databaseFailure } from '../errors/database-error.ts'
@@ -32,7 +32,7 @@ import type { Actor } from './access.ts'
 import type { Credential, CredentialWatch } from './credential.ts'
 import type { Guard, Idempotency } from './idempotency.ts'
 import { prismaOf } from './transaction-client.ts'
-import { Unit } from './unit-of-work.ts'
+import { UnitOfWork } from './unit-of-work.ts'
 
 export type Db = PrismaClient
 export type Sql = Prisma.TransactionClient
@@ -136,7 +136,7 @@ export interface Core {
   /** ends streams and long polls when their caller's credential ends; absent: not watched */
   credentials?: CredentialWatch
   /** limits streams and long polls; absent: no limit */
-  slots?: SlotPools
+  slots?: ConcurrencyLimits
   /** limits how many secrets a caller may reveal; absent: no limit */
   reveals?: Reveals
   /** whether this process is overloaded; absent: not measured */
@@ -146,7 +146,7 @@ export interface Core {
   /** receives metrics of this process */
   observer?: Observer
   /** delivers changes to long polls; absent: no call waits */
-  changes?: Changes
+  changes?: ChangeSource
   /** wakes long polls of workers; absent: no call waits */
   notifier?: Notifier
   /** wakes calls that wait for an authorization or a token's refresh; absent: no call waits */
@@ -184,7 +184,7 @@ export interface Tx {
   /** SQL in the transaction. A call flushes the unit of work. It may only read deployments, revisions and steps. */
   query: Query
   /** the recorded writes */
-  unit: Unit
+  unit: UnitOfWork
   /** time of the database's clock, for written rows */
   now(): Date
   /** A function is called at the end of the transaction and returns the event, or null for none. */
@@ -243,7 +243,7 @@ async function attempt<T>(core: Core, work: (tx: Tx) => Promise<T>, guard?: Guar
   /** channels with payloads, sent after the commit */
   const wakes = new Set<string>()
   const open = async (connection: Connection) => {
-    const unit = new Unit(connection.write)
+    const unit = new UnitOfWork(connection.write)
     const query: Query = async (statement, values) => {
       await unit.flush()
       return connection.query(statement, values)

@@ -3,8 +3,8 @@ import type { Deployment, Revision, SecretSet, Step } from '../../generated/pris
 import {
   type Column,
   type ColumnType,
+  columnTypeOf,
   DEPLOYMENT,
-  heldBy,
   REVISION,
   SECRET_SET,
   STEP,
@@ -12,13 +12,13 @@ import {
 } from '../sql/columns.ts'
 
 /** What is written of each table. */
-export interface Rows {
+export interface TableRows {
   deployment: Deployment
   revision: Revision
   step: Step
   secretSet: SecretSet
 }
-export type Table = keyof Rows
+export type Table = keyof TableRows
 
 interface TableSpec {
   /** in SQL */
@@ -36,7 +36,9 @@ const spec = (name: string, kinds: Record<string, Column>): TableSpec => {
     name,
     columns: entries.filter(([, kind]) => !kind.startsWith('derived')).map(([column]) => sqlColumn(column)),
     changing: entries.filter(([, kind]) => !/^(fixed|derived)/.test(kind)).map(([column]) => sqlColumn(column)),
-    decode: new Map(entries.map(([column, kind]) => [sqlColumn(column), [column, DECODERS[heldBy(kind)] ?? null]])),
+    decode: new Map(
+      entries.map(([column, kind]) => [sqlColumn(column), [column, DECODERS[columnTypeOf(kind)] ?? null]]),
+    ),
   }
 }
 
@@ -68,13 +70,13 @@ export function deploymentFrom(row: Deployment): Deployment {
 }
 
 /** A row as `row_to_json` gives it, by the columns' names in SQL. */
-export function fromJson<T extends Table>(table: T, json: Record<string, unknown>): Rows[T] {
+export function fromJson<T extends Table>(table: T, json: Record<string, unknown>): TableRows[T] {
   const row: Record<string, unknown> = {}
   for (const [column, [name, decode]] of TABLES[table].decode) {
     const value = json[column]
     row[name] = decode && value != null ? decode(String(value)) : value
   }
-  return row as Rows[T]
+  return row as TableRows[T]
 }
 
 /** Columns for `jsonb_populate_record`, by their names in SQL. What is undefined is left out. */

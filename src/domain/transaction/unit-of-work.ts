@@ -7,19 +7,19 @@ import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { ConflictError } from '../errors/errors.ts'
 import type { Query } from '../sql/prepared-statement.ts'
 import { flushStatement, type Project, type Recorded, type WrittenRow } from './flush.ts'
-import { fromJson, type Rows, type Table } from './tables.ts'
+import { fromJson, type Table, type TableRows } from './tables.ts'
 
 /** What a transaction knows of a locked deployment, with its recorded changes applied. */
-export interface Facts {
+export interface LockedAggregate {
   /** all open revisions, the latest, the active and the requested one */
-  revisions: Rows['revision'][]
+  revisions: TableRows['revision'][]
   asked: string | null
   /** the open step; with `begun` also all steps that were taken */
-  steps: Rows['step'][]
+  steps: TableRows['step'][]
   begun: boolean
   /** whether the parts that only answers show were read */
   shown: boolean
-  secretSet: Rows['secretSet'] | null
+  secretSet: TableRows['secretSet'] | null
   integration: IntegrationFacts | null
   listener: ListenerFacts | null
 }
@@ -27,8 +27,8 @@ export interface Facts {
 export type IntegrationFacts = Pick<Integration, 'name' | 'removedAt' | 'suspendedAt'>
 export type ListenerFacts = Pick<Listener, 'id' | 'computeId' | 'lastSeenAt' | 'createdAt'>
 
-export class Unit {
-  readonly known = new Map<string, Facts>()
+export class UnitOfWork {
+  readonly known = new Map<string, LockedAggregate>()
   readonly #query: Query
   readonly #recorded: Record<Table, Map<string, Recorded>> = {
     deployment: new Map(),
@@ -46,7 +46,7 @@ export class Unit {
 
   /** Records a new deployment. `nameTaken`: the error if a live deployment of the workspace has its name. */
   make(
-    row: Rows['deployment'],
+    row: TableRows['deployment'],
     { listener, nameTaken }: { listener: ListenerFacts | null; nameTaken: () => Error },
   ): void {
     this.#record('deployment', row)
@@ -56,13 +56,13 @@ export class Unit {
   }
 
   /** Records a new row of a deployment. */
-  insert<T extends Exclude<Table, 'deployment'>>(table: T, row: Rows[T]): void {
+  insert<T extends Exclude<Table, 'deployment'>>(table: T, row: TableRows[T]): void {
     this.#record(table, row)
     const facts = this.known.get(row.deploymentId)
     if (!facts) return
-    if (table === 'revision') facts.revisions = [...facts.revisions, row as Rows['revision']]
-    if (table === 'step') facts.steps = [...facts.steps, row as Rows['step']]
-    if (table === 'secretSet') facts.secretSet = row as Rows['secretSet']
+    if (table === 'revision') facts.revisions = [...facts.revisions, row as TableRows['revision']]
+    if (table === 'step') facts.steps = [...facts.steps, row as TableRows['step']]
+    if (table === 'secretSet') facts.secretSet = row as TableRows['secretSet']
   }
 
   /**
@@ -72,7 +72,7 @@ export class Unit {
   update<T extends 'deployment' | 'revision' | 'step'>(
     table: T,
     id: string,
-    changes: Partial<Rows[T]>,
+    changes: Partial<TableRows[T]>,
     seen?: RevisionStatus,
   ): void {
     const before = this.#recorded[table].get(id)
@@ -146,8 +146,8 @@ export class Unit {
 
 /** Stored rows by id. */
 export interface Stored {
-  deployment: ReadonlyMap<string, Rows['deployment']>
-  revision: ReadonlyMap<string, Rows['revision']>
+  deployment: ReadonlyMap<string, TableRows['deployment']>
+  revision: ReadonlyMap<string, TableRows['revision']>
 }
 
 const NOTHING_STORED: Stored = { deployment: new Map(), revision: new Map() }

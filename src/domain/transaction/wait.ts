@@ -4,7 +4,7 @@
  * that has happened.
  */
 import { backoff, sleep } from '../../platform/async/retry.ts'
-import type { Change, ChangeScope, Changes, ChangeWatch } from '../concurrency/change-watch.ts'
+import type { Change, ChangeScope, ChangeSource, ChangeWatch } from '../concurrency/change-watch.ts'
 import { takeSlot } from '../concurrency/concurrency-limit.ts'
 import { databaseFailure } from '../errors/database-error.ts'
 import { isTerminal } from '../values/lifecycle.ts'
@@ -48,7 +48,7 @@ export async function waitUntil<T>(ctx: RequestContext, wait: Wait<T>): Promise<
 /** One call, from its beginning to its end. */
 class Waiting<T> {
   readonly #ctx: RequestContext
-  readonly #changes: Changes
+  readonly #changes: ChangeSource
   readonly #wait: Wait<T>
   readonly #watch: ChangeWatch
   readonly #timer: NodeJS.Timeout
@@ -59,7 +59,7 @@ class Waiting<T> {
   #refused: Error | null = null
   #wake: (() => void) | null = null
 
-  constructor(ctx: RequestContext, changes: Changes, wait: Wait<T>) {
+  constructor(ctx: RequestContext, changes: ChangeSource, wait: Wait<T>) {
     this.#ctx = ctx
     this.#changes = changes
     this.#wait = wait

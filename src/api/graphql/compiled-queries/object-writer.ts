@@ -5,7 +5,7 @@ import { deploymentCountOf, deploymentsOf } from '../../../domain/listeners/comp
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import { cut, type Window } from '../../../domain/paging/paging.ts'
 import { EXACT_UP_TO, exactly } from '../../../domain/paging/total.ts'
-import type { Key, Part, Raw, Rows, Select } from '../../../domain/query-engine/rows.ts'
+import type { Key, Raw, RowSelection, Select, SelectedRow } from '../../../domain/query-engine/rows.ts'
 import { revisionCountOf, revisionsOf } from '../../../domain/revisions/compiled-reads.ts'
 import { parseRevisionFilter, revisionCursor } from '../../../domain/revisions/read.ts'
 import { argumentReader, type Compilation, NotCompilable, objectType, type SelectedField } from './compilation.ts'
@@ -20,7 +20,7 @@ type View = Readonly<Record<string, unknown>>
 export function rowWriter(
   compilation: Compilation,
   type: GraphQLObjectType,
-  part: Part,
+  part: SelectedRow,
   below: SelectionSetNode[],
 ): Write {
   const source = COMPILED_TYPES[type.name]
@@ -46,7 +46,7 @@ const NO_VIEW: View = {}
 const derivedOf = (field: FieldSource | undefined) => (field && 'derived' in field ? field.derived : null)
 
 /** Reads the inputs of all derived fields and lowers the answer's expiry. Null: there are no derived fields. */
-function viewReader(part: Part, fields: readonly Derived[]): ((row: Raw, execution: Execution) => View) | null {
+function viewReader(part: SelectedRow, fields: readonly Derived[]): ((row: Raw, execution: Execution) => View) | null {
   if (fields.length === 0) return null
   const holds = [...new Set(fields.flatMap((field) => field.holds ?? []))]
   const read = part.reader([...fields, ...holds].map(({ select }) => select).reduce(mergeSelects))
@@ -74,7 +74,7 @@ function fieldWriter(
   compilation: Compilation,
   source: FieldSource,
   selected: SelectedField,
-  part: Part,
+  part: SelectedRow,
 ): (row: Raw, execution: Execution, view: View) => string {
   const { below } = selected
   const { type, args } = selected.field!
@@ -109,10 +109,15 @@ function fieldWriter(
 }
 
 /** Returns writers of nodes from the rows `part`. */
-export const nodeWriter = (compilation: Compilation, part: Part) => (selected: SelectedField) =>
+export const nodeWriter = (compilation: Compilation, part: SelectedRow) => (selected: SelectedField) =>
   rowWriter(compilation, objectType(selected), part, selected.below)
 
-function tagsWriter(compilation: Compilation, type: GraphQLObjectType, part: Part, below: SelectionSetNode[]): Write {
+function tagsWriter(
+  compilation: Compilation,
+  type: GraphQLObjectType,
+  part: SelectedRow,
+  below: SelectionSetNode[],
+): Write {
   const { key, rows } = tagsOf(part)
   const write = rowWriter(compilation, type, rows.root, below)
   return (row, execution) => `[${((row[key] ?? []) as Raw[]).map((one) => write(one, execution)).join(',')}]`
@@ -122,7 +127,7 @@ interface RevisionArguments extends Window {
   status?: readonly string[] | null
 }
 
-function revisionsWriter(compilation: Compilation, selected: SelectedField, part: Part): Write {
+function revisionsWriter(compilation: Compilation, selected: SelectedField, part: SelectedRow): Write {
   const args = argumentReader<RevisionArguments>(selected)
   const of = (variables: Execution['variables']) => {
     const window = args(variables)
@@ -138,7 +143,7 @@ function revisionsWriter(compilation: Compilation, selected: SelectedField, part
   })
 }
 
-function deploymentsWriter(compilation: Compilation, selected: SelectedField, part: Part): Write {
+function deploymentsWriter(compilation: Compilation, selected: SelectedField, part: SelectedRow): Write {
   const window = argumentReader<Window>(selected)
   const list = deploymentsOf(part, window)
   const sorted = list.rows.root.reader({ id: true, createdAt: true })
@@ -151,7 +156,7 @@ function deploymentsWriter(compilation: Compilation, selected: SelectedField, pa
 }
 
 interface NestedPage {
-  list: { key: Key; rows: Rows }
+  list: { key: Key; rows: RowSelection }
   /** Adds the count to the statement. */
   count(): Key
   window: (variables: Execution['variables']) => Window

@@ -6,7 +6,7 @@ import { type DeploymentOrder, deploymentCursor } from '../../../domain/deployme
 import { readListener, readListeners } from '../../../domain/listeners/compiled-reads.ts'
 import { newestCursor } from '../../../domain/paging/newest-first.ts'
 import type { Window } from '../../../domain/paging/paging.ts'
-import { type Raw, Rows } from '../../../domain/query-engine/rows.ts'
+import { type Raw, RowSelection } from '../../../domain/query-engine/rows.ts'
 import { PlannedRead, versionOf } from '../../../domain/query-engine/statement.ts'
 import type { TableName } from '../../../domain/query-engine/tables.ts'
 import { readOneRevision } from '../../../domain/revisions/compiled-reads.ts'
@@ -23,7 +23,7 @@ export type RootReader = (execution: Execution) => Promise<string>
 /** With more joins Postgres spends more time on planning than one statement saves. */
 const MAX_JOINS = 12
 
-function plannedRead(rows: Rows): PlannedRead {
+function plannedRead(rows: RowSelection): PlannedRead {
   if (rows.joins > MAX_JOINS || !rows.fits) throw new NotCompilable()
   return new PlannedRead(rows)
 }
@@ -39,7 +39,7 @@ type Sorted = Parameters<typeof deploymentCursor>[1]
 
 function deploymentsField(compilation: Compilation, selected: SelectedField): RootReader {
   const args = argumentReader<ListArguments>(selected)
-  const rows = new Rows('Deployment')
+  const rows = new RowSelection('Deployment')
   const sorted = rows.root.reader({ id: true, attention: true, createdAt: true, updatedAt: true, name: true })
   let counts = false
   const write = connectionWriter(compilation, selected, nodeWriter(compilation, rows.root), () => {
@@ -65,7 +65,7 @@ const listField =
   (table: TableName, read: typeof readTags) =>
   (compilation: Compilation, selected: SelectedField): RootReader => {
     const args = argumentReader<Window>(selected)
-    const rows = new Rows(table)
+    const rows = new RowSelection(table)
     const sorted = rows.root.reader({ id: true, createdAt: true })
     let counts = false
     const write = connectionWriter(compilation, selected, nodeWriter(compilation, rows.root), () => {
@@ -90,7 +90,7 @@ const lookupField =
   (table: TableName, read: Read) =>
   (compilation: Compilation, selected: SelectedField): RootReader => {
     const args = argumentReader<{ id: string }>(selected)
-    const rows = new Rows(table)
+    const rows = new RowSelection(table)
     const write = rowWriter(compilation, objectType(selected), rows.root, selected.below)
     const selection = plannedRead(rows)
     return async (execution) => {
