@@ -1,22 +1,22 @@
 /** Where a deployment is reached: Service, Ingress, the address that is told, and the version of an image. */
 import { describe, expect, test } from 'vitest'
 import { imageVersion } from '../../src/dataplane/runtimes/kubernetes/deployment/served-revision.ts'
-import type { Owner, RenderOptions } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
+import type { DeploymentRef, RenderOptions } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import { customUrlOf, urlOf } from '../../src/dataplane/runtimes/kubernetes/render/address.ts'
 import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
-import { application, find, keyOf, options, owner, render, revision, schemaErrors } from './render-support.ts'
+import { application, deployment, find, keyOf, options, render, revision, schemaErrors } from './render-support.ts'
 
 const ingressOf = (customUrl: string | null, how: Partial<RenderOptions> = {}) => {
   const manifests = render({}, { customUrl }, how)
   expect(manifests.flatMap(schemaErrors)).toEqual([])
   return manifests.map(keyOf).includes('Ingress/') ? find(manifests, 'Ingress/').spec : null
 }
-const hostIn = (by: Owner, how: Partial<RenderOptions>) =>
+const hostIn = (by: DeploymentRef, how: Partial<RenderOptions>) =>
   find(renderApplication(by, application(), { ...options, ...how }, {}), 'Ingress/').spec.rules[0].host
 const url = (customUrl: string | null, how: Partial<RenderOptions> = {}) =>
-  urlOf(owner, customUrl, { ...options, ...how })
+  urlOf(deployment, customUrl, { ...options, ...how })
 
-const BASE = `ph-${owner.deploymentId}`
+const BASE = `ph-${deployment.deploymentId}`
 const backend = { service: { name: BASE, port: { number: 80 } } }
 const rule = (host: string, path = '/') => ({ host, http: { paths: [{ path, pathType: 'Prefix', backend }] } })
 
@@ -26,7 +26,7 @@ test('a deployment without a domain and custom URL has a cluster-internal addres
   expect(url(null)).toBe(`http://${BASE}.agents.svc`)
   expect(find(manifests, 'Service/').spec).toEqual({
     type: 'ClusterIP',
-    selector: { 'app.kubernetes.io/component': 'server', 'pilothouse.dev/deployment-id': owner.deploymentId },
+    selector: { 'app.kubernetes.io/component': 'server', 'pilothouse.dev/deployment-id': deployment.deploymentId },
     ports: [{ name: 'http', port: 80, targetPort: 8000, protocol: 'TCP' }],
   })
 })
@@ -118,7 +118,7 @@ test.each([
   ['ab '.repeat(42), 'ab-'.repeat(18).slice(0, -1)],
   ['日本語', 'agent'],
 ])('whatever it is called (%s), its host is a valid one', (name, slug) => {
-  const host = hostIn({ ...owner, name }, { ingressDomain: 'example.com' })
+  const host = hostIn({ ...deployment, name }, { ingressDomain: 'example.com' })
   expect(host).toBe(`${slug}-0b0e3f8e.example.com`)
   expect(host.split('.')[0]).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
 })

@@ -5,7 +5,7 @@ import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/rende
 import { databasePasswordOf } from '../../src/dataplane/runtimes/kubernetes/render/secrets.ts'
 import { referenceViolations } from '../../src/domain/deployments/source-rules.ts'
 import { RESERVED_NAMES } from '../../src/domain/secrets/rules.ts'
-import { application, find, options, owner, PASSWORD, render, revision, schemaErrors } from './render-support.ts'
+import { application, deployment, find, options, PASSWORD, render, revision, schemaErrors } from './render-support.ts'
 
 interface Variable {
   name: string
@@ -35,7 +35,7 @@ test('an agent’s environment contains its secrets, database, cache and deploym
     POSTGRES_URI: values.DATABASE_URI,
     REDIS_URI: expect.any(String),
     AGENT_SERVER_ROLE: 'server',
-    PILOTHOUSE_DEPLOYMENT_ID: owner.deploymentId,
+    PILOTHOUSE_DEPLOYMENT_ID: deployment.deploymentId,
     PILOTHOUSE_REVISION_ID: revision.id,
   })
   const database = new URL(values.DATABASE_URI!)
@@ -116,8 +116,8 @@ test('a name occurs once: what the server sets wins over everything, a reference
   expect(new Set(variables.map(({ name }) => name)).size).toBe(variables.length)
   const find = (name: string) => variables.find((variable) => variable.name === name)!
   expect(find('PORT')).toEqual({ name: 'PORT', value: '8000' })
-  expect(find('DATABASE_URI').valueFrom!.secretKeyRef.name).toBe(`ph-${owner.deploymentId}-database`)
-  expect(find('REDIS_URI').valueFrom!.secretKeyRef.name).toBe(`ph-${owner.deploymentId}-database`)
+  expect(find('DATABASE_URI').valueFrom!.secretKeyRef.name).toBe(`ph-${deployment.deploymentId}-database`)
+  expect(find('REDIS_URI').valueFrom!.secretKeyRef.name).toBe(`ph-${deployment.deploymentId}-database`)
   expect(find('BOTH').valueFrom!.secretKeyRef.name).toBe('s')
 })
 
@@ -145,5 +145,5 @@ test('secrets with the longest names that are allowed reach the agent', () => {
 
 test('a revision that was built for another runtime is refused in words for people', () => {
   const app = application({}, { revision: { ...revision, imageUri: null } })
-  expect(() => renderApplication(owner, app, options, {})).toThrow('The revision has no container image')
+  expect(() => renderApplication(deployment, app, options, {})).toThrow('The revision has no container image')
 })

@@ -5,10 +5,10 @@ import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/rende
 import {
   application,
   changes,
+  deployment,
   find,
   keyOf,
   options,
-  owner,
   pathsOf,
   render,
   revision,
@@ -111,7 +111,7 @@ describe('without privileges', () => {
 describe('replicas', () => {
   const BY_OTHERS = { min_scale: 0, max_scale: 5, autoscaler: 'none' }
   const scaled = (spec: object, live: Replicas = {}) => {
-    const manifests = renderApplication(owner, application(spec), options, live)
+    const manifests = renderApplication(deployment, application(spec), options, live)
     const of = (role: string) => {
       const hpa = manifests.find((manifest) => keyOf(manifest) === `HPA/${role}`)?.spec as
         | { minReplicas: number; maxReplicas: number }
@@ -223,8 +223,8 @@ describe('marks', () => {
   const OURS = {
     'app.kubernetes.io/managed-by': 'pilothouse',
     'app.kubernetes.io/name': 'agent-server',
-    'pilothouse.dev/deployment-id': owner.deploymentId,
-    'pilothouse.dev/workspace-id': owner.workspaceId,
+    'pilothouse.dev/deployment-id': deployment.deploymentId,
+    'pilothouse.dev/workspace-id': deployment.workspaceId,
   }
   const theirs = {
     ...Object.fromEntries(Object.keys(OURS).map((name) => [name, 'theirs'])),
@@ -242,7 +242,7 @@ describe('marks', () => {
       const { labels, annotations } = manifest.metadata
       expect(labels).toMatchObject({ ...OURS, mine: 'theirs too' })
       expect(labels!['app.kubernetes.io/component']).toMatch(/^(server|queue|cache|database)$/)
-      expect(annotations).toMatchObject({ 'pilothouse.dev/name': owner.name, mine: 'theirs too' })
+      expect(annotations).toMatchObject({ 'pilothouse.dev/name': deployment.name, mine: 'theirs too' })
       expect(annotations).not.toHaveProperty(['pilothouse.dev/token'])
     }
     for (const key of WORKLOADS) {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { renderApplication, renderInfrastructure } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
 import { printableName } from '../../src/domain/parsing/fields.ts'
 import { type ResourceSpec, resourceSpec, resourceSpecViolations } from '../../src/domain/values/resource-spec.ts'
-import { application, options, owner, PASSWORD, schemaErrors } from './render-support.ts'
+import { application, deployment, options, PASSWORD, schemaErrors } from './render-support.ts'
 
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { freq: 3 })
 const word = fc.string({ minLength: 1, maxLength: 12 })
@@ -85,7 +85,7 @@ const spec: fc.Arbitrary<ResourceSpec> = fc
 /** The free parts of a spec: volumes, init containers, sidecars, the agent's mounts. */
 const USERS = /^\/spec\/template\/spec\/(volumes\/|initContainers\/|containers\/([1-9]|0\/volumeMounts\/))/
 
-const all = (given: ResourceSpec, by = owner) => {
+const all = (given: ResourceSpec, by = deployment) => {
   const app = application(given)
   return [
     ...renderInfrastructure(by, { spec: app.spec, secretReferences: [], databasePassword: PASSWORD }, options),
@@ -124,7 +124,10 @@ test('rendering twice gives the same, changes nothing it was given and shares no
     fc.property(spec, (given) => {
       const app = freeze(application(given))
       const infra = freeze({ spec: app.spec, secretReferences: [], databasePassword: PASSWORD })
-      const both = () => [...renderInfrastructure(owner, infra, options), ...renderApplication(owner, app, options, {})]
+      const both = () => [
+        ...renderInfrastructure(deployment, infra, options),
+        ...renderApplication(deployment, app, options, {}),
+      ]
       const manifests = both()
       expect(JSON.stringify(both())).toBe(JSON.stringify(manifests))
       const made = objectsIn(manifests)
@@ -145,7 +148,7 @@ test('every name that is accepted gives valid names', () => {
   fc.assert(
     fc.property(hostile, fc.uuid(), (name, deploymentId) => {
       fc.pre(printableName.safeParse(name).success)
-      const manifests = all({ max_scale: 2 }, { ...owner, name, deploymentId })
+      const manifests = all({ max_scale: 2 }, { ...deployment, name, deploymentId })
       expect(manifests.flatMap(schemaErrors)).toEqual([])
       for (const { metadata } of manifests) expect(metadata.name).toMatch(/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/)
       const ingress = manifests.find(({ kind }) => kind === 'Ingress')!.spec as { rules: { host: string }[] }

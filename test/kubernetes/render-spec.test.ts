@@ -1,7 +1,7 @@
 /** Each field of docs/deployments.md#resource-spec by itself and all together: where its value is found, and that nothing else changes. */
 import { describe, expect, test } from 'vitest'
 import { type ResourceSpec, resourceSpec } from '../../src/domain/values/resource-spec.ts'
-import { changes, owner, type Paths, pathsOf, render, schemaErrors } from './render-support.ts'
+import { changes, deployment, type Paths, pathsOf, render, schemaErrors } from './render-support.ts'
 
 const S = 'Deployment/server:spec'
 const Q = 'Deployment/queue:spec'
@@ -20,15 +20,15 @@ const both = (paths: Paths): Paths =>
   )
 
 const metadata = (object: string, role: 'server' | 'queue'): Paths => ({
-  [`${object}:metadata.name`]: `ph-${owner.deploymentId}-${role}`,
+  [`${object}:metadata.name`]: `ph-${deployment.deploymentId}-${role}`,
   [`${object}:metadata.namespace`]: 'agents',
-  [`${object}:metadata.labels.app.kubernetes.io/instance`]: `ph-${owner.deploymentId}`,
+  [`${object}:metadata.labels.app.kubernetes.io/instance`]: `ph-${deployment.deploymentId}`,
   [`${object}:metadata.labels.app.kubernetes.io/part-of`]: 'pilothouse',
   [`${object}:metadata.labels.app.kubernetes.io/managed-by`]: 'pilothouse',
   [`${object}:metadata.labels.app.kubernetes.io/name`]: 'agent-server',
   [`${object}:metadata.labels.app.kubernetes.io/component`]: role,
-  [`${object}:metadata.labels.pilothouse.dev/deployment-id`]: owner.deploymentId,
-  [`${object}:metadata.labels.pilothouse.dev/workspace-id`]: owner.workspaceId,
+  [`${object}:metadata.labels.pilothouse.dev/deployment-id`]: deployment.deploymentId,
+  [`${object}:metadata.labels.pilothouse.dev/workspace-id`]: deployment.workspaceId,
   [`${object}:metadata.annotations.pilothouse.dev/name`]: 'Support bot',
 })
 
@@ -39,13 +39,13 @@ const several = (role: 'server' | 'queue', min: number, max: number): Paths => (
   [`PDB/${role}:kind`]: 'PodDisruptionBudget',
   [`PDB/${role}:spec.maxUnavailable`]: 1,
   [`PDB/${role}:spec.selector.matchLabels.app.kubernetes.io/component`]: role,
-  [`PDB/${role}:spec.selector.matchLabels.pilothouse.dev/deployment-id`]: owner.deploymentId,
+  [`PDB/${role}:spec.selector.matchLabels.pilothouse.dev/deployment-id`]: deployment.deploymentId,
   ...metadata(`HPA/${role}`, role),
   [`HPA/${role}:apiVersion`]: 'autoscaling/v1',
   [`HPA/${role}:kind`]: 'HorizontalPodAutoscaler',
   [`HPA/${role}:spec.scaleTargetRef.apiVersion`]: 'apps/v1',
   [`HPA/${role}:spec.scaleTargetRef.kind`]: 'Deployment',
-  [`HPA/${role}:spec.scaleTargetRef.name`]: `ph-${owner.deploymentId}-${role}`,
+  [`HPA/${role}:spec.scaleTargetRef.name`]: `ph-${deployment.deploymentId}-${role}`,
   [`HPA/${role}:spec.minReplicas`]: min,
   [`HPA/${role}:spec.maxReplicas`]: max,
   [`HPA/${role}:spec.targetCPUUtilizationPercentage`]: 80,

@@ -10,11 +10,11 @@ import { PodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import { PersistentVolumeClaim, Secret, Service } from 'kubernetes-models/v1'
 import type {
   Application,
+  DeploymentRef,
   Manifest,
-  Owner,
   RenderOptions,
 } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
-import { placementOf } from '../../src/dataplane/runtimes/kubernetes/render/external.ts'
+import { infrastructureConfigOf } from '../../src/dataplane/runtimes/kubernetes/render/external.ts'
 import { renderApplication, renderInfrastructure } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
 import {
   effectiveSpec,
@@ -24,7 +24,7 @@ import {
 } from '../../src/domain/values/resource-spec.ts'
 import { imageRevision } from '../support/revision-work.ts'
 
-export const owner: Owner = {
+export const deployment: DeploymentRef = {
   deploymentId: '0b0e3f8e-6f0c-4c1e-9a57-2f5d3a1c9e11',
   workspaceId: '7d1a8a53-52b0-4a43-8f0e-0f6c1f2f7a22',
   name: 'Support bot',
@@ -78,8 +78,12 @@ export function application(given: unknown = {}, more: Partial<Application> = {}
 export function render(given: unknown = {}, more: Partial<Application> = {}, how: Partial<RenderOptions> = {}) {
   const app = application(given, more)
   return [
-    ...renderInfrastructure(owner, { ...placementOf(app), databasePassword: PASSWORD }, { ...options, ...how }),
-    ...renderApplication(owner, app, { ...options, ...how }, {}),
+    ...renderInfrastructure(
+      deployment,
+      { ...infrastructureConfigOf(app), databasePassword: PASSWORD },
+      { ...options, ...how },
+    ),
+    ...renderApplication(deployment, app, { ...options, ...how }, {}),
   ]
 }
 

@@ -69,14 +69,14 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const loops = Promise.all([claiming(), beating()])
 
   async function claiming(): Promise<void> {
-    await again('Claiming', async () => {
+    await repeat('Claiming', async () => {
       await runtime.releaseDeadHolders((dead) => controlPlane.releaseHolder(dead))
       await claimMore()
     })
   }
 
   async function beating(): Promise<void> {
-    await again('A heartbeat', async () => {
+    await repeat('A heartbeat', async () => {
       idle = new AbortController()
       if (stopping.signal.aborted) return
       const active = [...runners.values()].filter((runner) => !runner.ended)
@@ -86,7 +86,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   }
 
   /** Repeats `round`; after a failure it pauses with growing delays. */
-  async function again(what: string, round: () => Promise<void>): Promise<void> {
+  async function repeat(task: string, round: () => Promise<void>): Promise<void> {
     for (let failures = 0; !stopping.signal.aborted; ) {
       const begun = performance.now()
       try {
@@ -95,7 +95,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
         await sleep(begun + MIN_CALL_INTERVAL_MS - performance.now(), stopping.signal)
       } catch (error) {
         if (stopping.signal.aborted) return
-        log.warn({ err: error }, `${what} failed; trying again`)
+        log.warn({ err: error }, `${task} failed; trying again`)
         await sleep(Math.min(waitSeconds * 1000, backoff(failures++, 250, 5000)), stopping.signal)
       }
     }

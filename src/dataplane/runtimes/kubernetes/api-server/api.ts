@@ -130,7 +130,7 @@ export class Api {
   }
 
   async #send(
-    { method, path, query = {}, body, contentType, action: what, leaseValid }: ApiRequest,
+    { method, path, query = {}, body, contentType, action, leaseValid }: ApiRequest,
     scope: AbortScope,
   ): Promise<HttpResponse> {
     const { basePath, headers, client } = await scope.unlessAborted(this.#credentials.get())
@@ -149,7 +149,7 @@ export class Api {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: scope.signal,
       beforeSend: () => {
-        if (leaseValid?.() === false) throw new LeaseOverError(`The lease was over before the call to ${what}`)
+        if (leaseValid?.() === false) throw new LeaseOverError(`The lease was over before the call to ${action}`)
       },
     })
   }

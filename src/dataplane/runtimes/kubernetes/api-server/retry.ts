@@ -11,10 +11,10 @@ export interface RetryTimes {
 const TRIES = 5
 
 /** Retries `work` after Unreachable, at most TRIES times. `wanted`: false stops the retries. */
-export function retrying<T>(times: RetryTimes, work: () => Promise<T>, wanted = () => true): Promise<T> {
+export function retrying<T>(times: RetryTimes, work: () => Promise<T>, isWanted = () => true): Promise<T> {
   return retry(work, {
     tries: TRIES,
-    isWanted: wanted,
+    isWanted,
     when: (error) => error instanceof Unreachable,
     pause: (retries, error) => pause(times, retries, error),
   })

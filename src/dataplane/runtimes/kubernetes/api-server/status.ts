@@ -11,37 +11,41 @@ const MAX_MESSAGE_CHARACTERS = 20_000
 /** ms; longest Retry-After that is respected */
 const MAX_RETRY_AFTER_MS = 60_000
 /**
- * Error for a response that is not 2xx. `what`: the action, like `list pods in namespace "a"`.
+ * Error for a response that is not 2xx. `action`: for example `list pods in namespace "a"`.
  * `secret`: the object contains secret values, so the server's words about its content are left out.
  */
 export function refusal(
   status: number,
   headers: HttpResponse['headers'],
   body: string,
-  what: string,
+  action: string,
   secret: boolean,
 ): ApiRefused | Unreachable {
   const said = statusOf(body)
   const misfit = status === 500 && isSchemaMismatch(said.message)
   const invalid = misfit || status === 400 || status === 422
   const words = secret && invalid ? 'it is not valid' : said.message.slice(0, MAX_MESSAGE_CHARACTERS)
-  const message = `The API server refused to ${what}: ${words || `HTTP ${status}`}`
+  const message = `The API server refused to ${action}: ${words || `HTTP ${status}`}`
   if (misfit) return new ApiRefused(status, 'Invalid', message)
   if (status === 500 && isVersionOfAbsentObject(said.message)) return new ApiRefused(409, NO_SUCH_VERSION, message)
   if (status >= 500 || status === 429 || status === 408) {
-    return new Unreachable(`The API server could not ${what}: ${words || `HTTP ${status}`}`, retryAfter(headers))
+    return new Unreachable(`The API server could not ${action}: ${words || `HTTP ${status}`}`, retryAfter(headers))
   }
   return new ApiRefused(status, said.reason || (status === 401 ? 'Unauthorized' : 'Unknown'), message)
 }
 
 /** Error for a failed or broken connection. */
-export function unreachable(error: unknown, what: string): Unreachable {
+export function unreachable(error: unknown, action: string): Unreachable {
   const { message, code } = error as NodeJS.ErrnoException
   // the server closed an idle connection, which is no outage
   const again = error instanceof ConnectionError && error.stale ? 0 : null
-  return new Unreachable(`The API server is not reachable (to ${what}): ${message || code || 'unknown error'}`, again, {
-    cause: error,
-  })
+  return new Unreachable(
+    `The API server is not reachable (to ${action}): ${message || code || 'unknown error'}`,
+    again,
+    {
+      cause: error,
+    },
+  )
 }
 
 /** Reads a Status from a body; a proxy may return anything. */

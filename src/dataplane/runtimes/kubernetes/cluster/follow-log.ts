@@ -25,11 +25,11 @@ export async function followLog(
   signal: AbortSignal,
 ): Promise<void> {
   const { since, after, previous, tailLines } = options
-  const what = `read the log of container "${container}" of pod "${pod.name}" in namespace "${pod.namespace}"`
+  const action = `read the log of container "${container}" of pod "${pod.name}" in namespace "${pod.namespace}"`
   const from = after === undefined ? since : readTime(after).time?.at
   const stamps = new Stamps()
   /** the previous line; lines of the kubelet have no timestamp and use its time */
-  let last = { at: new Date(), stamp: after ?? '', wanted: after === undefined }
+  let last = { at: new Date(), stamp: after ?? '', isNew: after === undefined }
   try {
     const stream = await api.stream(
       {
@@ -43,7 +43,7 @@ export async function followLog(
           sinceTime: from?.toISOString().replace(/\.\d+Z$/, 'Z'),
           tailLines: tailLines?.toString(),
         },
-        action: what,
+        action,
         fromNode: true,
       },
       signal,
@@ -52,15 +52,15 @@ export async function followLog(
       const { time, rest } = readTime(raw)
       if (time) {
         const stamp = stamps.next(time)
-        const wanted = after === undefined ? !since || time.at >= since : isLater(stamp, after)
-        last = { at: time.at, stamp, wanted }
+        const isNew = after === undefined ? !since || time.at >= since : isLater(stamp, after)
+        last = { at: time.at, stamp, isNew }
       }
-      if (last.wanted && !signal.aborted) onLine(rest, last.at, last.stamp)
+      if (last.isNew && !signal.aborted) onLine(rest, last.at, last.stamp)
     })
   } catch (error) {
     if (signal.aborted) return
     if (error instanceof ConnectionError || error instanceof ClusterClosedError)
-      throw new Unreachable(`Cut off (to ${what})`, null, { cause: error })
+      throw new Unreachable(`Cut off (to ${action})`, null, { cause: error })
     throw error
   }
 }

@@ -11,14 +11,14 @@ import { imageOf } from '../../artifact.ts'
 import type { Candidate, LeasedClaim, OnProgress, RevisionLog, RevisionStep, TimedStep } from '../../runtime.ts'
 import type { Fence } from '../cluster/cluster.ts'
 import { logSourcesOf } from '../logs/log-sources.ts'
-import type { Owner, VolumePolicy } from '../objects/types.ts'
+import type { DeploymentRef, VolumePolicy } from '../objects/types.ts'
 import { createDesiredState, type DatabasePassword } from '../reconcile/desired-state.ts'
 import { digest } from '../reconcile/drift.ts'
 import { Reconciler } from '../reconcile/reconciler.ts'
 import { KeptVolumeNote } from '../reconcile/replaced-infrastructure.ts'
 import { customUrlOf, urlOf } from '../render/address.ts'
 import { defaultsNote } from '../render/default-resources.ts'
-import { type Placement, placementOf } from '../render/external.ts'
+import { type InfrastructureConfig, infrastructureConfigOf } from '../render/external.ts'
 import { requireWithin } from '../render/pod-security.ts'
 import { GracePeriods } from '../rollout/grace-periods.ts'
 import { healthOf } from '../rollout/health.ts'
@@ -50,14 +50,14 @@ export class DeploymentController {
   /** fencing token of the claim */
   readonly token: string
   readonly #context: ControllerContext
-  readonly #owner: Owner
+  readonly #deployment: DeploymentRef
   readonly #fence: Fence
   readonly #reconciler: Reconciler
   readonly #password: DatabasePassword = { value: null }
   readonly #gracePeriods = new GracePeriods()
   readonly #since = new Date()
   #provisioned: boolean
-  #infrastructure: Placement | null = null
+  #infrastructure: InfrastructureConfig | null = null
   readonly #keptVolume = new KeptVolumeNote()
   readonly #revisions = new ServedRevisions()
   /** true: a step sets the desired state instead of `run` */
@@ -69,7 +69,7 @@ export class DeploymentController {
     const { id, workspaceId, name, provisioned } = claim.deployment
     this.token = claim.token
     this.#context = context
-    this.#owner = { deploymentId: id, workspaceId, name, namespace }
+    this.#deployment = { deploymentId: id, workspaceId, name, namespace }
     this.#provisioned = provisioned
     this.#fence = { token: BigInt(claim.token), leaseValid: () => !this.#stopped && claim.leaseValid() }
     const { cluster, log, restarts } = context
@@ -103,7 +103,7 @@ export class DeploymentController {
     this.#revisions.setActive(run, log)
     if (run) {
       this.#provisioned = true
-      if (!this.#stepping) this.#infrastructure = placementOf(run)
+      if (!this.#stepping) this.#infrastructure = infrastructureConfigOf(run)
     }
     setImmediate(() => {
       if (!this.#stepping) this.#updateDesired()
@@ -115,8 +115,8 @@ export class DeploymentController {
     try {
       const deadline = ownDeadline(step)
       const { cluster } = this.#context
-      await untilReached(signal, deadline, onProgress, (inTime) => cluster.open(this.#owner.namespace, inTime))
-      this.#infrastructure = placementOf(step)
+      await untilReached(signal, deadline, onProgress, (inTime) => cluster.open(this.#deployment.namespace, inTime))
+      this.#infrastructure = infrastructureConfigOf(step)
       this.#updateDesired()
       await this.#waitForRollout({ deadline, onProgress, onWaiting: () => undefined }, signal)
       this.#provisioned = true
@@ -146,7 +146,7 @@ export class DeploymentController {
       }
       const version = imageVersion(imageOf(revision) ?? '')
       return {
-        url: urlOf(this.#owner, customUrlOf({ revision, customUrl }), this.#context.render),
+        url: urlOf(this.#deployment, customUrlOf({ revision, customUrl }), this.#context.render),
         ...(version === undefined ? {} : { imageVersion: version }),
         commit: async (record) => {
           const recorded = await record().catch(async (error) => {
@@ -164,7 +164,7 @@ export class DeploymentController {
   /** Repeatable. Leaves no state in the controller. */
   async teardown(step: TimedStep, volumePolicy: VolumePolicy, signal: AbortSignal): Promise<void> {
     const { cluster, changes } = this.#context
-    const { deploymentId, namespace } = this.#owner
+    const { deploymentId, namespace } = this.#deployment
     const deadline = ownDeadline(step)
     this.#stepping = true
     const opened = await openForTeardown(cluster, namespace, this.#provisioned, deadline, signal)
@@ -199,8 +199,8 @@ export class DeploymentController {
   /** Stops all reads and writes of the cluster. */
   async stop(): Promise<void> {
     this.#stopped = true
-    this.#context.restarts.end(this.#owner.deploymentId)
-    this.#context.follower.set(this.#owner.deploymentId, [])
+    this.#context.restarts.end(this.#deployment.deploymentId)
+    this.#context.follower.set(this.#deployment.deploymentId, [])
     await resultWithin(STOP_WAIT_MS, this.#reconciler.stop())
   }
 
@@ -211,7 +211,7 @@ export class DeploymentController {
     onProgress: OnProgress,
   ): Promise<void> {
     const { cluster } = this.#context
-    const { namespace } = this.#owner
+    const { namespace } = this.#deployment
     const deadline = ownDeadline(step)
     const note = (message: string) => candidate.log.write('deploy', candidate.mask(message))
     warnOfShortSecrets(step.revision.secrets, candidate.log, 'deploy')
@@ -225,7 +225,7 @@ export class DeploymentController {
     const byDefault = defaultsNote(step, this.#context.render.defaults)
     if (byDefault) note(byDefault)
     this.#revisions.candidate = candidate
-    this.#infrastructure = placementOf(step)
+    this.#infrastructure = infrastructureConfigOf(step)
     this.#findActiveAttempt()
     this.#updateDesired()
     const concessionControl = concessionControlOf(candidate, () => this.#updateDesired())
@@ -245,7 +245,7 @@ export class DeploymentController {
 
   #rolloutContext(): RolloutContext {
     const { cluster, failAfterMs } = this.#context
-    const { deploymentId, namespace } = this.#owner
+    const { deploymentId, namespace } = this.#deployment
     return { cluster, deploymentId, namespace, reconciler: this.#reconciler, failAfterMs }
   }
 
@@ -259,11 +259,11 @@ export class DeploymentController {
     if (active && candidate?.concessions) active.concessions = { inPlace: ['server', 'queue'], queueReplicas: null }
     this.#revisions.candidate = null
     this.#stepping = false
-    if (active) this.#infrastructure = placementOf(active.run)
+    if (active) this.#infrastructure = infrastructureConfigOf(active.run)
     if (this.#stopped) return
     this.#updateDesired()
     const { changes } = this.#context
-    const { deploymentId } = this.#owner
+    const { deploymentId } = this.#deployment
     const until = performance.now() + RESTORE_WAIT_MS
     while (!this.#stopped && this.#reconciler.progressing && performance.now() < until)
       await changes.wait(deploymentId, changes.mark(deploymentId), until - performance.now())
@@ -279,7 +279,7 @@ export class DeploymentController {
 
   /** Needs an open namespace: before that, the serving attempt is unknown. */
   #findActiveAttempt(): void {
-    this.#revisions.findActiveAttempt(this.#context.cluster, this.#owner.deploymentId)
+    this.#revisions.findActiveAttempt(this.#context.cluster, this.#deployment.deploymentId)
   }
 
   /** Gives the reconciler the desired state if it has changed. */
@@ -295,20 +295,20 @@ export class DeploymentController {
     if (desired === this.#digest) return
     this.#digest = desired
     const { cluster } = this.#context
-    this.#keptVolume.tell(infrastructure, cluster.objects(this.#owner.deploymentId), served?.log)
+    this.#keptVolume.tell(infrastructure, cluster.objects(this.#deployment.deploymentId), served?.log)
     const application = () => {
       if (served === this.#revisions.active) this.#findActiveAttempt()
       return served && applicationOf(served)
     }
     this.#reconciler.setDesired(
-      createDesiredState(this.#context, this.#owner, this.#password, { infrastructure, application, keepOthers }),
+      createDesiredState(this.#context, this.#deployment, this.#password, { infrastructure, application, keepOthers }),
     )
     this.#changed()
   }
 
   #changed(): void {
     const { cluster, follower, changes } = this.#context
-    const { deploymentId } = this.#owner
+    const { deploymentId } = this.#deployment
     changes.notify(deploymentId)
     if (this.#stopped) return
     follower.set(deploymentId, logSourcesOf(cluster.pods(deploymentId), this.#revisions.followed, this.#since))

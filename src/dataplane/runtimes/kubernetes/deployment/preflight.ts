@@ -37,13 +37,13 @@ export async function requireSecrets(
     return known
   }
   const missing = new Set<string>()
-  const there = async (name: string, what: string) => {
+  const find = async (name: string, referrer: string) => {
     const secret = await read(name)
-    if (!secret) missing.add(`${what} refers to Secret ${name}, which does not exist in namespace ${namespace}.`)
+    if (!secret) missing.add(`${referrer} refers to Secret ${name}, which does not exist in namespace ${namespace}.`)
     return secret
   }
   for (const { name, secret_name, secret_key } of secretReferences) {
-    const secret = await there(secret_name, `Secret reference ${name}`)
+    const secret = await find(secret_name, `Secret reference ${name}`)
     if (secret && !Object.hasOwn((secret.data as object | undefined) ?? {}, secret_key))
       missing.add(
         `Secret reference ${name} refers to key ${secret_key} of Secret ${secret_name}, which has no such key.`,
@@ -51,7 +51,7 @@ export async function requireSecrets(
   }
   for (const { name, secret } of spec.volumes ?? []) {
     const { secretName, optional } = (secret ?? {}) as { secretName?: unknown; optional?: unknown }
-    if (typeof secretName === 'string' && optional !== true) await there(secretName, `Volume ${name}`)
+    if (typeof secretName === 'string' && optional !== true) await find(secretName, `Volume ${name}`)
   }
   if (missing.size > 0) throw new StepFailure('SECRET_MISSING', [...missing].join('\n'))
 }

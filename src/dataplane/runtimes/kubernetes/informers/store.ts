@@ -23,7 +23,7 @@ const keyOf = (ref: ObjectRef) => `${ref.kind}/${ref.namespace}/${ref.name}`
 interface Observed {
   object: LiveObject
   /** id of its deployment; '' for an object that another manager made */
-  owner: string
+  deploymentId: string
 }
 
 export class Store {
@@ -48,11 +48,11 @@ export class Store {
     if (before?.object.metadata.uid === uid && before.object.metadata.resourceVersion === resourceVersion) return
     if (before) this.#forget(key, before)
     const kept = strip(object)
-    const owner = ownerOf(object)
-    this.#objects.set(key, { object: kept, owner })
-    const siblings = this.#byDeployment.get(owner) ?? new Map<string, LiveObject>()
-    this.#byDeployment.set(owner, siblings.set(key, kept))
-    this.#notify(owner)
+    const deploymentId = ownerOf(object)
+    this.#objects.set(key, { object: kept, deploymentId })
+    const siblings = this.#byDeployment.get(deploymentId) ?? new Map<string, LiveObject>()
+    this.#byDeployment.set(deploymentId, siblings.set(key, kept))
+    this.#notify(deploymentId)
   }
 
   /** Removes a deleted object, or one that no longer belongs to Pilothouse. */
@@ -72,8 +72,8 @@ export class Store {
 
   /** Notifies all deployments of a namespace when the available kinds change without a changed object. */
   touch(namespace: string): void {
-    for (const [owner, objects] of this.#byDeployment)
-      if ([...objects.values()].some(({ metadata }) => metadata.namespace === namespace)) this.#notify(owner)
+    for (const [deploymentId, objects] of this.#byDeployment)
+      if ([...objects.values()].some(({ metadata }) => metadata.namespace === namespace)) this.#notify(deploymentId)
   }
 
   onChange(listener: (deploymentId: string) => void): () => void {
@@ -81,15 +81,15 @@ export class Store {
     return () => this.#listeners.delete(listener)
   }
 
-  #forget(key: string, { owner }: Observed): void {
-    const siblings = this.#byDeployment.get(owner)
+  #forget(key: string, { deploymentId }: Observed): void {
+    const siblings = this.#byDeployment.get(deploymentId)
     this.#objects.delete(key)
     siblings?.delete(key)
-    if (siblings?.size === 0) this.#byDeployment.delete(owner)
-    this.#notify(owner)
+    if (siblings?.size === 0) this.#byDeployment.delete(deploymentId)
+    this.#notify(deploymentId)
   }
 
-  #notify(owner: string): void {
+  #notify(deploymentId: string): void {
     if (this.#changed.size === 0) {
       setImmediate(() => {
         const changed = this.#changed
@@ -97,7 +97,7 @@ export class Store {
         for (const deploymentId of changed) for (const listener of this.#listeners) listener(deploymentId)
       })
     }
-    this.#changed.add(owner)
+    this.#changed.add(deploymentId)
   }
 }
 

@@ -29,7 +29,7 @@ const MAX_EVENT_CHARACTERS = 32 * 1024 * 1024
  */
 export async function watchOnce(api: Api, options: WatchOptions, signal: AbortSignal): Promise<void> {
   const { kind, namespace, from, seconds, onOpen, onEvent } = options
-  const what = `watch ${kind.resource} in namespace "${namespace}"`
+  const action = `watch ${kind.resource} in namespace "${namespace}"`
   const stream = await api.stream(
     {
       method: 'GET',
@@ -41,7 +41,7 @@ export async function watchOnce(api: Api, options: WatchOptions, signal: AbortSi
         allowWatchBookmarks: 'true',
         timeoutSeconds: String(seconds),
       },
-      action: what,
+      action,
     },
     signal,
   )
@@ -51,7 +51,7 @@ export async function watchOnce(api: Api, options: WatchOptions, signal: AbortSi
     if (type !== 'ERROR') return onEvent(type, object)
     const { code, message = 'no reason given' } = object
     if (code === 410) throw new ApiRefused(410, 'Expired', message)
-    throw new Unreachable(`The API server refused to ${what}: ${message}`)
+    throw new Unreachable(`The API server refused to ${action}: ${message}`)
   })
 }
 

@@ -29,7 +29,7 @@ export interface LiveObject extends Manifest {
 }
 
 /** The deployment that owns the objects. */
-export interface Owner {
+export interface DeploymentRef {
   deploymentId: string
   workspaceId: string
   /** name of the deployment, used only in an annotation */
@@ -99,7 +99,7 @@ export interface RenderOptions {
   /**
    * Credentials of an image that was built for the deployment; null: not needed. Equal arguments give equal results.
    */
-  pullCredentials?: (owner: Owner, image: string) => PullCredentials | null
+  pullCredentials?: (deployment: DeploymentRef, image: string) => PullCredentials | null
   /** official or compatible Postgres image that runs as any user */
   postgresImage: string
   /** official or compatible Redis image */

@@ -70,11 +70,11 @@ export class Applier {
   async apply(manifests: readonly Manifest[], live: readonly LiveObject[], synced: boolean): Promise<void> {
     const byKey = new Map(live.map((object) => [keyOf(object), object]))
     const autoscaled = autoscaledKeys(manifests)
-    const of = (manifest: Manifest) => {
+    const comparisonOf = (manifest: Manifest) => {
       const key = keyOf(manifest)
       return { manifest, key, live: byKey.get(key), autoscaled: autoscaled.has(key) }
     }
-    const due = manifests.map(of).filter((one) => this.#isDue(one, synced))
+    const due = manifests.map(comparisonOf).filter((one) => this.#isDue(one, synced))
     for (const one of due) if (one.manifest.kind === 'Secret') await this.#apply(one)
     await allWritten(due.filter(({ manifest }) => manifest.kind !== 'Secret').map((one) => this.#apply(one)))
   }

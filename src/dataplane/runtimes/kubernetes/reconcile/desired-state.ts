@@ -9,8 +9,8 @@ import { StepFailure } from '../../../output/step-failure.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import { componentOf } from '../objects/labels.ts'
 import { namesOf } from '../objects/names.ts'
-import type { Application, LiveObject, Manifest, Owner, RenderOptions, Replicas } from '../objects/types.ts'
-import type { Placement } from '../render/external.ts'
+import type { Application, DeploymentRef, LiveObject, Manifest, RenderOptions, Replicas } from '../objects/types.ts'
+import type { InfrastructureConfig } from '../render/external.ts'
 import { renderApplication, renderInfrastructure } from '../render/manifests.ts'
 import { databasePasswordOf } from '../render/secrets.ts'
 import { fitPostgres } from './postgres-major.ts'
@@ -42,7 +42,7 @@ export interface DatabasePassword {
 
 export interface Desired {
   /** null: unchanged */
-  infrastructure: Placement | null
+  infrastructure: InfrastructureConfig | null
   /** the application to serve, called when the existing objects are known; null: none */
   application: () => Application | null
   /** keeps objects of earlier revisions, which may be restored */
@@ -51,13 +51,13 @@ export interface Desired {
 
 export function createDesiredState(
   { cluster, render }: { cluster: Cluster; render: RenderOptions },
-  owner: Owner,
+  deployment: DeploymentRef,
   password: DatabasePassword,
   { infrastructure, application, keepOthers }: Desired,
 ): DesiredState {
   let missing: string[] = []
   let databaseNote: Progress | null = null
-  const refused = () => cluster.refused(owner.namespace)
+  const refused = () => cluster.refused(deployment.namespace)
   return {
     refused: () => [...refused().keys()].join(),
     leftOut() {
@@ -68,18 +68,18 @@ export function createDesiredState(
     },
     databaseNote: () => databaseNote,
     async prepare() {
-      if (infrastructure) password.value ??= await findPassword(cluster, owner)
+      if (infrastructure) password.value ??= await findPassword(cluster, deployment)
     },
     manifests(live) {
       const databasePassword = password.value
       const below =
         infrastructure && databasePassword !== null
-          ? renderInfrastructure(owner, { ...infrastructure, databasePassword }, render)
+          ? renderInfrastructure(deployment, { ...infrastructure, databasePassword }, render)
           : []
       const serving = application()
       const knowsSleep = cluster.minor() >= PRE_STOP_SLEEP_MINOR
       const above = serving
-        ? renderApplication(owner, serving, { ...render, knowsSleep }, currentReplicas(owner, live))
+        ? renderApplication(deployment, serving, { ...render, knowsSleep }, currentReplicas(deployment, live))
         : []
       const existing = (manifest: Manifest) => cluster.observed({ ...manifest, ...manifest.metadata })
       const fitted = fitPostgres(below, existing)
@@ -94,16 +94,17 @@ export function createDesiredState(
       if (object.kind === 'NetworkPolicy' && componentOf(object) === 'database') return infrastructure !== null
       if (keepOthers) return false
       if (!['server', 'queue'].includes(componentOf(object) ?? ''))
-        return infrastructure !== null && isReplaced(object, infrastructure, cluster.pods(owner.deploymentId))
+        return infrastructure !== null && isReplaced(object, infrastructure, cluster.pods(deployment.deploymentId))
       return (
-        object.kind !== 'Secret' || !cluster.pods(owner.deploymentId).some((pod) => uses(pod, object.metadata.name))
+        object.kind !== 'Secret' ||
+        !cluster.pods(deployment.deploymentId).some((pod) => uses(pod, object.metadata.name))
       )
     },
   }
 }
 
 /** Reads or creates the password. Never creates one for a database that has another. */
-async function findPassword(cluster: Cluster, { deploymentId, namespace }: Owner): Promise<string> {
+async function findPassword(cluster: Cluster, { deploymentId, namespace }: DeploymentRef): Promise<string> {
   const { database: name } = namesOf(deploymentId)
   const secret = await cluster.read({ apiVersion: 'v1', kind: 'Secret', namespace, name })
   const stored = secret && databasePasswordOf({ data: secret.data })
@@ -117,13 +118,13 @@ async function findPassword(cluster: Cluster, { deploymentId, namespace }: Owner
   return randomBytes(32).toString('base64url')
 }
 
-function currentReplicas({ deploymentId }: Owner, live: readonly LiveObject[]): Replicas {
+function currentReplicas({ deploymentId }: DeploymentRef, live: readonly LiveObject[]): Replicas {
   const names = namesOf(deploymentId)
-  const of = (name: string) => {
+  const replicasOf = (name: string) => {
     const found = live.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name)
     return (found as V1Deployment | undefined)?.spec?.replicas
   }
-  const [server, queue] = [of(names.server), of(names.queue)]
+  const [server, queue] = [replicasOf(names.server), replicasOf(names.queue)]
   return { ...(server === undefined ? {} : { server }), ...(queue === undefined ? {} : { queue }) }
 }
 

@@ -35,10 +35,10 @@ export function fitPostgres(
   if (!set || !claim || !image) return { manifests: [...manifests], note: null }
   const volume = existing(claim)
   const kept = imageOf(existing(set))
-  const wanted = postgresMajor(image)
+  const desired = postgresMajor(image)
   const recorded = Number(volume?.metadata.annotations?.[ANNOTATION_POSTGRES]) || null
-  const has = volume ? (recorded ?? (kept ? postgresMajor(kept) : null)) : wanted
-  const isMisfit = has !== null && wanted !== null && has !== wanted
+  const has = volume ? (recorded ?? (kept ? postgresMajor(kept) : null)) : desired
+  const isMisfit = has !== null && desired !== null && has !== desired
   if (isMisfit && !(kept && [has, null].includes(postgresMajor(kept))))
     throw new StepFailure('CONFIG_INVALID', misfit(image, has, 'can’t start'))
   const fitted = manifests.map((manifest) => {
@@ -49,8 +49,8 @@ export function fitPostgres(
   return { manifests: fitted, note: isMisfit ? note(misfit(image, has, `keeps ${kept}`)) : null }
 }
 
-const misfit = (image: string, has: number, what: string) =>
-  `POSTGRES_IMAGE is ${image}, but the volume of the database was made by Postgres ${has}: the database ${what}. Set POSTGRES_IMAGE to an image of Postgres ${has}, or dump the data and restore them into a new deployment.`
+const misfit = (image: string, has: number, consequence: string) =>
+  `POSTGRES_IMAGE is ${image}, but the volume of the database was made by Postgres ${has}: the database ${consequence}. Set POSTGRES_IMAGE to an image of Postgres ${has}, or dump the data and restore them into a new deployment.`
 
 type Template = { template: { spec: { containers: { name: string; image: string }[] } } }
 const CONTAINER = 'postgres'

@@ -53,21 +53,21 @@ export function project(manifest: Manifest, live: LiveObject): string {
   return entries(members, (member) => pick(manifest[member], live[member], member))
 }
 
-function pick(wanted: unknown, live: unknown, member: string): string {
+function pick(desired: unknown, live: unknown, member: string): string {
   if (ATOMIC.has(member)) return whole(live)
-  if (isMap(wanted) && isMap(live)) {
-    return entries(Object.keys(wanted), (name) => pick(wanted[name], live[name], name))
+  if (isMap(desired) && isMap(live)) {
+    return entries(Object.keys(desired), (name) => pick(desired[name], live[name], name))
   }
-  if (Array.isArray(wanted) && Array.isArray(live)) {
-    const keys = keysOf(member, wanted)
-    if (keys) return ours(keys, wanted, live)
+  if (Array.isArray(desired) && Array.isArray(live)) {
+    const keys = keysOf(member, desired)
+    if (keys) return managedItems(keys, desired, live)
   }
   return whole(live)
 }
 
 /** Items of the live list that the manifest also has, in live order. */
-function ours(keys: string[], wanted: unknown[], live: unknown[]): string {
-  const byId = new Map(wanted.map((item) => [idOf(keys, item), item]))
+function managedItems(keys: string[], desired: unknown[], live: unknown[]): string {
+  const byId = new Map(desired.map((item) => [idOf(keys, item), item]))
   const items = live.flatMap((item) => {
     const id = idOf(keys, item)
     return byId.has(id) ? [`${id}:${pick(byId.get(id), item, '')}`] : []
@@ -76,9 +76,9 @@ function ours(keys: string[], wanted: unknown[], live: unknown[]): string {
 }
 
 /** Keys that identify the items of a list; null: the list is compared as a whole. */
-function keysOf(member: string, wanted: unknown[]): string[] | null {
+function keysOf(member: string, desired: unknown[]): string[] | null {
   const has = (keys: string[]) =>
-    wanted.every((item) => isMap(item) && keys.every((key) => key in item || key in DEFAULTS))
+    desired.every((item) => isMap(item) && keys.every((key) => key in item || key in DEFAULTS))
   return LIST_MAP_KEYS[member]?.find(has) ?? null
 }
 

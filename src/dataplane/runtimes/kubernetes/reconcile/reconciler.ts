@@ -9,7 +9,7 @@ import { StepFailure } from '../../../output/step-failure.ts'
 import { ApiRefused, Contended, LeaseOverError, NotNowError, StaleError, Unreachable } from '../api-server/errors.ts'
 import { reasonOfRefusal } from '../api-server/messages.ts'
 import type { Cluster, Fence } from '../cluster/cluster.ts'
-import type { Placement } from '../render/external.ts'
+import type { InfrastructureConfig } from '../render/external.ts'
 import { Applier } from './applier.ts'
 import type { DesiredState } from './desired-state.ts'
 import type { AppliedObject } from './drift.ts'
@@ -78,9 +78,9 @@ export class Reconciler {
   }
 
   /** Progress for users: the database differs from its spec; null: it does not. */
-  databaseNote(placement: Placement | null): Progress | null {
+  databaseNote(config: InfrastructureConfig | null): Progress | null {
     const { cluster, deploymentId } = this.#options
-    return this.#desired?.databaseNote() ?? volumeNote(placement, cluster.objects(deploymentId), this.volumeRefusal)
+    return this.#desired?.databaseNote() ?? volumeNote(config, cluster.objects(deploymentId), this.volumeRefusal)
   }
 
   /** Progress for users: objects left out for missing permissions; null: none. */

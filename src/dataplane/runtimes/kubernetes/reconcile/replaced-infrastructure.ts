@@ -7,12 +7,16 @@ import type { RevisionLog } from '../../runtime.ts'
 import { componentOf } from '../objects/labels.ts'
 import { DATABASE_KEYS, LABEL_DEPLOYMENT, namesOf } from '../objects/names.ts'
 import type { LiveObject } from '../objects/types.ts'
-import { externalOf, type Placement } from '../render/external.ts'
+import { externalOf, type InfrastructureConfig } from '../render/external.ts'
 
 const KEPT = ['Secret', 'PersistentVolumeClaim']
 
 /** True: the object belongs to a replaced database or cache that no pod uses. */
-export function isReplaced(object: LiveObject, { secretReferences }: Placement, pods: readonly V1Pod[]): boolean {
+export function isReplaced(
+  object: LiveObject,
+  { secretReferences }: InfrastructureConfig,
+  pods: readonly V1Pod[],
+): boolean {
   const component = componentOf(object)
   if ((component !== 'database' && component !== 'cache') || KEPT.includes(object.kind)) return false
   if (!externalOf(secretReferences)[component]) return false
@@ -33,9 +37,13 @@ function usesSecretKey({ spec }: V1Pod, deploymentId: string, key: string): bool
 export class KeptVolumeNote {
   #told = false
 
-  tell(placement: Placement | null, objects: readonly LiveObject[], log: Pick<RevisionLog, 'write'> | undefined): void {
+  tell(
+    config: InfrastructureConfig | null,
+    objects: readonly LiveObject[],
+    log: Pick<RevisionLog, 'write'> | undefined,
+  ): void {
     const volume = objects.find(({ kind }) => kind === 'PersistentVolumeClaim')
-    const isKept = Boolean(volume && placement && externalOf(placement.secretReferences).database)
+    const isKept = Boolean(volume && config && externalOf(config.secretReferences).database)
     if (isKept && !this.#told && log)
       log.write(
         'deploy',

@@ -5,7 +5,7 @@
 import type { V1PersistentVolumeClaim } from '@kubernetes/client-node'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import type { LiveObject, Manifest } from '../objects/types.ts'
-import { externalOf, type Placement } from '../render/external.ts'
+import { externalOf, type InfrastructureConfig } from '../render/external.ts'
 import { bytesOf, gibibytes } from '../render/quantity.ts'
 
 type Claim = V1PersistentVolumeClaim['spec']
@@ -46,15 +46,15 @@ export function withoutFittedFields(manifest: Manifest): Manifest {
  * why it can't grow.
  */
 export function volumeNote(
-  placement: Placement | null,
+  config: InfrastructureConfig | null,
   objects: readonly LiveObject[],
   refused: string | null,
 ): Progress | null {
-  if (!placement || externalOf(placement.secretReferences).database) return null
+  if (!config || externalOf(config.secretReferences).database) return null
   const there = objects.find(({ kind }) => kind === 'PersistentVolumeClaim')
   const has = ((there?.spec ?? {}) as NonNullable<Claim>).resources?.requests?.storage
   if (has === undefined) return null
-  const difference = bytesOf(has) - bytesOf(gibibytes(placement.spec.db_storage_gi))
+  const difference = bytesOf(has) - bytesOf(gibibytes(config.spec.db_storage_gi))
   const note = (message: string): Progress => ({ reason: 'STORAGE_UNAVAILABLE', message })
   if (difference > 0) return note(`The volume of the database keeps its ${has}: a volume can't shrink.`)
   return difference < 0 && refused !== null ? note(`The volume of the database stays at ${has}. ${refused}`) : null

@@ -1,7 +1,7 @@
 /** The address of a deployment. */
 import { isIP } from 'node:net'
 import { namesOf } from '../objects/names.ts'
-import type { Application, Owner, RenderOptions } from '../objects/types.ts'
+import type { Application, DeploymentRef, RenderOptions } from '../objects/types.ts'
 
 /** Host, path and TLS of an Ingress; `secretName` null: the controller's default certificate. */
 export interface IngressAddress {
@@ -20,25 +20,25 @@ export function customUrlOf({ revision, customUrl }: Pick<Application, 'revision
 
 /** null: no Ingress. An IP address can't be an Ingress host, so its traffic must be routed outside Pilothouse. */
 export function ingressAddressOf(
-  owner: Owner,
+  deployment: DeploymentRef,
   customUrl: string | null,
   options: RenderOptions,
 ): IngressAddress | null {
-  if (customUrl !== null) return customPlace(owner, new URL(customUrl), options)
+  if (customUrl !== null) return customPlace(deployment, new URL(customUrl), options)
   const { ingressDomain } = options
-  const secretName = tlsSecretOf(owner, options)
+  const secretName = tlsSecretOf(deployment, options)
   if (ingressDomain === null) return null
-  return { host: `${label(owner)}.${ingressDomain}`, path: '/', tls: secretName === null ? null : { secretName } }
+  return { host: `${label(deployment)}.${ingressDomain}`, path: '/', tls: secretName === null ? null : { secretName } }
 }
 
 const PLACEHOLDER = '{deployment}'
 
 /** Null: no TLS secret. */
-function tlsSecretOf(owner: Owner, { ingressTlsSecret }: RenderOptions): string | null {
-  return ingressTlsSecret?.replaceAll(PLACEHOLDER, label(owner)) ?? null
+function tlsSecretOf(deployment: DeploymentRef, { ingressTlsSecret }: RenderOptions): string | null {
+  return ingressTlsSecret?.replaceAll(PLACEHOLDER, label(deployment)) ?? null
 }
 
-function customPlace(owner: Owner, url: URL, options: RenderOptions): IngressAddress | null {
+function customPlace(deployment: DeploymentRef, url: URL, options: RenderOptions): IngressAddress | null {
   const { ingressDomain, ingressTlsSecret } = options
   const host = url.hostname
   if (isIP(host) || host.startsWith('[')) return null
@@ -46,7 +46,7 @@ function customPlace(owner: Owner, url: URL, options: RenderOptions): IngressAdd
   // the domain's certificate does not cover other hosts
   const isCovered =
     ingressDomain === null || host.endsWith(`.${ingressDomain}`) || ingressTlsSecret?.includes(PLACEHOLDER)
-  const secretName = isCovered ? tlsSecretOf(owner, options) : null
+  const secretName = isCovered ? tlsSecretOf(deployment, options) : null
   return { host, path, tls: url.protocol === 'https:' ? { secretName } : null }
 }
 
@@ -54,18 +54,18 @@ function customPlace(owner: Owner, url: URL, options: RenderOptions): IngressAdd
  * Address for users: the custom URL, else the Ingress's URL, else the cluster-internal URL.
  * `customUrl`: the result of `customUrlOf`.
  */
-export function urlOf(owner: Owner, customUrl: string | null, options: RenderOptions): string {
+export function urlOf(deployment: DeploymentRef, customUrl: string | null, options: RenderOptions): string {
   if (customUrl !== null) return customUrl
-  const place = ingressAddressOf(owner, null, options)
+  const place = ingressAddressOf(deployment, null, options)
   if (place) return `${place.tls ? 'https' : 'http'}://${place.host}`
-  return `http://${namesOf(owner.deploymentId).base}.${owner.namespace}.svc`
+  return `http://${namesOf(deployment.deploymentId).base}.${deployment.namespace}.svc`
 }
 
 /** A DNS label has 63 characters; the id needs nine. */
 const MAX_SLUG = 54
 
 /** Makes a DNS label from any name. The start of the id keeps equal names apart. */
-function label({ name, deploymentId }: Owner): string {
+function label({ name, deploymentId }: DeploymentRef): string {
   const slug = name
     .normalize('NFKD')
     .replaceAll(/\p{M}/gu, '')

@@ -8,13 +8,13 @@ import type { Scale } from './scale.ts'
  * Spreads replicas of one revision over nodes and zones if possible. It is also set for one replica:
  * adding it later would change the template and replace the pod.
  */
-export function spread({ owner, component, revisionId }: Labelled) {
+export function spread({ deployment, component, revisionId }: Labelled) {
   const revision = revisionId === undefined ? {} : { [LABEL_REVISION]: revisionId }
   const over = (topologyKey: string) => ({
     maxSkew: 1,
     topologyKey,
     whenUnsatisfiable: 'ScheduleAnyway',
-    labelSelector: { matchLabels: { ...selectorOf(owner.deploymentId, component), ...revision } },
+    labelSelector: { matchLabels: { ...selectorOf(deployment.deploymentId, component), ...revision } },
   })
   return { topologySpreadConstraints: [over('kubernetes.io/hostname'), over('topology.kubernetes.io/zone')] }
 }
@@ -29,7 +29,7 @@ export function disruptionBudget(target: string, labelled: Labelled, { max }: Sc
       metadata: objectMetadata(target, labelled),
       spec: {
         maxUnavailable: 1,
-        selector: { matchLabels: selectorOf(labelled.owner.deploymentId, labelled.component) },
+        selector: { matchLabels: selectorOf(labelled.deployment.deploymentId, labelled.component) },
       },
     },
   ]

@@ -4,7 +4,7 @@
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
-import type { Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import type { DeploymentRef, Manifest, RenderOptions } from '../objects/types.ts'
 import { amountsOf } from './default-resources.ts'
 import { infrastructurePodMetadata, type Labelled, objectMetadata } from './metadata.ts'
 import { patched } from './patch.ts'
@@ -21,9 +21,9 @@ import { hashed } from './template.ts'
 const DATA_BYTES_PER_MB = 750_000
 
 /** Returns Deployment and Service. */
-export function cache(owner: Owner, spec: EffectiveSpec, options: RenderOptions): Manifest[] {
-  const { cache: name, database } = namesOf(owner.deploymentId)
-  const labelled: Labelled = { owner, spec, component: 'cache' }
+export function cache(deployment: DeploymentRef, spec: EffectiveSpec, options: RenderOptions): Manifest[] {
+  const { cache: name, database } = namesOf(deployment.deploymentId)
+  const labelled: Labelled = { deployment, spec, component: 'cache' }
   return [
     {
       apiVersion: 'apps/v1',
@@ -37,7 +37,7 @@ export function cache(owner: Owner, spec: EffectiveSpec, options: RenderOptions)
         // Two pods would be two separate memories behind one address. Not `Recreate`: with it the API server refuses
         // an object whose `rollingUpdate` someone else has set, so drift could never be repaired.
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } },
-        selector: { matchLabels: selectorOf(owner.deploymentId, 'cache') },
+        selector: { matchLabels: selectorOf(deployment.deploymentId, 'cache') },
         template: hashed(
           patched(
             { metadata: infrastructurePodMetadata(labelled), spec: pod(database, spec, options) },

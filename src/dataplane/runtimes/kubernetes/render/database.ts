@@ -4,7 +4,7 @@
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
-import type { Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import type { DeploymentRef, Manifest, RenderOptions } from '../objects/types.ts'
 import { amountsOf } from './default-resources.ts'
 import { infrastructurePodMetadata, type Labelled, objectMetadata } from './metadata.ts'
 import { patched } from './patch.ts'
@@ -18,9 +18,9 @@ import { service } from './service.ts'
 const MOUNT = '/data'
 
 /** Returns volume claim, StatefulSet and Service. */
-export function database(owner: Owner, spec: EffectiveSpec, options: RenderOptions): Manifest[] {
-  const { database: name } = namesOf(owner.deploymentId)
-  const labelled: Labelled = { owner, spec, component: 'database' }
+export function database(deployment: DeploymentRef, spec: EffectiveSpec, options: RenderOptions): Manifest[] {
+  const { database: name } = namesOf(deployment.deploymentId)
+  const labelled: Labelled = { deployment, spec, component: 'database' }
   return [
     volumeClaim(name, labelled, options),
     {
@@ -35,7 +35,7 @@ export function database(owner: Owner, spec: EffectiveSpec, options: RenderOptio
         // with OnDelete or a partition, a change would never reach the pod
         updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 0 } },
         revisionHistoryLimit: 2,
-        selector: { matchLabels: selectorOf(owner.deploymentId, 'database') },
+        selector: { matchLabels: selectorOf(deployment.deploymentId, 'database') },
         template: patched(
           { metadata: infrastructurePodMetadata(labelled), spec: pod(name, spec, options) },
           options.patches.database,

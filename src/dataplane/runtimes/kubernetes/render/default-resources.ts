@@ -4,7 +4,7 @@
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import type { Amounts, ResourceDefaults } from '../objects/types.ts'
-import { externalOf, type Placement } from './external.ts'
+import { externalOf, type InfrastructureConfig } from './external.ts'
 import { bytesOf, resources } from './quantity.ts'
 
 /** Fills in missing amounts. A default request never exceeds a given limit, and vice versa. */
@@ -61,7 +61,10 @@ export function amountsOf(component: Component, spec: EffectiveSpec, defaults: R
 }
 
 /** Message for users: the resources that use the listener's defaults; null: the spec sets all. */
-export function defaultsNote({ spec, secretReferences }: Placement, defaults: ResourceDefaults): string | null {
+export function defaultsNote(
+  { spec, secretReferences }: InfrastructureConfig,
+  defaults: ResourceDefaults,
+): string | null {
   const external = externalOf(secretReferences)
   const isMade = { server: true, queue: spec.queue_max_scale > 0, cache: !external.cache, database: !external.database }
   const parts = (Object.keys(saidOf) as Component[])

@@ -4,7 +4,7 @@
  */
 import type { SecretReference } from '../../../../domain/protocol/protocol.ts'
 import { AGENT_PORT, DATABASE_KEYS, namesOf } from '../objects/names.ts'
-import type { Application, Owner } from '../objects/types.ts'
+import type { Application, DeploymentRef } from '../objects/types.ts'
 import { externalOf } from './external.ts'
 import { secretKey } from './secrets.ts'
 
@@ -20,8 +20,8 @@ const fromSecret = (name: string, secret: string, key: string): Variable => ({
   valueFrom: { secretKeyRef: { name: secret, key } },
 })
 
-export function environment(owner: Owner, app: Application, role: 'server' | 'queue'): Variable[] {
-  const names = namesOf(owner.deploymentId)
+export function environment(deployment: DeploymentRef, app: Application, role: 'server' | 'queue'): Variable[] {
+  const names = namesOf(deployment.deploymentId)
   const { revision } = app
   const external = externalOf(app.secretReferences)
   const at = (reference: SecretReference | null, ours: string): [secret: string, key: string] =>
@@ -39,7 +39,7 @@ export function environment(owner: Owner, app: Application, role: 'server' | 'qu
     fromSecret('POSTGRES_URI', ...database),
     fromSecret('REDIS_URI', ...cache),
     { name: 'AGENT_SERVER_ROLE', value: role },
-    { name: 'PILOTHOUSE_DEPLOYMENT_ID', value: owner.deploymentId },
+    { name: 'PILOTHOUSE_DEPLOYMENT_ID', value: deployment.deploymentId },
     { name: 'PILOTHOUSE_REVISION_ID', value: revision.id },
   ]
   // the last variable of a name wins; API servers refuse duplicates

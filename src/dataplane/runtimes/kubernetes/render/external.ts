@@ -5,13 +5,16 @@
 import type { EffectiveSpec, SecretReference } from '../../../../domain/protocol/protocol.ts'
 
 /** The parts of a deployment that decide how its infrastructure is rendered. */
-export interface Placement {
+export interface InfrastructureConfig {
   spec: EffectiveSpec
   secretReferences: SecretReference[]
 }
 
-/** Copies only these members, so that equal placements compare as equal. */
-export const placementOf = ({ spec, secretReferences }: Placement): Placement => ({ spec, secretReferences })
+/** Copies only these members, so that equal configurations compare as equal. */
+export const infrastructureConfigOf = ({ spec, secretReferences }: InfrastructureConfig): InfrastructureConfig => ({
+  spec,
+  secretReferences,
+})
 
 export interface External {
   database: SecretReference | null

@@ -1,7 +1,7 @@
 /** The Ingress, for deployments with a custom URL, and for all if the cluster has an ingress domain. */
 
 import { namesOf } from '../objects/names.ts'
-import type { Application, Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import type { Application, DeploymentRef, Manifest, RenderOptions } from '../objects/types.ts'
 import { customUrlOf, ingressAddressOf } from './address.ts'
 import { ingressMetadata } from './metadata.ts'
 
@@ -9,17 +9,17 @@ import { ingressMetadata } from './metadata.ts'
 export const SERVICE_PORT = 80
 
 /** None if the deployment has no public address. */
-export function ingress(owner: Owner, app: Application, options: RenderOptions): Manifest[] {
-  const place = ingressAddressOf(owner, customUrlOf(app), options)
+export function ingress(deployment: DeploymentRef, app: Application, options: RenderOptions): Manifest[] {
+  const place = ingressAddressOf(deployment, customUrlOf(app), options)
   if (!place) return []
-  const { base } = namesOf(owner.deploymentId)
+  const { base } = namesOf(deployment.deploymentId)
   const { host, path, tls } = place
   const backend = { service: { name: base, port: { number: SERVICE_PORT } } }
   return [
     {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'Ingress',
-      metadata: ingressMetadata(base, { owner, spec: app.spec, component: 'server' }, options.ingressAnnotations),
+      metadata: ingressMetadata(base, { deployment, spec: app.spec, component: 'server' }, options.ingressAnnotations),
       spec: {
         ...(options.ingressClass === null ? {} : { ingressClassName: options.ingressClass }),
         ...(tls

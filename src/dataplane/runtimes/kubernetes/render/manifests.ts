@@ -5,7 +5,7 @@
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { imageOf } from '../../artifact.ts'
 import { AGENT_PORT, namesOf } from '../objects/names.ts'
-import type { Application, Infrastructure, Manifest, Owner, RenderOptions, Replicas } from '../objects/types.ts'
+import type { Application, DeploymentRef, Infrastructure, Manifest, RenderOptions, Replicas } from '../objects/types.ts'
 import { disruptionBudget } from './availability.ts'
 import { cache } from './cache.ts'
 import { database } from './database.ts'
@@ -23,13 +23,17 @@ import { QUEUE, SERVER, workload } from './workload.ts'
  * Infrastructure exists before any revision and stays until the teardown. The order is the apply order:
  * the Secret comes first, because it is the deployment's anchor.
  */
-export function renderInfrastructure(owner: Owner, infra: Infrastructure, options: RenderOptions): Manifest[] {
+export function renderInfrastructure(
+  deployment: DeploymentRef,
+  infra: Infrastructure,
+  options: RenderOptions,
+): Manifest[] {
   const external = externalOf(infra.secretReferences)
   return [
-    databaseSecret(owner, infra),
-    ...(external.database ? [] : database(owner, infra.spec, options)),
-    ...(external.cache ? [] : cache(owner, infra.spec, options)),
-    ...(external.database && external.cache ? [] : databasePolicy(owner, infra, options)),
+    databaseSecret(deployment, infra),
+    ...(external.database ? [] : database(deployment, infra.spec, options)),
+    ...(external.cache ? [] : cache(deployment, infra.spec, options)),
+    ...(external.database && external.cache ? [] : databasePolicy(deployment, infra, options)),
   ]
 }
 
@@ -39,35 +43,35 @@ export function renderInfrastructure(owner: Owner, infra: Infrastructure, option
  * and for an unknown class.
  */
 export function renderApplication(
-  owner: Owner,
+  deployment: DeploymentRef,
   given: Application,
   options: RenderOptions,
   replicas: Replicas,
 ): Manifest[] {
-  const names = namesOf(owner.deploymentId)
+  const names = namesOf(deployment.deploymentId)
   const image = given.revision.artifact === null ? null : imageOf(given.revision)
-  const pull = image === null ? null : (options.pullCredentials?.(owner, image) ?? null)
+  const pull = image === null ? null : (options.pullCredentials?.(deployment, image) ?? null)
   const app = pull ? { ...given, spec: withPullSecret(given.spec, names.pull) } : given
   const { spec } = app
   requireWithin(options.podSecurity, spec)
-  const server: Labelled = { owner, spec, component: 'server' }
-  const queue: Labelled = { owner, spec, component: 'queue' }
+  const server: Labelled = { deployment, spec, component: 'server' }
+  const queue: Labelled = { deployment, spec, component: 'queue' }
   const serverScale = scaleOf('server', spec)
   const queueScale = scaleOf('queue', spec)
   const hasQueue = queueScale.max > 0
   const yields = app.concessions?.queueReplicas ?? null
   const queueReplicas = yields ?? replicasOf(queueScale, replicas.queue)
   return [
-    revisionSecret(owner, app),
-    ...(pull ? [pullSecret(owner, app, pull)] : []),
+    revisionSecret(deployment, app),
+    ...(pull ? [pullSecret(deployment, app, pull)] : []),
     annotated(
-      workload(names.server, owner, app, SERVER, replicasOf(serverScale, replicas.server), options),
+      workload(names.server, deployment, app, SERVER, replicasOf(serverScale, replicas.server), options),
       scaleAnnotation(serverScale),
     ),
     ...(hasQueue
       ? [
           annotated(
-            workload(names.queue, owner, app, QUEUE, queueReplicas, options),
+            workload(names.queue, deployment, app, QUEUE, queueReplicas, options),
             yields === null ? scaleAnnotation(queueScale) : {},
           ),
         ]
@@ -78,8 +82,8 @@ export function renderApplication(
     ...(yields === null ? autoscaler(names.queue, queue, queueScale) : []),
     ...disruptionBudget(names.server, server, serverScale),
     ...disruptionBudget(names.queue, queue, queueScale),
-    ...ingress(owner, app, options),
-    ...agentPolicy(owner, app, options),
+    ...ingress(deployment, app, options),
+    ...agentPolicy(deployment, app, options),
   ]
 }
 

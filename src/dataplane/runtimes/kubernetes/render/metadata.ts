@@ -20,10 +20,10 @@ import {
   namesOf,
   OUR_PREFIX,
 } from '../objects/names.ts'
-import type { Component, Manifest, Owner } from '../objects/types.ts'
+import type { Component, DeploymentRef, Manifest } from '../objects/types.ts'
 
 export interface Labelled {
-  owner: Owner
+  deployment: DeploymentRef
   spec: EffectiveSpec
   component: Component
   /** revision that the object belongs to */
@@ -36,17 +36,17 @@ function users(entries: Record<string, string> | null | undefined): Record<strin
   return Object.fromEntries(Object.entries(entries ?? {}).filter(([key]) => !key.startsWith(OUR_PREFIX)))
 }
 
-function labels({ owner, spec, component, revisionId }: Labelled): Record<string, string> {
+function labels({ deployment, spec, component, revisionId }: Labelled): Record<string, string> {
   return {
     // the spec may override these labels: Pilothouse selects nothing by them
-    [LABEL_INSTANCE]: namesOf(owner.deploymentId).base,
+    [LABEL_INSTANCE]: namesOf(deployment.deploymentId).base,
     [LABEL_PART_OF]: MANAGED_BY,
     ...users(spec.labels),
     [LABEL_MANAGED_BY]: MANAGED_BY,
     [LABEL_NAME]: APP_NAME,
     [LABEL_COMPONENT]: component,
-    [LABEL_DEPLOYMENT]: owner.deploymentId,
-    [LABEL_WORKSPACE]: owner.workspaceId,
+    [LABEL_DEPLOYMENT]: deployment.deploymentId,
+    [LABEL_WORKSPACE]: deployment.workspaceId,
     ...(revisionId === undefined ? {} : { [LABEL_REVISION]: revisionId }),
   }
 }
@@ -61,9 +61,9 @@ function version({ imageUri }: Labelled): Record<string, string> {
 export function objectMetadata(name: string, labelled: Labelled): Manifest['metadata'] {
   return {
     name,
-    namespace: labelled.owner.namespace,
+    namespace: labelled.deployment.namespace,
     labels: { ...version(labelled), ...labels(labelled) },
-    annotations: { ...users(labelled.spec.annotations), [ANNOTATION_NAME]: labelled.owner.name },
+    annotations: { ...users(labelled.spec.annotations), [ANNOTATION_NAME]: labelled.deployment.name },
   }
 }
 

@@ -4,7 +4,14 @@
  * Agents with their own service account can, because some clouds give its permissions there.
  */
 import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../objects/names.ts'
-import type { Application, Component, Infrastructure, Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import type {
+  Application,
+  Component,
+  DeploymentRef,
+  Infrastructure,
+  Manifest,
+  RenderOptions,
+} from '../objects/types.ts'
 import { objectMetadata } from './metadata.ts'
 import { CACHE_PORT, DATABASE_PORT } from './secrets.ts'
 
@@ -19,25 +26,29 @@ const METADATA = {
 /** Cloud DNS of GKE answers pods there: without it names don't resolve. That port returns no credentials. */
 const DNS = { cidr: '169.254.169.254/32', port: 53 }
 
-const podsOf = ({ deploymentId }: Owner, components: Component[]) => ({
+const podsOf = ({ deploymentId }: DeploymentRef, components: Component[]) => ({
   matchLabels: { [LABEL_DEPLOYMENT]: deploymentId },
   matchExpressions: [{ key: LABEL_COMPONENT, operator: 'In', values: components }],
 })
 
 /** Policy of database and cache. */
-export function databasePolicy(owner: Owner, { spec }: Infrastructure, options: RenderOptions): Manifest[] {
+export function databasePolicy(
+  deployment: DeploymentRef,
+  { spec }: Infrastructure,
+  options: RenderOptions,
+): Manifest[] {
   if (options.networkPolicies === 'none') return []
   return [
     {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'NetworkPolicy',
-      metadata: objectMetadata(namesOf(owner.deploymentId).database, { owner, spec, component: 'database' }),
+      metadata: objectMetadata(namesOf(deployment.deploymentId).database, { deployment, spec, component: 'database' }),
       spec: {
-        podSelector: podsOf(owner, ['database', 'cache']),
+        podSelector: podsOf(deployment, ['database', 'cache']),
         policyTypes: ['Ingress'],
         ingress: [
           {
-            from: [{ podSelector: podsOf(owner, ['server', 'queue']) }],
+            from: [{ podSelector: podsOf(deployment, ['server', 'queue']) }],
             ports: [DATABASE_PORT, CACHE_PORT].map((port) => ({ port, protocol: 'TCP' })),
           },
         ],
@@ -47,15 +58,15 @@ export function databasePolicy(owner: Owner, { spec }: Infrastructure, options: 
 }
 
 /** Policy of server and queue. */
-export function agentPolicy(owner: Owner, { spec }: Application, options: RenderOptions): Manifest[] {
+export function agentPolicy(deployment: DeploymentRef, { spec }: Application, options: RenderOptions): Manifest[] {
   if (options.networkPolicies !== 'all' || spec.service_account_name) return []
   return [
     {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'NetworkPolicy',
-      metadata: objectMetadata(namesOf(owner.deploymentId).base, { owner, spec, component: 'server' }),
+      metadata: objectMetadata(namesOf(deployment.deploymentId).base, { deployment, spec, component: 'server' }),
       spec: {
-        podSelector: podsOf(owner, ['server', 'queue']),
+        podSelector: podsOf(deployment, ['server', 'queue']),
         policyTypes: ['Egress'],
         egress: [
           {

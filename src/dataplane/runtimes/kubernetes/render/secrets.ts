@@ -3,7 +3,7 @@
  */
 import { createHash } from 'node:crypto'
 import { DATABASE_KEYS, namesOf } from '../objects/names.ts'
-import type { Application, Infrastructure, Manifest, Owner, PullCredentials } from '../objects/types.ts'
+import type { Application, DeploymentRef, Infrastructure, Manifest, PullCredentials } from '../objects/types.ts'
 import { objectMetadata } from './metadata.ts'
 
 /** Role and database name in the agent's Postgres. */
@@ -12,8 +12,8 @@ export const DATABASE_PORT = 5432
 export const CACHE_PORT = 6379
 
 /** The first object of a deployment and the last to be deleted: passwords and addresses of database and cache. */
-export function databaseSecret(owner: Owner, { spec, databasePassword }: Infrastructure): Manifest {
-  const names = namesOf(owner.deploymentId)
+export function databaseSecret(deployment: DeploymentRef, { spec, databasePassword }: Infrastructure): Manifest {
+  const names = namesOf(deployment.deploymentId)
   // Every namespace of a cluster can reach a Service, so the cache needs a password. It is derived from the database's
   // password, so it needs no storage. In hexadecimal it can't be mistaken for an option.
   const cachePassword = createHash('sha256').update(`cache:${databasePassword}`).digest('hex')
@@ -21,7 +21,7 @@ export function databaseSecret(owner: Owner, { spec, databasePassword }: Infrast
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: objectMetadata(names.database, { owner, spec, component: 'database' }),
+    metadata: objectMetadata(names.database, { deployment, spec, component: 'database' }),
     type: 'Opaque',
     data: base64({
       [DATABASE_KEYS.password]: databasePassword,
@@ -40,12 +40,12 @@ export function databasePasswordOf(secret: { data?: unknown }): string | undefin
 }
 
 /** Secret of one revision. Pods of the previous revision keep their own. */
-export function revisionSecret(owner: Owner, { revision, spec }: Application): Manifest {
+export function revisionSecret(deployment: DeploymentRef, { revision, spec }: Application): Manifest {
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: objectMetadata(namesOf(owner.deploymentId).secrets(revision.number), {
-      owner,
+    metadata: objectMetadata(namesOf(deployment.deploymentId).secrets(revision.number), {
+      deployment,
       spec,
       component: 'server',
       revisionId: revision.id,
@@ -56,13 +56,13 @@ export function revisionSecret(owner: Owner, { revision, spec }: Application): M
 }
 
 /** Pull secret for built images. */
-export function pullSecret(owner: Owner, { spec }: Application, credentials: PullCredentials): Manifest {
+export function pullSecret(deployment: DeploymentRef, { spec }: Application, credentials: PullCredentials): Manifest {
   const { registry, username, password } = credentials
   const auth = Buffer.from(`${username}:${password}`).toString('base64')
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: objectMetadata(namesOf(owner.deploymentId).pull, { owner, spec, component: 'server' }),
+    metadata: objectMetadata(namesOf(deployment.deploymentId).pull, { deployment, spec, component: 'server' }),
     type: 'kubernetes.io/dockerconfigjson',
     data: base64({ '.dockerconfigjson': JSON.stringify({ auths: { [registry]: { username, password, auth } } }) }),
   }

@@ -15,7 +15,7 @@ export function service(
     metadata: objectMetadata(name, labelled),
     spec: {
       type: 'ClusterIP',
-      selector: selectorOf(labelled.owner.deploymentId, labelled.component),
+      selector: selectorOf(labelled.deployment.deploymentId, labelled.component),
       // the protocol is part of the key of a port in server-side apply
       ports: [{ name: port.name, port: port.port, targetPort: port.target, protocol: 'TCP' }],
     },

@@ -6,7 +6,7 @@ import { healthPathOf } from '../../../../domain/values/health-path.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import { imageOf } from '../../artifact.ts'
 import { AGENT_CONTAINER, AGENT_PORT, selectorOf } from '../objects/names.ts'
-import type { Application, Manifest, Owner, RenderOptions } from '../objects/types.ts'
+import type { Application, DeploymentRef, Manifest, RenderOptions } from '../objects/types.ts'
 import { spread } from './availability.ts'
 import { amountsOf } from './default-resources.ts'
 import { environment } from './environment.ts'
@@ -64,7 +64,7 @@ const sleeping = (seconds: number, { knowsSleep }: RenderOptions) =>
 /** Throws StepFailure for a revision without an image (built for another runtime), and for an unknown class. */
 export function workload(
   name: string,
-  owner: Owner,
+  deployment: DeploymentRef,
   app: Application,
   kind: Kind,
   replicas: number,
@@ -74,12 +74,18 @@ export function workload(
   const image = imageOf(revision)
   if (!image)
     throw new StepFailure('CONFIG_INVALID', 'The revision has no container image, and Kubernetes runs only images.')
-  const labelled: Labelled = { owner, spec, component: kind.role, revisionId: revision.id, imageUri: revision.imageUri }
+  const labelled: Labelled = {
+    deployment,
+    spec,
+    component: kind.role,
+    revisionId: revision.id,
+    imageUri: revision.imageUri,
+  }
   const preStopSeconds = kind.preStopSeconds(options)
   const agent = {
     name: AGENT_CONTAINER,
     image,
-    env: environment(owner, app, kind.role),
+    env: environment(deployment, app, kind.role),
     ...kind.container(app, options),
     ...(preStopSeconds > 0 ? { lifecycle: { preStop: sleeping(preStopSeconds, options) } } : {}),
   }
@@ -101,7 +107,7 @@ export function workload(
           ? { maxUnavailable: 1, maxSurge: 0 }
           : { maxUnavailable: 0, maxSurge: '25%' },
       },
-      selector: { matchLabels: selectorOf(owner.deploymentId, kind.role) },
+      selector: { matchLabels: selectorOf(deployment.deploymentId, kind.role) },
       template: hashed(
         // the class is more specific, so its patch is applied last
         patched(

@@ -29,12 +29,12 @@ export interface HealthContext extends RolloutContext {
 }
 
 export function healthOf(context: HealthContext): Health {
-  const { cluster, reconciler, deploymentId, minReplicas: wanted, note } = context
+  const { cluster, reconciler, deploymentId, minReplicas, note } = context
   const objects = cluster.objects(deploymentId)
   const { server } = namesOf(deploymentId)
   const deployment = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === server)
   const { spec, status } = (deployment ?? {}) as unknown as Partial<V1Deployment>
-  const desired = spec?.replicas ?? wanted
+  const desired = spec?.replicas ?? minReplicas
   const ready = status?.readyReplicas ?? 0
   const unreached = serviceWithoutEndpoints(context, objects)
   const why =

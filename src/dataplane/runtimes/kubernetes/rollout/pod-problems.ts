@@ -49,8 +49,8 @@ export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
   ] as const)
     for (const container of statuses ?? []) {
       const image = container.image || imageOf(pod, container.name)
-      const what = `${kind} ${container.name} of pod ${name}`
-      const problem = containerProblem({ ...container, image }, what, unschedulableMs)
+      const subject = `${kind} ${container.name} of pod ${name}`
+      const problem = containerProblem({ ...container, image }, subject, unschedulableMs)
       if (!problem) continue
       const output = outputOf(pod, container)
       found.push({
@@ -64,7 +64,7 @@ export function podProblems(pod: V1Pod, unschedulableMs: number): Problem[] {
 
 type Short = Omit<Problem, 'output'>
 
-function containerProblem(container: V1ContainerStatus, what: string, longMs: number): Short | null {
+function containerProblem(container: V1ContainerStatus, subject: string, longMs: number): Short | null {
   const { reason = '', message = '' } = container.state?.waiting ?? {}
   const because = message ? `: ${message}` : ''
   switch (reason) {
@@ -74,7 +74,7 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
         key: 'image',
         reason: 'IMAGE_PULL_FAILED',
         graceMs: 0,
-        message: `${what} has an image that can't be used, ${container.image}${because}`,
+        message: `${subject} has an image that can't be used, ${container.image}${because}`,
       }
     case 'ErrImagePull':
     case 'RegistryUnavailable':
@@ -84,14 +84,14 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
         key: 'image',
         reason: 'IMAGE_PULL_FAILED',
         graceMs: SHORT_GRACE_MS,
-        message: cannotPull(container, what, because),
+        message: cannotPull(container, subject, because),
       }
     case 'ImagePullBackOff':
       return {
         key: 'image',
         reason: 'IMAGE_PULL_FAILED',
         graceMs: 0,
-        message: cannotPull(container, what, because),
+        message: cannotPull(container, subject, because),
         vague: isOnlyBackOff(message),
       }
     case 'CreateContainerConfigError':
@@ -101,7 +101,7 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
         key: 'create',
         reason: 'CONTAINER_START_FAILED',
         graceMs: SHORT_GRACE_MS,
-        message: withAdvice(`${what} can't be started (${reason})${because}`),
+        message: withAdvice(`${subject} can't be started (${reason})${because}`),
       }
   }
   // a finished init container is ready; a long-running one is not, and is no problem
@@ -112,7 +112,7 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
       key: 'crash',
       reason: endReason(container),
       graceMs: 0,
-      message: `${what} keeps crashing: it ${describeEnd(container)}`,
+      message: `${subject} keeps crashing: it ${describeEnd(container)}`,
     }
   // the kubelet restarts it immediately or reports a crash loop
   if (state?.terminated && state.terminated.exitCode !== 0)
@@ -120,14 +120,14 @@ function containerProblem(container: V1ContainerStatus, what: string, longMs: nu
       key: 'end',
       reason: endReason(container),
       graceMs: SHORT_GRACE_MS,
-      message: `${what} has ended: it ${describeEnd(container)}`,
+      message: `${subject} has ended: it ${describeEnd(container)}`,
     }
   if (reason && !NORMAL_WAITS.includes(reason))
     return {
       key: 'wait',
       reason: 'CONTAINER_START_FAILED',
       graceMs: longMs,
-      message: `${what} can't be started (${reason})${because}`,
+      message: `${subject} can't be started (${reason})${because}`,
     }
   return null
 }
@@ -162,8 +162,8 @@ function imageOf({ spec }: V1Pod, container: string): string {
   return all.find(({ name }) => name === container)?.image ?? 'without a name'
 }
 
-function cannotPull(container: V1ContainerStatus, what: string, because: string): string {
-  return `The image ${container.image} of ${what[0]!.toLowerCase()}${what.slice(1)} can't be pulled${because}`
+function cannotPull(container: V1ContainerStatus, subject: string, because: string): string {
+  return `The image ${container.image} of ${subject[0]!.toLowerCase()}${subject.slice(1)} can't be pulled${because}`
 }
 
 function endReason({ state, lastState }: V1ContainerStatus): Reason {

@@ -97,12 +97,12 @@ export function workloadsStatus(
   const waits: Progress[] = []
   const stages: string[] = []
   const status: RolloutStatus = { done: false, wait: APPLYING, stage: '', problems: [], stuck: [], workloads: [] }
-  for (const { key, generation, workload: of } of applied) {
+  for (const { key, generation, workload: expected } of applied) {
     const workload = objects.find(({ kind, metadata }) => `${kind}/${metadata.name}` === key)
-    const ownPods = pods.filter((pod) => componentOf(pod) === of.component)
-    const its = workloadStatus({ ...of, workload, generation, pods: ownPods, unschedulableMs: failAfterMs })
+    const ownPods = pods.filter((pod) => componentOf(pod) === expected.component)
+    const its = workloadStatus({ ...expected, workload, generation, pods: ownPods, unschedulableMs: failAfterMs })
     status.workloads.push({
-      component: of.component,
+      component: expected.component,
       done: its.done,
       pods: its.pods,
       refusalKey: refusalKey(workload),
@@ -114,7 +114,7 @@ export function workloadsStatus(
     status.output ??= outputOf(its.unready)
     if (!workload || its.problems.length > 0) continue
     const active = ownPods.filter(isActive)
-    status.stuck.push(...stuckOf(of.component, workload, its.unready, active, failAfterMs))
+    status.stuck.push(...stuckOf(expected.component, workload, its.unready, active, failAfterMs))
   }
   if (waits.length === 0)
     for (const { reason, message } of servicesWithoutEndpoints(

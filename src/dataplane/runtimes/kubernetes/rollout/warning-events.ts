@@ -13,7 +13,7 @@ import type { Problem } from './pod-problems.ts'
 export interface Stuck {
   uid: string
   namespace: string
-  what: string
+  subject: string
   reason: Reason
   /** ms without progress before its events are queried */
   quietMs: number
@@ -39,8 +39,8 @@ export function stuckOf(
 ): Stuck[] {
   const { uid, namespace } = workload.metadata
   if (workload.kind === 'StatefulSet' && pods.length === 0) {
-    const what = `The cluster refuses the pod of ${component}`
-    return [{ uid, namespace, what, reason: 'CLUSTER_REFUSED', quietMs: QUIET_MS, graceMs: WARNING_GRACE_MS }]
+    const subject = `The cluster refuses the pod of ${component}`
+    return [{ uid, namespace, subject, reason: 'CLUSTER_REFUSED', quietMs: QUIET_MS, graceMs: WARNING_GRACE_MS }]
   }
   return unready
     .filter((pod) => !isPulling(pod))
@@ -49,11 +49,11 @@ export function stuckOf(
       const made = isBeingMade(pod)
       const common = { uid, namespace, quietMs: made && sandboxOf(pod) === 'False' ? QUIET_POD_MS : QUIET_START_MS }
       return made
-        ? { ...common, what: `Pod ${name} can't be started`, reason: 'CONTAINER_START_FAILED', graceMs: failAfterMs }
+        ? { ...common, subject: `Pod ${name} can't be started`, reason: 'CONTAINER_START_FAILED', graceMs: failAfterMs }
         : // its probes fail: how long they may is for the deadline to say
           {
             ...common,
-            what: `Pod ${name} is not ready`,
+            subject: `Pod ${name} is not ready`,
             reason: 'WAITING_FOR_HEALTH',
             graceMs: Number.POSITIVE_INFINITY,
           }
@@ -82,11 +82,11 @@ const isPulling = (pod: V1Pod): boolean => isBeingMade(pod) && sandboxOf(pod) ==
  * none.
  */
 export async function warningsAbout(cluster: Cluster, stuck: readonly Stuck[]): Promise<Problem[]> {
-  const asked = stuck.slice(0, 3).map(async ({ uid, namespace, what, reason, graceMs }): Promise<Problem[]> => {
+  const asked = stuck.slice(0, 3).map(async ({ uid, namespace, subject, reason, graceMs }): Promise<Problem[]> => {
     const [newest] = await cluster.warnings(namespace, uid).catch(() => [])
     return newest === undefined
       ? []
-      : [{ key: `${uid}/warning`, reason, message: withAdvice(`${what}: ${newest}`), graceMs }]
+      : [{ key: `${uid}/warning`, reason, message: withAdvice(`${subject}: ${newest}`), graceMs }]
   })
   return (await Promise.all(asked)).flat()
 }

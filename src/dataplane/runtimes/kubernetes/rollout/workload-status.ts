@@ -148,7 +148,8 @@ function newPods(pods: readonly V1Pod[], { workload, attempt }: WorkloadSnapshot
   return pods.filter((pod) => (!attempt || sameAttempt(revisionAttemptOf(pod), attempt)) && templateHash(pod) === hash)
 }
 
-const templateHash = (of: Pick<V1Pod, 'metadata'> | undefined) => of?.metadata?.annotations?.[ANNOTATION_TEMPLATE]
+const templateHash = (object: Pick<V1Pod, 'metadata'> | undefined) =>
+  object?.metadata?.annotations?.[ANNOTATION_TEMPLATE]
 
 /** Key of the problem that the cluster refuses the workload's pods. */
 export const refusalKey = (workload: LiveObject | undefined): string => `${workload?.metadata.uid}/replicas`
