@@ -16,7 +16,7 @@ import {
   builderLogsRequest,
 } from '../domain/protocol/builders.ts'
 import type { Assignment, Claim, ControlPlane, Step } from '../domain/protocol/protocol.ts'
-import { LONGEST } from '../domain/protocol/requests.ts'
+import { MAX_CHARS } from '../domain/protocol/requests.ts'
 import { type Address, type Caller, createCaller, type Worker } from '../listener/call.ts'
 import {
   batches,
@@ -85,7 +85,7 @@ export function builderControlPlane({ log, ...address }: Address & { log: Logger
 
     async complete({ claimId, stepId, ...report }) {
       const { token } = report
-      const message = report.message && storable(report.message, LONGEST.message)
+      const message = report.message && storable(report.message, MAX_CHARS.message)
       const own = toWire(builderCompleteRequest, { ...report, message })
       const instead = toWire(builderCompleteRequest, { ...REFUSED, token })
       const { answer, taken } = await sendReport(call, log, { claimId, stepId }, own, instead)

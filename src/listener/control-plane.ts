@@ -10,7 +10,7 @@ import { storable } from '../dataplane/output/terminal-text.ts'
 import { toWire, wireObject } from '../domain/parsing/codec.ts'
 import { assignment, claim as claimMessage, completeAnswer } from '../domain/protocol/answers.ts'
 import type { ControlPlane, HeartbeatItem } from '../domain/protocol/protocol.ts'
-import { claimRequest, completeRequest, heartbeatRequest, LONGEST, logsRequest } from '../domain/protocol/requests.ts'
+import { claimRequest, completeRequest, heartbeatRequest, logsRequest, MAX_CHARS } from '../domain/protocol/requests.ts'
 import { type Address, createCaller, type Worker } from './call.ts'
 import {
   batches,
@@ -85,7 +85,7 @@ export function remoteControlPlane({ log, listenerId, ...address }: RemoteOption
 
     async complete({ claimId, ...report }) {
       const { token, stepId } = report
-      const message = report.message && storable(report.message, LONGEST.message)
+      const message = report.message && storable(report.message, MAX_CHARS.message)
       const own = toWire(completeRequest, { ...report, message })
       const instead = toWire(completeRequest, { ...REFUSED, token, stepId })
       const { answer, taken } = await sendReport(call, log, { claimId, stepId }, own, instead)
@@ -117,5 +117,5 @@ const listener = (id: string): Worker => ({
 const shortened = ({ progress, health, ...item }: HeartbeatItem): HeartbeatItem => ({
   ...item,
   progress: storableProgress(progress),
-  health: health && { ...health, message: health.message && storable(health.message, LONGEST.healthMessage) },
+  health: health && { ...health, message: health.message && storable(health.message, MAX_CHARS.healthMessage) },
 })

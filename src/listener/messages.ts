@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { z } from 'zod'
 import { storable } from '../dataplane/output/terminal-text.ts'
 import type { HeartbeatItem, LogEntry } from '../domain/protocol/protocol.ts'
-import { MOST_ITEMS } from '../domain/protocol/requests.ts'
+import { MAX_ITEMS } from '../domain/protocol/requests.ts'
 import { backoff, retry } from '../platform/async/retry.ts'
 import type { Caller } from './call.ts'
 import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
@@ -42,7 +42,7 @@ export const heartbeatOptions = (leaseSeconds: number, wait: number, signal: Abo
 })
 
 /** Splits items in order into batches for one request each. An oversized item is alone in its batch. */
-export function batches<T>(items: readonly T[], most = MOST_ITEMS): T[][] {
+export function batches<T>(items: readonly T[], most = MAX_ITEMS): T[][] {
   const all: T[][] = []
   let room = 0
   for (const item of items) {

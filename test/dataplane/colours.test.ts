@@ -7,7 +7,7 @@ import { createLineRenderer, MAX_LINE_CHARACTERS, readLines } from '../../src/da
 import { createMask, EMPTY_MASK, MASK } from '../../src/dataplane/output/mask.ts'
 import { styleAfter } from '../../src/dataplane/output/sgr.ts'
 import { plainText } from '../../src/dataplane/output/terminal-text.ts'
-import { inColours, LINE_STYLES, MOST_STYLES } from '../../src/domain/protocol/line-styles.ts'
+import { inColours, LINE_STYLES, MAX_STYLES_CHARS } from '../../src/domain/protocol/line-styles.ts'
 
 const ESC = '\u001b'
 const code = (parameters: string | number) => `${ESC}[${parameters}m`
@@ -116,7 +116,7 @@ test('the number of styles of a line is limited, and the text after them is kept
   const [line] = await printed(Array.from({ length: 2000 }, (_, n) => `${code(31 + (n % 6))}x`).join(''))
   const [text, styles] = line!
   expect(text.length).toBe(2000)
-  expect(styles!.length).toBeLessThanOrEqual(MOST_STYLES)
+  expect(styles!.length).toBeLessThanOrEqual(MAX_STYLES_CHARS)
   expect(styles).toMatch(/:$/)
   const [long] = await printed(`${'y'.repeat(MAX_LINE_CHARACTERS)}${code(31)}z`)
   expect(long).toEqual(['y'.repeat(MAX_LINE_CHARACTERS), null])

@@ -13,7 +13,7 @@ import { sweep } from '../../src/domain/rollouts/sweep.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { explain } from '../../src/domain/values/explanation.ts'
 import { knownReason, REASON_WORDS } from '../../src/domain/values/reasons.ts'
-import { saidOf } from '../../src/domain/values/status-words.ts'
+import { currentMessageOf } from '../../src/domain/values/status-words.ts'
 import { countStatements } from '../support/database.ts'
 import { as, gitDeployment, type TestDomain, testDomain } from '../support/domain.ts'
 import { claimOne, succeed } from '../support/holder.ts'
@@ -87,7 +87,7 @@ describe('what the rules say has its reason in the revision and in the event', (
     const path = { deployment_id: id }
     const first = await latest(id)
     // while a worker may be about to take it nobody is missed
-    expect(saidOf(first)).toMatchObject({ reason: 'IN_PROGRESS', statusMessage: 'Preparing.' })
+    expect(currentMessageOf(first)).toMatchObject({ reason: 'IN_PROGRESS', statusMessage: 'Preparing.' })
     await untaken(id)
     await sweep(domain.core)
     expect(await latest(id)).toMatchObject({

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { streamDeploymentChanges } from '../../src/api/realtime/deployment-stream.ts'
 import { createRelay, type Relay } from '../../src/api/realtime/relay.ts'
-import { AT_ONE_PLACE, announceChanges } from '../../src/domain/change-feed/announce.ts'
+import { announceChanges, DEPLOYMENTS_PER_SEQUENCE } from '../../src/domain/change-feed/announce.ts'
 import { announceClockChanges } from '../../src/domain/change-feed/clock.ts'
 import { readDeploymentChanges } from '../../src/domain/change-feed/log.ts'
 import { updateDeployment } from '../../src/domain/deployments/update.ts'
@@ -249,7 +249,7 @@ describe('The cost', () => {
     await announceClockChanges(domain.core)
     expect(await countStatements(domain.database, announce, 'all')).toHaveLength(1)
     const messages = await take(stream, 10)
-    expect(messages.every(({ deploymentIds }) => deploymentIds.length === AT_ONE_PLACE)).toBe(true)
+    expect(messages.every(({ deploymentIds }) => deploymentIds.length === DEPLOYMENTS_PER_SEQUENCE)).toBe(true)
     expect(new Set(messages.flatMap(({ deploymentIds }) => deploymentIds)).size).toBe(1000)
   })
 })

@@ -4,10 +4,10 @@ import {
   type ChangeScope,
   changeCursor,
   type DeploymentChanges,
-  lastPlaces,
-  missingUntil,
+  lastSequences,
   readDeploymentChanges,
   refuseMissing,
+  removedUntil,
 } from '../../domain/change-feed/log.ts'
 import type { Db } from '../../domain/transaction/context.ts'
 import type { LogKind } from './log-kind.ts'
@@ -24,8 +24,8 @@ export function deploymentLog(db: Db): LogKind<DeploymentChanges, ChangeScope> {
     occurredAt: ({ readAt }) => readAt,
     weightOf: ({ deploymentIds }) => 100 + deploymentIds.length * 80,
     cursorOf: (workspaceId, sequence) => changeCursor({ workspaceId, sequence }),
-    newest: (workspaceIds) => lastPlaces(db, workspaceIds),
+    newest: (workspaceIds) => lastSequences(db, workspaceIds),
     read: (workspaceId, after, limit, scope) => readDeploymentChanges(db, workspaceId, after, limit, scope),
-    throwIfRemoved: async (workspaceId, after) => refuseMissing(after, await missingUntil(db, workspaceId)),
+    throwIfRemoved: async (workspaceId, after) => refuseMissing(after, await removedUntil(db, workspaceId)),
   }
 }

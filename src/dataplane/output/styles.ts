@@ -2,7 +2,7 @@
  * Moves the positions of styles when a line is masked or cut. A mask has no style, and style changes inside a hidden range take
  * effect after it, so they don't reveal the range's length.
  */
-import { MOST_STYLES } from '../../domain/protocol/line-styles.ts'
+import { MAX_STYLES_CHARS } from '../../domain/protocol/line-styles.ts'
 import type { Span } from './mask-scan.ts'
 import type { Styles } from './terminal-text.ts'
 
@@ -35,7 +35,7 @@ export function encodeStyles(styles: Styles, length: number): string | null {
     if (style === last || styles[i + 1]?.[0] === at) continue
     const item = `${all && ','}${at}:${style}`
     // leave room to end a style
-    if (all.length + item.length > MOST_STYLES - 10) return last === '' ? all : `${all},${at}:`
+    if (all.length + item.length > MAX_STYLES_CHARS - 10) return last === '' ? all : `${all},${at}:`
     all += item
     last = style
   }

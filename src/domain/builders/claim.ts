@@ -11,7 +11,7 @@ import { ClaimLostError } from '../errors/errors.ts'
 import type { BuilderClaim, BuilderClaimRequest } from '../protocol/builders.ts'
 import { notifyHolder } from '../repositories/deployment.ts'
 import type { HeldClaim } from '../repositories/lease.ts'
-import { type LockedDeployment, lockedFrom, toChangeOrSkip, WAIT_OF_MANY } from '../repositories/locks.ts'
+import { BATCH_LOCK_TIMEOUT_MS, type LockedDeployment, lockedFrom, toChangeOrSkip } from '../repositories/locks.ts'
 import { explainBuild } from '../rollouts/builder-offers.ts'
 import { fail, isExhausted, WORKER_LOST } from '../rollouts/plan.ts'
 import { readSituation, settle } from '../rollouts/reconcile.ts'
@@ -102,7 +102,7 @@ async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<Lo
       SELECT d.* FROM ${offeredSql(scope)}
       ORDER BY s.offered_at, s.id LIMIT ${max} ${toChangeOrSkip('d')}
     )
-    SELECT ${Prisma.raw(DEPLOYMENT_COLUMNS)} FROM offered d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
+    SELECT ${Prisma.raw(DEPLOYMENT_COLUMNS)} FROM offered d, set_config('lock_timeout', ${String(BATCH_LOCK_TIMEOUT_MS)}, true) AS limited`
   const rows = await tx.query<Deployment>({ name, text }, values)
   return rows.map(lockedFrom)
 }

@@ -6,7 +6,7 @@ import { leaseEnd } from '../repositories/deployment.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
 import { progressOfRevisions } from '../revisions/progress.ts'
 import type { Core } from '../transaction/context.ts'
-import { MAX_MESSAGE } from '../values/explanation.ts'
+import { MAX_MESSAGE_CHARS } from '../values/explanation.ts'
 import type { Reason } from '../values/reasons.ts'
 import { buildHeldSql, returnLostTries } from './lease.ts'
 import { type BuilderScope, builderSeen, wakeChannel } from './scope.ts'
@@ -60,7 +60,7 @@ function renew(core: Core, scope: BuilderScope, asked: Prisma.Sql, seconds: numb
       RETURNING s.revision_id, s.builder_claim_id, s.builder_holder
     ), progress AS (
       SELECT n.revision_id AS id, coalesce(a.progress->>'reason', ${'IN_PROGRESS' satisfies Reason}) AS reason,
-             left('Building on ' || n.builder_holder || coalesce(': ' || (a.progress->>'message'), '.'), ${MAX_MESSAGE}) AS message
+             left('Building on ' || n.builder_holder || coalesce(': ' || (a.progress->>'message'), '.'), ${MAX_MESSAGE_CHARS}) AS message
       FROM asked a JOIN renewed n ON n.builder_claim_id = a."claimId" WHERE a.progress IS NOT NULL
     ), ${progressOfRevisions}
     SELECT a."claimId" FROM ${heldBuildsSql(scope, Prisma.sql`SELECT * FROM asked`)}`)

@@ -8,13 +8,13 @@ import type { Core, Statement } from '../transaction/context.ts'
 export const DEPLOYMENTS_CHANNEL = 'pilothouse_deployments'
 
 /** Maximum deployments per sequence number, which one message of a stream contains. */
-export const AT_ONE_PLACE = 100
+export const DEPLOYMENTS_PER_SEQUENCE = 100
 
 /** Maximum rows of `deployment_news` per statement. */
-const MOST = 5_000
+const MAX_ROWS = 5_000
 
 /** Key of the advisory lock that lets one server announce. The number is arbitrary but unique. */
-const TURN = 7_215_031
+const ANNOUNCE_LOCK_KEY = 7_215_031
 
 /**
  * Takes nothing if another server has the lock, because that server looks again. Rows that another server took already are left
@@ -23,15 +23,15 @@ const TURN = 7_215_031
 const ANNOUNCE: Statement = {
   name: 'announce changes',
   text: `
-    WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${TURN}) AS mine),
+    WITH turn AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${ANNOUNCE_LOCK_KEY}) AS mine),
     taken AS (
-      DELETE FROM deployment_news n USING (SELECT id FROM deployment_news, turn WHERE mine ORDER BY id LIMIT ${MOST}) AS first
+      DELETE FROM deployment_news n USING (SELECT id FROM deployment_news, turn WHERE mine ORDER BY id LIMIT ${MAX_ROWS}) AS first
       WHERE n.id = first.id RETURNING n.workspace_id, n.deployment_id
     ), subjects AS MATERIALIZED (
       SELECT DISTINCT t.workspace_id, t.deployment_id, EXISTS (SELECT FROM deployments d WHERE d.id = t.deployment_id) AS there
       FROM taken t
     ), placed AS MATERIALIZED (
-      SELECT workspace_id, deployment_id, (row_number() OVER (PARTITION BY workspace_id ORDER BY deployment_id) - 1) / ${AT_ONE_PLACE} AS part
+      SELECT workspace_id, deployment_id, (row_number() OVER (PARTITION BY workspace_id ORDER BY deployment_id) - 1) / ${DEPLOYMENTS_PER_SEQUENCE} AS part
       FROM subjects WHERE there
     ), places AS MATERIALIZED (
       SELECT workspace_id, part, nextval('deployment_changes_sequence') AS sequence
@@ -56,6 +56,6 @@ export async function announceChanges(core: Pick<Core, 'query' | 'wake'>): Promi
   for (;;) {
     const places = await core.query<{ workspaceId: string; taken: number }>(ANNOUNCE, [])
     core.wake(new Set(places.map(({ workspaceId }) => `${DEPLOYMENTS_CHANNEL} ${workspaceId}`)))
-    if ((places[0]?.taken ?? 0) < MOST) return
+    if ((places[0]?.taken ?? 0) < MAX_ROWS) return
   }
 }

@@ -9,44 +9,46 @@ import { type Core, type Statement, transaction } from '../transaction/context.t
 import { holderOf } from '../values/event-actor.ts'
 
 /** s: maximum length of a lease (domain/protocol). `lease_due_at` is never after its end. */
-const LONGEST_LEASE = 600
+const MAX_LEASE_SECONDS = 600
 
 /** s: maximum time of a row lock, by the time limits of statements and transactions (platform/postgres/client.ts). */
-const LONGEST_LOCK = 60
+const MAX_LOCK_SECONDS = 60
 
 /** s between two moves of the mark when no lease ended, so that the range to search stays small. */
-const MARK = 60
+const MARK_INTERVAL_SECONDS = 60
 
 /** Maximum listeners per round. */
-const MOST = 100
+const MAX_LISTENERS = 100
 
 /** Runs one round. Without changes it is one statement that writes nothing. */
 export async function announceClockChanges(core: Core): Promise<void> {
-  const found = await core.query<{ id: string | null; since: string | null }>(LOOK, [silentBefore(core.clock())])
+  const found = await core.query<{ id: string | null; since: string | null }>(FIND_CLOCK_CHANGES, [
+    silentBefore(core.clock()),
+  ])
   for (const { id, since } of found)
-    if (since !== null) await core.query(TELL, [since])
-    else await tellOf(core, id!)
+    if (since !== null) await core.query(ANNOUNCE_ENDED_LEASES, [since])
+    else await announceListener(core, id!)
 }
 
 /** SQL condition: an active deployment whose lease ended after `since`. Times are cut to milliseconds, as Postgres stores them. */
 const ended = (since: string) => `
   d.torn_down_at IS NULL AND d.active_revision_id IS NOT NULL
-  AND d.lease_due_at > ${since} - make_interval(secs => ${LONGEST_LEASE}) AND d.lease_due_at <= now()
+  AND d.lease_due_at > ${since} - make_interval(secs => ${MAX_LEASE_SECONDS}) AND d.lease_due_at <= now()
   AND d.lease_expires_at > ${since} AND d.lease_expires_at <= date_trunc('milliseconds', now())`
 
 /** Returns `since`, the mark, if leases ended after it; and `id` of listeners that became silent or called again. $1: a last call before this time means silent. */
-const LOOK: Statement = {
+const FIND_CLOCK_CHANGES: Statement = {
   name: 'look at the clock',
   text: `
     WITH told AS MATERIALIZED (SELECT until FROM lapses_told WHERE one)
     (SELECT NULL AS id, told.until::text AS since FROM told
-     WHERE told.until < now() - interval '${MARK} s' OR EXISTS (SELECT FROM deployments d WHERE ${ended('told.until')}))
+     WHERE told.until < now() - interval '${MARK_INTERVAL_SECONDS} s' OR EXISTS (SELECT FROM deployments d WHERE ${ended('told.until')}))
     UNION ALL
     (SELECT l.id::text, NULL FROM listeners l
-     WHERE NOT l.told_silent AND coalesce(l.last_seen_at, l.created_at) < $1::timestamptz LIMIT ${MOST})
+     WHERE NOT l.told_silent AND coalesce(l.last_seen_at, l.created_at) < $1::timestamptz LIMIT ${MAX_LISTENERS})
     UNION ALL
     (SELECT l.id::text, NULL FROM listeners l
-     WHERE l.told_silent AND coalesce(l.last_seen_at, l.created_at) >= $1::timestamptz LIMIT ${MOST})`,
+     WHERE l.told_silent AND coalesce(l.last_seen_at, l.created_at) >= $1::timestamptz LIMIT ${MAX_LISTENERS})`,
 }
 
 /**
@@ -54,7 +56,7 @@ const LOOK: Statement = {
  * The mark stays before the end of a lease whose row is locked, because its renewal may be committed next; the next round looks
  * again. The same holds for a lease that was renewed between the search and the lock.
  */
-const TELL: Statement = {
+const ANNOUNCE_ENDED_LEASES: Statement = {
   name: 'tell of ended leases',
   text: `
     WITH lapsed AS MATERIALIZED (SELECT d.id, d.lease_expires_at FROM deployments d WHERE ${ended('$1::timestamptz')}),
@@ -64,7 +66,7 @@ const TELL: Statement = {
     ), told AS (
       UPDATE lapses_told SET until = coalesce(
         (SELECT min(lease_expires_at) - interval '1 ms' FROM lapsed
-         WHERE id NOT IN (SELECT id FROM free) AND lease_expires_at > now() - interval '${LONGEST_LOCK} s'),
+         WHERE id NOT IN (SELECT id FROM free) AND lease_expires_at > now() - interval '${MAX_LOCK_SECONDS} s'),
         date_trunc('milliseconds', now()))
       WHERE one AND until = $1::timestamptz RETURNING until
     )
@@ -75,7 +77,7 @@ const TELL: Statement = {
 const isSilent = (core: Core) => Prisma.sql`(coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())})`
 
 /** Checks again under the lock: another server may have announced it, or it called. A locked row is left to the next round. */
-function tellOf(core: Core, id: string): Promise<void> {
+function announceListener(core: Core, id: string): Promise<void> {
   return transaction(core, async (tx) => {
     const [told] = await tx.sql.$queryRaw<{ workspaceId: string; silent: boolean }[]>`
       UPDATE listeners SET told_silent = now_is.silent

@@ -4,7 +4,7 @@ import { Prisma } from '../../generated/prisma/client.ts'
 import { ValidationError } from '../errors/errors.ts'
 import { decodeCursor, encodeCursor } from '../paging/paging.ts'
 import type { Db, RequestContext } from '../transaction/context.ts'
-import { AT_ONE_PLACE } from './announce.ts'
+import { DEPLOYMENTS_PER_SEQUENCE } from './announce.ts'
 
 /** Deployments that show something new, each once. */
 export interface DeploymentChanges {
@@ -32,17 +32,17 @@ export async function readDeploymentChanges(
   { deploymentId }: ChangeScope = {},
 ): Promise<DeploymentChanges[]> {
   // a place more than fills all parts: the last one, which may be cut off, is left out
-  const most = (limit + 1) * AT_ONE_PLACE
+  const most = (limit + 1) * DEPLOYMENTS_PER_SEQUENCE
   const own = deploymentId === undefined ? Prisma.empty : Prisma.sql`AND deployment_id = ${deploymentId}::uuid`
   const rows = await db.$queryRaw<{ id: string; sequence: bigint }[]>`
     SELECT deployment_id::text AS id, sequence FROM deployment_changes
     WHERE workspace_id = ${workspaceId}::uuid AND sequence > ${after} ${own} ORDER BY sequence LIMIT ${most}`
   const whole = rows.length < most ? rows : rows.filter(({ sequence }) => sequence < rows.at(-1)!.sequence)
-  return inParts(workspaceId, whole).slice(0, limit)
+  return partsOf(workspaceId, whole).slice(0, limit)
 }
 
 /** Pure. Who was away for long gets few large parts, not many small ones. */
-function inParts(workspaceId: string, rows: readonly { id: string; sequence: bigint }[]): DeploymentChanges[] {
+function partsOf(workspaceId: string, rows: readonly { id: string; sequence: bigint }[]): DeploymentChanges[] {
   const places = new Map<bigint, string[]>()
   for (const { id, sequence } of rows) {
     const ids = places.get(sequence)
@@ -53,7 +53,7 @@ function inParts(workspaceId: string, rows: readonly { id: string; sequence: big
   const parts: (Omit<DeploymentChanges, 'deploymentIds'> & { deploymentIds: string[] })[] = []
   for (const [sequence, ids] of places) {
     const last = parts.at(-1)
-    if (last && last.deploymentIds.length + ids.length <= AT_ONE_PLACE) {
+    if (last && last.deploymentIds.length + ids.length <= DEPLOYMENTS_PER_SEQUENCE) {
       last.deploymentIds.push(...ids)
       last.sequence = sequence
     } else parts.push({ workspaceId, sequence, deploymentIds: ids, readAt })
@@ -62,14 +62,14 @@ function inParts(workspaceId: string, rows: readonly { id: string; sequence: big
 }
 
 /** The last place of each workspace's log; 0 where there is none. One statement. */
-export async function lastPlaces(db: Db, workspaceIds: readonly string[]): Promise<Map<string, bigint>> {
+export async function lastSequences(db: Db, workspaceIds: readonly string[]): Promise<Map<string, bigint>> {
   const rows = await db.$queryRaw<{ id: string; sequence: bigint }[]>`
     SELECT w.id::text, ${LAST} AS sequence FROM unnest(${workspaceIds}::uuid[]) AS w(id)`
   return new Map(rows.map(({ id, sequence }) => [id, sequence]))
 }
 
 /** Up to this place entries of the log may be missing. One statement. */
-export async function missingUntil(db: Db, workspaceId: string): Promise<bigint> {
+export async function removedUntil(db: Db, workspaceId: string): Promise<bigint> {
   const [row] = await db.$queryRaw<
     { removed: bigint }[]
   >`SELECT ${REMOVED} AS removed FROM (SELECT ${workspaceId}::uuid AS id) AS w`

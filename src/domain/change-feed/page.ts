@@ -22,7 +22,7 @@ export interface DeploymentsChange {
 }
 
 /** Parts of an answer, of some hundred deployments each; whoever was away for longer asks again. */
-const MOST_PARTS = 10
+const MAX_PARTS = 10
 
 /** Role: viewer. Throws ValidationError, also for a cursor that is too old, and NotFoundError. Two statements; without `after` one. */
 export async function listDeploymentChanges(ctx: RequestContext, raw: RawInput): Promise<DeploymentsChange> {
@@ -35,7 +35,7 @@ export async function listDeploymentChanges(ctx: RequestContext, raw: RawInput):
   const after = readChangeCursor(ctx, cursor, end)
   refuseMissing(after, removed)
   const scope = deploymentId === undefined ? {} : { deploymentId }
-  const parts = await readDeploymentChanges(ctx.db, workspaceId, after, MOST_PARTS, scope)
+  const parts = await readDeploymentChanges(ctx.db, workspaceId, after, MAX_PARTS, scope)
   // what was placed up to the end is in the parts, which were read later
   const sequence = parts.at(-1)?.sequence ?? end
   return { cursor: changeCursor({ workspaceId, sequence }), deploymentIds: parts.flatMap((part) => part.deploymentIds) }

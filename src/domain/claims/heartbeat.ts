@@ -13,7 +13,7 @@ import { isHeld, type Scope, stepIsDue } from '../repositories/lease.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
 import { progressOfRevisions } from '../revisions/progress.ts'
 import type { Core } from '../transaction/context.ts'
-import { MAX_MESSAGE } from '../values/explanation.ts'
+import { MAX_MESSAGE_CHARS } from '../values/explanation.ts'
 import { assign, refusedKinds } from './assignment.ts'
 import { type ClaimWork, forEachClaim } from './claim-work.ts'
 import { listenerSeen, returnLostTries } from './liveness.ts'
@@ -151,7 +151,7 @@ function requestedSql({ claims }: HeartbeatRequest): Prisma.Sql {
  */
 const progressSql = Prisma.sql`
   progress AS (
-    SELECT left(a.progress->>'message', ${MAX_MESSAGE}) AS message, a.progress->>'reason' AS reason,
+    SELECT left(a.progress->>'message', ${MAX_MESSAGE_CHARS}) AS message, a.progress->>'reason' AS reason,
            coalesce(s.revision_id, (SELECT r.id FROM revisions r WHERE r.deployment_id = h.id AND r.status = 'CREATING' LIMIT 1)) AS id
     FROM asked a JOIN renewed h ON h.claim_id = a."claimId" JOIN steps s ON s.id = h.busy_step_id AND s.finished_at IS NULL
     WHERE a.progress IS NOT NULL AND s.kind <> 'TEARDOWN'

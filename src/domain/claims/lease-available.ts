@@ -8,7 +8,7 @@ import type { StepKind } from '../../generated/prisma/enums.ts'
 import type { Assignment, ClaimRequest } from '../protocol/protocol.ts'
 import { freeToLease, leased } from '../repositories/deployment.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
-import { type LockedDeployment, lockedFrom, WAIT_OF_MANY } from '../repositories/locks.ts'
+import { BATCH_LOCK_TIMEOUT_MS, type LockedDeployment, lockedFrom } from '../repositories/locks.ts'
 import { type Core, type Tx, transaction } from '../transaction/context.ts'
 import { DEPLOYMENT_COLUMNS } from '../transaction/tables.ts'
 import { assign, refusedKinds } from './assignment.ts'
@@ -68,7 +68,7 @@ async function lockAvailable(
   const { text, values } = Prisma.sql`
     WITH ${listenerSeen(scope, request)} ${freeToLease(scope, Math.min(request.max, MAX_PER_CALL), refused)}
     SELECT ${Prisma.raw(DEPLOYMENT_COLUMNS)}, now() AS "begunAt"
-    FROM free d, set_config('lock_timeout', ${String(WAIT_OF_MANY)}, true) AS limited`
+    FROM free d, set_config('lock_timeout', ${String(BATCH_LOCK_TIMEOUT_MS)}, true) AS limited`
   const name = `lock free deployments of ${scope.listenerId === null ? 'no' : 'a'} listener${refused.length > 0 ? ', some refused' : ''}`
   const rows = await tx.query<Deployment & { begunAt: Date }>({ name, text }, values)
   return rows.map(({ begunAt, ...row }) => ({ deployment: lockedFrom(row), begunAt }))

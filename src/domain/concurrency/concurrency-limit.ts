@@ -76,7 +76,7 @@ interface WaitingCall {
 }
 
 /** seconds: slots become free one by one */
-const RETRY_AFTER = 5
+const RETRY_AFTER_SECONDS = 5
 
 const NAMES: Record<keyof ConcurrencyLimits, string> = {
   streams: 'streams',
@@ -86,7 +86,7 @@ const NAMES: Record<keyof ConcurrencyLimits, string> = {
 }
 
 /** Whose slots they are. */
-const whoseOf = (kind: keyof ConcurrencyLimits) => (kind === 'downloads' ? 'organization' : 'workspace')
+const ownerOf = (kind: keyof ConcurrencyLimits) => (kind === 'downloads' ? 'organization' : 'workspace')
 
 /** For a call that is about to wait; null: no slot is free. In any case the key's next call may be worked on now. */
 export function tryTakeSlot(ctx: WaitingCall, kind: keyof ConcurrencyLimits): (() => void) | null {
@@ -101,17 +101,17 @@ export function takeSlot(ctx: WaitingCall, kind: keyof ConcurrencyLimits): () =>
   const { limit, share } = ctx.slots![kind]
   const why = {
     server: `This server has all the ${NAMES[kind]} that it may have at once.`,
-    workspace: `This ${whoseOf(kind)} has all the ${NAMES[kind]} that it may have on this server at once (${limit}).`,
-    holder: `This key has all of the ${whoseOf(kind)}'s ${NAMES[kind]} that one may have on this server at once (${share}).`,
+    workspace: `This ${ownerOf(kind)} has all the ${NAMES[kind]} that it may have on this server at once (${limit}).`,
+    holder: `This key has all of the ${ownerOf(kind)}'s ${NAMES[kind]} that one may have on this server at once (${share}).`,
   }[taken]
   throw new DomainError('RATE_LIMITED', `${why} End some of them, or try again later.`, {
-    retryAfterSeconds: RETRY_AFTER,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
   })
 }
 
 function take(ctx: WaitingCall, kind: keyof ConcurrencyLimits): ReturnType<ConcurrencyLimit['take']> {
   ctx.yieldTurn?.()
   const { id, organizationId } = ctx.workspace
-  const whose = whoseOf(kind) === 'organization' ? organizationId : id
+  const whose = ownerOf(kind) === 'organization' ? organizationId : id
   return ctx.slots ? ctx.slots[kind].take(whose, ctx.actor.subject) : () => {}
 }

@@ -28,7 +28,7 @@ export async function readWindow(
   requireRole(ctx, 'viewer')
   const count = counts ? counting(ctx, filter) : null
   const call = windowRows(ctx, window, filter, order, variables)
-  const rows = await selection.read(ctx, { ...call, further: count?.value })
+  const rows = await selection.read(ctx, { ...call, extra: count?.value })
   const total = count && (await count.total(rows))
   return { ...cut(window, rows), total }
 }

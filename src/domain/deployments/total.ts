@@ -2,9 +2,9 @@
 import { Prisma } from '../../generated/prisma/client.ts'
 import { cacheVersionSql, changedSince, withoutHeard } from '../cache-version/version.ts'
 import { countedSql, EXACT_UP_TO, ofCounted, type Total } from '../paging/total.ts'
-import { KnownTotals } from '../paging/total-cache.ts'
+import { TotalCache } from '../paging/total-cache.ts'
 import type { Raw } from '../query-engine/rows.ts'
-import { furtherOf, named, versionOf } from '../query-engine/statement.ts'
+import { extraOf, named, versionOf } from '../query-engine/statement.ts'
 import { hideFromPlanner } from '../sql/hide-from-planner.ts'
 import { requireRole } from '../transaction/access.ts'
 import type { Core, RequestContext } from '../transaction/context.ts'
@@ -12,20 +12,20 @@ import { candidates, idAmong, MAX_DUPLICATES_PER_ID, shortNameCondition } from '
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 
 export interface Counting {
-  /** selected with every row (`Call.further`); undefined: the total is known */
+  /** selected with every row (`Call.extra`); undefined: the total is known */
   value: Prisma.Sql | undefined
   /** Takes the total from the rows; without rows, one more statement counts. */
   total(rows: readonly Raw[]): Promise<Total>
 }
 
 /** By installation. */
-const totalsByInstallation = new WeakMap<Core['query'], KnownTotals>()
+const totalsByInstallation = new WeakMap<Core['query'], TotalCache>()
 
 /** Prepares a count as part of a statement that reads a page. */
 export function counting(ctx: RequestContext, filter: DeploymentFilter): Counting {
   let totals = totalsByInstallation.get(ctx.query)
   if (!totals) {
-    totals = new KnownTotals()
+    totals = new TotalCache()
     totalsByInstallation.set(ctx.query, totals)
   }
   const known = totals
@@ -39,7 +39,7 @@ export function counting(ctx: RequestContext, filter: DeploymentFilter): Countin
   return {
     value,
     async total(rows) {
-      const [counted, version] = rows[0] ? [furtherOf(rows[0]), versionOf(rows)] : await countAlone(ctx, value)
+      const [counted, version] = rows[0] ? [extraOf(rows[0]), versionOf(rows)] : await countAlone(ctx, value)
       if (counted === null && before) return before.total
       const total = await ofCounted(ctx.db, counted as number, () => estimateSql(ctx, filter))
       // matches of these filters also change with time

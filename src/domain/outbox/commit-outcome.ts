@@ -8,8 +8,8 @@ import { databaseFailure } from '../errors/database-error.ts'
 import type { TransactionIdentity } from './append.ts'
 
 /** ms to wait for the database, while the caller waits for the answer */
-const TIME_LIMIT = 5_000
-const PAUSE = 100
+const TIME_LIMIT_MS = 5_000
+const PAUSE_MS = 100
 const STILL_OPEN = new Error('its session was still in it')
 
 /** Null: not known, since the database can't be reached. */
@@ -20,7 +20,7 @@ export async function wasWritten(db: PrismaClient, transaction: TransactionIdent
     if (await endSession(db, transaction)) throw STILL_OPEN
     return hasEvent(db, transaction)
   }
-  return retry(look, { withinMs: TIME_LIMIT, pause: () => PAUSE, when: passes }).catch((error) => {
+  return retry(look, { withinMs: TIME_LIMIT_MS, pause: () => PAUSE_MS, when: passes }).catch((error) => {
     if (passes(error)) return null
     throw error
   })

@@ -6,14 +6,14 @@ import { LRUCache } from 'lru-cache'
 import type { Total } from './total.ts'
 
 /** ms that an estimate is given again */
-const ESTIMATE_MS = 10_000
+const ESTIMATE_TTL_MS = 10_000
 /** ms that others are still given it while one counts anew */
-const RENEWAL_MS = 2_000
-const MOST = 5_000
+const STALE_WHILE_REVALIDATE_MS = 2_000
+const MAX_ENTRIES = 5_000
 /** characters: a list of ids is not likely to come again */
-const LONGEST_KEY = 500
+const MAX_KEY_CHARS = 500
 
-interface Known {
+interface CachedTotal {
   total: Total
   /** of the workspace, without what is heard of listeners: of an exact one */
   version: string | null
@@ -21,8 +21,8 @@ interface Known {
   until: number
 }
 
-export class KnownTotals {
-  readonly #known = new LRUCache<string, Known>({ max: MOST })
+export class TotalCache {
+  readonly #known = new LRUCache<string, CachedTotal>({ max: MAX_ENTRIES })
 
   /** An estimate that will do. One that has become old its first reader is not given, so that somebody counts anew. */
   estimate(key: string): Total | null {
@@ -30,7 +30,7 @@ export class KnownTotals {
     if (!known?.total.isEstimate) return null
     const now = Date.now()
     if (now < known.until) return known.total
-    known.until = now + RENEWAL_MS
+    known.until = now + STALE_WHILE_REVALIDATE_MS
     return null
   }
 
@@ -42,8 +42,8 @@ export class KnownTotals {
 
   /** `version`: that an exact one was counted at; null: it is not to be kept. */
   keep(key: string, total: Total, version: string | null): void {
-    if (key.length > LONGEST_KEY) return
-    if (total.isEstimate) this.#known.set(key, { total, version: null, until: Date.now() + ESTIMATE_MS })
+    if (key.length > MAX_KEY_CHARS) return
+    if (total.isEstimate) this.#known.set(key, { total, version: null, until: Date.now() + ESTIMATE_TTL_MS })
     else if (version !== null) this.#known.set(key, { total, version, until: 0 })
     else this.#known.delete(key)
   }

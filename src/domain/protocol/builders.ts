@@ -10,7 +10,7 @@ import {
   buildFields,
   leaseSeconds,
   lineFields,
-  MOST_ITEMS,
+  MAX_ITEMS,
   maybe,
   progress,
   text,
@@ -19,7 +19,7 @@ import {
 } from './requests.ts'
 
 /** Of one claim call or heartbeat. */
-const MOST_BUILDS = 100
+const MAX_BUILDS_PER_CALL = 100
 
 export const builderClaimRequest = wireObject(
   {
@@ -27,7 +27,7 @@ export const builderClaimRequest = wireObject(
       .min(1)
       .optional()
       .describe('The name of the builder, for people. Default: the name of the API key.'),
-    max: z.int().min(1).max(MOST_BUILDS).default(1).describe('Builds at most in this answer: its free places.'),
+    max: z.int().min(1).max(MAX_BUILDS_PER_CALL).default(1).describe('Builds at most in this answer: its free places.'),
     leaseSeconds,
     waitSeconds: waitSeconds.describe('When there is nothing to build: waits up to so long for something.'),
   },
@@ -68,7 +68,7 @@ export const builderHeartbeatRequest = wireObject(
             ),
         }),
       )
-      .max(MOST_BUILDS),
+      .max(MAX_BUILDS_PER_CALL),
   },
   { id: 'BuilderHeartbeatRequest' },
 )
@@ -118,7 +118,7 @@ export const builderAccessAnswer = wireObject(
 )
 
 export const builderLogsRequest = wireObject(
-  { token, entries: z.array(wireObject(lineFields)).min(1).max(MOST_ITEMS) },
+  { token, entries: z.array(wireObject(lineFields)).min(1).max(MAX_ITEMS) },
   { id: 'BuilderLogsRequest' },
 )
 

@@ -7,7 +7,7 @@
 export const LINE_STYLES = /^\d{1,5}:[\d;]*(,\d{1,5}:[\d;]*)*$/
 
 /** characters; a line that has more of them is without colours from there on */
-export const MOST_STYLES = 2000
+export const MAX_STYLES_CHARS = 2000
 
 /** The text as terminals take it: with these sequences, and no others. Null: it has none. */
 export function inColours(text: string, styles: string | null): string | null {

@@ -6,15 +6,15 @@ import { z } from 'zod'
 import { LogLevel, LogType } from '../../generated/prisma/enums.ts'
 import { wireObject } from '../parsing/codec.ts'
 import { count, optional, time, uuid } from '../parsing/fields.ts'
-import { buildPlanMembers, LONGEST_PLAN } from '../values/build-plan.ts'
+import { BUILD_PLAN_LIMITS, buildPlanMembers } from '../values/build-plan.ts'
 import { knownReason, type Reason } from '../values/reasons.ts'
-import { LINE_STYLES, MOST_STYLES } from './line-styles.ts'
+import { LINE_STYLES, MAX_STYLES_CHARS } from './line-styles.ts'
 
 /** Bounds of the texts that a holder gives, in characters; more of a body than this is refused. */
-export const LONGEST = { healthMessage: 1024, message: 65_536 }
-export { LONGEST_PLAN }
+export const MAX_CHARS = { healthMessage: 1024, message: 65_536 }
+export { BUILD_PLAN_LIMITS }
 /** Of one request. */
-export const MOST_ITEMS = 1000
+export const MAX_ITEMS = 1000
 
 export const text = (max: number) => z.string().max(max)
 
@@ -48,7 +48,7 @@ export const claimRequest = wireObject(
       .min(1)
       .optional()
       .describe('Names the process that asks, for people. Default: the id of the API key.'),
-    max: z.int().min(1).max(MOST_ITEMS).default(20).describe('Claims at most in this answer.'),
+    max: z.int().min(1).max(MAX_ITEMS).default(20).describe('Claims at most in this answer.'),
     leaseSeconds,
     waitSeconds: waitSeconds.describe('When there is nothing to claim: waits up to so long for something.'),
     version: text(128).min(1).optional().describe('Version of the listener program; the listener shows it.'),
@@ -66,7 +66,7 @@ const health = wireObject(
     ready: count.describe('Replicas that serve.'),
     desired: count.describe('Replicas that should.'),
     /** null: they do, or nobody knows */
-    message: text(LONGEST.healthMessage).nullable().default(null).describe('Why not all of them serve, for people.'),
+    message: text(MAX_CHARS.healthMessage).nullable().default(null).describe('Why not all of them serve, for people.'),
     /** the same for machines, with the message */
     reason: z.codec(optional(word), z.custom<Reason | null>().optional(), {
       decode: (sent) => knownReason(sent, null),
@@ -93,7 +93,7 @@ export const progress = z.codec(
     z
       .object({
         reason: optional(word),
-        message: text(LONGEST.message).describe('For people; 2,000 characters are kept.'),
+        message: text(MAX_CHARS.message).describe('For people; 2,000 characters are kept.'),
       })
       .meta({ id: 'Progress' }),
     text(1024),
@@ -135,7 +135,7 @@ export const heartbeatRequest = wireObject(
     waitSeconds: waitSeconds.describe(
       'When nothing is new for any of the claims: waits up to so long until something is.',
     ),
-    claims: z.array(heartbeatItem).max(MOST_ITEMS),
+    claims: z.array(heartbeatItem).max(MAX_ITEMS),
   },
   { id: 'HeartbeatRequest' },
 )
@@ -143,9 +143,9 @@ export const heartbeatRequest = wireObject(
 /** Of a line, whatever log it is of. */
 export const lineFields = {
   level: maybe(z.enum(LogLevel)).describe('Default: info.'),
-  message: text(LONGEST.message).describe('One line, without its newline.'),
+  message: text(MAX_CHARS.message).describe('One line, without its newline.'),
   time,
-  styles: maybe(text(MOST_STYLES).regex(LINE_STYLES)).describe(
+  styles: maybe(text(MAX_STYLES_CHARS).regex(LINE_STYLES)).describe(
     'Its colours: from which character on (of UTF-16) it has which style, which is the parameters of one SGR sequence (`5:31,9:` are four red characters). Absent: it has none.',
   ),
 }
@@ -157,14 +157,14 @@ export const logsRequest = wireObject(
     token,
     revisionId: uuid,
     attempt: z.int().min(1).max(2_147_483_647),
-    entries: z.array(logEntry).min(1).max(MOST_ITEMS),
+    entries: z.array(logEntry).min(1).max(MAX_ITEMS),
   },
   { id: 'LogsRequest' },
 )
 
 /** How a step has ended, and what a BUILD brings: of a holder's report, and of a builder's. */
 export const buildFields = {
-  message: maybe(text(LONGEST.message)).describe('Why it failed, for people: the status_message of the revision.'),
+  message: maybe(text(MAX_CHARS.message)).describe('Why it failed, for people: the status_message of the revision.'),
   reason: z
     .codec(optional(word), z.custom<Reason>().optional(), {
       decode: (sent) => knownReason(sent, undefined),

@@ -5,7 +5,7 @@ import { cut, type Slice, type Window } from '../paging/paging.ts'
 import { countedSql, EXACT_UP_TO, exactly, type Total } from '../paging/total.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import type { Raw } from './rows.ts'
-import { furtherOf, type PlannedRead } from './statement.ts'
+import { extraOf, type PlannedRead } from './statement.ts'
 import { TABLES } from './tables.ts'
 
 /** What a hot read runs with: its selection, and the caller's variables for the lists in it. */
@@ -38,13 +38,13 @@ export async function readNewest(
     tail: Prisma.sql`ORDER BY ${order}`,
     workspaceId,
     variables,
-    further: counts ? countedSql(Prisma.sql`SELECT FROM ${all}`) : undefined,
+    extra: counts ? countedSql(Prisma.sql`SELECT FROM ${all}`) : undefined,
   })
   return { ...cut(window, rows), total: counts ? totalOf(rows, window) : null }
 }
 
 function totalOf(rows: readonly Raw[], { after, before }: Window): Total | null {
   if (!rows[0]) return after || before ? null : exactly(0)
-  const count = furtherOf(rows[0]) as number
+  const count = extraOf(rows[0]) as number
   return count > EXACT_UP_TO ? null : exactly(count)
 }

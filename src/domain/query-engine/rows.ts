@@ -20,7 +20,7 @@ export interface Call {
   /** of which the version is read (domain/cache-version/version.ts) */
   workspaceId: string
   /** a value that every row shall have beside what was selected */
-  further?: Prisma.Sql
+  extra?: Prisma.Sql
   /** of whoever has selected: what the lists below a row depend on */
   variables: Readonly<Record<string, unknown>>
 }
@@ -30,7 +30,7 @@ export type Hole = (call: Call) => Prisma.Sql
 export type Chunk = string | Hole
 
 /** Postgres' limit, without what stands behind the columns (statement.ts). */
-const MOST_COLUMNS = 98
+const MAX_COLUMNS = 98
 
 /** A selection in Prisma's form. */
 export interface Select {
@@ -82,7 +82,7 @@ export class RowSelection {
 
   /** Whether Postgres can make one array of each row: no function of it takes more arguments. */
   get fits(): boolean {
-    return this.#shared.widest <= MOST_COLUMNS
+    return this.#shared.widest <= MAX_COLUMNS
   }
 
   list(table: TableName): RowSelection {

@@ -7,7 +7,7 @@ import type { Core, Statement } from '../transaction/context.ts'
 import type { Call, Chunk, Hole, Raw, RowSelection } from './rows.ts'
 
 /** Texts that one selection is kept in: with this condition or that, this page's size or that. */
-const MOST_TEXTS = 100
+const MAX_TEXTS = 100
 
 /** The workspace's version in the statement's own snapshot. */
 const version: Hole = ({ workspaceId }) => cacheVersionSql(workspaceId)
@@ -16,18 +16,18 @@ const version: Hole = ({ workspaceId }) => cacheVersionSql(workspaceId)
 export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.at(-1) as string | undefined) ?? null
 
 /** What a call has asked for further: `Call.further`, of each row. */
-export const furtherOf = (row: Raw): unknown => row.at(-2)
+export const extraOf = (row: Raw): unknown => row.at(-2)
 
 export class PlannedRead {
   /** what stands before, between and behind the holes */
   readonly #texts: string[] = ['']
   readonly #holes: Hole[] = []
-  readonly #known = new LRUCache<string, Statement>({ max: MOST_TEXTS })
+  readonly #known = new LRUCache<string, Statement>({ max: MAX_TEXTS })
 
   /** Nothing may be selected of `rows` afterwards. */
   constructor(rows: RowSelection) {
     this.#add('SELECT json_build_array(', rows.columns.map((column) => `${column}, `).join(''))
-    this.#add(({ further }) => (further ? Prisma.sql`${further}, ` : Prisma.empty), version)
+    this.#add(({ extra: further }) => (further ? Prisma.sql`${further}, ` : Prisma.empty), version)
     this.#add(') AS row FROM ', ({ from }) => from)
     this.#add(...rows.joined(), ' ', ({ tail }) => tail)
   }

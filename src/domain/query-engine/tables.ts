@@ -23,13 +23,13 @@ interface Table {
 }
 export type TableName = 'Deployment' | 'Revision' | 'Listener' | 'Integration' | 'SecretSet' | 'TracingProject' | 'Tag'
 
-const held = (columns: Record<string, Column>): Record<string, ColumnType> =>
+const columnTypes = (columns: Record<string, Column>): Record<string, ColumnType> =>
   Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, columnTypeOf(column)]))
 
 export const TABLES: Readonly<Record<TableName, Table>> = {
   Deployment: {
     name: 'deployments',
-    columns: held(DEPLOYMENT),
+    columns: columnTypes(DEPLOYMENT),
     relations: {
       latestRevision: ['Revision', 'latestRevisionId'],
       activeRevision: ['Revision', 'activeRevisionId'],
@@ -39,12 +39,16 @@ export const TABLES: Readonly<Record<TableName, Table>> = {
       tracingProject: ['TracingProject', 'tracingProjectId'],
     },
   },
-  Revision: { name: 'revisions', columns: held(REVISION), relations: { deployment: ['Deployment', 'deploymentId'] } },
-  Listener: { name: 'listeners', columns: held(LISTENER), relations: {} },
-  Integration: { name: 'integrations', columns: held(INTEGRATION), relations: {} },
-  SecretSet: { name: 'secret_sets', columns: held(SECRET_SET), relations: {} },
-  TracingProject: { name: 'tracing_projects', columns: held(TRACING_PROJECT), relations: {} },
-  Tag: { name: 'tags', columns: held(TAG), relations: {} },
+  Revision: {
+    name: 'revisions',
+    columns: columnTypes(REVISION),
+    relations: { deployment: ['Deployment', 'deploymentId'] },
+  },
+  Listener: { name: 'listeners', columns: columnTypes(LISTENER), relations: {} },
+  Integration: { name: 'integrations', columns: columnTypes(INTEGRATION), relations: {} },
+  SecretSet: { name: 'secret_sets', columns: columnTypes(SECRET_SET), relations: {} },
+  TracingProject: { name: 'tracing_projects', columns: columnTypes(TRACING_PROJECT), relations: {} },
+  Tag: { name: 'tags', columns: columnTypes(TAG), relations: {} },
 }
 
 /** The quoted column of a field, as SQL. */

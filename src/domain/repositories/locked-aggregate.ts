@@ -33,7 +33,7 @@ interface Row {
  * $1: the deployment · $2: a revision, or null · $3: whether to read ended steps · $4: whether to read what only answers show.
  * The last two are hidden from the planner (sql/hide-from-planner.ts), which would otherwise plan every call.
  */
-const FACTS = {
+const READ_AGGREGATE = {
   name: 'facts of a deployment',
   text: `
     SELECT (SELECT json_agg(r) FROM revisions r WHERE r.id = ANY (ARRAY(
@@ -64,7 +64,7 @@ export async function lockedAggregate(
 /** Reads the facts for lockedAggregate(). Send it after the statement that locks the deployment. */
 export async function readLockedAggregate(tx: Tx, id: string, asked: AggregateParts): Promise<LockedAggregate> {
   const { revisionId = null, begun = false, shown = false } = asked
-  const [row] = await tx.query<Row>(FACTS, [id, revisionId, begun, shown])
+  const [row] = await tx.query<Row>(READ_AGGREGATE, [id, revisionId, begun, shown])
   const facts: LockedAggregate = {
     revisions: (row?.revisions ?? []).map((json) => fromJson('revision', json)),
     steps: (row?.steps ?? []).map((json) => fromJson('step', json)),

@@ -125,7 +125,7 @@ export async function lockClaimed(
 }
 
 /** ms that a transaction about many deployments waits for a lock, so that one locked deployment does not delay the others */
-export const WAIT_OF_MANY = 500
+export const BATCH_LOCK_TIMEOUT_MS = 500
 
 /** $1: claims · $2: tokens · $3: the listener, or null for the built-in worker · $4: ms. Their number is not to be seen (sql/hide-from-planner.ts): it would be planned for it each time. */
 const LOCK_CLAIMED = {
@@ -139,7 +139,7 @@ const LOCK_CLAIMED = {
 
 /**
  * Locks the deployments of these claims in order of their ids, skips locked ones, and returns them by claim. A missing claim is
- * locked or lost. Afterwards the transaction waits at most WAIT_OF_MANY for a lock.
+ * locked or lost. Afterwards the transaction waits at most BATCH_LOCK_TIMEOUT_MS for a lock.
  */
 export async function lockFreeOfClaims(
   tx: Tx,
@@ -150,7 +150,7 @@ export async function lockFreeOfClaims(
     claims.map(({ claimId }) => claimId),
     claims.map(({ token }) => token),
     listenerId,
-    String(WAIT_OF_MANY),
+    String(BATCH_LOCK_TIMEOUT_MS),
   ]
   const rows = await tx.query<Deployment>(LOCK_CLAIMED, values)
   return new Map(rows.map((row) => [row.claimId!, lockedFrom(row)]))

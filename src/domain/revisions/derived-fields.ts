@@ -1,13 +1,13 @@
 /** The derived fields of a revision: their columns and functions. */
 import type { EventActor } from '../values/event-actor.ts'
-import { saidOf } from '../values/status-words.ts'
+import { currentMessageOf } from '../values/status-words.ts'
 import { triggerOf } from '../values/trigger.ts'
 import { type RolloutTimes, rolloutStartedAt } from './step-history.ts'
 
 const actorOf = (actor: unknown) => actor as EventActor | null
 
 const SAID = { status: true, statusSince: true, reason: true, reasonSince: true, statusMessage: true } as const
-type Said = Parameters<typeof saidOf>[0]
+type Said = Parameters<typeof currentMessageOf>[0]
 
 export const REVISION_DERIVED_FIELDS = {
   trigger: {
@@ -31,7 +31,7 @@ export const REVISION_DERIVED_FIELDS = {
     derive: ({ id, deployment }: { id: string; deployment: { activeRevisionId: string | null } }) =>
       id === deployment.activeRevisionId,
   },
-  statusMessage: { select: SAID, derive: (row: Said) => saidOf(row).statusMessage },
-  reason: { select: SAID, derive: (row: Said) => saidOf(row).reason },
-  reasonSince: { select: SAID, derive: (row: Said) => saidOf(row).reasonSince },
+  statusMessage: { select: SAID, derive: (row: Said) => currentMessageOf(row).statusMessage },
+  reason: { select: SAID, derive: (row: Said) => currentMessageOf(row).reason },
+  reasonSince: { select: SAID, derive: (row: Said) => currentMessageOf(row).reasonSince },
 } as const

@@ -1,7 +1,13 @@
 /** Chooses the revision that a change of a deployment starts from, and what the new revision is made of (README.md). */
 import type { Deployment, Revision } from '../../generated/prisma/client.ts'
 import { isOpen } from '../values/lifecycle.ts'
-import { buildColumns, NO_WORDS, type RevisionSource, revisionColumns, saysSource } from '../values/revision-source.ts'
+import {
+  buildColumns,
+  NO_COMMIT_WORDS,
+  type RevisionSource,
+  revisionColumns,
+  saysSource,
+} from '../values/revision-source.ts'
 import type { UpdateBody } from '../values/shapes.ts'
 
 /** The revision that `body` changes. `revisions`: those of the locked deployment. */
@@ -30,6 +36,6 @@ export function sourceAfter(base: Revision, deployment: Deployment, body: Update
 
 /** A new source: built with the deployment's current commands, from the commit that the ref names when the build begins. */
 export function toBuild(deployment: Deployment) {
-  const nothing = { repoCommitSha: null, ...NO_WORDS, artifact: null, buildPlan: null, basedOnId: null }
+  const nothing = { repoCommitSha: null, ...NO_COMMIT_WORDS, artifact: null, buildPlan: null, basedOnId: null }
   return { ...buildColumns(null, deployment), ...nothing }
 }

@@ -1,7 +1,7 @@
 /** Decides whether a revision can be redeployed: for the verb, and for lists that show it. */
 import { liveDeployment, requireRole } from '../transaction/access.ts'
 import type { RequestContext } from '../transaction/context.ts'
-import { lacks } from '../values/explanation.ts'
+import { missingPhrase } from '../values/explanation.ts'
 import { type Content, isTerminal, missingContent, needsBuild } from '../values/lifecycle.ts'
 import type { RevisionStatus } from '../values/row-types.ts'
 import { STATUS_WORDS } from '../values/status-words.ts'
@@ -13,7 +13,7 @@ export function whyNotRedeployable(revision: Asked, deployment: { deletedAt: Dat
   if (deployment.deletedAt) return 'its deployment is being deleted'
   if (!isTerminal(revision.status)) return `it ${STATUS_WORDS[revision.status]}`
   const missing = missingContent(revision)
-  return missing && `it has nothing to build or run; it lacks ${lacks(missing)}`
+  return missing && `it has nothing to build or run; it lacks ${missingPhrase(missing)}`
 }
 
 /** The path of the tarball that a redeploy needs; null: none. */

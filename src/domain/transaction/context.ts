@@ -225,14 +225,14 @@ export function transaction<T>(
   work: (tx: Tx) => Promise<T>,
   { deployment }: TransactionOptions = {},
 ): Promise<T> {
-  const run = () => retry(() => attempt(core, work, core.guard), AGAIN)
+  const run = () => retry(() => attempt(core, work, core.guard), RETRY_OPTIONS)
   const workspace = core.workspace?.id
   const write = workspace === undefined ? run : () => core.workspaceQueue.run(workspace, run)
   return deployment === undefined ? write() : core.deploymentQueue.run(deployment, write)
 }
 
 /** Random pauses keep two conflicting transactions from meeting again. The first pause is 20 ms on average. */
-const AGAIN: RetryOptions = {
+const RETRY_OPTIONS: RetryOptions = {
   tries: 5,
   when: (error) => databaseFailure(error) === 'conflict',
   pause: (retries) => backoff(retries, 40, 1000, 0),

@@ -26,8 +26,8 @@ export interface Wait<T> {
   done(found: T): boolean
 }
 
-const SHORTEST_PAUSE = 50
-const LONGEST_PAUSE = 2_000
+const MIN_PAUSE_MS = 50
+const MAX_PAUSE_MS = 2_000
 
 /**
  * Reads until it is `done`; as it is when the time is up or the server stops. While the database is away it waits on, and throws
@@ -98,7 +98,7 @@ class Waiting<T> {
       } catch (error) {
         if (this.#over.signal.aborted || databaseFailure(error) === null) throw error
         this.#due = true
-        await sleep(backoff(failures++, SHORTEST_PAUSE, LONGEST_PAUSE, 0.5), this.#over.signal)
+        await sleep(backoff(failures++, MIN_PAUSE_MS, MAX_PAUSE_MS, 0.5), this.#over.signal)
       }
     }
   }

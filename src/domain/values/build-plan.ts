@@ -2,9 +2,9 @@
 import { z } from 'zod'
 
 /** Bounds, in characters; who sends more cuts it. */
-export const LONGEST_PLAN = { sentence: 2000, command: 1000, commands: 20 }
+export const BUILD_PLAN_LIMITS = { sentence: 2000, command: 1000, commands: 20 }
 
-const command = z.string().max(LONGEST_PLAN.command)
+const command = z.string().max(BUILD_PLAN_LIMITS.command)
 
 /** A word that is not known here is one of a newer version's. */
 export const buildPlanMembers = {
@@ -14,8 +14,8 @@ export const buildPlanMembers = {
     .min(1)
     .max(64)
     .describe('`own`: the tree brings its server. `supplied`: it has graphs alone, and the platform brings it.'),
-  sentence: z.string().max(LONGEST_PLAN.sentence).describe('All of it, for people.'),
-  install: z.array(command).max(LONGEST_PLAN.commands).describe('What installs, in this order.'),
+  sentence: z.string().max(BUILD_PLAN_LIMITS.sentence).describe('All of it, for people.'),
+  install: z.array(command).max(BUILD_PLAN_LIMITS.commands).describe('What installs, in this order.'),
   build: command.nullable().describe('What builds then; null: nothing.'),
   start: command.nullable().describe('What starts it; null: the image says.'),
 } as const

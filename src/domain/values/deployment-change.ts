@@ -43,7 +43,7 @@ export const storedChange = ({ what, actor, changed = [], revision }: Change, no
   ({ what, actor, changed, ...(revision && { revision }), at: now.toISOString() }) satisfies StoredChange
 
 /** ms. So much earlier it still counts as the same change: clocks are put right now and then. */
-const TOLERANCE = 1_000
+const TOLERANCE_MS = 1_000
 
 /** The columns that it is in. */
 export const CHANGE_FIELDS = { lastChange: true, updatedAt: true } as const
@@ -57,7 +57,7 @@ export function lastChangeOf({
   updatedAt: Date
 }): DeploymentChange | null {
   const stored = lastChange as StoredChange | null
-  if (!stored || new Date(stored.at).getTime() + TOLERANCE < updatedAt.getTime()) return null
+  if (!stored || new Date(stored.at).getTime() + TOLERANCE_MS < updatedAt.getTime()) return null
   const { what, actor, changed = [], revision = null } = stored
   // words of a newer server
   if (!Object.hasOwn(DEPLOYMENT_CHANGES, what) || !isActorKind(actor.kind)) return null

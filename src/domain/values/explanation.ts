@@ -6,7 +6,7 @@ import type { StepKind } from '../../generated/prisma/enums.ts'
 import type { Reason } from './reasons.ts'
 
 /** Longest `status_message`, in characters; the rest is in the log. */
-export const MAX_MESSAGE = 2_000
+export const MAX_MESSAGE_CHARS = 2_000
 
 /** Why a status is what it is, or what is waited for. */
 export interface Explanation {
@@ -33,7 +33,7 @@ export interface BuilderFacts {
 }
 
 /** What each reason's message is made of. */
-interface Facts {
+interface FactsByReason {
   WAITING_FOR_WORKER: { kind: StepKind }
   WAITING_FOR_LISTENER: { kind: StepKind; listener: ListenerFacts }
   LISTENER_SILENT: { kind: StepKind; listener: ListenerFacts }
@@ -57,22 +57,22 @@ interface Facts {
 /** What a revision lacks before it can be built or run. */
 export type MissingContent = 'WAITING_FOR_IMAGE' | 'WAITING_FOR_TARBALL'
 
-const LACKS: Record<MissingContent, string> = {
+const MISSING_PHRASE: Record<MissingContent, string> = {
   WAITING_FOR_TARBALL: 'a source tarball: upload one and set source_revision_config.source_tarball_path',
   WAITING_FOR_IMAGE: 'an image: set source_revision_config.image_uri',
 }
 
 /** The missing content, as a part of a sentence. */
-export const lacks = (missing: MissingContent): string => LACKS[missing]
+export const missingPhrase = (missing: MissingContent): string => MISSING_PHRASE[missing]
 
-const TO: Record<StepKind, string> = {
+const STEP_VERB: Record<StepKind, string> = {
   PROVISION: 'prepare the deployment',
   BUILD: 'build it',
   DEPLOY: 'deploy it',
   TEARDOWN: 'tear it down',
 }
 
-const NOUN: Record<StepKind, string> = {
+const STEP_NOUN: Record<StepKind, string> = {
   PROVISION: 'Preparing',
   BUILD: 'The build',
   DEPLOY: 'The deploy',
@@ -89,7 +89,7 @@ const silenceOf = ({ lastSeenAt }: BuilderFacts) =>
   lastSeenAt ? `none was heard from since ${toSeconds(lastSeenAt)}` : 'none was ever heard from'
 
 /** Why no builder took it, and what to do. */
-const lackOf = (builders: BuilderFacts) =>
+const noBuilderPhrase = (builders: BuilderFacts) =>
   builders.there
     ? 'those that are there had no place free. Start more of them, or raise their MAX_BUILDS.'
     : `${silenceOf(builders)}. Start one, with a key of role builder.`
@@ -101,36 +101,36 @@ function nameOf({ computeId, lastSeenAt, silent }: ListenerFacts): string {
 }
 
 /** Its cause first: a list may show no more. What its output said last stays below it. */
-function passedDeadline({ kind, minutes, last, unbuilt }: Facts['DEADLINE']): string {
+function passedDeadline({ kind, minutes, last, unbuilt }: FactsByReason['DEADLINE']): string {
   const [cause, ...output] = last && !unbuilt ? last.split('\n') : []
-  const passed = `${NOUN[kind]} passed its deadline of ${minutes} min`
+  const passed = `${STEP_NOUN[kind]} passed its deadline of ${minutes} min`
   const builder = unbuilt ? ': the builder released it or was lost' : ''
   const wayOut = kind === 'TEARDOWN' ? '' : ` Redeploy it, or raise ${kind}_DEADLINE_MINUTES.`
   const what = cause ? `${cause.replace(/[.\s]*$/, '.')} ${passed} while it waited for this.` : `${passed}${builder}.`
-  return [`${what}${wayOut}`, ...output].join('\n').slice(0, MAX_MESSAGE)
+  return [`${what}${wayOut}`, ...output].join('\n').slice(0, MAX_MESSAGE_CHARS)
 }
 
-const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
-  WAITING_FOR_WORKER: ({ kind }) => `Waiting for ${WORKER} to ${TO[kind]}.`,
-  WAITING_FOR_LISTENER: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${TO[kind]}.`,
-  LISTENER_SILENT: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${TO[kind]}.`,
+const RENDER: { [R in keyof FactsByReason]: (facts: FactsByReason[R]) => string } = {
+  WAITING_FOR_WORKER: ({ kind }) => `Waiting for ${WORKER} to ${STEP_VERB[kind]}.`,
+  WAITING_FOR_LISTENER: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${STEP_VERB[kind]}.`,
+  LISTENER_SILENT: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${STEP_VERB[kind]}.`,
   WAITING_FOR_BUILDER: () => 'Waiting for a builder to build it.',
   BUILDER_SILENT: (builders) => `Waiting for a builder to build it: ${silenceOf(builders)}.`,
-  WAITING_FOR_IMAGE: () => `Waiting for ${lacks('WAITING_FOR_IMAGE')}.`,
-  WAITING_FOR_TARBALL: () => `Waiting for ${lacks('WAITING_FOR_TARBALL')}.`,
+  WAITING_FOR_IMAGE: () => `Waiting for ${missingPhrase('WAITING_FOR_IMAGE')}.`,
+  WAITING_FOR_TARBALL: () => `Waiting for ${missingPhrase('WAITING_FOR_TARBALL')}.`,
   QUEUED_BEHIND: ({ number }) => `Waiting for revision ${number} to finish.`,
   NO_RUNTIME: ({ listenerWouldDo }) =>
     listenerWouldDo
       ? `${NO_RUNTIME}, or create the deployment anew with a listener in source_config.listener_id.`
       : `${NO_RUNTIME}.`,
-  CONTENT_MISSING: ({ missing }) => `Nothing to build or run came within 24 h: it lacks ${lacks(missing)}.`,
+  CONTENT_MISSING: ({ missing }) => `Nothing to build or run came within 24 h: it lacks ${missingPhrase(missing)}.`,
   DEADLINE: passedDeadline,
   WORKER_LOST: ({ tries }) =>
     `Its worker was lost ${tries} times while it worked on this: the log of the server or listener may say why. Redeploy it.`,
   NOBODY_TOOK_IT: (facts) =>
     'listener' in facts
       ? `Nobody took it for 24 h: ${facts.listener ? nameOf(facts.listener) : WORKER} should have.`
-      : `No builder took it within ${facts.minutes} min (BUILDER_WAIT_MINUTES): ${lackOf(facts)}`,
+      : `No builder took it within ${facts.minutes} min (BUILDER_WAIT_MINUTES): ${noBuilderPhrase(facts)}`,
   SUPERSEDED: ({ number }) => `Superseded by revision ${number}.`,
   INTERRUPTED_BY_PERSON: ({ subject }) => `Interrupted by ${subject}.`,
   DEPLOYMENT_DELETED: () => 'The deployment was deleted.',
@@ -138,11 +138,11 @@ const RENDER: { [R in keyof Facts]: (facts: Facts[R]) => string } = {
 }
 
 /** With the message that the control plane has for this reason. Pure. */
-export function explain<R extends keyof Facts>(reason: R, facts: Facts[R]): Explanation {
+export function explain<R extends keyof FactsByReason>(reason: R, facts: FactsByReason[R]): Explanation {
   return { reason, message: RENDER[reason](facts) }
 }
 
 /** With the message of the worker that reported it. Pure. */
 export function asReported(reason: Reason, message: string): Explanation {
-  return { reason, message: message.slice(0, MAX_MESSAGE) }
+  return { reason, message: message.slice(0, MAX_MESSAGE_CHARS) }
 }

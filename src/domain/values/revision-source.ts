@@ -23,18 +23,18 @@ export interface CommitWords {
   commitAuthor: string | null
 }
 
-export const NO_WORDS: CommitWords = { commitMessage: null, commitAuthor: null }
+export const NO_COMMIT_WORDS: CommitWords = { commitMessage: null, commitAuthor: null }
 
 /** Longest of each, in characters. */
-const LONGEST_COMMIT_WORDS = { message: 500, author: 200 }
+const MAX_COMMIT_CHARS = { message: 500, author: 200 }
 
 const shortened = (text = '', max: number) => /[^\r\n]*/.exec(text.trim())?.[0].trim().slice(0, max) || null
 
 /** Of a whole message the first line; what is empty is null. */
 export function commitWords(message: string | undefined, author: string | undefined): CommitWords {
   return {
-    commitMessage: shortened(message, LONGEST_COMMIT_WORDS.message),
-    commitAuthor: shortened(author, LONGEST_COMMIT_WORDS.author),
+    commitMessage: shortened(message, MAX_COMMIT_CHARS.message),
+    commitAuthor: shortened(author, MAX_COMMIT_CHARS.author),
   }
 }
 

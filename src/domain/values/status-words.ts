@@ -19,7 +19,7 @@ export const STATUS_WORDS: Record<RevisionStatus, string> = {
 }
 
 /** What an open revision says while nothing better is known. */
-const UNDER_WAY: Partial<Record<RevisionStatus, string>> = {
+const DEFAULT_MESSAGES: Partial<Record<RevisionStatus, string>> = {
   CREATING: 'Preparing.',
   QUEUED: 'Waiting for its turn.',
   AWAITING_BUILD: 'Waiting to be built.',
@@ -29,7 +29,7 @@ const UNDER_WAY: Partial<Record<RevisionStatus, string>> = {
 }
 
 /** What a revision says: no open one is without a message. */
-export function saidOf(revision: {
+export function currentMessageOf(revision: {
   status: RevisionStatus
   statusSince: Date
   reason: string | null
@@ -38,7 +38,7 @@ export function saidOf(revision: {
 }): { reason: Reason | null; reasonSince: Date | null; statusMessage: string | null } {
   const { status, statusSince, reasonSince, statusMessage } = revision
   const reason = knownReason(revision.reason, null)
-  const underWay = UNDER_WAY[status]
+  const underWay = DEFAULT_MESSAGES[status]
   if (statusMessage !== null || underWay === undefined) return { reason, reasonSince, statusMessage }
   return { reason: reason ?? 'IN_PROGRESS', reasonSince: reasonSince ?? statusSince, statusMessage: underWay }
 }

@@ -1,6 +1,6 @@
 /** `deploymentsChanged`: deployments whose visible state changed (docs/api-rules.md#what-changes-of-deployments). */
 import { queryFromInfo } from '@pothos/plugin-prisma'
-import { AT_ONE_PLACE } from '../../../domain/change-feed/announce.ts'
+import { DEPLOYMENTS_PER_SEQUENCE } from '../../../domain/change-feed/announce.ts'
 import type { DeploymentsChange as Change } from '../../../domain/change-feed/page.ts'
 import { readNodes } from '../../../domain/nodes/read.ts'
 import type { Deployment as DeploymentRow } from '../../../domain/values/row-types.ts'
@@ -15,13 +15,13 @@ const DeploymentsChange = builder.objectRef<Change>('DeploymentsChange').impleme
   fields: (t) => ({
     cursor: t.exposeString('cursor', { description: 'Pass it as `after` to continue from here.' }),
     deploymentIds: t.idList({
-      description: `At most ${AT_ONE_PLACE} ids. An id that is missing in \`deployments\` is deleted.`,
+      description: `At most ${DEPLOYMENTS_PER_SEQUENCE} ids. An id that is missing in \`deployments\` is deleted.`,
       resolve: ({ deploymentIds }) => [...deploymentIds],
     }),
     deployments: t.field({
       type: [Deployment],
       description: 'The current state of these deployments, in no particular order.',
-      complexity: { field: 1, multiplier: AT_ONE_PLACE },
+      complexity: { field: 1, multiplier: DEPLOYMENTS_PER_SEQUENCE },
       resolve: async ({ deploymentIds }, _args, ctx, info) =>
         deploymentIds.length === 0
           ? []

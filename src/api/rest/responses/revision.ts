@@ -7,7 +7,7 @@ import { REVISION_DERIVED_FIELDS } from '../../../domain/revisions/derived-field
 import { REASON_WORDS } from '../../../domain/values/reasons.ts'
 import { LogLevel, type LogLine, type Revision, RevisionStatus, Source } from '../../../domain/values/row-types.ts'
 import { sourceRevisionConfig } from '../../../domain/values/shapes.ts'
-import { saidOf } from '../../../domain/values/status-words.ts'
+import { currentMessageOf } from '../../../domain/values/status-words.ts'
 import { TRIGGER_WORDS, TRIGGERS } from '../../../domain/values/trigger.ts'
 import { actor, wordList } from './actor.ts'
 import { answer, columns, pageOf, time } from './answer.ts'
@@ -53,7 +53,7 @@ export const revision = answer(
     createdBy: REVISION_DERIVED_FIELDS.createdByActor.derive(row),
     rolloutAt: REVISION_DERIVED_FIELDS.rolloutAt.derive(row),
     rolloutBy: REVISION_DERIVED_FIELDS.rolloutBy.derive(row),
-    ...saidOf(row),
+    ...currentMessageOf(row),
     sourceRevisionConfig: revisionConfig(row, ctx),
   }),
 )

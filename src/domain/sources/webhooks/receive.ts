@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { parse } from '../../parsing/parse.ts'
 import type { Core } from '../../transaction/context.ts'
-import { type CommitWords, commitWords, NO_WORDS } from '../../values/revision-source.ts'
+import { type CommitWords, commitWords, NO_COMMIT_WORDS } from '../../values/revision-source.ts'
 
 /** NOTIFY channel: the git provider jobs may have work. */
 export const GITPROVIDER_CHANNEL = 'pilothouse_gitprovider'
@@ -110,7 +110,7 @@ function parsePush({
 }: z.output<typeof BODIES.push>): StoredDelivery | null {
   const branch = /^refs\/heads\/(.+)$/s.exec(ref)?.[1]
   if (!branch || !installation || /^0+$/.test(after)) return null
-  const words = head_commit?.id === after ? commitWords(head_commit.message, head_commit.author.name) : NO_WORDS
+  const words = head_commit?.id === after ? commitWords(head_commit.message, head_commit.author.name) : NO_COMMIT_WORDS
   const { id: repositoryId, full_name: name } = repository
   return { installationId: installation.id, repository: name, repositoryId, branch, after, words }
 }

@@ -2,7 +2,7 @@
  * How output is kept: files of JSON lines in one folder, each line with its number. Numbers have no gaps, also from file
  * to file, so that a position in the output stays one when files rotate.
  */
-import { LINE_STYLES, MOST_STYLES } from '../../../../../domain/protocol/line-styles.ts'
+import { LINE_STYLES, MAX_STYLES_CHARS } from '../../../../../domain/protocol/line-styles.ts'
 import type { LogLevel } from '../../../../../domain/protocol/protocol.ts'
 
 export interface OutputLine {
@@ -34,7 +34,7 @@ export function parseLine(text: string): OutputLine | null {
       attempt === (attempt! | 0) &&
       LEVELS.includes(level!) &&
       typeof message === 'string' &&
-      (styles === undefined || (LINE_STYLES.test(styles) && styles.length <= MOST_STYLES))
+      (styles === undefined || (LINE_STYLES.test(styles) && styles.length <= MAX_STYLES_CHARS))
     return isLine ? (line as OutputLine) : null
   } catch {
     return null
