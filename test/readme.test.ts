@@ -1,6 +1,6 @@
 /**
- * The README and docs/ are checked: the tables of settings against the settings, and examples by
- * running them, or against what they are examples of. What is to be run is marked as `sh`; other blocks only show something.
+ * Checks the README and docs/: tables of settings against the settings, and examples by running them or by comparing
+ * them with the code. Blocks marked `sh` are run; other blocks only illustrate.
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -21,7 +21,7 @@ import { asyncListener } from './support/async-listener.ts'
 import { type OAuthServer, startOAuthServer } from './support/oauth-server.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** path below the root → text: the README, then what is in docs/ */
+/** Pages by path: the README and everything in docs/. */
 const PAGES = new Map(
   [
     'README.md',
@@ -47,18 +47,18 @@ test.each([
 
 const SYSTEMD = spawnSync('systemd-analyze', ['--version']).status === 0
 
-test.skipIf(!SYSTEMD)('the unit is one that systemd understands, where there is systemd', () => {
+test.skipIf(!SYSTEMD)('systemd accepts the unit', () => {
   const unit = path.join(ROOT, 'docs/systemd/pilothouse.service')
   const verified = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' })
   expect(verified).toMatchObject({ status: 0, stderr: '' })
 })
 
-test('the examples of the protocol are those of the OpenAPI document', () => {
+test('the protocol page and the OpenAPI document have the same examples', () => {
   const blocks = [...PAGES.get('docs/protocol.md')!.matchAll(/^```json (\w+)\n(.*?)^```$/gms)]
   expect(Object.fromEntries(blocks.map(([, name, json]) => [name, JSON.parse(json!)]))).toEqual(DATA_PLANE_EXAMPLES)
 })
 
-/** Opens what `support/bin/browser` is told to, as a person at the OAuth server who signs in and consents. */
+/** Opens the URL that `support/bin/browser` is given, as a person at the OAuth server who signs in and consents. */
 async function startBrowser(oauth: OAuthServer) {
   const server = createServer(
     asyncListener(async (request, response) => {
@@ -70,7 +70,7 @@ async function startBrowser(oauth: OAuthServer) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
 }
 
-test('the examples work as they stand, each of them twice, from an empty folder to a running agent', async () => {
+test('the examples work unchanged, each of them twice, from an empty folder to a running agent', async () => {
   const settings = { WORKER: 'on', RUNTIME: 'process', APP_PORTS: '21600-21699', ...LOCAL }
   const server = await testApp({ settings })
   const oauth = await startOAuthServer()
@@ -78,7 +78,7 @@ test('the examples work as they stand, each of them twice, from an empty folder 
   const { clientId, clientSecret } = await oauth.client({ method: 'client_secret_post', redirectUri })
   const browser = await startBrowser(oauth)
   try {
-    // what is deleted can't be asked for again
+    // a deleted deployment can't be requested again
     const twice = (block: string) => (block.includes('-X DELETE') ? [block] : [block, block])
     const blocks = [...PAGES.values()].flatMap((text) =>
       [...text.matchAll(/^```sh\n(.*?)^```$/gms)].flatMap(([, block]) => twice(block!)),
@@ -87,7 +87,7 @@ test('the examples work as they stand, each of them twice, from an empty folder 
     const { stdout, stderr } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
       cwd: ROOT,
       env: {
-        // curl as it is needed here, in Node: the machine may have none
+        // an implementation of the needed curl options in Node, because the machine may have no curl
         PATH: `${fileURLToPath(new URL('support/bin', import.meta.url))}:${process.env.PATH}`,
         HOME: process.env.HOME,
         PILOTHOUSE_URL: server.url,
@@ -112,7 +112,7 @@ test('the examples work as they stand, each of them twice, from an empty folder 
     expect(stdout).toContain('RedeployRevisionSuccess')
     expect(stdout).toContain('"status":"completed"')
     expect(stdout).toContain('"access_token":"')
-    // the provider that is there already
+    // the provider that already exists
     expect(stdout.match(/"detail".*/g)).toEqual([expect.stringContaining('"code":"ALREADY_EXISTS"')])
     expect(stdout.match(/.*"errors".*/g)).toBeNull()
   } finally {
