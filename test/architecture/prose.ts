@@ -7,7 +7,7 @@ export type Texts = ReadonlyMap<string, string>
 /** Nearly every sentence with one of these hides its subject or its time. "at once" is "immediately" or "concurrently". */
 const MARKER_WORDS = [
   ...['whoever', 'whichever', 'whatever', 'nobody', 'somebody', 'anybody'],
-  ...['of ours', 'of theirs', 'of its own', 'of their own', 'who asks', 'what is to'],
+  ...['of ours', 'of theirs', 'of its own', 'who asks', 'what is to'],
   ...['meanwhile', 'anew', 'at once', 'in time', 'soonest', 'as ever'],
   ...['in vain', 'so many', 'the like', 'beside', 'needless'],
   ...['lest', 'upon', 'hence', 'what was', 'what comes', 'who comes'],

@@ -177,7 +177,7 @@ test('a wrong key of the app is reported', async () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const other = await open({ GITPROVIDER_PRIVATE_KEY: pem })
-  await expect(other.installUrl('s')).rejects.toEqual(unavailable(/refuses our app \(401\): GITPROVIDER_APP_ID/))
+  await expect(other.installUrl('s')).rejects.toEqual(unavailable(/refuses our app \(401\): check GITPROVIDER_APP_ID/))
   await expect(other.repositories(standIn.install('acme').id)).rejects.toEqual(unavailable(/refuses our app/))
 })
 
