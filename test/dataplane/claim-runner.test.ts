@@ -1,4 +1,4 @@
-/** One held deployment, without a cluster and without a worker: when it lets go, and which of two answers counts. */
+/** One claim without a cluster and a worker: when it is released, and which of two responses counts. */
 import pino from 'pino'
 import { expect, test, vi } from 'vitest'
 import { ClaimRunner, type ClaimRunnerOptions } from '../../src/dataplane/worker/claim-runner.ts'
@@ -23,13 +23,13 @@ function hold(changes: Partial<Claim>, options: Partial<ClaimRunnerOptions> = {}
 test.each([
   [6, 1500],
   [30, 5000],
-])('a lease of %i s is given up %i ms before its end, and nothing is written from then on', (leaseSeconds, margin) => {
+])('a lease of %i s is given up %i ms before its end, and no write follows', (leaseSeconds, margin) => {
   vi.useFakeTimers()
   try {
     const { runner } = hold({ leaseSeconds })
     vi.advanceTimersByTime(leaseSeconds * 1000 - margin - 1)
     expect([runner.ended, runner.claim.leaseValid()]).toEqual([false, true])
-    // one ms for what may have arrived and was not read yet
+    // one ms for a response that arrived and was not read yet
     vi.advanceTimersByTime(2)
     expect([runner.ended, runner.claim.leaseValid()]).toEqual([true, false])
   } finally {
@@ -43,7 +43,7 @@ test('a response that arrives after a newer one changes nothing', async () => {
   const old = { ...claim, generation: 4, step: stepOf('PROVISION', null) }
   runner.update(old)
   runner.update({ ...old, generation: 5 })
-  // what they would have begun has begun by then
+  // by then their steps would have started
   await new Promise(setImmediate)
   expect(runtime.asked).toEqual([])
   expect(runner.heartbeat().generation).toBe(5)
@@ -54,7 +54,7 @@ test('a response that arrives after a newer one changes nothing', async () => {
   expect(runtime.asked).toEqual([`provision ${claim.deployment.id}`])
 })
 
-test('while a builder has the build nothing is removed: what it has pushed is not known to be kept yet', async () => {
+test('an artifact is not pruned while a builder has the build, because its pushed image may not be recorded yet', async () => {
   const { runner, runtime, claim } = hold({ generation: 1, builder: { stepId: 'b', holder: 'build-1' } })
   const pruned: string[][] = []
   runtime.prune = async (_id, keep) => void pruned.push(keep)
@@ -67,7 +67,7 @@ test('while a builder has the build nothing is removed: what it has pushed is no
   await runner.release()
 })
 
-test('a holder that could not renew its lease in time is heard of again, so that the try does not count', async () => {
+test('a holder that failed to renew its lease releases the claim, so that the attempt does not count', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
   const { controlPlane, runner, claim } = hold({ leaseSeconds: 6 })
   vi.advanceTimersByTime(6000)
@@ -96,7 +96,7 @@ async function deaf(onStuck: (error: Error) => void = () => undefined) {
   return held
 }
 
-test('a claim that ran out while the control plane was away is given back when that is there again', async () => {
+test('a claim that expired during a control plane outage is released after it', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
   let calls = 0
   const { controlPlane, runner } = hold({ leaseSeconds: 6 })
@@ -114,7 +114,7 @@ test('a claim that ran out while the control plane was away is given back when t
   expect(calls).toBe(2)
 })
 
-test('a step that does not stop when it is told to is ended by force, and its deployment given up', async () => {
+test('a step that ignores its stop is destroyed, and its claim is released', async () => {
   const { runner, controlPlane, runtime, claim } = await deaf()
   runner.update({ ...claim, step: null, stop: true, generation: 2 })
   await runner.over
@@ -122,13 +122,13 @@ test('a step that does not stop when it is told to is ended by force, and its de
   expect(controlPlane.released).toEqual([claim.claimId])
 })
 
-test('a claim whose step does not stop is over once that was ended by force, and the next one can begin', async () => {
+test('a lost claim whose step ignores its stop ends when the step is destroyed', async () => {
   const { runner } = await deaf()
   void runner.lost()
   await runner.over
 })
 
-test('a step that not even force ends is told, so that the process can end', async () => {
+test('a step that can’t be destroyed is reported, so that the process can exit', async () => {
   const stuck = new Promise<Error>((resolve) => {
     void deaf(resolve).then(({ runner, runtime }) => {
       runtime.destroy = () => Promise.reject(new Error('in the kernel'))
@@ -138,7 +138,7 @@ test('a step that not even force ends is told, so that the process can end', asy
   expect(await stuck).toBeInstanceOf(StuckError)
 })
 
-test('a report that is not answered is made again', async () => {
+test('a report without an answer is repeated', async () => {
   const step = stepOf('PROVISION', null)
   const plane = scriptedControlPlane({ step })
   let asked = 0
@@ -150,7 +150,7 @@ test('a report that is not answered is made again', async () => {
   await runner.release()
 })
 
-test('a claim whose token was raised is not lost by calls that still named the old one', async () => {
+test('a claim with a raised token survives refusals of calls with the old token', async () => {
   const step = stepOf('PROVISION', null)
   const plane = scriptedControlPlane({ step, token: '3' })
   const named: string[] = []
@@ -164,7 +164,7 @@ test('a claim whose token was raised is not lost by calls that still named the o
         async complete(request) {
           named.push(request.token)
           if (request.token === '8') return plane.complete(request)
-          // it was on its way when the token was raised
+          // the call is in flight when the token is raised
           await runner.claim.raiseToken('7')
           throw new ClaimLostError()
         },
@@ -178,7 +178,7 @@ test('a claim whose token was raised is not lost by calls that still named the o
   expect(runner.ended).toBe(true)
 })
 
-test('a heartbeat that hears of the end of a claim before the report that ended it was answered loses nothing', async () => {
+test('a claim’s end in a heartbeat, before the answer to its final report, is not logged as a loss', async () => {
   const step = stepOf('PROVISION', null)
   let answer: (ended: Awaited<ReturnType<ControlPlane['complete']>>) => void = () => undefined
   const { runner, controlPlane, claim, said } = hold({ generation: 1, step })

@@ -1,7 +1,4 @@
-/**
- * The other side of the data-plane protocol for one deployment: hands out what the test says is to be done,
- * and remembers what it is told.
- */
+/** A scripted control plane for one deployment: sends the test's assignments and records the calls. */
 
 import { ClaimLostError } from '../../src/domain/errors/errors.ts'
 import type {
@@ -23,7 +20,7 @@ export interface ScriptedControlPlane extends ControlPlane {
   released: string[]
   releasedHolders: string[]
   heartbeats: number
-  /** thrown by every call while set: the database is away */
+  /** every call throws this while set, as during an outage of the database */
   outage: Error | null
   /** how often `complete` was called during an outage */
   refused: number

@@ -8,7 +8,7 @@ import { withTimeout } from '../../src/platform/async/time-limit.ts'
 v8.setFlagsFromString('--expose-gc')
 const collectGarbage = vm.runInNewContext('gc') as () => void
 
-test('a time limit holds also when the garbage collector runs before it', async () => {
+test('a time limit fires even if the garbage collector runs before it', async () => {
   const never = new AbortController()
   const collecting = setInterval(collectGarbage, 5)
   try {
@@ -22,7 +22,7 @@ test('a time limit holds also when the garbage collector runs before it', async 
   }
 })
 
-test('work that ends in time leaves nothing behind, and a signal from outside passes its own reason on', async () => {
+test('work that ends before its time limit leaves no timer, and an outer signal passes its own reason on', async () => {
   const outside = new AbortController()
   expect(await withTimeout(60_000, outside.signal, async () => 'done')).toBe('done')
   const waiting = withTimeout(60_000, outside.signal, async (signal) => {

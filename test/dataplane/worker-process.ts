@@ -1,4 +1,4 @@
-// A server of which there is only the worker, to be killed. Arguments: the process runtime's options, as JSON.
+// A server with only the worker, to be killed. Arguments: the process runtime's options as JSON.
 import pino from 'pino'
 import { createOAuthClient } from '../../src/adapters/oauth/create-oauth-client.ts'
 import { createStorage } from '../../src/adapters/storage/create-storage.ts'

@@ -1,4 +1,4 @@
-// The worker with the real process runtime, against a control plane that does what the test says.
+// The worker with the real process runtime, against a scripted control plane.
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -24,7 +24,7 @@ async function start(controlPlane: ScriptedControlPlane, leaseSeconds = 15): Pro
   return worker
 }
 
-/** Brings a deployment to where its agent serves; gives its address and the agent's process. */
+/** Runs a deployment until its agent serves. Returns its address and the agent's process. */
 async function running(leaseSeconds = 15) {
   const repository = place.repository({
     'server.mjs': `import http from 'node:http'
@@ -48,7 +48,7 @@ http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT,
   return { plane, url, pid, repository }
 }
 
-test('a deployment goes step by step from its claim to an agent that serves, also when its worker has stopped', async () => {
+test('a deployment runs step by step from its claim to a serving agent, which keeps serving when the worker stops', async () => {
   const { plane, url, pid, repository } = await running()
   expect(plane.completed.map(({ outcome }) => outcome)).toEqual(['succeeded', 'succeeded', 'succeeded'])
   expect(plane.completed[1]!.repoCommitSha).toBe(repository.head())
@@ -60,7 +60,7 @@ test('a deployment goes step by step from its claim to an agent that serves, als
   expect(Number(await (await fetch(url)).text())).toBe(pid)
 })
 
-test('a step that fails is reported with what to do about it, and the same step is not begun again', async () => {
+test('a failed step is reported with advice and not repeated', async () => {
   const repository = place.repository({ 'graph.json': null })
   const step = stepOf('BUILD', revisionOf(repository))
   const plane = scriptedControlPlane({ step })
@@ -76,7 +76,7 @@ test('a step that fails is reported with what to do about it, and the same step 
   expect(plane.completed).toHaveLength(1)
 })
 
-test('of a build that prints 400,000 lines and then fails, the log has the error, and counts what it left out', async () => {
+test('a failed build with 400,000 lines of output logs its error and the number of omitted lines', async () => {
   const command = 'seq 400000; echo "Error: it is broken" >&2; exit 1'
   const step = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'true', buildCommand: command }))
   const plane = scriptedControlPlane({ step })
@@ -91,7 +91,7 @@ test('of a build that prints 400,000 lines and then fails, the log has the error
   expect(left.reduce((sum, count) => sum + count, 0)).toBe(400_001)
 })
 
-test('a build that never got as far as a commit names none', async () => {
+test('a build that fails before its checkout reports no commit', async () => {
   const step = stepOf('BUILD', revisionOf(place.repository(), { repoRef: 'nowhere' }))
   const plane = scriptedControlPlane({ step })
   await start(plane)
@@ -100,7 +100,7 @@ test('a build that never got as far as a commit names none', async () => {
   expect(report).not.toHaveProperty('repoCommitSha')
 })
 
-test('a withdrawn step is stopped, and reported when it is over', async () => {
+test('a withdrawn step is stopped and reported when it has ended', async () => {
   const repository = place.repository()
   const step = stepOf('BUILD', revisionOf(repository, { installCommand: 'echo pid $$; sleep 100' }))
   const plane = scriptedControlPlane({ step })
@@ -112,7 +112,7 @@ test('a withdrawn step is stopped, and reported when it is over', async () => {
   expect(alive(pid)).toBe(false)
 })
 
-test('a step that never got here, and is withdrawn, costs the claim and not the deployment’s next step', async () => {
+test('a withdrawn step that never arrived costs the claim, but not the deployment’s next step', async () => {
   const plane = scriptedControlPlane({ step: null })
   await start(plane)
   await eventually(() => plane.heartbeats > 0)
@@ -121,7 +121,7 @@ test('a step that never got here, and is withdrawn, costs the claim and not the 
   expect(plane.completed).toEqual([])
 })
 
-test('a step that replaces another one is begun when that one is over', async () => {
+test('a replacing step starts when the replaced one has ended', async () => {
   const first = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'echo begun; sleep 100' }))
   const second = stepOf('BUILD', revisionOf(place.repository()))
   const plane = scriptedControlPlane({ step: first })
@@ -133,7 +133,7 @@ test('a step that replaces another one is begun when that one is over', async ()
   expect(plane.completed.map(({ stepId }) => stepId)).toEqual([first.id, second.id])
 })
 
-/** Gives it a build that takes its time; resolves with its process. */
+/** Starts a slow build. Resolves with its process. */
 async function building(plane: ScriptedControlPlane): Promise<number> {
   const step = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'echo pid $$; sleep 100' }))
   plane.assign({ step })
@@ -141,7 +141,7 @@ async function building(plane: ScriptedControlPlane): Promise<number> {
   return Number(line!.slice(4))
 }
 
-test('when a claim is lost its step ends at once, nothing is reported, and what serves goes on', async () => {
+test('a lost claim ends its step immediately without a report, and the agent keeps serving', async () => {
   const { plane, url, pid } = await running()
   const step = await building(plane)
   const reported = plane.completed.length
@@ -154,7 +154,7 @@ test('when a claim is lost its step ends at once, nothing is reported, and what 
   expect(Number(await (await fetch(url)).text())).toBe(pid)
 })
 
-test('a worker that cannot renew its lease ends its step before the lease ends, and what serves goes on', async () => {
+test('a worker that can’t renew its lease ends the step before the lease expires, and the agent keeps serving', async () => {
   const { plane, url, pid } = await running(6)
   const step = await building(plane)
   const lastHeartbeat = plane.heartbeats
@@ -167,7 +167,7 @@ test('a worker that cannot renew its lease ends its step before the lease ends, 
   plane.outage = null
 })
 
-test('a result that cannot be reported is kept until the control plane is back', async () => {
+test('a result that can’t be reported is kept until the control plane is available', async () => {
   const step = stepOf('BUILD', revisionOf(place.repository(), { installCommand: 'echo begun; sleep 1' }))
   const plane = scriptedControlPlane({ step })
   await start(plane)
@@ -179,7 +179,7 @@ test('a result that cannot be reported is kept until the control plane is back',
   expect(plane.completed).toHaveLength(1)
 })
 
-test('a worker that could not give its claims back stays on record, for the next one to release them', async () => {
+test('a worker that could not release its claims stays registered, so that the next one releases them', async () => {
   const folder = `${place.options.dataDir}/workers`
   const plane = scriptedControlPlane()
   await start(plane, 1)
@@ -197,14 +197,14 @@ test('a worker that could not give its claims back stays on record, for the next
   fs.rmSync(`${folder}/${file}`)
 })
 
-test('a worker goes on when the folder of who works on this machine is removed under it', async () => {
+test('a worker continues when the folder of registered workers is deleted', async () => {
   const folder = `${place.options.dataDir}/workers`
   fs.rmSync(folder, { recursive: true })
   await expect(place.runtime.releaseDeadHolders(async () => {})).resolves.toBeUndefined()
   fs.mkdirSync(folder)
 })
 
-test('a killed worker’s claims are released by the next one on the same machine', async () => {
+test('a killed worker’s claims are released by the next worker on the same machine', async () => {
   const script = fileURLToPath(new URL('killed-worker.ts', import.meta.url))
   const killed = spawnSync(process.execPath, ['--import', 'tsx', script, place.options.dataDir], { encoding: 'utf8' })
   expect(killed.signal).toBe('SIGKILL')

@@ -16,7 +16,7 @@ const live = (resourceVersion: string, app = 'a', change: Partial<LiveObject> = 
   metadata: { ...manifest.metadata, uid: 'u', resourceVersion, ...change.metadata },
 })
 
-test('a version from before our own write is no change, a later one that differs is', () => {
+test('an older version of an applied object is no drift, and a newer version with another value is', () => {
   const applied = appliedObject(manifest, live('10'), false)
   expect(hasDrifted(applied, manifest, live('9', 'before'), false)).toBe(false)
   expect(hasDrifted(applied, manifest, live('10'), false)).toBe(false)
@@ -24,14 +24,14 @@ test('a version from before our own write is no change, a later one that differs
   expect(hasDrifted(applied, manifest, live('100'), false)).toBe(false)
 })
 
-test('a recreated object of the same name is a change, independent of its version', () => {
+test('a recreated object of the same name is drift, whatever its version', () => {
   const applied = appliedObject(manifest, live('10'), false)
   expect(hasDrifted(applied, manifest, live('9', 'a', { metadata: { ...live('9').metadata, uid: 'v' } }), false)).toBe(
     true,
   )
 })
 
-test('what the cluster fills in of a volume claim, or somebody made larger, is no change', () => {
+test('a volume claim that the cluster completed or a user enlarged is no drift', () => {
   const claim = (spec: object) => ({ ...manifest, kind: 'PersistentVolumeClaim', spec })
   const sized = (storage: string) => ({ accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } })
   const there = (version: string, spec: object) => ({ ...live(version), kind: 'PersistentVolumeClaim', spec })

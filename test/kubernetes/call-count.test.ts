@@ -1,4 +1,4 @@
-/** What a deployment costs the API server, call by call: only the stand-in counts them. */
+/** Counts the API server calls of a deployment. Only the stand-in can count them. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSite, runOf, type Site, Tenant } from './runtime-support.ts'
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => site?.close())
 
-/** Until nothing was asked of the API server for a while. */
+/** Resolves when the API server got no call for a while. */
 async function quiet(): Promise<void> {
   const { requests } = site.test.standIn!
   for (let before = -1; before !== requests.total; ) {
@@ -29,7 +29,10 @@ async function quiet(): Promise<void> {
   }
 }
 
-/** The calls that something makes, until all is quiet. Watches of a namespace are not of one deployment. */
+/**
+ * Counts the calls that `action` causes, until no more follow. Watches of a namespace belong to no deployment and
+ * don't count.
+ */
 async function callsOf(what: () => Promise<unknown>): Promise<{ counts: Record<string, number>; total: number }> {
   const { requests } = site.test.standIn!
   requests.reset()
@@ -74,21 +77,18 @@ counted('a redeploy of what serves is one call for server and queue each', async
   expect(counts).toEqual({ 'patch deployments': 2, 'get pods/log': 2 })
 })
 
-counted(
-  'an hour in which nothing happens costs no call: watches are opened again where they were, and nothing is asked',
-  async () => {
-    const { standIn } = site.test
-    const { counts } = await callsOf(async () => {
-      for (let n = 1; n <= 3; n++) {
-        const opened = standIn!.requests.of('watch')
-        standIn!.disconnect()
-        await expect.poll(() => standIn!.requests.of('watch'), { timeout: 30_000 }).toBeGreaterThan(opened)
-        tenant.ensure()
-      }
-      await expect.poll(() => site.cluster.problem(), { timeout: 30_000 }).toBeNull()
-    })
-    // a stream of a log that was cut goes on
-    const { 'get pods/log': _, ...asked } = counts
-    expect(asked).toEqual({})
-  },
-)
+counted('an hour without changes costs no call: watches reopen at their last version and list nothing', async () => {
+  const { standIn } = site.test
+  const { counts } = await callsOf(async () => {
+    for (let n = 1; n <= 3; n++) {
+      const opened = standIn!.requests.of('watch')
+      standIn!.disconnect()
+      await expect.poll(() => standIn!.requests.of('watch'), { timeout: 30_000 }).toBeGreaterThan(opened)
+      tenant.ensure()
+    }
+    await expect.poll(() => site.cluster.problem(), { timeout: 30_000 }).toBeNull()
+  })
+  // a cut log stream continues
+  const { 'get pods/log': _, ...asked } = counts
+  expect(asked).toEqual({})
+})

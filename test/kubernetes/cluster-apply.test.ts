@@ -1,6 +1,4 @@
-/**
- * Writing to a cluster: apply and remove, and that holders whose lease is over or lost can't.
- */
+/** Writes to a cluster: apply and remove, and fencing of holders whose lease has expired or was lost. */
 import { expect, test } from 'vitest'
 import { LeaseOverError, NotNowError, StaleError } from '../../src/dataplane/runtimes/kubernetes/api-server/errors.ts'
 import type { KubernetesProxy } from '../support/kubernetes/proxy.ts'
@@ -17,8 +15,8 @@ async function applied(token = 1n) {
 }
 
 /**
- * A holder with token 7, whose network freezes when its fence is asked for the `nth` time: what it sends then is
- * on its way until the proxy is healed.
+ * A holder with token 7. Its network freezes when its fence is checked for the `nth` time, so its next request is in
+ * flight until the proxy heals.
  */
 function freezing(proxy: KubernetesProxy, nth: number) {
   let tell: () => void
@@ -80,7 +78,7 @@ test('a late apply of a stale holder changes nothing', async () => {
   expect(await cluster.read(refOf(late))).toEqual(current)
 })
 
-test('an apply that was on its way while a newer holder wrote changes nothing', async () => {
+test('an apply in flight changes nothing after a newer holder’s write', async () => {
   const { manifests } = await applied(7n)
   const { cluster: slow, proxy } = await place.connectThroughProxy()
   await slow.open(place.namespace, never)
@@ -95,7 +93,7 @@ test('an apply that was on its way while a newer holder wrote changes nothing', 
   expect(await newer.read(refOf(manifests.service))).toEqual(current)
 })
 
-test('a first apply that was on its way while a newer holder made the object changes nothing', async () => {
+test('a first apply in flight changes nothing after a newer holder created the object', async () => {
   const { manifests } = await applied(7n)
   const { cluster: slow, proxy } = await place.connectThroughProxy()
   const holder = freezing(proxy, 3)
@@ -111,7 +109,7 @@ test('a first apply that was on its way while a newer holder made the object cha
   expect(after!.metadata.uid).toBe(current.metadata.uid)
 })
 
-test('an apply that was on its way while a newer holder removed the object does not bring it back', async () => {
+test('an apply in flight does not recreate an object that a newer holder removed', async () => {
   const { cluster, manifests } = await applied(7n)
   const { cluster: slow, proxy } = await place.connectThroughProxy()
   const holder = freezing(proxy, 2)
@@ -125,7 +123,7 @@ test('an apply that was on its way while a newer holder removed the object does 
   expect(await cluster.read(refOf(manifests.service))).toBeNull()
 })
 
-test('what a newer holder has not made again is not made by a stale one', async () => {
+test('a stale holder does not create an object that the newer holder has not created yet', async () => {
   const { cluster, manifests } = await applied(7n)
   const newer = await place.connect()
   await newer.apply(manifests.secret, fence(8n))
@@ -133,7 +131,7 @@ test('what a newer holder has not made again is not made by a stale one', async 
   expect(await newer.read(refOf(manifests.deployment))).toBeNull()
 })
 
-test('a holder whose lease is over writes nothing', async () => {
+test('a holder with an expired lease writes nothing', async () => {
   const { cluster, manifests, service } = await applied()
   const over = fence(2n, () => false)
   await expect(cluster.apply(manifests.service, over)).rejects.toThrow(LeaseOverError)
@@ -143,7 +141,7 @@ test('a holder whose lease is over writes nothing', async () => {
   expect(await cluster.read(refOf(manifests.deployment))).toBeNull()
 })
 
-test('a lease that ends between the check and the call lets nothing through', async () => {
+test('a lease that expires between the check and the call prevents the call', async () => {
   const { cluster, manifests, service } = await applied()
   let asked = 0
   const ending = fence(2n, () => asked++ === 0)
@@ -169,7 +167,7 @@ test('a terminating object is not applied', async () => {
   expect(anew.metadata.deletionTimestamp).toBeUndefined()
 })
 
-test('removing an object that changed since removes it, and one that is gone is no error', async () => {
+test('an object that changed is removed, and a second removal is no error', async () => {
   const { cluster, manifests, service } = await applied()
   await place.edit(manifests.service, { metadata: { labels: { note: 'x' } } })
   await cluster.remove(service, fence(1n))
@@ -185,7 +183,7 @@ test('a stale holder removes nothing', async () => {
   expect(await cluster.read(refOf(manifests.service))).not.toBeNull()
 })
 
-test('another object of the same name is not removed in place of the one that was meant', async () => {
+test('a removal spares a recreated object of the same name', async () => {
   const { cluster, manifests, service } = await applied()
   await cluster.remove(service, fence(1n))
   const another = await cluster.apply(manifests.service, fence(1n))
@@ -193,7 +191,7 @@ test('another object of the same name is not removed in place of the one that wa
   expect((await cluster.read(refOf(manifests.service)))?.metadata.uid).toBe(another.metadata.uid)
 })
 
-test('the data of a Secret can be read, and is not kept', async () => {
+test('a Secret’s data can be read and is not cached', async () => {
   const { cluster, manifests } = await applied()
   await cluster.open(place.namespace, never)
   const password = Buffer.from('hunter2').toString('base64')
@@ -202,7 +200,7 @@ test('the data of a Secret can be read, and is not kept', async () => {
   expect(JSON.stringify(kept)).not.toMatch(/managedFields|hunter2|aHVudGVyMg/)
 })
 
-test('a namespace that does not exist is refused', async () => {
+test('a missing namespace is refused', async () => {
   const cluster = await place.connect()
   const { secret } = manifestsOf('ph-test-nowhere')
   await expect(cluster.apply(secret, fence(1n))).rejects.toMatchObject({ name: 'ApiRefused', status: 404 })

@@ -1,6 +1,4 @@
-/**
- * Logs of containers, followed over a network that is cut, and the warnings about a pod.
- */
+/** Container logs over a network that is cut, and the warning events of a pod. */
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import http from 'node:http'
@@ -14,7 +12,7 @@ import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
 
 const place = usePlace()
 
-/** A pod that runs, and how to print in it; only the stand-in prints what a test wants. */
+/** A running pod and a function that prints in it. Only the stand-in can print on demand. */
 async function running(cluster: Cluster, image = 'registry.example/agent:1') {
   const { deploymentId, secret, deployment } = manifestsOf(place.namespace)
   const container = { name: 'agent', image }
@@ -26,13 +24,13 @@ async function running(cluster: Cluster, image = 'registry.example/agent:1') {
   return await seen(cluster, () => {
     const pod = cluster.pods(deploymentId)[0]
     const state = pod?.status?.containerStatuses?.[0]?.state
-    // before that it has no log
+    // a container has no log before that
     const created = state && state.waiting?.reason !== 'ContainerCreating'
     return created ? { ...pod, namespace: place.namespace, name: pod!.metadata!.name! } : undefined
   })
 }
 
-test('a log is followed from its beginning, across a cut, with each line once', async ({ skip }) => {
+test('a followed log has each line once from its beginning, even across a cut connection', async ({ skip }) => {
   const { standIn } = place.cluster
   if (!standIn) return skip('a real pod prints what it wants')
   const { cluster, proxy } = await place.connectThroughProxy()
@@ -40,12 +38,12 @@ test('a log is followed from its beginning, across a cut, with each line once', 
   const lines: { line: string; at: Date; stamp: string }[] = []
   const follow = (after?: string) => {
     const onLine = (line: string, at: Date, stamp: string) => {
-      // what the stand-in's containers print by themselves
+      // containers of the stand-in also print their own lines
       if (!line.startsWith('agent: ')) lines.push({ line, at, stamp })
     }
     return cluster.followLog(pod, 'agent', after === undefined ? {} : { after }, onLine, never)
   }
-  // several in one millisecond: they have the same time
+  // several lines in one millisecond have the same timestamp
   for (const text of ['one', 'two', 'größer \u2028', 'x'.repeat(50_000)]) standIn.print(pod, text)
   const first = follow()
   await expect.poll(() => lines.length).toBe(4)
@@ -65,12 +63,12 @@ test('a log is followed from its beginning, across a cut, with each line once', 
   expect(await second).toBe('Unreachable')
 })
 
-test('only lines since a time, or the last ones, are given', async ({ skip }) => {
+test('a log can be limited to lines since a time or to the last lines', async ({ skip }) => {
   const { standIn } = place.cluster
   if (!standIn) return skip('a real pod prints what it wants')
   const cluster = await place.connect()
   const pod = await running(cluster)
-  // what the agent says when it starts comes first
+  // the agent's start message comes first
   await expect.poll(() => standIn.object('Pod', pod.namespace, pod.name)?.status.containerStatuses[0].ready).toBe(true)
   for (let n = 0; n < 20; n++) standIn.print(pod, `line ${n}`)
   const read = async (options: object, enough: number) => {
@@ -111,7 +109,7 @@ test('a container that has not started has no log yet', async () => {
   await expect(follow).rejects.toMatchObject({ name: 'ApiRefused', status: 400 })
 })
 
-test('warnings about a pod are told in words, the newest first', async () => {
+test('warnings about a pod are readable, the newest first', async () => {
   const cluster = await place.connect()
   const pod = await running(cluster, 'registry.example/agent:bad')
   await expect
@@ -119,7 +117,7 @@ test('warnings about a pod are told in words, the newest first', async () => {
     .toContainEqual(expect.stringMatching(/^Failed: .*registry\.example\/agent:bad/))
 })
 
-test('a node that does not give its logs is no reason to think that the API server is gone', async ({ skip }) => {
+test('a node that can’t return its logs does not count as an API server outage', async ({ skip }) => {
   const { standIn } = place.cluster
   if (!standIn) return skip('only in front of a stand-in')
   let watches = 0
@@ -131,7 +129,7 @@ test('a node that does not give its logs is no reason to think that the API serv
       response.writeHead(answer.statusCode!, answer.headers).flushHeaders()
       answer.pipe(response)
     })
-    // a call that is given up before it was answered
+    // the test aborts a call that has no answer yet
     behind.on('error', () => response.destroy())
     response.on('close', () => behind.destroy())
     request.pipe(behind)

@@ -1,6 +1,4 @@
-/**
- * What is said of a call that failed, and whether it is tried again.
- */
+/** Messages of failed calls, and which calls are retried. */
 import { expect, test } from 'vitest'
 import { createMask, MASK } from '../../src/dataplane/output/mask.ts'
 import { ApiRefused, Unreachable } from '../../src/dataplane/runtimes/kubernetes/api-server/errors.ts'
@@ -12,21 +10,21 @@ const times = { firstRetry: 1, longestRetry: 4 }
 const status = (code: number, reason: string, message: string) =>
   JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message })
 
-test('a refused manifest says why, in the words of the API server', () => {
+test('a refused manifest is reported with the API server’s reason', () => {
   const words = 'Deployment.apps "a" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'
   const error = refusal(422, {}, status(422, 'Invalid', words), 'apply Deployment a in namespace "n"', false)
   expect(error).toMatchObject({ name: 'ApiRefused', status: 422, reason: 'Invalid' })
   expect(error.message).toBe(`The API server refused to apply Deployment a in namespace "n": ${words}`)
 })
 
-test('a refused Secret does not show what is in it', () => {
+test('the message about a refused Secret does not show its content', () => {
   const words = 'Secret "s" is invalid: data[a key!]: Invalid value: "hunter2"'
   expect(refusal(422, {}, status(422, 'Invalid', words), 'apply Secret s', true).message).not.toMatch(/hunter2/)
   const quota = status(403, 'Forbidden', 'secrets "s" is forbidden: exceeded quota: few')
   expect(refusal(403, {}, quota, 'apply Secret s', true).message).toMatch(/exceeded quota: few/)
 })
 
-test('a manifest that does not fit the schema is refused, although API servers call that an error of theirs', () => {
+test('a manifest that does not fit the schema is refused, although API servers answer 500', () => {
   const words =
     'failed to create typed patch object (n/a; apps/v1, Kind=Deployment): .spec.template.spec.containers[name="a"].x: field not declared in schema'
   const answer = JSON.stringify({ kind: 'Status', status: 'Failure', code: 500, message: words })
@@ -39,7 +37,7 @@ test('a manifest that does not fit the schema is refused, although API servers c
   )
 })
 
-test('a server that is busy is asked again when it wants to be', () => {
+test('a busy server is called again after its Retry-After time', () => {
   const busy = refusal(429, { 'retry-after': '2' }, status(429, 'TooManyRequests', 'try again'), 'read x', false)
   expect(busy).toBeInstanceOf(Unreachable)
   expect(pause(times, 0, busy)).toBe(2000)

@@ -1,6 +1,4 @@
-/**
- * For tests of the connection to a cluster: small manifests, fences, and waiting for what the watches see.
- */
+/** Helpers for tests of the cluster connection: small manifests, fences, and waiting for the watches. */
 import { randomUUID } from 'node:crypto'
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node'
 import { pino } from 'pino'
@@ -13,11 +11,11 @@ import { type KubernetesProxy, proxyKubeconfig } from '../support/kubernetes/pro
 
 export interface Place {
   cluster: TestCluster
-  /** fresh for this file */
+  /** a new namespace for this test file */
   namespace: string
-  /** A connection that is closed at the end of the test; the default kubeconfig is the admin's. */
+  /** Opens a connection that closes at the end of the test. Default: the admin's kubeconfig. */
   connect(options?: Partial<ClusterOptions>): Promise<Cluster>
-  /** The same through a proxy that can take the network away. */
+  /** Opens a connection through a proxy that can cut the network. */
   connectThroughProxy(options?: Partial<ClusterOptions>): Promise<{ cluster: Cluster; proxy: KubernetesProxy }>
   /** Changes an object with a merge patch (null removes) and another field manager. */
   edit(manifest: Manifest, change: object): Promise<void>
@@ -64,7 +62,7 @@ export function fence(token: bigint, leaseValid: () => boolean = () => true): Fe
   return { token, leaseValid }
 }
 
-/** A deployment's manifests: its Secret, which has to come first, a Service, and a Deployment. */
+/** Manifests of a deployment: its Secret, which must be created first, a Service and a Deployment. */
 export function manifestsOf(namespace: string, deploymentId: string = randomUUID()) {
   const labels = { 'app.kubernetes.io/managed-by': 'pilothouse', 'pilothouse.dev/deployment-id': deploymentId }
   const metadata = (name: string) => ({ name, namespace, labels })
@@ -97,12 +95,12 @@ export function manifestsOf(namespace: string, deploymentId: string = randomUUID
   return { deploymentId, secret, service, deployment }
 }
 
-/** Which object a manifest is. */
+/** Identifies an object by its manifest. */
 export function refOf({ apiVersion, kind, metadata: { name, namespace } }: Manifest) {
   return { apiVersion, kind, name, namespace }
 }
 
-/** Resolves with what `find` gives as soon as it gives something; looks again whenever the watches saw a change. */
+/** Resolves with the first truthy result of `find`, which runs after each change that the watches see. */
 export async function seen<T>(cluster: Cluster, find: () => T | undefined | false | null): Promise<T> {
   let stop: () => void = () => undefined
   try {

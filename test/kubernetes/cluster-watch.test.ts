@@ -1,6 +1,4 @@
-/**
- * What is known of a cluster: that watches see everything, also after the network or the past was lost.
- */
+/** The watches see every object, also after a network outage or an expired resource version. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { KINDS } from '../../src/dataplane/runtimes/kubernetes/api-server/kinds.ts'
@@ -12,7 +10,7 @@ import { fence, manifestsOf, never, seen, usePlace } from './cluster-support.ts'
 const place = usePlace()
 const quick = { firstRetry: 5, longestRetry: 50 }
 
-/** Everything is watched when it resolves. */
+/** Resolves when every kind is watched. */
 async function throughProxy(times: object = {}) {
   const { cluster, proxy } = await place.connectThroughProxy({ times: { ...quick, ...times } })
   await cluster.open(place.namespace, never)
@@ -35,7 +33,7 @@ const kinds = (cluster: Cluster, deploymentId: string) =>
     .map(({ kind }) => kind)
     .sort()
 
-test('the objects and pods of a deployment are known, and those of others are not mixed in', async () => {
+test('a deployment’s objects and pods are known, separate from those of other deployments', async () => {
   const { deploymentId, secret, service, deployment } = manifestsOf(place.namespace)
   await make([secret, service, deployment])
   await make([manifestsOf(place.namespace).secret])
@@ -48,7 +46,7 @@ test('the objects and pods of a deployment are known, and those of others are no
   expect(cluster.problem()).toBeNull()
 })
 
-test('applying the same twice is no event', async () => {
+test('a second apply of the same manifest causes no event', async () => {
   const { deploymentId, secret, service } = manifestsOf(place.namespace)
   const cluster = await place.connect()
   await cluster.open(place.namespace, never)
@@ -73,7 +71,7 @@ test('applying the same twice is no event', async () => {
 })
 
 test('many changes of a deployment in one tick cause one notification', async () => {
-  // of one kind, so that one list has all of them
+  // objects of one kind, so that one list contains them all
   const { deploymentId, secret } = manifestsOf(place.namespace)
   const named = (name: string) => ({ ...secret, metadata: { ...secret.metadata, name } })
   const secrets = [secret, named(`${secret.metadata.name}-2`), named(`${secret.metadata.name}-3`)]
@@ -87,7 +85,7 @@ test('many changes of a deployment in one tick cause one notification', async ()
   expect(told.filter((id) => id === deploymentId)).toHaveLength(1)
 })
 
-test('an object that loses our label by hand is not ours any more, until it is applied again', async () => {
+test('an object whose label was removed by hand is ignored until the next apply', async () => {
   const { deploymentId, secret, service } = manifestsOf(place.namespace)
   const cluster = await make([secret, service])
   await cluster.open(place.namespace, never)
@@ -120,21 +118,22 @@ test('a watch whose connection died silently is renewed', async () => {
   await make([secret])
   const before = performance.now()
   await expect.poll(() => cluster.problem()).toMatch(/did not answer in time/)
-  // not the call alone: nobody asked anything until the watch was overdue. With TLS a watch may just have been connecting
+  // The watch noticed it, not a call: the test makes no call until the watch is overdue. With TLS a watch may still be
+  // connecting.
   if (!process.env.TEST_KUBECONFIG) expect(performance.now() - before).toBeGreaterThan(1500)
   proxy.heal()
   await seen(cluster, () => cluster.objects(deploymentId).length === 1)
 })
 
-test('a call that got no answer makes the watches look whether they are alive', async () => {
+test('a call without an answer makes the watches check their connections', async () => {
   const { cluster, proxy } = await throughProxy({ call: 500 })
   proxy.freeze()
   await expect(cluster.warnings(place.namespace, randomUUID())).rejects.toMatchObject({ name: 'Unreachable' })
-  // long before the end of the watches
+  // long before the watches end
   await expect.poll(() => cluster.problem()).toMatch(/did not answer in time/)
 })
 
-test('a namespace can be opened before the API server is there', async () => {
+test('a namespace can be opened before the API server is available', async () => {
   const { cluster, proxy } = await place.connectThroughProxy({ times: quick })
   const { deploymentId, secret } = manifestsOf(place.namespace)
   await make([secret])
@@ -155,7 +154,7 @@ test('opening a namespace can be aborted', async () => {
   await expect(opened).rejects.toThrow('the step was withdrawn')
 })
 
-test('a namespace without rights is refused by name, verb and resource', async () => {
+test('missing permissions are reported with namespace, verb and resource', async () => {
   const home = await place.cluster.createNamespace()
   const rules = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }]
   const kubeconfig = await place.cluster.limitedKubeconfig({ namespaces: [home], rules })
@@ -171,7 +170,7 @@ test('a namespace without rights is refused by name, verb and resource', async (
   await expect(cluster.apply(secret, fence(1n))).rejects.toMatchObject({ name: 'ApiRefused', status: 403 })
 })
 
-test('rights that are missing right after an outage may only not be loaded yet: they are asked for again', async () => {
+test('permissions that are missing right after an outage are checked again, because they may not be loaded yet', async () => {
   const home = await place.cluster.createNamespace()
   const { kubeconfig, proxy } = await proxyKubeconfig(await place.cluster.limitedKubeconfig({ namespaces: [home] }))
   try {
@@ -204,7 +203,7 @@ test('an expired resource version causes a new list, which detects deletions', a
   expect(standIn.requests.of('list', 'services')).toBe(1)
 })
 
-test('an outage shorter than what the cluster remembers costs no new list', async ({ skip }) => {
+test('an outage shorter than the cluster’s event history causes no new list', async ({ skip }) => {
   const { standIn } = place.cluster
   if (!standIn) return skip('a real cluster does not count our calls')
   const { cluster } = await throughProxy()
@@ -227,7 +226,7 @@ test('1,000 objects cost eleven watches and no call while nothing changes', asyn
   standIn.requests.reset()
   await cluster.open(namespace, never)
   await expect.poll(() => standIn.requests.of('watch')).toBe(11)
-  // two pages of Secrets, one of everything else
+  // two pages of Secrets, one page of every other kind
   expect(standIn.requests.of('list')).toBe(12)
   expect(all.every(({ deploymentId }) => cluster.objects(deploymentId).length === 1)).toBe(true)
   standIn.requests.reset()
@@ -240,7 +239,7 @@ test('1,000 objects cost eleven watches and no call while nothing changes', asyn
   expect(standIn.requests.counts).toEqual({ 'get secrets': 1, 'patch secrets': 1 })
 })
 
-test('calls to the API server go over few connections, which are kept', async () => {
+test('calls to the API server reuse a few connections', async () => {
   const { cluster, proxy } = await place.connectThroughProxy({ callsAtATime: 4 })
   const all = Array.from({ length: 40 }, () => manifestsOf(place.namespace))
   await Promise.all(all.map(({ secret }) => cluster.apply(secret, fence(1n))))

@@ -1,4 +1,7 @@
-/** What restarts databases: a setting of the listener restarts few at a time, and no database is given files of another major version. */
+/**
+ * Restarts of databases: a changed setting of the listener restarts a few at a time, and a volume never gets another
+ * major version of Postgres.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RenderOptions } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import { postgresMajor } from '../../src/dataplane/runtimes/kubernetes/reconcile/postgres-major.ts'
@@ -13,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => site.close())
 
 const V1 = 'registry.example.com/agent:1'
-// only a stand-in can hold a pod back until it is let go
+// only a stand-in can delay a pod on demand
 const heldBack = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 
 async function serving(): Promise<Tenant> {
@@ -23,7 +26,7 @@ async function serving(): Promise<Tenant> {
   return tenant
 }
 
-/** What a listener with other settings makes of it. */
+/** Gives the deployment to a listener with other settings. */
 async function withSettings(changes: Partial<RenderOptions>, ...tenants: Tenant[]): Promise<Tenant[]> {
   const { runtime } = await site.another({ render: { ...options, ...changes } })
   return tenants.map((tenant) => {
@@ -41,7 +44,7 @@ async function databaseImage(tenant: Tenant): Promise<string> {
 
 heldBack('a changed image restarts one database of a few at a time, and the next one when it is ready', async () => {
   const tenants = [await serving(), await serving(), await serving()]
-  // its pods are ready when the test says so
+  // the test decides when its pods become ready
   const postgresImage = 'registry.example.com/database:slow'
   let most = 0
   const stop = site.cluster.onChange(() => {
@@ -78,7 +81,7 @@ heldBack('a changed image restarts one database of a few at a time, and the next
   expect(most).toBe(1)
 })
 
-test('an image of another major version of Postgres than the volume’s is not used for it, and that is said', async () => {
+test('a database keeps its image, with a message, when the new image has another major version of Postgres than the volume', async () => {
   const tenant = await serving()
   const [other] = await withSettings({ postgresImage: 'postgres:17' }, tenant)
   const { runtime } = other!
@@ -92,7 +95,7 @@ test('an image of another major version of Postgres than the volume’s is not u
   const fresh = new Tenant(site, {}, runtime)
   await fresh.provision()
   expect(await databaseImage(fresh)).toBe('postgres:17')
-  // a digest tells no version, and the volume still knows its own
+  // a digest shows no version, and the volume still records its own
   const [third] = await withSettings({ postgresImage: 'postgres:16.4' }, other!)
   await eventually(async () => (await databaseImage(third!)) === 'postgres:16.4')
   const volume = await third!.object('v1', 'PersistentVolumeClaim', third!.names.database)
@@ -109,11 +112,11 @@ test.each([
   ['postgres@sha256:abc', null],
   ['postgres', null],
   ['registry:5000/postgres', null],
-])('%s is of the major version %s', (image, major) => {
+])('the image %s has the major version %s', (image, major) => {
   expect(postgresMajor(image)).toBe(major)
 })
 
-test('ten per cent of the deployments restart at the same time, at least one, and a place that gets free is passed on', () => {
+test('a tenth of the deployments, at least one, may restart at the same time, and a finished restart frees its place', () => {
   let held = 9
   const limit = new RestartLimit(() => held)
   const woken: string[] = []

@@ -1,4 +1,4 @@
-/** What others change of a deployment's objects: repaired where it is ours, left alone where it is not. */
+/** Manual changes to a deployment's objects: managed fields are repaired, and other fields stay. */
 import { PatchStrategy } from '@kubernetes/client-node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
@@ -18,7 +18,7 @@ async function serving(spec = {}): Promise<Tenant> {
   return tenant
 }
 
-/** Changes an object like a user with kubectl. Returns the changed object. */
+/** Changes an object as a user with kubectl. Returns the changed object. */
 async function change(kind: string, name: string, body: object): Promise<object> {
   const apiVersion = kind === 'Deployment' || kind === 'StatefulSet' ? 'apps/v1' : 'v1'
   const object = { apiVersion, kind, metadata: { name, namespace: site.namespace }, ...body }
@@ -31,7 +31,7 @@ async function strategyOf(tenant: Tenant): Promise<any> {
   return (found!.spec as { updateStrategy: unknown }).updateStrategy
 }
 
-test('a Service that was deleted comes back', async () => {
+test('a deleted Service is created again', async () => {
   const tenant = await serving()
   const before = (await tenant.object('v1', 'Service', tenant.names.base))!.metadata.uid
   await site.core.deleteNamespacedService({ namespace: site.namespace, name: tenant.names.base })
@@ -42,7 +42,7 @@ test('a Service that was deleted comes back', async () => {
   expect((await tenant.object('v1', 'Service', tenant.names.base))!.metadata.uid).not.toBe(before)
 })
 
-test('the Secret of the database comes back with the same password', async () => {
+test('the database’s Secret is created again with the same password', async () => {
   const tenant = await serving()
   const before = (await tenant.object('v1', 'Secret', tenant.names.database))!
   await site.core.deleteNamespacedSecret({ namespace: site.namespace, name: tenant.names.database })
@@ -50,7 +50,7 @@ test('the Secret of the database comes back with the same password', async () =>
   expect((await tenant.object('v1', 'Secret', tenant.names.database))!.data).toEqual(before.data)
 })
 
-test('a password that was lost while nobody held the deployment is not replaced by another, and that is said', async () => {
+test('a password that was lost while no holder existed is reported and not replaced', async () => {
   const tenant = await serving()
   const before = await tenant.uids()
   await site.runtime.drop(tenant.id)
@@ -65,7 +65,7 @@ test('a password that was lost while nobody held the deployment is not replaced 
   expect(await other.uids()).toEqual(before)
 })
 
-test('an image and a number of replicas that were changed by hand are put right, and additions stay', async () => {
+test('a manual change of image or replicas is undone, and added fields stay', async () => {
   const tenant = await serving()
   const { server } = tenant.names
   await change('Deployment', server, {
@@ -85,9 +85,7 @@ test('an image and a number of replicas that were changed by hand are put right,
   expect(metadata.annotations.note).toBe('by hand')
 })
 
-test('an extra key in the selector of a Service is taken out again, of the server’s, the cache’s and the database’s', async ({
-  skip,
-}) => {
+test('an extra key in a Service’s selector is removed, for server, cache and database', async ({ skip }) => {
   skip(site.test.minor < 21, 'a selector is a value as a whole from 1.21 on')
   const tenant = await serving()
   const { base, cache, database } = tenant.names
@@ -102,7 +100,7 @@ test('an extra key in the selector of a Service is taken out again, of the serve
   }
 })
 
-test('a rollout that was paused by hand, before it or within it, goes on', async () => {
+test('a rollout that was paused by hand, before or during it, resumes', async () => {
   const tenant = await serving()
   const { server } = tenant.names
   await change('Deployment', server, { spec: { paused: true } })
@@ -114,7 +112,7 @@ test('a rollout that was paused by hand, before it or within it, goes on', async
   expect(await tenant.image()).toBe('registry.example.com/agent:3')
 })
 
-test('a database whose updates were held back by hand is updated all the same', async () => {
+test('a database whose updates were held back by hand is updated anyway', async () => {
   const tenant = await serving()
   const { database } = tenant.names
   await change('StatefulSet', database, { spec: { updateStrategy: { type: 'OnDelete', rollingUpdate: null } } })
@@ -124,7 +122,7 @@ test('a database whose updates were held back by hand is updated all the same', 
   expect(await strategyOf(tenant)).toEqual({ type: 'RollingUpdate', rollingUpdate: { partition: 0 } })
 })
 
-test('secrets that were changed by hand are put right', async () => {
+test('a manual change of a Secret is undone', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   await tenant.deploy(tenant.revision(V1, { secrets: [{ name: 'API_KEY', value: 'right' }] }))
@@ -152,7 +150,7 @@ test('an apply keeps an autoscaler’s replicas, except zero', async () => {
   expect((await tenant.server()).spec.replicas).toBe(1)
 })
 
-test('with `autoscaler: none` others decide the replicas within minimum and maximum, and no autoscaler of ours is left', async () => {
+test('with `autoscaler: none` another autoscaler sets the replicas within minimum and maximum, and Pilothouse’s autoscaler is removed', async () => {
   const spec = { min_scale: 1, max_scale: 4, cpu: 0.1 }
   const tenant = await serving(spec)
   const { server } = tenant.names
@@ -170,7 +168,7 @@ test('with `autoscaler: none` others decide the replicas within minimum and maxi
   expect((await tenant.server()).spec.replicas).toBe(4)
 })
 
-test('a label or an annotation of the spec restarts no database and no cache', async () => {
+test('a label or annotation of the spec restarts neither database nor cache', async () => {
   const tenant = await serving()
   const uids = async () => [...(await tenant.uids('database')), ...(await tenant.uids('cache'))]
   const before = await uids()
@@ -181,7 +179,7 @@ test('a label or an annotation of the spec restarts no database and no cache', a
   expect(await uids()).toEqual(before)
 })
 
-test('repeated manual changes are repaired more and more slowly', async () => {
+test('repeated manual changes are repaired at growing intervals', async () => {
   const tenant = await serving()
   const { server } = tenant.names
   if (!site.test.standIn) return
@@ -201,7 +199,7 @@ test('repeated manual changes are repaired more and more slowly', async () => {
   expect(generation - others).toBeLessThan(8)
 })
 
-test('a dropped deployment is not repaired any more', async () => {
+test('a dropped deployment is no longer repaired', async () => {
   const tenant = await serving()
   await site.runtime.drop(tenant.id)
   await site.core.deleteNamespacedService({ namespace: site.namespace, name: tenant.names.base })

@@ -17,7 +17,7 @@ const IMAGE = 'registry.example.com/agent:1'
 const DATABASE = { name: 'POSTGRES_URI_CUSTOM', secret_name: 'managed', secret_key: 'uri' }
 const CACHE = { name: 'REDIS_URI_CUSTOM', secret_name: 'managed', secret_key: 'redis' }
 
-/** Where a variable of the agent's container comes from. */
+/** Returns the source of a variable in the agent's container. */
 async function keyIn(tenant: Tenant, variable: string): Promise<string | undefined> {
   const [pod] = await tenant.pods()
   const found = pod?.spec?.containers[0]?.env?.find(({ name }) => name === variable)?.valueFrom?.secretKeyRef
@@ -55,7 +55,7 @@ test('a database or cache is created only without an external one', () => {
   expect(manifests.flatMap(schemaErrors)).toEqual([])
 })
 
-test('a deployment with both from outside is provisioned without waiting for any, and its Secrets have to be there', async () => {
+test('a deployment with external database and cache is provisioned without waiting for either, and their Secrets must exist', async () => {
   const secretReferences = [DATABASE, CACHE]
   const tenant = new Tenant(site)
   await tenant.provision({}, undefined, { secretReferences })
@@ -68,7 +68,7 @@ test('a deployment with both from outside is provisioned without waiting for any
   expect(await kindsOf(tenant)).toEqual([])
 })
 
-test('a database that is replaced goes when no pod uses it, its volume stays, and is there again when it is wanted back', async () => {
+test('a replaced database is removed when no pod uses it, and its volume stays and is used again when the database returns', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   await tenant.deploy(tenant.revision(IMAGE))

@@ -27,11 +27,11 @@ afterAll(async () => {
   await proxy.close()
 })
 
-// only a stand-in can hold a pod or a controller back
+// only a stand-in can delay a pod or a controller
 const heldBack = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 const image = (tag: string) => `registry.example.com/agent:${tag}`
 
-/** Begins a deploy whose steps are told to `told`. */
+/** Starts a deploy that appends its progress to `told`. */
 function rollout(tenant: Tenant, tag: string, told: (Progress | null)[], signal = never) {
   const step = stepOf('DEPLOY', tenant.revision(image(tag)))
   return tenant.runtime.deploy(tenant.claim, step, tenant.log, signal, (progress) => told.push(progress))
@@ -52,7 +52,7 @@ test('a rollout reports that it waits for the database’s creation', async () =
 })
 
 heldBack(
-  'a rollout tells at once what it waits for, health says the same, and so does an API server that is away',
+  'a rollout immediately reports what it waits for, health reports the same, and an API server outage is reported too',
   async () => {
     const tenant = await provisioned()
     const told: (Progress | null)[] = []
@@ -91,7 +91,7 @@ heldBack('health reports a Service without endpoints although its pods are ready
   await tenant.deploy(tenant.revision(image('1')))
   const health = () => site.runtime.health(tenant.id)
   await eventually(() => health()?.ready === 1)
-  // a control plane that does not keep up: the new pod is ready, and no Service knows of it
+  // the cluster's controllers lag: the new pod is ready, but no Service includes it
   site.test.standIn!.holdEndpoints(true)
   const [pod] = await tenant.pods()
   await site.core.deleteNamespacedPod({ namespace: site.namespace, name: pod!.metadata!.name! })
@@ -107,7 +107,7 @@ heldBack('health reports a Service without endpoints although its pods are ready
   expect(health()).toEqual({ ready: 1, desired: 1, reason: null, message: null })
 })
 
-test('a listener whose Role is of an earlier version works as before, and says once what it can not see', async () => {
+test('a listener with a Role of an earlier version works, and logs once what it can’t see', async () => {
   const namespace = await site.test.createNamespace()
   const rules = LISTENER_RULES.filter(({ resources }) => !resources.includes('endpointslices'))
   const kubeconfig = await site.test.limitedKubeconfig({ namespaces: [namespace], rules })
@@ -123,14 +123,14 @@ test('a listener whose Role is of an earlier version works as before, and says o
   expect(cluster.problem()).toBeNull()
   expect(runtime.health(tenant.id)).toMatchObject({ ready: 1, message: null })
   const told = lines.map((line) => JSON.parse(line).msg)
-  // before 1.21 there are no such budgets, either, which is said as well
+  // clusters before 1.21 also lack PodDisruptionBudgets, with a log line about it
   expect(told.filter((line) => site.test.minor >= 21 || !line.startsWith('poddisruptionbudgets'))).toEqual([
     'endpointslices are not watched: health can’t tell when a Service leads nowhere',
   ])
   await cluster.close()
 })
 
-test('of a pod that runs and does not get ready, what its probe got is looked up, and is no failure of its own', () => {
+test('a running pod that is not ready has its probe’s events looked up, and those don’t fail the rollout', () => {
   const running = { ...pod(false), spec: { nodeName: 'node-1', containers: [] } }
   const containerStatuses = [{ name: 'agent', state: { running: {} } }] as unknown as V1ContainerStatus[]
   const unready = [{ ...running, status: { ...running.status, containerStatuses } }]
@@ -188,20 +188,20 @@ const slice = (endpoints: V1EndpointSlice['endpoints']): V1EndpointSlice => ({
 })
 
 test.each<[string, boolean, V1EndpointSlice[] | null, boolean]>([
-  ['none of its slices has an endpoint', true, [slice([]), slice(undefined as never)], true],
+  ['its slices have no endpoint', true, [slice([]), slice(undefined as never)], true],
   ['its endpoints are not ready', true, [slice([{ addresses: ['a'], conditions: { ready: false } }])], true],
-  ['its endpoints are of pods that are gone', true, [slice([{ addresses: ['a'], targetRef: { uid: 'x' } }])], true],
+  ['its endpoints belong to deleted pods', true, [slice([{ addresses: ['a'], targetRef: { uid: 'x' } }])], true],
   [
     'one of its slices leads to a pod',
     true,
     [slice([]), slice([{ addresses: ['a'], targetRef: { uid: 'p' } }])],
     false,
   ],
-  ['nobody says whether its endpoint is ready', true, [slice([{ addresses: ['a'] }])], false],
+  ['its endpoint has no ready condition', true, [slice([{ addresses: ['a'] }])], false],
   ['its pod is not ready', false, [slice([])], false],
-  ['nothing is known of it', true, [], false],
-  ['endpoints are not seen', true, null, false],
-])('whether a Service leads nowhere when %s', (_, ready, slices, nowhere) => {
+  ['it has no slices yet', true, [], false],
+  ['endpoints are not watched', true, null, false],
+])('a Service leads nowhere or not, when %s', (_, ready, slices, nowhere) => {
   const found = servicesWithoutEndpoints([service('cache')], [pod(ready)], slices)
   expect(found.map(({ component, reason }) => [component, reason])).toEqual(nowhere ? [['cache', 'NO_ENDPOINTS']] : [])
 })

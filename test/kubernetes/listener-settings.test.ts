@@ -1,4 +1,4 @@
-/** What an operator sets for a whole cluster, in it: resources by default under a quota, patches of pods, and classes. */
+/** An operator's settings in a cluster: default resources under a quota, patches of pods, and classes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { renderOptions } from '../../src/listener/cluster-runtime.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
@@ -27,21 +27,21 @@ async function serving(): Promise<Tenant> {
   return tenant
 }
 
-test('a namespace with a compute quota takes a deployment that names no resources, and the log says what it gets', async () => {
+test('a deployment without resources gets defaults in a namespace with a compute quota, and the log lists them', async () => {
   const tenant = await serving()
   for (const component of ['server', 'queue', 'database', 'cache']) {
     const [pod] = await tenant.pods(component)
     for (const { resources } of pod!.spec!.containers)
       expect(Object.keys(resources!.requests!).sort()).toEqual(['cpu', 'memory'])
   }
-  // each way of waiting is as the cluster can
+  // the pause before SIGTERM uses the mechanism that the cluster supports
   const [server] = await tenant.pods()
   const preStop = site.test.minor >= 30 ? { sleep: { seconds: 10 } } : { exec: { command: ['sleep', '10'] } }
   expect(server!.spec!.containers[0]!.lifecycle).toEqual({ preStop })
   await tenant.log.seen(/Not in the resource spec, so by default .*server: cpu 0\.2/)
 })
 
-test('a patch makes new pods of its component once, and is put right when somebody changes it', async () => {
+test('a patch replaces the pods of its component once, and a manual change of the patched field is undone', async () => {
   const tenant = await serving()
   const before = {
     server: await tenant.uids(),
@@ -79,7 +79,7 @@ test('a patch makes new pods of its component once, and is put right when somebo
   expect(await proxy()).toBe('http://p')
 })
 
-test('a class makes new pods; when the settings lose it, what runs stays and health says why', async () => {
+test('a class replaces pods, and when the settings lose the class, the pods keep running and health reports why', async () => {
   const tenant = await serving()
   const before = await tenant.uids()
   const spec = { class: 'gpu' }

@@ -1,6 +1,6 @@
 /**
- * Somebody with kubectl and no idea of ours: extra members in whatever counts as one value, labels of other deployments,
- * a deletion while the API server is away. Each heals, and nobody is blamed for what was one slip of a hand.
+ * Damage by users with kubectl: extra members in atomic values, labels of other deployments, a deletion during an API
+ * server outage. Each is repaired, and a single mistake is not reported as contention.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Unreachable } from '../../src/dataplane/runtimes/kubernetes/api-server/errors.ts'
@@ -35,7 +35,7 @@ const objectsOf = (tenant: Tenant): KubeObject[] =>
 // biome-ignore lint/suspicious/noExplicitAny: any member of any object
 type Any = any
 
-/** What stands at a path of managedFields, and where that is as JSON patches write it; null: not there. */
+/** The value at a path of managedFields, with its JSON pointer for patches; null: it does not exist. */
 function at(object: KubeObject, path: string): { value: Any; pointer: string } | null {
   let [value, pointer]: [Any, string] = [object, '']
   for (const element of split(path)) {
@@ -92,7 +92,7 @@ onStandIn('whatever member somebody adds to a map or struct that counts as one v
       })),
     )
     const taken = await patch(object, additions)
-    // the selector of a Service, secretKeyRef of each variable
+    // the selector of a Service, and the secretKeyRef of each variable
     if (['Service', 'Deployment', 'StatefulSet'].includes(object.kind)) expect(taken).toBeGreaterThan(0)
   }
   const wrong = () =>
@@ -106,30 +106,27 @@ onStandIn('whatever member somebody adds to a map or struct that counts as one v
   expect(wrong()).toEqual([])
 })
 
-onStandIn(
-  'every field that someone removes from a Deployment is restored, even if it became another variant',
-  async () => {
-    const tenant = await serving()
-    const before = site.test.standIn!.object('Deployment', site.namespace, tenant.names.cache)!
-    const ours = before.metadata.managedFields!.find(({ manager }) => manager === 'pilothouse')!
-    const paths = [...fromFieldsV1(ours.fieldsV1)].filter((path) => !path.includes('pilothouse.dev/token'))
-    const removals = paths.reverse().flatMap((path) => {
-      const found = at(before, path)
-      return found && !isMap(found.value) ? [{ op: 'remove', path: found.pointer }] : []
-    })
-    const strategy = { op: 'replace', path: '/spec/strategy', value: { type: 'Recreate' } }
-    expect(await patch(before, [...removals, strategy])).toBeGreaterThan(20)
-    const wrong = () => {
-      const now = site.test.standIn!.object('Deployment', site.namespace, tenant.names.cache)!
-      const textOf = (object: KubeObject, path: string) => JSON.stringify(at(object, path)?.value)
-      return paths.filter((path) => !path.endsWith('}') && textOf(now, path) !== textOf(before, path))
-    }
-    await eventually(() => wrong().length === 0, 25_000)
-    expect(wrong()).toEqual([])
-  },
-)
+onStandIn('every removed field of a Deployment is restored, even if a union field changed its variant', async () => {
+  const tenant = await serving()
+  const before = site.test.standIn!.object('Deployment', site.namespace, tenant.names.cache)!
+  const ours = before.metadata.managedFields!.find(({ manager }) => manager === 'pilothouse')!
+  const paths = [...fromFieldsV1(ours.fieldsV1)].filter((path) => !path.includes('pilothouse.dev/token'))
+  const removals = paths.reverse().flatMap((path) => {
+    const found = at(before, path)
+    return found && !isMap(found.value) ? [{ op: 'remove', path: found.pointer }] : []
+  })
+  const strategy = { op: 'replace', path: '/spec/strategy', value: { type: 'Recreate' } }
+  expect(await patch(before, [...removals, strategy])).toBeGreaterThan(20)
+  const wrong = () => {
+    const now = site.test.standIn!.object('Deployment', site.namespace, tenant.names.cache)!
+    const textOf = (object: KubeObject, path: string) => JSON.stringify(at(object, path)?.value)
+    return paths.filter((path) => !path.endsWith('}') && textOf(now, path) !== textOf(before, path))
+  }
+  await eventually(() => wrong().length === 0, 25_000)
+  expect(wrong()).toEqual([])
+})
 
-test('an object that somebody gave the label of another deployment is not removed as a leftover of that one', async () => {
+test('an object that gets another deployment’s label is not pruned as that deployment’s leftover', async () => {
   const [tenant, other] = [await serving(), await serving()]
   const { uid } = (await tenant.server()).metadata
   const metadata = {
@@ -144,7 +141,7 @@ test('an object that somebody gave the label of another deployment is not remove
   expect([await owner(), (await tenant.server()).metadata.uid]).toEqual([tenant.id, uid])
 })
 
-test('a deletion that an outage keeps from being repaired is reported as an outage, not as contention', async () => {
+test('a deletion that an outage prevents from being repaired is reported as an outage, not as contention', async () => {
   let away = false
   const { cluster } = site
   const apply: Cluster['apply'] = async (...given) => {
@@ -158,7 +155,7 @@ test('a deletion that an outage keeps from being repaired is reported as an outa
   await site.core.deleteNamespacedService({ namespace: site.namespace, name })
   const health = () => runtime.health(tenant.id)
   await eventually(() => health()?.reason === 'CLUSTER_UNREACHABLE')
-  // for as many tries as a fight has repairs
+  // as many attempts as contention needs repairs
   const fought = eventually(() => health()?.reason === 'CHANGED_BY_OTHERS', 3500)
   await fought
   expect(health()?.reason).toBe('CLUSTER_UNREACHABLE')

@@ -1,4 +1,4 @@
-/** The oldest Kubernetes that is supported: the same life of a deployment, with what that version lacks and does otherwise. */
+/** The oldest supported Kubernetes: the same lifecycle of a deployment, without the features that version lacks. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
 
@@ -40,7 +40,7 @@ test('labels removed from a spec are also removed from its Services', async () =
   expect(await labels()).not.toHaveProperty('team')
 })
 
-test('of what stands beside the agent a probe can not be taken away, which is said; what serves is not touched', async () => {
+test('an old cluster refuses to remove a sidecar’s probe: the deploy reports it, and the pods keep serving', async () => {
   const tenant = new Tenant(site)
   const sidecar = { name: 'beside', image: image('1') }
   const spec = { sidecars: [{ ...sidecar, livenessProbe: { httpGet: { path: '/', port: 8000 } } }] }

@@ -1,4 +1,7 @@
-/** A namespace that enforces the Pod Security Standard "restricted", and what is refused there before anything is made. */
+/**
+ * A namespace that enforces the Pod Security Standard "restricted", and specs that are refused before any object is
+ * created.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { withAdvice } from '../../src/dataplane/runtimes/kubernetes/api-server/messages.ts'
 import { options } from './render-support.ts'
@@ -19,7 +22,7 @@ const sidecars = (securityContext: Record<string, unknown>) => ({
   sidecars: [{ name: 'proxy', image: IMAGE, securityContext }],
 })
 
-test('server, queue, database and cache run there', async () => {
+test('server, queue, database and cache run in a restricted namespace', async () => {
   const tenant = new Tenant(site)
   const spec = { queue_min_scale: 1, queue_max_scale: 1, ...sidecars({ capabilities: { add: ['NET_BIND_SERVICE'] } }) }
   await tenant.provision(spec)
@@ -32,7 +35,7 @@ test('server, queue, database and cache run there', async () => {
   expect(cache!.spec!.securityContext).toMatchObject({ runAsUser: 10_001 })
 })
 
-test('a sidecar with privileges is refused before anything is made of it, at a deploy and while it serves', async () => {
+test('a privileged sidecar is refused before any object is created, at the first deploy and while a revision serves', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   const spec = sidecars({ privileged: true })
@@ -59,6 +62,6 @@ test.each([
   ['unable to validate against any security context constraint: []', /POD_USER/],
   ['failed quota: compute: must specify limits.cpu for: agent', /agent\. It is for the resource spec .* DEFAULT_…/],
   ['exceeded quota: compute', /compute$/],
-])('a cluster that says %j is explained by the setting, if there is one', (message, said) => {
+])('the cluster’s message %j is followed by advice about the matching setting, if there is one', (message, said) => {
   expect(withAdvice(message)).toMatch(said)
 })

@@ -1,4 +1,4 @@
-/** NetworkPolicies and PodDisruptionBudgets: made, kept as they are, taken away, and left out where there is no right. */
+/** NetworkPolicies and PodDisruptionBudgets: created, repaired, deleted, and left out without permission. */
 import { NetworkingV1Api, RbacAuthorizationV1Api } from '@kubernetes/client-node'
 import pino from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -25,7 +25,7 @@ const budget = (tenant: Tenant) => tenant.object('policy/v1', 'PodDisruptionBudg
 // biome-ignore lint/suspicious/noExplicitAny: fields of any kind
 const specOf = (object: unknown): any => (object as { spec: unknown }).spec
 
-test('a database answers its own agents alone, agents reach no metadata address, and replicas go one at a time', async ({
+test('a database accepts only its own agents, agents can’t reach the metadata address, and a drain takes one replica at a time', async ({
   skip,
 }) => {
   skip(site.test.minor < 21, 'such budgets are there from 1.21 on')
@@ -37,7 +37,7 @@ test('a database answers its own agents alone, agents reach no metadata address,
     matchLabels: { 'pilothouse.dev/deployment-id': tenant.id },
     matchExpressions: [{ key: 'app.kubernetes.io/component', operator: 'In', values: components }],
   })
-  // the client of objects of any kind loses `from`
+  // the client's generic object type loses `from`
   const { namespace } = site
   const network = site.config.makeApiClient(NetworkingV1Api)
   const ofDatabase = await network.readNamespacedNetworkPolicy({ namespace, name: tenant.names.database })
@@ -48,7 +48,7 @@ test('a database answers its own agents alone, agents reach no metadata address,
   })
   const agents = specOf(await policy(tenant, tenant.names.base))
   expect(agents).toMatchObject({ podSelector: own('server', 'queue'), policyTypes: ['Egress'] })
-  // but where it is the cluster's DNS, it is that
+  // the metadata address is allowed where it is the cluster's DNS
   const [anywhere, dns] = agents.egress
   expect(anywhere.to).toContainEqual({
     ipBlock: { cidr: '0.0.0.0/0', except: expect.arrayContaining(['169.254.169.254/32']) },
@@ -65,7 +65,7 @@ test('a database answers its own agents alone, agents reach no metadata address,
   })
   expect(specOf(await budget(tenant))).toMatchObject({ maxUnavailable: 1 })
 
-  // a policy that was opened by hand is restored
+  // a policy that was widened by hand is restored
   await site.objects.patch({
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -100,7 +100,7 @@ test('switching network policies off deletes the existing ones', async () => {
   expect(await gone()).toBe(true)
 })
 
-test('under a Role of an earlier version they are left out, health says it once, and they are made when the Role has the rights', async () => {
+test('policies are left out under a Role of an earlier version, health reports it once, and they are created when the Role has the permissions', async () => {
   const namespace = await site.test.createNamespace()
   const before = LISTENER_RULES.flatMap(({ apiGroups, resources, verbs }) => {
     const known = (resources as string[]).filter((name) => !['networkpolicies', 'poddisruptionbudgets'].includes(name))
@@ -140,7 +140,7 @@ test('health says that a cluster lacks PodDisruptionBudgets, and does not blame 
   reflector.close()
 })
 
-test('objects of an earlier version are adopted: they get the labels, and are the same objects', async () => {
+test('objects of an earlier version are adopted: they get the labels and keep their uid', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   await tenant.deploy(tenant.revision(V1))
@@ -150,7 +150,7 @@ test('objects of an earlier version are adopted: they get the labels, and are th
     'app.kubernetes.io/part-of': 'pilothouse',
     'app.kubernetes.io/version': '1',
   })
-  // as an earlier version had left it
+  // the state that an earlier version left
   const without = { 'app.kubernetes.io/instance': null, 'app.kubernetes.io/part-of': null }
   await site.objects.patch({
     apiVersion: 'apps/v1',

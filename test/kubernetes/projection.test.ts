@@ -35,7 +35,7 @@ const manifest: Manifest = {
 // biome-ignore lint/suspicious/noExplicitAny: tests reach into objects of the API
 type Loose = any
 
-/** As a server gives it back: with defaults, normalised values and its own members. */
+/** The manifest as a server returns it: with defaults, normalised values and server members. */
 function live(change: (object: Loose) => void = () => undefined): LiveObject {
   const object: Loose = structuredClone(manifest)
   object.metadata = { ...object.metadata, uid: 'u', resourceVersion: '7', generation: 1 }
@@ -59,22 +59,19 @@ test.each<[string, (object: Loose) => void]>([
   ['the server changes versions and status', (o) => Object.assign(o, { status: { replicas: 1, readyReplicas: 1 } })],
   ['the server adds more defaults', (o) => Object.assign(o.spec, { revisionHistoryLimit: 10 })],
   [
-    'members come in another order',
+    'members have another order',
     (o) => Object.assign(o, { spec: Object.fromEntries(Object.entries(o.spec).reverse()) }),
   ],
-  ['somebody adds a label', (o) => Object.assign(o.metadata.labels, { theirs: 'x' })],
+  ['a user adds a label', (o) => Object.assign(o.metadata.labels, { theirs: 'x' })],
   [
-    'somebody adds an annotation to the pods',
+    'a user adds an annotation to the pods',
     (o) => Object.assign(o.spec.template.metadata, { annotations: { r: '1' } }),
   ],
   ['a sidecar is injected in front', (o) => o.spec.template.spec.containers.unshift({ name: 'mesh', image: 'mesh:1' })],
   ['a variable is injected', (o) => server(o).env.unshift({ name: 'MESH', value: 'on' })],
-  [
-    'a volume is injected where there was none',
-    (o) => Object.assign(o.spec.template.spec, { volumes: [{ name: 't' }] }),
-  ],
+  ['a first volume is injected', (o) => Object.assign(o.spec.template.spec, { volumes: [{ name: 't' }] })],
   ['a newer holder leaves its token', (o) => Object.assign(o.metadata.annotations, { 'pilothouse.dev/token': '9' })],
-])('nothing of ours was changed when %s', (_, change) => {
+])('there is no drift when %s', (_, change) => {
   expect(project(manifest, live(change))).toBe(baseline)
 })
 
@@ -82,27 +79,27 @@ test.each<[string, (object: Loose) => void]>([
   ['the image', (o) => Object.assign(server(o), { image: 'evil:1' })],
   ['the number of replicas', (o) => Object.assign(o.spec, { replicas: 0 })],
   ['the value of a variable', (o) => Object.assign(server(o).env[0], { value: '2' })],
-  ['where a variable comes from', (o) => Object.assign(server(o).env[1].valueFrom.secretKeyRef, { key: 'c' })],
-  ['a variable away', (o) => server(o).env.shift()],
-  ['the order of our variables', (o) => server(o).env.reverse()],
+  ['the source of a variable', (o) => Object.assign(server(o).env[1].valueFrom.secretKeyRef, { key: 'c' })],
+  ['the variables by removing one', (o) => server(o).env.shift()],
+  ['the order of variables', (o) => server(o).env.reverse()],
   ['a limit', (o) => Object.assign(server(o).resources.limits, { cpu: '2' })],
-  ['a label of ours away', (o) => delete o.metadata.labels.ours],
-  ['an annotation of ours', (o) => Object.assign(o.metadata.annotations, { 'pilothouse.dev/name': 'B' })],
-  ['one more member into where a variable comes from', (o) => addTo(server(o).env[1].valueFrom.secretKeyRef)],
-  ['one more label into the selector', (o) => addTo(o.spec.selector)],
+  ['labels by removing one of Pilothouse', (o) => delete o.metadata.labels.ours],
+  ['an annotation of Pilothouse', (o) => Object.assign(o.metadata.annotations, { 'pilothouse.dev/name': 'B' })],
+  ['the source of a variable by adding a member', (o) => addTo(server(o).env[1].valueFrom.secretKeyRef)],
+  ['the selector by adding a label', (o) => addTo(o.spec.selector)],
   ['the port', (o) => Object.assign(server(o).ports[0], { containerPort: 9000 })],
-  ['one more argument in', (o) => server(o).args.push('--slow')],
-  ['one more toleration in', (o) => o.spec.template.spec.tolerations.push({ operator: 'Exists' })],
+  ['arguments by adding one', (o) => server(o).args.push('--slow')],
+  ['tolerations by adding one', (o) => o.spec.template.spec.tolerations.push({ operator: 'Exists' })],
   [
-    'our container away',
+    'containers by removing the agent',
     (o) => Object.assign(o.spec.template.spec, { containers: [{ name: 'mesh', image: 'mesh:1' }] }),
   ],
-  ['the whole pod template away', (o) => delete o.spec.template],
-])('somebody who edits %s has changed something of ours', (_, change) => {
+  ['the object by removing its pod template', (o) => delete o.spec.template],
+])('there is drift when a user changes %s', (_, change) => {
   expect(project(manifest, live(change))).not.toBe(baseline)
 })
 
-test('ports of a Service are told apart by port and protocol', () => {
+test('ports of a Service are identified by port and protocol', () => {
   const service = { apiVersion: 'v1', kind: 'Service', metadata: manifest.metadata, spec: { ports: [{ port: 80 }] } }
   const seen = (ports: unknown[]) =>
     project(service, { ...service, metadata: { ...service.metadata, uid: 'u', resourceVersion: '1' }, spec: { ports } })
@@ -111,7 +108,7 @@ test('ports of a Service are told apart by port and protocol', () => {
   expect(seen([{ port: 80, protocol: 'UDP' }])).not.toBe(seen([ours]))
 })
 
-test('what a Secret contains does not show in its projection', () => {
+test('a Secret’s content is not part of its projection', () => {
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata: manifest.metadata, stringData: { password: 'hunter2' } }
   const live = {
     ...secret,

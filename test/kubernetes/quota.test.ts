@@ -1,4 +1,4 @@
-/** Updates in a namespace whose quota has no room for the pod more that a rollout begins with. */
+/** Updates in a namespace whose quota has no room for the extra pod that starts a rollout. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { options as PLAIN } from './render-support.ts'
 import { eventually, type How, openSite, type Site, Tenant } from './runtime-support.ts'
@@ -14,7 +14,10 @@ afterAll(() => site.close())
 const image = (tag: string) => `registry.example.com/agent:${tag}`
 const QUEUE = { queue_min_scale: 1, queue_max_scale: 1 }
 
-/** A deployment that serves, alone in a namespace with a quota of so many pods more than it has, and what else is bounded. */
+/**
+ * A serving deployment, alone in a namespace. The quota allows `more` pods than exist, and `bounds` limits other
+ * resources.
+ */
 async function serving(more: number, spec: How['spec'] = {}, bounds: Record<string, string> = {}) {
   const namespace = await site.test.createNamespace()
   const kubeconfig = await site.test.limitedKubeconfig({ namespaces: [namespace] })
@@ -25,10 +28,10 @@ async function serving(more: number, spec: How['spec'] = {}, bounds: Record<stri
   const pods = cluster.pods(tenant.id).length
   const body = { metadata: { name: 'small' }, spec: { hard: { pods: String(pods + more), ...bounds } } }
   await site.core.createNamespacedResourceQuota({ namespace, body })
-  // a quota counts from when its status is written
+  // a quota applies once its status is written
   const counts = async () => (await site.core.readNamespacedResourceQuota({ namespace, name: 'small' })).status?.hard
   await eventually(async () => Boolean(await counts()))
-  // the fewest servers that were ready at any time from now on
+  // the lowest number of ready servers from now on
   const ready = () =>
     cluster.pods(tenant.id).filter(({ metadata, status }) => {
       const isServer = metadata?.labels?.['app.kubernetes.io/component'] === 'server'
@@ -38,7 +41,7 @@ async function serving(more: number, spec: How['spec'] = {}, bounds: Record<stri
   cluster.onChange(() => {
     fewest.servers = Math.min(fewest.servers, ready())
   })
-  /** The runtime of another version, or with other settings, has the deployment from now on. */
+  /** Gives the deployment to a runtime of another version or with other settings. */
   const takeOver = async (render: typeof PLAIN) => {
     const next = await site.another({ namespace, render }, kubeconfig)
     const taken = new Tenant({ ...site, namespace, ...next }, { ...tenant.claim, token: '2' })
@@ -49,7 +52,7 @@ async function serving(more: number, spec: How['spec'] = {}, bounds: Record<stri
   return { tenant, fewest, takeOver, warnings: () => tenant.log.lines.filter((line) => line.startsWith('The quota')) }
 }
 
-test.concurrent('with room for one more pod an update goes through, one component after the other, and nothing is given up', async () => {
+test.concurrent('with room for one more pod an update rolls out one component after the other and keeps all pods', async () => {
   const { tenant, fewest, warnings } = await serving(1, QUEUE)
   await tenant.deploy(tenant.revision(image('2')), { spec: QUEUE })
   expect(await tenant.image()).toBe(image('2'))
@@ -60,9 +63,9 @@ test.concurrent('with room for one more pod an update goes through, one componen
 
 test.concurrent.for([
   ['', QUEUE],
-  [', also where an autoscaler decides', { ...QUEUE, queue_max_scale: 2 }],
+  [', also with an autoscaler', { ...QUEUE, queue_max_scale: 2 }],
 ] as const)(
-  'without room for a pod more the queue gives up its own until the server is rolled out, which serves all the time%s',
+  'without room for another pod the queue gives its pod up until the server is rolled out, and the server serves all the time%s',
   async ([, spec]) => {
     const { tenant, fewest, warnings } = await serving(0, spec)
     await tenant.deploy(tenant.revision(image('2')), { spec })
@@ -72,13 +75,13 @@ test.concurrent.for([
     expect(warnings()).toEqual([
       expect.stringMatching(/the queue has 0 instead of 1 until the server is rolled out \(.*exceeded quota: small/),
     ])
-    // the next one begins as usual
+    // the next rollout uses the usual strategy
     await eventually(async () => (await tenant.server()).spec.strategy.rollingUpdate.maxUnavailable === 0)
     expect((await tenant.server()).spec.strategy.rollingUpdate.maxUnavailable).toBe(0)
   },
 )
 
-test.concurrent('a lone server is replaced in its place, and it is said before that none serves meanwhile', async () => {
+test.concurrent('a single server is replaced in place, after a warning that no server serves until the new one is ready', async () => {
   const { tenant, warnings } = await serving(0)
   const progress: string[] = []
   await tenant.deploy(tenant.revision(image('2')), { onProgress: (now) => progress.push(now?.message ?? '') })
@@ -89,7 +92,7 @@ test.concurrent('a lone server is replaced in its place, and it is said before t
   expect(progress).toContainEqual(said)
 })
 
-test.concurrent('of several servers one fewer serves, and no more than one', async () => {
+test.concurrent('several servers are replaced one by one, so that at most one is missing', async () => {
   const spec = { min_scale: 3, max_scale: 3 }
   const { tenant, fewest, warnings } = await serving(0, spec)
   await tenant.deploy(tenant.revision(image('2')), { spec })
@@ -110,7 +113,7 @@ test.concurrent('a failed revision returns its quota to the previous one', async
   expect(await isBack()).toBe(true)
 })
 
-test.concurrent('an update that is called off half-way goes back pod by pod, and only then the usual way is kept to again', async () => {
+test.concurrent('an aborted update is rolled back pod by pod, and then the usual strategy returns', async () => {
   const spec = { min_scale: 3, max_scale: 3 }
   const { tenant, fewest } = await serving(0, spec)
   const calledOff = new AbortController()
@@ -119,7 +122,7 @@ test.concurrent('an update that is called off half-way goes back pod by pod, and
   const updated = async () => (await tenant.server()).status?.updatedReplicas ?? 0
   await eventually(async () => (await tenant.image()) === image('2') && (await updated()) > 1)
   calledOff.abort(new Error('called off'))
-  // it may have been too late for that
+  // the abort may have come too late
   await (await over)?.discard()
   // the worker does so immediately, and with each heartbeat
   tenant.ensure()
@@ -135,7 +138,7 @@ test.concurrent('an update that is called off half-way goes back pod by pod, and
   expect(await isUsual()).toBe(true)
 })
 
-test.concurrent('a server that is too large for the quota also in the place of the one that serves leaves that alone', async () => {
+test.concurrent('a server that does not fit the quota even in the old one’s place leaves the old one serving', async () => {
   const { tenant, fewest, warnings } = await serving(0, { memory_mb: 100 }, { 'requests.memory': '150M' })
   const larger = { spec: { memory_mb: 200 } }
   await expect(tenant.prepare(tenant.revision(image('2')), larger)).rejects.toThrow(/exceeded quota: small/)
@@ -143,7 +146,7 @@ test.concurrent('a server that is too large for the quota also in the place of t
   expect(fewest.servers).toBe(1)
 })
 
-test.concurrent('more replicas than the quota has room for fail with its words, and nothing is given up for them', async () => {
+test.concurrent('more replicas than the quota allows fail with the cluster’s message, and no pod is given up', async () => {
   const { tenant, fewest, warnings } = await serving(0)
   const more = { spec: { min_scale: 2, max_scale: 2 } }
   await expect(tenant.prepare(tenant.revision(image('2')), more)).rejects.toThrow(/exceeded quota: small/)
@@ -151,7 +154,7 @@ test.concurrent('more replicas than the quota has room for fail with its words, 
   expect(fewest.servers).toBe(1)
 })
 
-test.concurrent('pods that are only to be made anew, since nobody asked for a deploy, wait for room while the old ones serve', async () => {
+test.concurrent('pods that only a changed setting would replace wait for room while the old ones serve', async () => {
   const { tenant, fewest, takeOver, warnings } = await serving(0)
   const before = await tenant.uids()
   const taken = await takeOver({ ...PLAIN, podSecurity: 'restricted' })

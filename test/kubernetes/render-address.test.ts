@@ -1,4 +1,4 @@
-/** Where a deployment is reached: Service, Ingress, the address that is told, and the version of an image. */
+/** The address of a deployment: Service, Ingress, reported URL, and the version label of an image. */
 import { describe, expect, test } from 'vitest'
 import { imageVersion } from '../../src/dataplane/runtimes/kubernetes/deployment/served-revision.ts'
 import type { DeploymentRef, RenderOptions } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
@@ -41,7 +41,7 @@ test('with an ingress domain, the host consists of the deployment’s name and i
   expect(url(null, secured)).toBe(`https://${host}`)
 })
 
-test('the Ingress has annotations of its own, which win over those of all objects', () => {
+test('an Ingress has its own annotations, which override those of all objects', () => {
   const spec = { annotations: { all: 'a', both: 'a' }, ingress_annotations: { both: 'i', own: 'i' } }
   const ingressAnnotations = { issuer: 's', all: 's', own: 's' }
   const manifests = render(spec, {}, { ingressDomain: 'example.com', ingressAnnotations })
@@ -52,7 +52,7 @@ test('the Ingress has annotations of its own, which win over those of all object
 })
 
 describe('a custom URL', () => {
-  test('gives the host and the path, and TLS when it is https', () => {
+  test('a custom URL sets host and path, and TLS for https', () => {
     expect(ingressOf('http://Bot.Example.com:8080/a/b/?q')).toEqual({ rules: [rule('bot.example.com', '/a/b')] })
     expect(ingressOf('https://bot.example.com')).toEqual({
       tls: [{ hosts: ['bot.example.com'] }],
@@ -61,7 +61,7 @@ describe('a custom URL', () => {
     expect(url('https://bot.example.com/x/')).toBe('https://bot.example.com/x/')
   })
 
-  test('takes the TLS secret of the domain only where that domain is its own', () => {
+  test('a custom URL gets the domain’s TLS secret only within that domain', () => {
     const how = { ingressDomain: 'example.com', ingressTlsSecret: 'wildcard' }
     expect(ingressOf('https://bot.example.com', how).tls).toEqual([
       { hosts: ['bot.example.com'], secretName: 'wildcard' },
@@ -73,7 +73,7 @@ describe('a custom URL', () => {
     expect(ingressOf('https://bot.example.org', general).tls[0].secretName).toBe('general')
   })
 
-  test('has a certificate of its own where the TLS secret is each deployment’s', () => {
+  test('a custom URL has its own certificate when each deployment has its own TLS secret', () => {
     const how = { ingressDomain: 'example.com', ingressTlsSecret: 'tls-{deployment}' }
     const secretName = 'tls-support-bot-0b0e3f8e'
     const hosts = ['bot.example.org', 'bot.example.com', null]
@@ -85,14 +85,14 @@ describe('a custom URL', () => {
   })
 
   test.each(['http://192.0.2.1/', 'https://[2001:db8::1]:8443/x'])(
-    'that is an address (%s) gets no Ingress',
+    'a custom URL with an IP address (%s) gets no Ingress',
     (given) => {
       expect(ingressOf(given, { ingressDomain: 'example.com' })).toBeNull()
       expect(url(given)).toBe(given)
     },
   )
 
-  test('is only what a user chose, not what an earlier deploy had reported', () => {
+  test('a custom URL is a URL that the user chose, not one that an earlier deploy reported', () => {
     const customUrl = `http://${BASE}.agents.svc`
     for (const source of ['internal_container', 'gitprovider', 'internal_source'] as const) {
       const app = {
@@ -117,7 +117,7 @@ test.each([
   [`${'a'.repeat(53)}-b`, 'a'.repeat(53)],
   ['ab '.repeat(42), 'ab-'.repeat(18).slice(0, -1)],
   ['日本語', 'agent'],
-])('whatever it is called (%s), its host is a valid one', (name, slug) => {
+])('a deployment named %s gets the valid host label %s', (name, slug) => {
   const host = hostIn({ ...deployment, name }, { ingressDomain: 'example.com' })
   expect(host).toBe(`${slug}-0b0e3f8e.example.com`)
   expect(host.split('.')[0]).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/)
@@ -131,6 +131,6 @@ test.each([
   ['agent@sha256:abc', 'sha256:abc'],
   ['registry:5000/agent:v1@sha256:abc', 'v1'],
   ['registry:5000/agent@sha256:abc', 'sha256:abc'],
-])('the version of %s is %s', (image, version) => {
+])('the image %s has the version %s', (image, version) => {
   expect(imageVersion(image)).toBe(version)
 })

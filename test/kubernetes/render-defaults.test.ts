@@ -16,7 +16,7 @@ const podOf = (key: keyof typeof POD, spec: object = {}, how = defaults) =>
   find(render(spec, {}, { defaults: how }), POD[key]).spec.template.spec
 const resourcesOf = (...given: Parameters<typeof podOf>) => podOf(...given).containers[0].resources
 
-test('every container of every pod has requests and limits, whatever the spec leaves out', () => {
+test('every container of every pod has requests and limits, even if the spec has none', () => {
   const spec = { sidecars: [{ name: 's', image: 'a' }], init_containers: [{ name: 'i', image: 'b' }] }
   for (const component of Object.keys(POD) as (keyof typeof POD)[]) {
     const pod = podOf(component, spec)
@@ -29,7 +29,7 @@ test('every container of every pod has requests and limits, whatever the spec le
   expect(render(spec, {}, { defaults }).flatMap(schemaErrors)).toEqual([])
 })
 
-test('what the spec names stays as it is, its own rules for limits included', () => {
+test('a value of the spec stays, including its own rules for limits', () => {
   expect(resourcesOf('server', { cpu: 0.3, memory_mb: 5000 })).toEqual({
     requests: { cpu: '300m', memory: '5G' },
     limits: { cpu: '600m', memory: '10G' },
@@ -41,23 +41,23 @@ test('what the spec names stays as it is, its own rules for limits included', ()
   expect(resourcesOf('database', { db_memory_mb: 0 })).toMatchObject({ requests: { memory: '0' } })
 })
 
-test('a request by default is not above a limit that the spec names', () => {
+test('a default request is not above a limit of the spec', () => {
   expect(resourcesOf('server', { cpu_limit: 0.1, memory_limit_mb: 100 })).toEqual({
     requests: { cpu: '100m', memory: '100M' },
     limits: { cpu: '100m', memory: '100M' },
   })
 })
 
-test('a cache that has its limit by default keeps its data within it', () => {
+test('a cache with a default limit keeps its data within it', () => {
   expect(podOf('cache').containers[0].args).toContain(String(512 * 750_000))
 })
 
-test('a sidecar keeps the quantities that it was given', () => {
+test('a sidecar keeps its own quantities', () => {
   const of = (resources: object) =>
     podOf('server', { sidecars: [{ name: 's', image: 'a', resources }] }).containers[1].resources
   expect(of({ requests: { cpu: '3', memory: '32Mi' } })).toEqual({
     requests: { cpu: '3', memory: '32Mi' },
-    // the limit by default would be below the request
+    // the default limit would be below the request
     limits: { memory: '512M' },
   })
   expect(of({ limits: { cpu: '50m', 'example.com/gpu': '1' } })).toEqual({
@@ -67,7 +67,7 @@ test('a sidecar keeps the quantities that it was given', () => {
   expect(of({ limits: null })).toMatchObject({ requests: { cpu: '100m' } })
 })
 
-test('limits can be left out, and who raises a request alone need not raise its limit', () => {
+test('default limits can be switched off, and raise themselves to a larger default request', () => {
   const free = renderOptions(readConfig({ DEFAULT_CPU_LIMIT: '0', DEFAULT_MEMORY_LIMIT_MB: '0' })).defaults
   expect(resourcesOf('server', {}, free)).toEqual({ requests: { cpu: '200m', memory: '256M' } })
   const large = renderOptions(readConfig({ DEFAULT_DB_CPU: '4', DEFAULT_DB_MEMORY_MB: '3000' })).defaults
@@ -77,7 +77,7 @@ test('limits can be left out, and who raises a request alone need not raise its 
   })
 })
 
-test('the deploy log says what of a deployment is by default', () => {
+test('the deploy log lists the defaults that a deployment gets', () => {
   const note = (spec: object) => defaultsNote(application(spec), defaults)
   expect(note({ cpu: 1, db_memory_mb: 500, queue_min_scale: 0, queue_max_scale: 0 })).toBe(
     'Not in the resource spec, so by default of the cluster’s listener: server: memory 256 MB, memory limit 2000 MB; cache: cpu 0.1, cpu limit 0.5, memory 64 MB, memory limit 512 MB; database: cpu 0.1, cpu limit 1',

@@ -1,4 +1,4 @@
-/** What an agent in a cluster finds in its environment, and that secrets are nowhere but in Secrets. */
+/** The environment of an agent in a cluster. Secret values occur only in Secrets. */
 import { expect, test } from 'vitest'
 import type { Manifest } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
@@ -15,7 +15,7 @@ interface Variable {
 const environmentOf = (manifests: Manifest[], role: 'server' | 'queue'): Variable[] =>
   find(manifests, `Deployment/${role}`).spec.template.spec.containers[0].env
 
-/** What a variable is in the pod. */
+/** A variable as the pod has it. */
 function valueAt(manifests: Manifest[], { value, valueFrom }: Variable): string | undefined {
   if (!valueFrom) return value
   const { name, key } = valueFrom.secretKeyRef
@@ -61,7 +61,7 @@ test('the queue’s environment differs from the server’s only in its role', (
   expect(queue.map(({ name }) => name)).toEqual(server.map(({ name }) => name))
 })
 
-test('the database and the cache take the very passwords that the agent is given', () => {
+test('database, cache and agent use the same passwords', () => {
   const manifests = render()
   const postgres = find(manifests, 'StatefulSet/database').spec.template.spec.containers[0].env as Variable[]
   const variable = (list: Variable[], name: string) => valueAt(manifests, list.find((v) => v.name === name)!)
@@ -73,14 +73,14 @@ test('the database and the cache take the very passwords that the agent is given
   expect(uri.password).not.toContain(PASSWORD)
 })
 
-test('the password of a database is read back from its Secret, and missed when somebody took it out', () => {
+test('a database’s password is read from its Secret, and a Secret that lost it gives none', () => {
   const secret = find(render(), 'Secret/database')
   expect(databasePasswordOf(secret)).toBe(PASSWORD)
   expect(databasePasswordOf({ data: {} })).toBeUndefined()
   expect(databasePasswordOf({})).toBeUndefined()
 })
 
-test('values of secrets are in Secrets and nowhere else', () => {
+test('secret values are only in Secrets', () => {
   const secrets = [
     { name: 'A', value: 'first-confidential' },
     { name: 'B', value: 'zweites – vertraulich 🙈\n' },
@@ -95,7 +95,7 @@ test('values of secrets are in Secrets and nowhere else', () => {
   for (const value of [...held, ...inClear]) expect(others).not.toContain(JSON.stringify(value).slice(1, -1))
 })
 
-test('a secret reference names the cluster secret that was given', () => {
+test('a secret reference names the cluster’s Secret', () => {
   const secretReferences = [{ name: 'TOKEN', secret_name: 'theirs', secret_key: 'the.key' }]
   for (const role of ['server', 'queue'] as const)
     expect(environmentOf(render({}, { secretReferences }), role)).toContainEqual({
@@ -104,7 +104,7 @@ test('a secret reference names the cluster secret that was given', () => {
     })
 })
 
-test('a name occurs once: what the server sets wins over everything, a reference over a secret of an older revision', () => {
+test('a variable occurs once: a server variable overrides all others, and a secret reference overrides a secret of an older revision', () => {
   const manifests = render(
     {},
     {
@@ -121,7 +121,7 @@ test('a name occurs once: what the server sets wins over everything, a reference
   expect(find('BOTH').valueFrom!.secretKeyRef.name).toBe('s')
 })
 
-test('no secret and no secret reference may have a name that the server sets', () => {
+test('a secret or secret reference can’t have the name of a server variable', () => {
   const ours = environmentOf(render({}, { revision: { ...revision, secrets: [] } }), 'server').map(({ name }) => name)
   expect(ours.filter((name) => !RESERVED_NAMES.has(name))).toEqual([])
   for (const name of RESERVED_NAMES)
@@ -130,7 +130,7 @@ test('no secret and no secret reference may have a name that the server sets', (
     ])
 })
 
-test('secrets with the longest names that are allowed reach the agent', () => {
+test('secrets with the longest allowed names reach the agent', () => {
   const names = ['A'.repeat(253), 'A'.repeat(254), `${'A'.repeat(255)}B`, `${'A'.repeat(255)}C`]
   const secrets = names.map((name, i) => ({ name, value: `value ${i}` }))
   const manifests = render({}, { revision: { ...revision, secrets } })
@@ -143,7 +143,7 @@ test('secrets with the longest names that are allowed reach the agent', () => {
   expect(manifests.flatMap(schemaErrors)).toEqual([])
 })
 
-test('a revision that was built for another runtime is refused in words for people', () => {
+test('a revision that was built for another runtime is refused with a readable message', () => {
   const app = application({}, { revision: { ...revision, imageUri: null } })
   expect(() => renderApplication(deployment, app, options, {})).toThrow('The revision has no container image')
 })

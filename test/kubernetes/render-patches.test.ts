@@ -1,4 +1,4 @@
-/** POD_PATCHES and POD_CLASSES: what becomes of pod templates, and which patches are refused at the start. */
+/** POD_PATCHES and POD_CLASSES: their effect on pod templates, and patches that are refused at startup. */
 import { describe, expect, test } from 'vitest'
 import { renderOptions } from '../../src/listener/cluster-runtime.ts'
 import { readConfig } from '../../src/platform/config/config.ts'
@@ -6,7 +6,7 @@ import { readListenerSettings } from '../../src/platform/config/listener-setting
 import { changes, find, pathsOf, render, schemaErrors } from './render-support.ts'
 
 const patchesOf = (given: unknown) => renderOptions(readConfig({ POD_PATCHES: JSON.stringify(given) })).patches
-/** What a patch changes. */
+/** The paths that a patch changes. */
 const diff = (given: unknown, spec: object = {}) =>
   changes(pathsOf(render(spec)), pathsOf(render(spec, {}, { patches: patchesOf(given) })))
 const S = 'Deployment/server:spec.template'
@@ -48,7 +48,7 @@ test('a patch changes only the fields that it names', () => {
   })
 })
 
-test('each component has a patch of its own, and containers, volumes and mounts can be added', () => {
+test('each component has its own patch, and a patch can add containers, volumes and mounts', () => {
   const patches = {
     database: {
       spec: {
@@ -83,7 +83,7 @@ test('each component has a patch of its own, and containers, volumes and mounts 
   expect(render({}, {}, { patches: patchesOf(patches) }).flatMap(schemaErrors)).toEqual([])
 })
 
-test('a patch makes new pods of its component, and none of the others', () => {
+test('a patch replaces the pods of its component and no others', () => {
   const hash = (key: string, given: unknown = {}) =>
     find(render({}, {}, { patches: patchesOf(given) }), key).spec.template.metadata.annotations[
       'pilothouse.dev/template'
@@ -94,7 +94,7 @@ test('a patch makes new pods of its component, and none of the others', () => {
   expect(hash('Deployment/cache', { cache: {} })).toBe(hash('Deployment/cache'))
 })
 
-describe('a patch that is of no use stops the start with one line', () => {
+describe('an invalid patch stops startup with one line', () => {
   test.each([
     ['server:\n  spec: {}', /must be JSON, like \{/],
     ['[]', /must be a JSON object with a patch for each component/],
@@ -115,7 +115,7 @@ describe('a patch that is of no use stops the start with one line', () => {
       { cache: { spec: { containers: [{ name: 'agent' }] } } },
       /the container agent needs an image; .* is called redis$/,
     ],
-  ])('%j', (given, said) => {
+  ])('the patch is %j', (given, said) => {
     const POD_PATCHES = typeof given === 'string' ? given : JSON.stringify(given)
     expect(() => readConfig({ POD_PATCHES })).toThrow(said)
     expect(() => readConfig({ POD_PATCHES })).toThrow(/^Wrong settings: POD_PATCHES /)
@@ -123,7 +123,7 @@ describe('a patch that is of no use stops the start with one line', () => {
   })
 })
 
-test('the container that a patch names without an image is the one that is there', () => {
+test('a patch that names a container without an image changes the existing container', () => {
   for (const [component, name] of [
     ['server', 'agent'],
     ['queue', 'agent'],
@@ -151,7 +151,7 @@ describe('a class', () => {
     queue: { spec: { nodeSelector: { pool: 'gpu' }, terminationGracePeriodSeconds: 3600 } },
   }
 
-  test('changes server and queue of the deployments that name it, and no other', () => {
+  test('a class changes server and queue of the deployments that name it, and no others', () => {
     const classes = classesOf({ gpu, large: {} })
     const of = (spec: object) => pathsOf(render(spec, {}, { classes }))
     const T = 'spec.template.spec'
@@ -167,7 +167,7 @@ describe('a class', () => {
     expect(render({ class: 'gpu' }, {}, { classes }).flatMap(schemaErrors)).toEqual([])
   })
 
-  test('wins over the patches of all deployments', () => {
+  test('a class overrides the patches of all deployments', () => {
     const patches = patchesOf({ server: { spec: { nodeSelector: { pool: 'agents', zone: 'a' } } } })
     const manifests = render({ class: 'gpu' }, {}, { patches, classes: classesOf({ gpu }) })
     expect(find(manifests, 'Deployment/server').spec.template.spec.nodeSelector).toEqual({ pool: 'gpu', zone: 'a' })
@@ -176,7 +176,7 @@ describe('a class', () => {
   test.each([
     [{ gpu, cpu: {} }, /^Class tpu is not among POD_CLASSES of the listener: cpu, gpu\. Add it there, or change/],
     [{}, /^Class tpu is not among POD_CLASSES of the listener: there are none\./],
-  ])('that the settings do not have is refused (%#)', (given, said) => {
+  ])('a class that is missing in the settings is refused (%#)', (given, said) => {
     expect(() => render({ class: 'tpu' }, {}, { classes: classesOf(given) })).toThrow(said)
   })
 
@@ -190,7 +190,7 @@ describe('a class', () => {
     [{ gpu: { database: {} } }, /names the component database, and there are server, queue$/],
     [{ gpu: { queue: { kind: 'Pod' } } }, /wrong class gpu: it has a wrong patch for queue: kind is no part/],
     [Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`c${i}`, {}])), /must have at most 100 classes$/],
-  ])('that is of no use stops the start with one line (%#)', (given, said) => {
+  ])('an invalid class stops startup with one line (%#)', (given, said) => {
     const POD_CLASSES = typeof given === 'string' ? given : JSON.stringify(given)
     expect(() => readConfig({ POD_CLASSES })).toThrow(said)
     expect(() => readConfig({ POD_CLASSES })).toThrow(/^Wrong settings: POD_CLASSES /)

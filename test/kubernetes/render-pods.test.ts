@@ -1,4 +1,4 @@
-/** How pods run, how many there are and how they are replaced; what marks the objects of a deployment. */
+/** How pods run, how many exist and how they are replaced. Also labels and annotations of a deployment's objects. */
 import { describe, expect, test } from 'vitest'
 import type { Manifest, Replicas } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
 import { renderApplication } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
@@ -41,8 +41,8 @@ test('manifests are rendered in apply order', () => {
   ])
 })
 
-describe('without privileges', () => {
-  test('database and cache run as a user without any right, on file systems that they can not write to', () => {
+describe('pods have no privileges', () => {
+  test('database and cache run as an unprivileged user on read-only file systems', () => {
     for (const key of ['StatefulSet/database', 'Deployment/cache']) {
       const pod = podOf(render(), key)
       expect(pod).toMatchObject({
@@ -65,7 +65,7 @@ describe('without privileges', () => {
     }
   })
 
-  test('database and cache are not reached from outside of the cluster, nor without a password', () => {
+  test('database and cache can’t be reached from outside the cluster or without a password', () => {
     const manifests = render({}, { customUrl: 'https://bot.example.com' }, { ingressDomain: 'example.com' })
     for (const key of ['Service/database', 'Service/cache']) expect(find(manifests, key).spec.type).toBe('ClusterIP')
     for (const key of WORKLOADS) {
@@ -77,7 +77,7 @@ describe('without privileges', () => {
     expect(podOf(manifests, 'Deployment/cache').containers[0].args).toContain('--requirepass')
   })
 
-  test('an agent may run as root inside, but gains no privilege and gets no token of the cluster', () => {
+  test('an agent may run as root in its container, but gains no privileges and no cluster token', () => {
     for (const key of ['Deployment/server', 'Deployment/queue']) {
       const pod = podOf(render({ sidecars: [{ name: 's' }], init_containers: [{ name: 'i' }] }), key)
       expect(pod).toMatchObject({
@@ -101,7 +101,7 @@ describe('without privileges', () => {
     [{ capabilities: { add: ['NET_ADMIN'] } }, { allowPrivilegeEscalation: false }],
     [{ capabilities: { add: ['SYS_ADMIN'] } }, {}],
     [{ capabilities: { add: ['CAP_SYS_ADMIN'] } }, {}],
-  ])('what a sidecar asks for (%j) replaces what is there by default', (securityContext, rest) => {
+  ])('a sidecar’s security context (%j) overrides the default', (securityContext, rest) => {
     const pod = podOf(render({ sidecars: [{ name: 's', securityContext }] }), 'Deployment/server')
     const capabilities = (securityContext as { capabilities?: object }).capabilities ?? expect.anything()
     expect(pod.containers[1].securityContext).toEqual({ ...rest, capabilities })
@@ -125,22 +125,22 @@ describe('replicas', () => {
 
   test.each([
     ['one by default', {}, {}, [1]],
-    ['a fixed number, whatever is live', { min_scale: 3, max_scale: 3 }, { server: 7, queue: 7 }, [3]],
-    ['the minimum, when nothing is live', { min_scale: 2, max_scale: 5 }, {}, [2, '2–5']],
-    ['what the autoscaler decided', { min_scale: 2, max_scale: 5 }, { server: 4, queue: 4 }, [4, '2–5']],
-    ['no more than the maximum', { min_scale: 2, max_scale: 5 }, { server: 9, queue: 9 }, [5, '2–5']],
-    ['no less than the minimum', { min_scale: 2, max_scale: 5 }, { server: 0, queue: 1 }, [2, '2–5']],
-    ['at least one, as nothing would wake it', { min_scale: 0, max_scale: 5 }, {}, [1, '1–5']],
-    ['one, of none or one', { min_scale: 0, max_scale: 1 }, {}, [1]],
-    ['without an autoscaler, what others decided', { ...BY_OTHERS, min_scale: 2 }, { server: 4, queue: 4 }, [4]],
-    ['without an autoscaler, no more than the maximum', BY_OTHERS, { server: 9, queue: 9 }, [5]],
-    ['without an autoscaler, none where others decided so', BY_OTHERS, { server: 0, queue: 0 }, [0]],
-    ['without an autoscaler, one when nothing is live', BY_OTHERS, {}, [1]],
-  ])('%s', (_what, spec, live, expected) => {
+    ['the fixed number, independent of live replicas', { min_scale: 3, max_scale: 3 }, { server: 7, queue: 7 }, [3]],
+    ['the minimum, without live replicas', { min_scale: 2, max_scale: 5 }, {}, [2, '2–5']],
+    ['the one that the autoscaler set', { min_scale: 2, max_scale: 5 }, { server: 4, queue: 4 }, [4, '2–5']],
+    ['at most the maximum', { min_scale: 2, max_scale: 5 }, { server: 9, queue: 9 }, [5, '2–5']],
+    ['at least the minimum', { min_scale: 2, max_scale: 5 }, { server: 0, queue: 1 }, [2, '2–5']],
+    ['at least one, because nothing scales up from zero', { min_scale: 0, max_scale: 5 }, {}, [1, '1–5']],
+    ['one, for a range of zero to one', { min_scale: 0, max_scale: 1 }, {}, [1]],
+    ['without an autoscaler, the one that others set', { ...BY_OTHERS, min_scale: 2 }, { server: 4, queue: 4 }, [4]],
+    ['without an autoscaler, at most the maximum', BY_OTHERS, { server: 9, queue: 9 }, [5]],
+    ['without an autoscaler, zero if others set zero', BY_OTHERS, { server: 0, queue: 0 }, [0]],
+    ['without an autoscaler, one without live replicas', BY_OTHERS, {}, [1]],
+  ])('the number of replicas is %s', (_what, spec, live, expected) => {
     expect(scaled(spec, live)).toEqual({ server: expected, queue: expected })
   })
 
-  test('none where the maximum is 0; then there is no queue at all', () => {
+  test('there are no replicas when the maximum is 0, and then there is no queue', () => {
     expect(scaled({ min_scale: 0, max_scale: 0 })).toEqual({ server: [0], queue: [null] })
     expect(scaled({ min_scale: 2, max_scale: 3, queue_min_scale: 0, queue_max_scale: 0 })).toEqual({
       server: [2, '2–3'],
@@ -150,7 +150,7 @@ describe('replicas', () => {
 })
 
 describe('a rollout', () => {
-  test('keeps all that serve until the new ones are ready', () => {
+  test('a rollout keeps all old pods until the new ones are ready', () => {
     for (const key of ['Deployment/server', 'Deployment/queue'])
       expect(find(render(), key).spec.strategy).toEqual({
         type: 'RollingUpdate',
@@ -158,7 +158,7 @@ describe('a rollout', () => {
       })
   })
 
-  test('asks the server at the health path that a secret sets', () => {
+  test('a server is probed at the health path that a secret sets', () => {
     const secrets = [{ name: 'PILOTHOUSE_HEALTH_PATH', value: '/healthz' }]
     const manifests = render({}, { revision: { ...revision, secrets } })
     const [server] = podOf(manifests, 'Deployment/server').containers
@@ -166,7 +166,7 @@ describe('a rollout', () => {
       expect(server[probe].httpGet).toEqual({ path: '/healthz', port: 8000 })
   })
 
-  test('asks the server at /ok, and lets a queue stand for a while', () => {
+  test('a server is probed at /ok, and a queue must run for a while', () => {
     const [server] = podOf(render(), 'Deployment/server').containers
     for (const probe of ['startupProbe', 'readinessProbe', 'livenessProbe'])
       expect(server[probe].httpGet).toEqual({ path: '/ok', port: 8000 })
@@ -176,9 +176,9 @@ describe('a rollout', () => {
   })
 
   test.each([
-    ['by itself where the cluster can', { knowsSleep: true }, { sleep: { seconds: 10 } }],
-    ['by a program of the image elsewhere', { knowsSleep: false }, { exec: { command: ['sleep', '10'] } }],
-  ])('lets traffic end before a server gets SIGTERM, %s, and then gives each its time', (_where, how, preStop) => {
+    ['by a sleep action if the cluster supports it', { knowsSleep: true }, { sleep: { seconds: 10 } }],
+    ['by a sleep command otherwise', { knowsSleep: false }, { exec: { command: ['sleep', '10'] } }],
+  ])('a server keeps serving for a while before SIGTERM, %s, and then has its grace period', (_where, how, preStop) => {
     const manifests = render({}, {}, how)
     const [server, queue] = [podOf(manifests, 'Deployment/server'), podOf(manifests, 'Deployment/queue')]
     expect(manifests.flatMap(schemaErrors)).toEqual([])
@@ -190,14 +190,14 @@ describe('a rollout', () => {
     expect(at).not.toHaveProperty('lifecycle')
   })
 
-  test('of the same revision makes new pods, and nothing but the attempt differs', () => {
+  test('a rollout of the same revision makes new pods and changes only the attempt', () => {
     expect(changes(pathsOf(render()), pathsOf(render({}, { attempt: 3 })))).toEqual({
       'Deployment/server:spec.template.metadata.annotations.pilothouse.dev/attempt': '3',
       'Deployment/queue:spec.template.metadata.annotations.pilothouse.dev/attempt': '3',
     })
   })
 
-  test('marks its pods with a hash that changes whenever they have to be new ones, and only then', () => {
+  test('the template hash of pods changes exactly when pods must be replaced', () => {
     const hash = (...given: Parameters<typeof render>) =>
       find(render(...given), 'Deployment/server').spec.template.metadata.annotations['pilothouse.dev/template']
     expect(hash()).toMatch(/^[0-9a-f]{16}$/)
@@ -207,7 +207,7 @@ describe('a rollout', () => {
     expect(hash({}, { attempt: 3 })).not.toBe(hash())
   })
 
-  test('of another revision leaves database and cache alone, and the secrets of the one before too', () => {
+  test('a rollout of another revision changes neither database nor cache nor the previous secrets', () => {
     const next = { ...revision, id: '5e0c2f0a-7a64-4e3e-8b39-1b5a6c7d8e44', number: 5, imageUri: 'agent:2' }
     const paths = Object.keys(changes(pathsOf(render()), pathsOf(render({}, { revision: next }))))
     expect([...new Set(paths.map((path) => path.split(':')[0]))].sort()).toEqual([
@@ -237,7 +237,7 @@ describe('marks', () => {
   }
   const manifests = render({ max_scale: 2, labels: theirs, annotations: theirs }, {}, { ingressDomain: 'example.com' })
 
-  test('ours are on every object and every pod, whatever the spec says', () => {
+  test('Pilothouse’s labels are on every object and pod, whatever labels the spec has', () => {
     for (const manifest of manifests) {
       const { labels, annotations } = manifest.metadata
       expect(labels).toMatchObject({ ...OURS, mine: 'theirs too' })
@@ -262,12 +262,12 @@ describe('marks', () => {
     ['a:_1', undefined],
     ['a:1_', undefined],
     [`a:${'1'.repeat(64)}`, undefined],
-  ])('of the image %s, the version is %s: a tag that can be no label is left out', (imageUri, version) => {
+  ])('the image %s has the version label %s; a tag that is no valid label is left out', (imageUri, version) => {
     const { labels } = find(render({}, { revision: { ...revision, imageUri } }), 'Deployment/server').metadata
     expect(labels['app.kubernetes.io/version']).toBe(version)
   })
 
-  test('pods are selected by what never changes, and each component finds its own only', () => {
+  test('a selector uses only labels that never change, and each component selects only its own pods', () => {
     for (const key of WORKLOADS) {
       const { selector, template } = find(manifests, key).spec
       expect(Object.keys(selector.matchLabels).sort()).toEqual([

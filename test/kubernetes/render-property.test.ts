@@ -1,4 +1,4 @@
-/** What holds for every spec that the control plane takes, and for every name. */
+/** Properties that hold for every spec and every name that the control plane accepts. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { renderApplication, renderInfrastructure } from '../../src/dataplane/runtimes/kubernetes/render/manifests.ts'
@@ -54,7 +54,7 @@ const amounts = Object.fromEntries(
   }),
 )
 
-/** Any spec at all; what the rules refuse in it is left out until they take it. */
+/** Any spec; refused parts are removed until it is accepted. */
 const spec: fc.Arbitrary<ResourceSpec> = fc
   .record(
     {
@@ -82,7 +82,7 @@ const spec: fc.Arbitrary<ResourceSpec> = fc
     }
   })
 
-/** The free parts of a spec: volumes, init containers, sidecars, the agent's mounts. */
+/** The free-form parts of a spec: volumes, init containers, sidecars, the agent's mounts. */
 const USERS = /^\/spec\/template\/spec\/(volumes\/|initContainers\/|containers\/([1-9]|0\/volumeMounts\/))/
 
 const all = (given: ResourceSpec, by = deployment) => {
@@ -93,7 +93,7 @@ const all = (given: ResourceSpec, by = deployment) => {
   ]
 }
 
-test('every spec that is accepted gives manifests of which at most the user’s own objects are refused', () => {
+test('every accepted spec gives valid manifests, except for the user’s own objects', () => {
   fc.assert(
     fc.property(spec, (given) => {
       const errors = all(given).flatMap(schemaErrors)
@@ -119,7 +119,7 @@ const countObjects = (value: unknown): number =>
     ? 0
     : Object.values(value).reduce<number>((sum, member) => sum + countObjects(member), 1)
 
-test('rendering twice gives the same, changes nothing it was given and shares nothing with it or within itself', () => {
+test('rendering is repeatable, leaves its input unchanged and shares no object with it', () => {
   fc.assert(
     fc.property(spec, (given) => {
       const app = freeze(application(given))
@@ -144,7 +144,7 @@ const hostile = fc.oneof(
   fc.constantFrom('../', '😀', 'A'.repeat(128), '1', '-', '.', '{{x}}', '$(PATH)', '--help'),
 )
 
-test('every name that is accepted gives valid names', () => {
+test('every accepted name gives valid object names', () => {
   fc.assert(
     fc.property(hostile, fc.uuid(), (name, deploymentId) => {
       fc.pre(printableName.safeParse(name).success)

@@ -13,7 +13,7 @@ const LOCKED = {
   capabilities: { drop: ['ALL'] },
 }
 
-test('under restricted every container of every pod gives up all that the standard asks for', () => {
+test('every container of every pod meets the "restricted" standard', () => {
   const manifests = restricted({
     sidecars: [{ name: 'beside', image: 'a' }],
     init_containers: [{ name: 'before', image: 'b' }],
@@ -28,7 +28,7 @@ test('under restricted every container of every pod gives up all that the standa
   expect(manifests.flatMap(schemaErrors)).toEqual([])
 })
 
-test('what a container asks for within restricted is given, and what it leaves out is filled in', () => {
+test('a security context within "restricted" is kept and completed', () => {
   const asked = {
     runAsUser: 1000,
     readOnlyRootFilesystem: true,
@@ -44,7 +44,7 @@ test('what a container asks for within restricted is given, and what it leaves o
   })
 })
 
-describe('what is more than restricted allows is refused by the name of its field and of the setting', () => {
+describe('a spec beyond "restricted" is refused with the names of its field and the setting', () => {
   const context = (securityContext: object) => ({ sidecars: [{ name: 'first' }, { name: 's', securityContext }] })
   test.each([
     [context({ privileged: true }), 'sidecars.1.securityContext.privileged: true'],
@@ -66,25 +66,25 @@ describe('what is more than restricted allows is refused by the name of its fiel
       { annotations: { 'container.apparmor.security.beta.kubernetes.io/agent': 'unconfined' } },
       'annotations["container.apparmor.security.beta.kubernetes.io/agent"]: "unconfined"',
     ],
-  ])('%j', (spec, said) => {
+  ])('the spec %j is refused', (spec, said) => {
     expect(() => restricted(spec)).toThrow(/^POD_SECURITY=restricted of the listener does not allow .*resource_spec/)
     expect(() => restricted(spec)).toThrow(said)
     expect(() => render(spec)).not.toThrow()
   })
 
-  test('all of it at once', () => {
+  test('a refusal lists all fields', () => {
     const sidecars = [{ name: 's', securityContext: { privileged: true, runAsUser: 0 } }]
     expect(() => restricted({ sidecars })).toThrow(/privileged: true, sidecars\.0\.securityContext\.runAsUser: 0/)
   })
 
-  test('members that are null say nothing', () => {
+  test('a member that is null is ignored', () => {
     const securityContext = { privileged: null, capabilities: { add: null }, runAsUser: null }
     expect(() => restricted({ sidecars: [{ name: 's', securityContext }] })).not.toThrow()
   })
 })
 
 describe('database and cache', () => {
-  test.each([10_001, 999])('run as user %i, whose their files are', (podUser) => {
+  test.each([10_001, 999])('database and cache run as user %i, who owns their files', (podUser) => {
     for (const key of PODS.slice(0, 2))
       expect(podOf(render({}, {}, { podUser }), key).securityContext).toMatchObject({
         runAsUser: podUser,
@@ -93,7 +93,7 @@ describe('database and cache', () => {
       })
   })
 
-  test('leave user and groups to a cluster that gives them, and write to nothing but volumes', () => {
+  test('without a pod user the cluster sets user and groups, and database and cache write only to volumes', () => {
     for (const key of PODS.slice(0, 2)) {
       const pod = podOf(render({}, {}, { podUser: null }), key)
       expect(Object.keys(pod.securityContext).sort()).toEqual(['fsGroupChangePolicy', 'runAsNonRoot', 'seccompProfile'])

@@ -1,4 +1,7 @@
-/** Each field of docs/deployments.md#resource-spec by itself and all together: where its value is found, and that nothing else changes. */
+/**
+ * Each field of docs/deployments.md#resource-spec, alone and together with the others: where its value appears, and
+ * that nothing else changes.
+ */
 import { describe, expect, test } from 'vitest'
 import { type ResourceSpec, resourceSpec } from '../../src/domain/values/resource-spec.ts'
 import { changes, deployment, type Paths, pathsOf, render, schemaErrors } from './render-support.ts'
@@ -10,7 +13,7 @@ const [SA, QA] = [`${SP}.containers.agent`, `${QP}.containers.agent`]
 const C = 'Deployment/cache:spec.template.spec.containers.redis'
 const D = 'StatefulSet/database:spec.template.spec.containers.postgres'
 
-/** The same below the pods of server and queue. */
+/** The same paths below the pods of server and queue. */
 const both = (paths: Paths): Paths =>
   Object.fromEntries(
     Object.entries(paths).flatMap(([path, value]) => [
@@ -32,7 +35,7 @@ const metadata = (object: string, role: 'server' | 'queue'): Paths => ({
   [`${object}:metadata.annotations.pilothouse.dev/name`]: 'Support bot',
 })
 
-/** Where there may be several replicas: an autoscaler, and a budget for drains. */
+/** Objects of a component with several replicas: an autoscaler, and a budget for drains. */
 const several = (role: 'server' | 'queue', min: number, max: number): Paths => ({
   ...metadata(`PDB/${role}`, role),
   [`PDB/${role}:apiVersion`]: 'policy/v1',
@@ -67,7 +70,7 @@ const OBJECTS = [
 ]
 const PODS = ['StatefulSet/database', 'Deployment/cache', 'Deployment/server', 'Deployment/queue']
 
-/** On all objects, and on the pods of server and queue: a change of it must not restart database or cache. */
+/** Values on all objects and on the pods of server and queue. A change of them must not restart database or cache. */
 const everywhere = (path: string, value: string, more: string[] = []): Paths =>
   Object.fromEntries(
     [
@@ -177,12 +180,15 @@ const containerPaths = (at: string, name: string): Paths => ({
 interface Row {
   field: keyof ResourceSpec
   value: unknown
-  /** what has to be there too, so that the field may be set, or has anything to do */
+  /** fields that must be set too, so that this field is valid or has an effect */
   beside?: ResourceSpec
   expected: Paths
 }
 
-/** What depends on another field comes after it: so the rows also say what all of them together give. */
+/**
+ * A row that depends on another field comes after it, so the rows together also give the expected result of all
+ * fields.
+ */
 const ROWS: Row[] = [
   { field: 'max_scale', value: 7, expected: { ...several('server', 1, 7), ...several('queue', 1, 7) } },
   {
@@ -321,7 +327,7 @@ const ROWS: Row[] = [
   {
     field: 'service_account_name',
     value: 'agent',
-    // and its agents may ask the cloud for what the account is
+    // and its agents may ask the cloud for the account's rights
     expected: {
       ...both({ serviceAccountName: 'agent', automountServiceAccountToken: undefined }),
       ...Object.fromEntries(pathsOfPolicy().map((path) => [path, undefined])),
@@ -337,12 +343,12 @@ const ROWS: Row[] = [
   { field: 'labels', value: { team: 'a' }, expected: everywhere('labels.team', 'a') },
   { field: 'annotations', value: { 'a.b/note': 'Ü' }, expected: everywhere('annotations.a.b/note', 'Ü') },
   { field: 'ingress_annotations', value: { 'a.b/time-out': '60' }, expected: {} },
-  // by itself there is nothing to decide between minimum and maximum
+  // alone it has no effect, because minimum equals maximum
   { field: 'autoscaler', value: 'none', expected: {} },
   { field: 'class', value: 'gpu', expected: both({ 'tolerations.0.key': 'gpu', 'tolerations.0.operator': 'Exists' }) },
 ]
 
-/** Of what keeps agents from the metadata address. */
+/** Paths of the policy that keeps agents from the metadata address. */
 function pathsOfPolicy(): string[] {
   return Object.keys(pathsOf(render())).filter((path) => path.startsWith('NetworkPolicy/:'))
 }
@@ -354,37 +360,37 @@ function redisArgs(maxmemory: string): string[] {
 }
 
 describe('a field of the resource spec', () => {
-  test.each(ROWS)('$field goes where it belongs, and nowhere else', ({ field, value, beside, expected }) => {
+  test.each(ROWS)('$field appears where it belongs and nowhere else', ({ field, value, beside, expected }) => {
     const manifests = render({ ...beside, [field]: value })
     expect(changes(pathsOf(render(beside)), pathsOf(manifests))).toStrictEqual(expected)
     expect(manifests.flatMap(schemaErrors)).toEqual([])
   })
 
-  test.each(ROWS)('$field being null is as if it were not there', ({ field, beside }) => {
+  test.each(ROWS)('a $field of null equals an absent one', ({ field, beside }) => {
     const rest = Object.fromEntries(Object.entries(beside ?? {}).filter(([name]) => name !== field))
     expect(render({ ...rest, [field]: null })).toEqual(render(rest))
   })
 })
 
-test('all fields together give what each gives by itself', () => {
-  // who takes the autoscaler away is tested in render-pods.test.ts
+test('all fields together have the sum of their single effects', () => {
+  // render-pods.test.ts tests the removal of the autoscaler
   const values = ROWS.map(({ field, value }) => [field, field === 'autoscaler' ? 'cpu' : value])
   const manifests = render(Object.fromEntries(values))
   const expected: Paths = {}
   for (const row of ROWS) Object.assign(expected, row.expected)
-  // what most rows don't have is marked like everything else
+  // objects that most rows lack have the same labels
   for (const object of ['HPA/server', 'HPA/queue', 'PDB/server', 'PDB/queue']) {
     expected[`${object}:metadata.labels.team`] = 'a'
     expected[`${object}:metadata.annotations.a.b/note`] = 'Ü'
   }
-  // and what one of them takes away is not
+  // a removed object has none
   delete expected['NetworkPolicy/:metadata.labels.team']
   delete expected['NetworkPolicy/:metadata.annotations.a.b/note']
   expect(changes(pathsOf(render()), pathsOf(manifests))).toStrictEqual(expected)
   expect(manifests.flatMap(schemaErrors)).toEqual([])
 })
 
-test('a spec without anything gives valid manifests with no requests and no limits', () => {
+test('an empty spec gives valid manifests without requests and limits', () => {
   const manifests = render()
   expect(manifests.flatMap(schemaErrors)).toEqual([])
   expect(Object.keys(pathsOf(manifests)).filter((path) => /\.(limits|requests)\./.test(path))).toEqual([
@@ -392,7 +398,7 @@ test('a spec without anything gives valid manifests with no requests and no limi
   ])
 })
 
-/** The members of a list's items in the schema. */
+/** Members of a list's items in the schema. */
 function membersOf(field: 'volumes' | 'volume_mounts' | 'sidecars'): string[] {
   const list = resourceSpec.shape[field].unwrap().unwrap() as unknown as { element: { shape: object } }
   return Object.keys(list.element.shape).sort()
@@ -400,13 +406,13 @@ function membersOf(field: 'volumes' | 'volume_mounts' | 'sidecars'): string[] {
 const valueIn = (name: string) => ROWS.find(({ field }) => field === name)!.value as object[]
 const said = (items: object[]) => [...new Set(items.flatMap(Object.keys))].sort()
 
-test('so few connections that Postgres would keep all of them for superusers are for everybody', () => {
+test('a database with few connections reserves none of them for superusers', () => {
   expect(pathsOf(render({ db_max_connections: 3 }))).toMatchObject({
     [`${D}.args`]: ['-c', 'max_connections=3', '-c', 'superuser_reserved_connections=0'],
   })
 })
 
-test('the table has a row for every field that a resource spec can have, and every member of its lists', () => {
+test('the table has a row for every field of a resource spec and every member of its lists', () => {
   expect(ROWS.map(({ field }) => field).sort()).toEqual(Object.keys(resourceSpec.shape).sort())
   expect(said(valueIn('volumes'))).toEqual(membersOf('volumes'))
   expect(said(valueIn('volume_mounts'))).toEqual(membersOf('volume_mounts'))

@@ -1,6 +1,6 @@
 /**
- * For the tests of the renderer: what is rendered, the check against Kubernetes' schemas (types by
- * kubernetes-models, names of fields by the models of the client), and manifests as paths with values.
+ * Helpers for tests of the renderer: rendering, and manifests as paths with values. Checks manifests against
+ * Kubernetes' schemas: types by kubernetes-models, field names by the client's models.
  */
 import * as client from '@kubernetes/client-node'
 import { Deployment, StatefulSet } from 'kubernetes-models/apps/v1'
@@ -62,7 +62,7 @@ export const revision = imageRevision('registry.example.com:5000/team/agent:1.2.
   secrets: [{ name: 'API_KEY', value: 'the-value-of-the-secret' }],
 })
 
-/** As the control plane hands it out. Throws for a spec that it would refuse. */
+/** The revision as the control plane sends it. Throws for a spec that the control plane refuses. */
 function specOf(given: unknown) {
   const parsed: ResourceSpec = resourceSpec.parse(given)
   const violations = resourceSpecViolations(parsed)
@@ -93,7 +93,7 @@ export const keyOf = ({ kind, metadata }: Manifest) =>
     .replace('HorizontalPodAutoscaler', 'HPA')
     .replace('PodDisruptionBudget', 'PDB')
 
-/** anything: tests reach into it */
+/** any: tests read any member */
 type Json = ReturnType<typeof JSON.parse>
 
 export function find(manifests: Manifest[], key: string): Json {
@@ -114,7 +114,7 @@ const MODELS: Record<string, new (data: never) => { validate(): void }> = {
   Service,
 }
 
-/** What is wrong with a manifest, as `path: why`; an empty list: nothing. */
+/** Schema errors of a manifest as `path: why`; empty: it is valid. */
 export function schemaErrors(manifest: Manifest): string[] {
   const found = [...unknownFields(manifest, `V1${manifest.kind}`, ''), ...absent(manifest, '')]
   const Model = MODELS[manifest.kind]
@@ -132,7 +132,7 @@ export function schemaErrors(manifest: Manifest): string[] {
 type Field = { baseName: string; type: string }
 const models = client as unknown as Record<string, { attributeTypeMap?: Field[] } | undefined>
 
-/** The schemas of kubernetes-models let pass what they don't know; a misspelt field would be lost in a cluster. */
+/** kubernetes-models accept unknown fields, and a cluster would drop a misspelt field. */
 function unknownFields(value: unknown, type: string, path: string): string[] {
   const list = /^Array<(.+)>$/.exec(type)?.[1]
   if (list) return Array.isArray(value) ? value.flatMap((item, i) => unknownFields(item, list, `${path}/${i}`)) : []
@@ -153,8 +153,8 @@ function absent(value: unknown, path: string): string[] {
 export type Paths = Record<string, unknown>
 
 /**
- * Every value with its path, `Deployment/server:spec.replicas`; lists by the names of their items. Without the hash of
- * a template, which changes with everything in it.
+ * Every value with its path, like `Deployment/server:spec.replicas`. List items are named by their names. Without the
+ * template hash, which changes with every other value.
  */
 export function pathsOf(manifests: Manifest[]): Paths {
   const paths: Paths = {}
@@ -171,7 +171,7 @@ export function pathsOf(manifests: Manifest[]): Paths {
   return paths
 }
 
-/** What became different; undefined: is not there any more. */
+/** Changed values; undefined: the path was removed. */
 export function changes(before: Paths, after: Paths): Paths {
   return Object.fromEntries(
     [...new Set([...Object.keys(before), ...Object.keys(after)])]

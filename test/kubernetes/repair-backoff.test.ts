@@ -1,4 +1,4 @@
-/** When contention is reported, and how far repairs slow down. */
+/** Reports contention, and slows repairs down. */
 import { expect, test } from 'vitest'
 import { RepairBackoff } from '../../src/dataplane/runtimes/kubernetes/reconcile/repair-backoff.ts'
 

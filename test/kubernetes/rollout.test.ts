@@ -1,4 +1,4 @@
-/** Rollouts that don't go well: each says why, early, and what served before serves on. */
+/** Failing rollouts: each reports its cause early, and the served revision keeps serving. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Withdrawn } from '../../src/dataplane/worker/perform-step.ts'
 import { eventually, type How, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => site.close())
 
-// only a stand-in can hold a pod back until it is let go
+// only a stand-in can delay a pod on demand
 const heldBack = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 
 const image = (tag: string) => `registry.example.com/agent:${tag}`
@@ -21,14 +21,14 @@ async function serving(how: How = {}): Promise<Tenant> {
   return tenant
 }
 
-/** What serves was not touched: the same pods, and the image is back. */
+/** The served revision is unchanged: the same pods with the same image. */
 async function untouched(tenant: Tenant, before: string[]): Promise<void> {
   await eventually(async () => (await tenant.uids()).join() === before.join())
   expect(await tenant.uids()).toEqual(before)
   expect(await tenant.image()).toBe(image('1'))
 }
 
-test('an image that can not be pulled fails early with the reason, and the next one recovers', async () => {
+test('an image that can’t be pulled fails early with the cause, and the next deploy succeeds', async () => {
   const tenant = await serving()
   const before = await tenant.uids()
   await expect(tenant.prepare(tenant.revision(image('bad')))).rejects.toThrow(/image .*agent:bad.* can't be pulled: /)
@@ -37,7 +37,7 @@ test('an image that can not be pulled fails early with the reason, and the next 
   expect(await tenant.image()).toBe(image('2'))
 })
 
-test('an agent that crashes fails with its exit code and its last words, without its secrets', async () => {
+test('a crashing agent fails the deploy with its exit code and last output, without secrets', async () => {
   const tenant = await serving()
   const before = await tenant.uids()
   const secrets = [{ name: 'API_KEY', value: 'starting registry' }]
@@ -106,7 +106,7 @@ test('a missing referenced Secret is named before the rollout starts', async () 
   })
 })
 
-test('a pod that no node can take fails with the scheduler’s words', async () => {
+test('a pod that fits no node fails with the scheduler’s message', async () => {
   const tenant = await serving()
   const before = await tenant.uids()
   const failure = tenant.prepare(tenant.revision(image('2')), { spec: { cpu: 8, memory_mb: 900_000_000 } })
@@ -114,7 +114,7 @@ test('a pod that no node can take fails with the scheduler’s words', async () 
   await untouched(tenant, before)
 })
 
-test('what the cluster says of a deployment’s health shows no secret', async () => {
+test('health messages with the cluster’s words show no secret', async () => {
   const tenant = await serving()
   const secrets = [{ name: 'KEY', value: 'Insufficient memory' }]
   const spec = { cpu: 8, memory_mb: 900_000_000 }
@@ -126,7 +126,7 @@ test('what the cluster says of a deployment’s health shows no secret', async (
   await failing
 })
 
-test('a service account that does not exist fails with the cluster’s words', async () => {
+test('a missing service account fails with the cluster’s message', async () => {
   const tenant = await serving()
   const before = await tenant.uids()
   const failure = tenant.prepare(tenant.revision(image('2')), { spec: { service_account_name: 'nobody' } })
@@ -134,7 +134,7 @@ test('a service account that does not exist fails with the cluster’s words', a
   await untouched(tenant, before)
 })
 
-test('a manifest that the API server refuses fails with its words', async () => {
+test('a manifest that the API server refuses fails with its message', async () => {
   const tenant = await serving()
   const before = await tenant.uids()
   const spec = { volumes: [{ name: 'Not A Name', emptyDir: {} }] } as How['spec']
@@ -142,7 +142,7 @@ test('a manifest that the API server refuses fails with its words', async () => 
   await untouched(tenant, before)
 })
 
-test('an exceeded quota fails with the cluster’s words', async () => {
+test('an exceeded quota fails with the cluster’s message', async () => {
   const namespace = await site.test.createNamespace()
   const kubeconfig = await site.test.limitedKubeconfig({ namespaces: [namespace] })
   const { runtime } = await site.another({ namespace }, kubeconfig)
@@ -194,7 +194,7 @@ heldBack('who takes over in the middle of a rollout goes on with it, and rolls n
   const abort = new AbortController()
   const first = tenant.prepare(revision, {}, abort.signal).catch((error: Error) => error.message)
   await eventually(async () => (await tenant.pods()).length === 2)
-  // as a holder that loses its claim does it
+  // like a holder that loses its claim
   abort.abort(new Error('not ours any more'))
   await site.runtime.drop(tenant.id)
   await first
@@ -227,7 +227,7 @@ heldBack('who takes over in the middle of a redeploy of what serves goes on with
   await release(tenant)
   await (await deploying).commit(async () => true)
   const before = await tenant.uids()
-  // the control plane has raised the attempt of what it wants to serve
+  // the control plane has raised the attempt of the desired revision
   const next = { ...revision, attempt: 2 }
   tenant.run = runOf(next)
   tenant.ensure()
@@ -271,7 +271,7 @@ test('a holder with an older fencing token writes nothing', async () => {
   const { runtime } = await site.another()
   const newer = tenant.takenOver(runtime, '2')
   await newer.deploy(newer.revision(image('2'), { number: 7 }))
-  // the older one does not know yet, and wants to roll out something else
+  // the older holder does not know this yet and rolls out another revision
   await expect(tenant.prepare(tenant.revision(image('3')))).rejects.toThrow(/newer holder/)
   tenant.run = runOf(tenant.revision(image('4')))
   tenant.ensure()

@@ -1,4 +1,4 @@
-/** What pods print reaches the deploy log of their revision: each line once, and no secret. */
+/** Output of pods in the deploy log of their revision: each line once, and no secret. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { eventually, openSite, type Site, Tenant } from './runtime-support.ts'
 
@@ -11,7 +11,7 @@ afterAll(() => site.close())
 const V1 = 'registry.example.com/agent:1'
 const SECRET = 'sk-very-secret-value'
 
-/** Prints a line in each server pod; only a stand-in can be told to. */
+/** Prints a line in each server pod. Only a stand-in can do so. */
 async function print(tenant: Tenant, line: string): Promise<void> {
   for (const { metadata } of await tenant.pods())
     site.test.standIn?.print({ namespace: site.namespace, name: metadata!.name!, container: 'agent' }, line)
@@ -37,7 +37,7 @@ test('each log line arrives once and without secrets, even after a cut connectio
   const printed = tenant.log.lines.filter((line) => /^(one|two|three)/.test(line))
   expect(printed).toEqual(['one ••••••••', 'two', 'three'])
   expect(tenant.log.lines.join('\n')).not.toContain(SECRET)
-  // from the start of the pod on
+  // from the start of the pod
   expect(tenant.log.lines.filter((line) => /starting/.test(line))).toHaveLength(1)
 })
 
@@ -46,7 +46,7 @@ test('a cut log is followed again even if the retry timer fires early', async ()
   if (!site.test.standIn) return
   await print(tenant, 'before')
   await tenant.log.seen(/^before$/)
-  // it does by up to a millisecond, once in some fifty times; here, always
+  // Timers fire up to a millisecond early, about once in fifty times; here always.
   const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now())
   try {
     site.test.standIn.disconnect()

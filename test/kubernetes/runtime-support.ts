@@ -1,6 +1,6 @@
 /**
- * For the tests of the Kubernetes runtime: a runtime in a cluster, deployments as a control plane would hand them
- * out, and what there is of them in the cluster.
+ * Helpers for tests of the Kubernetes runtime: a runtime in a cluster, deployments as the control plane sends them,
+ * and their objects in the cluster.
  */
 import { randomUUID } from 'node:crypto'
 import { CoreV1Api, KubeConfig, KubernetesObjectApi, type V1Pod } from '@kubernetes/client-node'
@@ -33,7 +33,7 @@ import { options as PLAIN } from './render-support.ts'
 
 export { eventually, never }
 
-// the queue is off unless a test is about it: it counts as ready only after 5 s
+// the queue is off unless a test needs it, because it becomes ready only after 5 s
 const QUICK: ResourceSpec = { queue_min_scale: 0, queue_max_scale: 0 }
 
 export interface Site {
@@ -41,19 +41,19 @@ export interface Site {
   namespace: string
   cluster: Cluster
   runtime: Runtime
-  /** Another process of the same listener. */
+  /** A second process of the same listener. */
   another(
     options?: Partial<KubernetesRuntimeOptions>,
     kubeconfig?: string,
   ): Promise<{ cluster: Cluster; runtime: Runtime }>
-  /** the admin's */
+  /** of the admin */
   config: KubeConfig
   core: CoreV1Api
   objects: KubernetesObjectApi
   close(): Promise<void>
 }
 
-/** A new namespace with a runtime that has a listener's rights. */
+/** A new namespace with a runtime that has a listener's permissions. */
 export async function openSite(
   {
     cluster,
@@ -62,7 +62,7 @@ export async function openSite(
     ...changes
   }: Partial<KubernetesRuntimeOptions> & {
     standIn?: StandInOptions
-    /** makes the kubeconfig that the runtime uses of the listener's own */
+    /** derives the runtime's kubeconfig from the listener's */
     kubeconfig?: (file: string) => Promise<string>
   } = {},
   times?: Partial<ClusterTimes>,
@@ -108,7 +108,7 @@ export async function openSite(
   }
 }
 
-/** One deployment, worked on like a holder of its claim would. */
+/** One deployment, handled as the holder of its claim does. */
 export class Tenant {
   readonly site: Site
   readonly claim: LeasedClaim
@@ -131,7 +131,7 @@ export class Tenant {
     return namesOf(this.id)
   }
 
-  /** The same deployment in the hands of another process. */
+  /** The same deployment, held by another process. */
   takenOver(runtime: Runtime, token: string, changes: Partial<LeasedClaim> = {}): Tenant {
     const other = new Tenant(this.site, { ...this.claim, token, claimId: randomUUID(), ...changes }, runtime)
     other.run = this.run
@@ -150,12 +150,12 @@ export class Tenant {
     await this.runtime.provision(this.claim, stepOf('PROVISION', null, { spec, ...how }), signal)
   }
 
-  /** The step alone: the candidate is ready, and not yet recorded. */
+  /** Runs only the step: the candidate is ready and not recorded yet. */
   prepare(revision: RevisionWork, how: How = {}, signal = never): Promise<Candidate> {
     return this.runtime.deploy(this.claim, stepOf('DEPLOY', revision, how), this.log, signal, how.onProgress)
   }
 
-  /** Deploys and makes it what serves. */
+  /** Deploys the revision and makes it the served one. */
   async deploy(revision: RevisionWork, how: How = {}): Promise<Candidate> {
     const candidate = await this.prepare(revision, how)
     await candidate.commit(async () => true)
@@ -168,7 +168,7 @@ export class Tenant {
     return this.runtime.teardown(this.claim, stepOf('TEARDOWN', null), never)
   }
 
-  /** Its pods as the cluster has them, oldest first, without those that are going. */
+  /** The deployment's pods in the cluster, oldest first, without terminating ones. */
   async pods(component = 'server'): Promise<V1Pod[]> {
     const labelSelector = `${LABEL_DEPLOYMENT}=${this.id},${LABEL_COMPONENT}=${component}`
     const { items } = await this.site.core.listNamespacedPod({ namespace: this.site.namespace, labelSelector })
@@ -179,7 +179,7 @@ export class Tenant {
     return (await this.pods(component)).map(({ metadata }) => metadata!.uid!).sort()
   }
 
-  /** An object of it as the cluster has it, null: there is none. */
+  /** An object of the deployment in the cluster; null: it does not exist. */
   async object(apiVersion: string, kind: string, name: string): Promise<LiveObject | null> {
     try {
       const found = await this.site.objects.read({

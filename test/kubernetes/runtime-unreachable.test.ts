@@ -1,4 +1,4 @@
-/** An API server that goes away in the middle of things, and comes back. */
+/** API server outages during steps, and recovery. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Withdrawn } from '../../src/dataplane/worker/perform-step.ts'
 import { type KubernetesProxy, proxyKubeconfig } from '../support/kubernetes/proxy.ts'
@@ -22,7 +22,7 @@ afterAll(async () => {
 const image = (tag: string) => `registry.example.com/agent:${tag}`
 const AWAY_MS = 1500
 
-// only a stand-in can hold a pod back until it is let go
+// only a stand-in can delay a pod on demand
 const heldBack = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 
 async function away(how: 'cut' | 'freeze'): Promise<void> {

@@ -1,4 +1,4 @@
-/** What a deployment is made of in a cluster, from its first revision on: create, update, what is kept and repaired. */
+/** A deployment's lifecycle in a cluster: create, update, redeploy, and what is kept. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, openSite, runOf, type Site, Tenant } from './runtime-support.ts'
 
@@ -11,7 +11,7 @@ afterAll(() => site.close())
 const V1 = 'registry.example.com/agent:1'
 const V2 = 'registry.example.com/agent:2'
 
-test('a new deployment gets a database and a cache, and then an image becomes pods', async () => {
+test('a new deployment gets a database and a cache, and then pods of its image', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   expect(await tenant.uids('database')).toHaveLength(1)
@@ -27,7 +27,7 @@ test('a new deployment gets a database and a cache, and then an image becomes po
   expect(site.runtime.health(tenant.id)).toEqual({ ready: 1, desired: 1, message: null, reason: null })
 })
 
-test('an update replaces the pods, and the revision before leaves nothing behind', async () => {
+test('an update replaces the pods, and the previous revision leaves no objects', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   await tenant.deploy(tenant.revision(V1, { secrets: [{ name: 'API_KEY', value: 'first-secret' }] }))
@@ -40,7 +40,7 @@ test('an update replaces the pods, and the revision before leaves nothing behind
   expect(await tenant.object('v1', 'Secret', tenant.names.secrets(2))).not.toBeNull()
 })
 
-test('the password of a database is made once and kept by whoever comes next', async () => {
+test('a database’s password is created once and kept by every later holder', async () => {
   const tenant = new Tenant(site)
   const read = async () => (await tenant.object('v1', 'Secret', tenant.names.database))!.data
   await tenant.provision()
@@ -51,7 +51,7 @@ test('the password of a database is made once and kept by whoever comes next', a
   expect(await read()).toEqual(first)
 })
 
-test('a redeploy of what serves makes new pods, but only when it is carried out', async () => {
+test('a redeploy of the served revision makes new pods only when its step runs', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   const revision = tenant.revision(V1)
@@ -60,7 +60,7 @@ test('a redeploy of what serves makes new pods, but only when it is carried out'
   const next = { ...revision, attempt: 2 }
   tenant.run = runOf(next)
   tenant.ensure()
-  // a second look at it by another holder: the cluster alone tells which attempt serves
+  // another holder reads the served attempt from the cluster alone
   const { runtime, cluster } = await site.another()
   const other = tenant.takenOver(runtime, '2')
   other.ensure()
@@ -73,7 +73,7 @@ test('a redeploy of what serves makes new pods, but only when it is carried out'
   expect(after).not.toEqual(before)
 })
 
-test('a redeploy of what serves that fails leaves the pods that serve', async () => {
+test('a failed redeploy of the served revision leaves its pods serving', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   const revision = tenant.revision(V1)
@@ -90,7 +90,7 @@ test('a redeploy of what serves that fails leaves the pods that serve', async ()
   expect(before).toHaveLength(1)
 })
 
-test('a change of resources is carried out on the running revision', async () => {
+test('a change of resources is applied to the running revision', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   const revision = tenant.revision(V1)
@@ -111,7 +111,7 @@ test('a change of resources is carried out on the running revision', async () =>
   expect(await tenant.object('networking.k8s.io/v1', 'Ingress', tenant.names.base)).toBeNull()
 })
 
-test('a queue has pods of its own, which go when it is not wanted any more', async () => {
+test('a queue has its own pods, which are removed when the spec drops the queue', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   const revision = tenant.revision(V1)
@@ -136,7 +136,7 @@ test('repeated health checks make no API call', async () => {
   expect(site.test.standIn.requests.total).toBe(0)
 })
 
-test('a deployment without a namespace, or with nothing to run, says what is missing', async () => {
+test('a deployment without a namespace, or without an image, reports what is missing', async () => {
   const { runtime } = await site.another({ namespace: null })
   const nowhere = new Tenant(site, {}, runtime)
   await expect(nowhere.provision()).rejects.toThrow(/names no Kubernetes namespace/)
@@ -149,7 +149,7 @@ test('a deployment without a namespace, or with nothing to run, says what is mis
   await expect(tenant.prepare(tenant.revision(V1, { imageUri: null }))).rejects.toThrow(/no image_uri/)
 })
 
-test('a namespace without rights fails at once and says what is missing; tearing down what was never made there succeeds', async () => {
+test('a namespace without permissions fails immediately and lists them, and a teardown of a deployment without objects succeeds', async () => {
   const foreign = await site.test.createNamespace()
   const deployment = { ...new Tenant(site).claim.deployment, k8sNamespace: foreign, provisioned: false }
   const tenant = new Tenant(site, { deployment })
@@ -160,7 +160,7 @@ test('a namespace without rights fails at once and says what is missing; tearing
 const tokenOf = (objects: { kind: string; metadata: { annotations?: Record<string, string> } }[]) =>
   objects.find(({ kind }) => kind === 'Deployment')?.metadata.annotations?.['pilothouse.dev/token']
 
-/** Until nothing was asked of the API server for a while. */
+/** Resolves when the API server got no call for a while. */
 async function quiet(): Promise<void> {
   const { requests } = site.test.standIn!
   for (let before = -1; before !== requests.total; ) {

@@ -1,5 +1,5 @@
-// The stand-in for a cluster does what a real one does: these hold for both, and run against the cluster of
-// TEST_KUBECONFIG too. Those about what only the stand-in can be asked to do are left out there.
+// The stand-in cluster behaves like a real one. These tests run against both: set TEST_KUBECONFIG for a real cluster.
+// Tests of what only the stand-in can do are skipped there.
 
 import { PassThrough } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -51,7 +51,7 @@ function configOf(file: string): KubeConfig {
 const apply = (object: object, { manager = 'tester', force = false, as = objects } = {}): Promise<Any> =>
   as.patch(object as Any, undefined, undefined, manager, force, PatchStrategy.ServerSideApply)
 
-/** What a call was refused with. */
+/** The error of a refused call. */
 async function refusal(call: Promise<unknown>): Promise<{ code: number; reason: string; message: string }> {
   const error: Any = await call.then(
     () => undefined,
@@ -64,7 +64,7 @@ async function refusal(call: Promise<unknown>): Promise<{ code: number; reason: 
 
 const isNotFound = (error: unknown): boolean => error instanceof ApiException && error.code === 404
 
-/** Looks again until it holds; a real cluster takes its time. */
+/** Repeats `check` until it is true, because a real cluster takes time. */
 async function until<T>(look: () => Promise<T | undefined | false | null>, seconds = 60): Promise<T> {
   for (const end = Date.now() + seconds * 1000; ; ) {
     const found = await look()
@@ -146,7 +146,7 @@ describe('writes', () => {
     await core.deleteNamespacedConfigMap({ namespace, name: 'mine' })
   })
 
-  test('a manifest with mistakes is refused with all of them', async () => {
+  test('an invalid manifest is refused with all its mistakes', async () => {
     const wrong = deployment('wrong', 'app:1', {
       pod: {
         containers: [
@@ -166,7 +166,7 @@ describe('writes', () => {
     expect(message).toContain('must be less than or equal to cpu limit')
   })
 
-  test('what a Deployment selects is decided when it is made', async () => {
+  test('the selector of a Deployment can’t change', async () => {
     await apply(deployment('fixed', 'app:1', { replicas: 0 }))
     const other = deployment('fixed', 'app:1', { replicas: 0 })
     other.spec.selector.matchLabels = { app: 'other' }
@@ -176,7 +176,7 @@ describe('writes', () => {
 })
 
 describe('server-side apply', () => {
-  test('applied twice changes nothing, whatever the server has made of it', async () => {
+  test('a repeated apply changes nothing, even after the server added defaults', async () => {
     const manifest = deployment('same', 'app:1', {
       replicas: 0,
       pod: {
@@ -208,13 +208,13 @@ describe('server-side apply', () => {
     expect(requests).toEqual({ cpu: '2', memory: '1536Mi' })
   })
 
-  test('what a manager applies no more goes, what others own or nobody owns stays', async () => {
+  test('a field that a manager no longer applies is removed, unless another manager or none owns it', async () => {
     const before = deployment('owned', 'app:1', { replicas: 0 })
     before.spec.template.spec.containers[0].env = [
       { name: 'GOES', value: '1' },
       { name: 'STAYS', value: '1' },
     ]
-    // what the server has filled in of a probe stays in older ones, which then refuse it
+    // older servers keep the defaults of a probe, which then make it invalid
     if (cluster.minor >= 22)
       before.spec.template.spec.containers[0].livenessProbe = { httpGet: { path: '/', port: 80 } }
     await apply(before)
@@ -244,7 +244,7 @@ describe('server-side apply', () => {
     expect(result.metadata.annotations.hand).toBe('made')
   })
 
-  test('a field that another manager owns with another value is a conflict, unless it is forced', async () => {
+  test('a field that another manager owns with another value is a conflict, unless the apply is forced', async () => {
     await apply(configMap('contested', { a: '1' }))
     const { code, message } = await refusal(apply(configMap('contested', { a: '2' }), { manager: 'second' }))
     expect(code).toBe(409)
@@ -256,13 +256,13 @@ describe('server-side apply', () => {
     expect(owners).toEqual(['third'])
   })
 
-  test('an apply that names the uid of an object that is gone does not make a new one', async () => {
+  test('an apply with the uid of a deleted object creates no object', async () => {
     const gone = configMap('ghost', {}, { uid: '0e8f4a4e-0000-4000-8000-000000000000' })
     expect(await refusal(apply(gone))).toMatchObject({ code: 409, reason: 'Conflict' })
     expect((await refusal(core.readNamespacedConfigMap({ namespace, name: 'ghost' }))).code).toBe(404)
   })
 
-  test('only changes of the spec count as a generation', async () => {
+  test('the generation counts only changes of the spec', async () => {
     await apply(deployment('counted', 'app:1', { replicas: 0 }))
     const labelled = deployment('counted', 'app:1', { replicas: 0 })
     labelled.metadata = { ...labelled.metadata, labels: { a: 'b' } } as Any
@@ -272,7 +272,7 @@ describe('server-side apply', () => {
 })
 
 describe('lists and watches', () => {
-  /** Watches config maps from a version on and collects the events. */
+  /** Watches config maps from a version and collects the events. */
   async function follow(resourceVersion: string, query: object = {}) {
     const events: { type: string; name: string; object: Any }[] = []
     let end: (error: unknown) => void = () => {}
@@ -288,7 +288,7 @@ describe('lists and watches', () => {
     return { events, ended, stop: () => controller.abort() }
   }
 
-  test('a watch brings what changed since its version, in order, and nothing before', async () => {
+  test('a watch sends the changes since its version, in order, and none before', async () => {
     await core.createNamespacedConfigMap({ namespace, body: configMap('w-before', {}) })
     const { metadata } = await core.listNamespacedConfigMap({ namespace })
     await apply(configMap('w-one', { a: '1' }))
@@ -305,7 +305,7 @@ describe('lists and watches', () => {
     ])
   })
 
-  test('an object that no longer matches the selector is deleted for that watch', async () => {
+  test('an object that no longer matches the selector is a deletion for that watch', async () => {
     const { metadata } = await core.listNamespacedConfigMap({ namespace })
     const watch = await follow(metadata!.resourceVersion!, { labelSelector: 'picked=yes' })
     await apply(configMap('picked', {}, { labels: { picked: 'yes' } }))
@@ -321,7 +321,7 @@ describe('lists and watches', () => {
     expect(await watch.ended).toBeNull()
   })
 
-  test('long lists come in pages', async () => {
+  test('a long list comes in pages', async () => {
     for (const n of [1, 2, 3]) await apply(configMap(`page-${n}`, {}, { labels: { paged: 'yes' } }))
     const labelSelector = 'paged in (yes)'
     const first = await core.listNamespacedConfigMap({ namespace, labelSelector, limit: 2 })
@@ -342,7 +342,7 @@ describe('lists and watches', () => {
 })
 
 describe('workloads', () => {
-  test('a deployment becomes pods that serve, and goes with all of them', async () => {
+  test('a deployment creates serving pods and deletes all of them with itself', async () => {
     await apply(deployment('web', 'app:1', { replicas: 2 }))
     await rolledOut('web', 2)
     const pods = await podsOf('web')
@@ -354,7 +354,7 @@ describe('workloads', () => {
     expect(sets.items).toEqual([])
   })
 
-  test('an image that cannot be pulled leaves the old pods serving, and going back takes effect at once', async () => {
+  test('an image that can’t be pulled leaves the old pods serving, and a rollback works immediately', async () => {
     await apply(deployment('bad', 'app:1', { replicas: 2 }))
     await rolledOut('bad', 2)
     const old = (await podsOf('bad')).map((pod) => pod.metadata!.name)
@@ -365,12 +365,12 @@ describe('workloads', () => {
     expect(during.status).toMatchObject({ availableReplicas: 2, updatedReplicas: 1, replicas: 3 })
     await apply(deployment('bad', 'app:1', { replicas: 2 }))
     await rolledOut('bad', 2)
-    // the one that never ran goes a little later
+    // the pod that never ran disappears a little later
     const pods = async () => (await podsOf('bad')).map((pod) => pod.metadata!.name).sort()
     await expect.poll(pods).toEqual(old.sort())
   })
 
-  test('a container that ends again and again is in a crash loop, and its last words can be read', async () => {
+  test('a container that ends again and again is in CrashLoopBackOff, and its last output can be read', async () => {
     await apply(deployment('crash', 'app:crash'))
     const { restartCount, lastState } = await waiting('crash', 'CrashLoopBackOff')
     expect(restartCount).toBeGreaterThan(0)
@@ -386,7 +386,7 @@ describe('workloads', () => {
     expect(stuck.message).toMatch(/^ReplicaSet "stuck-\w+" has timed out progressing\.$/)
   })
 
-  test('a secret that is not there is told by name, and the pod starts when it comes', async () => {
+  test('a missing secret is named, and the pod starts when it exists', async () => {
     const env = [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'late', key: 'key' } } }]
     const containers = [{ name: 'main', image: 'app:1', env }]
     await apply(deployment('waits', 'app:1', { pod: { containers } }))
@@ -396,7 +396,7 @@ describe('workloads', () => {
     await rolledOut('waits')
   })
 
-  test('what exceeds a quota, or has a service account that is not there, is told by the Deployment', async () => {
+  test('a Deployment reports an exceeded quota and a missing service account', async () => {
     const other = await cluster.createNamespace()
     const spec = { hard: { pods: '1' } }
     await core.createNamespacedResourceQuota({ namespace: other, body: { metadata: { name: 'small' }, spec } })
@@ -420,9 +420,7 @@ describe('workloads', () => {
     )
   })
 
-  test('a namespace that enforces Pod Security refuses pods that are not within it, and says what they lack', async ({
-    skip,
-  }) => {
+  test('a namespace that enforces Pod Security refuses other pods and names what they lack', async ({ skip }) => {
     skip(cluster.minor < 25, 'clusters have no Pod Security admission before')
     const restricted = await cluster.createNamespace({ 'pod-security.kubernetes.io/enforce': 'restricted' })
     const pod = (name: string, spec: Any, container: Any = {}) => ({
@@ -460,7 +458,7 @@ describe('workloads', () => {
       'pods "rich" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true), ' +
         'privileged (container "main" must not set securityContext.privileged=true)',
     )
-    // a workload is made, its pods are not
+    // the workload is created, its pods are not
     await apply({ ...deployment('plain', 'app:1'), metadata: { name: 'plain', namespace: restricted } })
     const told = await until(async () =>
       condition(await apps.readNamespacedDeployment({ name: 'plain', namespace: restricted }), 'ReplicaFailure'),
@@ -474,7 +472,7 @@ describe('workloads', () => {
     expect(events.message).toMatch(/^Error creating: pods "plain-/)
   })
 
-  test('a limit range gives pods what they do not say, and refuses what is outside of it', async () => {
+  test('a limit range gives pods defaults and refuses values outside its range', async () => {
     const other = await cluster.createNamespace()
     const container = { type: 'Container', _default: { cpu: '500m' }, defaultRequest: { memory: '64Mi' } }
     const limits: V1LimitRangeItem[] = [
@@ -505,7 +503,7 @@ describe('workloads', () => {
     )
   })
 
-  test('a quota of compute refuses pods that do not say what they need', async () => {
+  test('a compute quota refuses pods without requests', async () => {
     const other = await cluster.createNamespace()
     const spec = { hard: { 'limits.memory': '1Gi', 'requests.cpu': '1' } }
     await core.createNamespacedResourceQuota({ namespace: other, body: { metadata: { name: 'compute' }, spec } })
@@ -517,7 +515,7 @@ describe('workloads', () => {
         namespace: other,
         body: { metadata: { name }, spec: { containers: [{ name: 'main', image: 'app:1', resources }] } },
       })
-    // older ones do not say for which container
+    // older versions don't name the container
     expect((await refusal(create('quiet', {}))).message).toMatch(
       /^pods "quiet" is forbidden: failed quota: compute: must specify limits.memory.*requests.cpu/,
     )
@@ -527,7 +525,7 @@ describe('workloads', () => {
     )
   })
 
-  test('a pod for which there is no room waits and says so', async () => {
+  test('a pod that fits no node waits and reports it', async () => {
     const resources = { requests: { cpu: '100000' } }
     const containers = [{ name: 'main', image: 'app:1', resources }]
     await apply(deployment('large', 'app:1', { pod: { containers } }))
@@ -539,7 +537,7 @@ describe('workloads', () => {
     expect(message).toMatch(/^0\/\d+ nodes are available: .*Insufficient cpu/)
   })
 
-  test('an autoscaler raises to its minimum and lowers to its maximum', async () => {
+  test('an autoscaler raises replicas to its minimum and lowers them to its maximum', async () => {
     const scaling = config.makeApiClient(AutoscalingV1Api)
     await apply(deployment('scaled', 'app:1'))
     const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'scaled' }
@@ -560,7 +558,7 @@ describe('workloads', () => {
     await scaling.deleteNamespacedHorizontalPodAutoscaler({ name: 'scaled', namespace })
   })
 
-  test('a stateful set has numbered pods with volumes of their own, which stay when it goes', async () => {
+  test('a stateful set has numbered pods with their own volumes, which outlive it', async () => {
     const body = {
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',
@@ -589,7 +587,7 @@ describe('workloads', () => {
     expect((await claim()).metadata!.deletionTimestamp).toBeUndefined()
   })
 
-  test('a stateful set does not replace a pod that never got ready: somebody has to delete it', async () => {
+  test('a stateful set does not replace a pod that never got ready until a user deletes it', async () => {
     const body = (image: string) => ({
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',
@@ -614,7 +612,7 @@ describe('workloads', () => {
   })
 
   test.skipIf(process.env.TEST_KUBECONFIG)(
-    'a pod is ready when the test says so, and its log can be followed',
+    'a pod is ready when the test decides so, and its log can be followed',
     async () => {
       await apply(deployment('slow', 'app:slow'))
       const pod = await until(async () => (await podsOf('slow')).find((p) => p.status?.phase === 'Running'))
@@ -637,7 +635,7 @@ describe('workloads', () => {
   )
 })
 
-test('volumes of a class that waits for the first pod are made when there is one', async () => {
+test('a volume of a class that waits for the first pod is created with that pod', async () => {
   const standIn = await startStandIn({ storageClasses: [{ name: 'late', volumeBindingMode: 'WaitForFirstConsumer' }] })
   const own = new KubeConfig()
   own.loadFromString(standIn.kubeconfig({ namespace: 'default' }))
@@ -659,8 +657,8 @@ test('volumes of a class that waits for the first pod are made when there is one
   await standIn.close()
 })
 
-describe('rights and the network', () => {
-  test('an account may do what its role says, where it says so, and nothing else', async () => {
+describe('permissions and the network', () => {
+  test('an account may do exactly what its role allows, in the role’s namespace', async () => {
     const other = await cluster.createNamespace()
     const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'patch'] }]
     const limited = configOf(await cluster.limitedKubeconfig({ namespaces: [namespace], rules }))
@@ -679,20 +677,20 @@ describe('rights and the network', () => {
         `^configmaps "seen" is forbidden: User "system:serviceaccount:${namespace}:limited-\\w+" cannot get resource "configmaps" in API group "" in the namespace "${other}"$`,
       ),
     )
-    // an apply that would make the object needs the right to create it, too
+    // an apply that creates an object also needs the permission to create
     expect((await refusal(apply(configMap('unseen', {}), { as }))).code).toBe(403)
     expect((await refusal(limitedCore.listNamespacedConfigMap({ namespace }))).code).toBe(403)
     expect((await refusal(limitedCore.listNamespace())).message).toContain('at the cluster scope')
   })
 
-  test('a token that nobody issued is refused', async () => {
+  test('an unknown token is refused', async () => {
     const stranger = configOf(cluster.kubeconfig)
     const context = stranger.getCurrentCluster()!
     stranger.loadFromClusterAndUser(context, { name: 'x', token: 'made-up' })
     await expect(stranger.makeApiClient(CoreV1Api).listNamespace()).rejects.toMatchObject({ code: 401 })
   })
 
-  test('deleting a namespace deletes everything in it', async () => {
+  test('deleting a namespace deletes all its objects', async () => {
     const home = await cluster.createNamespace()
     await core.createNamespacedConfigMap({ namespace: home, body: { metadata: { name: 'inside' } } })
     await core.deleteNamespace({ name: home })
@@ -701,7 +699,7 @@ describe('rights and the network', () => {
     expect((await refusal(late)).code).toBe(404)
   })
 
-  test('a proxy takes the network away in the two ways it can go, and gives it back', async () => {
+  test('a proxy can cut or freeze the network and heal it', async () => {
     const { proxy, kubeconfig } = await proxyKubeconfig(cluster.kubeconfig)
     const through = configOf(kubeconfig).makeApiClient(CoreV1Api)
     await through.listNamespacedConfigMap({ namespace })

@@ -1,4 +1,4 @@
-/** Tearing a deployment down: everything of it goes, and nothing else. */
+/** A teardown removes all objects of a deployment and no others. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LABEL_DEPLOYMENT } from '../../src/dataplane/runtimes/kubernetes/objects/names.ts'
 import type { LiveObject } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => site.close())
 
-// only a stand-in can hold a pod back until it is let go
+// only a stand-in can delay a pod on demand
 const heldBack = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 
 const V1 = 'registry.example.com/agent:1'
@@ -25,7 +25,7 @@ async function serving(runtime = site.runtime): Promise<Tenant> {
   return tenant
 }
 
-/** `Kind/name` of all there is of a deployment, pods too. */
+/** `Kind/name` of all objects of a deployment, including pods. */
 async function left(tenant: Tenant): Promise<string[]> {
   const kinds: [string, string][] = [
     ['v1', 'Secret'],
@@ -68,7 +68,7 @@ test('a teardown leaves no object, keeps other deployments and is repeatable', a
   expect(await left(neighbour)).toEqual([])
 })
 
-test('the Secret of the database, by which others know that it exists, goes last', async () => {
+test('the database’s Secret, which marks the deployment as existing, is deleted last', async () => {
   const tenant = await serving()
   const orphans: string[] = []
   const look = () => {
@@ -83,7 +83,7 @@ test('the Secret of the database, by which others know that it exists, goes last
   expect(orphans).toEqual([])
 })
 
-test('copies that somebody else made of its objects stay, after a deploy and after the teardown', async () => {
+test('a user’s copies of the objects survive deploys and the teardown', async () => {
   const elsewhere = await site.test.createNamespace()
   const { cluster, runtime } = await site.another({}, site.test.kubeconfig)
   await cluster.open(elsewhere, never)
@@ -124,7 +124,7 @@ heldBack('database and cache stay until server and queue have had their time to 
     const spec = { queue_min_scale: 1, queue_max_scale: 1 }
     await tenant.provision(spec)
     await tenant.deploy(tenant.revision(V1), { spec })
-    // less time than the pods take: what is left is said, with the time that they have
+    // less time than the pods take: the failure lists the remaining objects and their grace period
     const step = stepOf('TEARDOWN', null, { deadlineMs: 100 })
     const late = slow.runtime.teardown(tenant.claim, step, never)
     await expect(late).rejects.toThrow(
@@ -146,7 +146,7 @@ heldBack('database and cache stay until server and queue have had their time to 
   }
 })
 
-test('with the policy `keep` the volume stays, and the Secret with its password', async () => {
+test('with the policy `keep` the volume and its password’s Secret stay', async () => {
   const { runtime } = await site.another({ volumePolicy: 'keep' })
   const tenant = await serving(runtime)
   await tenant.teardown()

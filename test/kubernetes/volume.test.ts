@@ -18,7 +18,7 @@ const CLASSES = [
   { name: 'standard', volumeBindingMode: 'Immediate' as const },
   { name: 'growing', volumeBindingMode: 'Immediate' as const, allowVolumeExpansion: true },
 ]
-// the classes of a real cluster are its own
+// a real cluster has its own storage classes
 const ownClasses = test.skipIf(Boolean(process.env.TEST_KUBECONFIG))
 
 async function serving(spec: object, storageClass: string | null = null): Promise<Tenant> {
@@ -35,7 +35,7 @@ async function size(tenant: Tenant): Promise<string> {
   return (claim!.spec as { resources: { requests: { storage: string } } }).resources.requests.storage
 }
 
-test('a fresh deployment is applied once, and nobody is blamed for what the cluster filled in', async () => {
+test('a new deployment is applied once, and fields that the cluster fills in are not reported', async () => {
   logged.length = 0
   const tenant = await serving({ db_storage_gi: 2 })
   await eventually(() => tenant.runtime.health(tenant.id)?.ready === 1)
@@ -51,7 +51,7 @@ test('a volume keeps its size when the spec shrinks it, and the deploy log says 
   expect(await size(other)).toBe('3Gi')
   await other.log.seen(/The volume of the database keeps its 3Gi/)
   expect(runtime.health(other.id)?.message).toMatch(/keeps its 3Gi/)
-  // it was not refused: all else of it was applied
+  // the claim was not refused: all its other changes were applied
   const claim = await other.object('v1', 'PersistentVolumeClaim', other.names.database)
   expect(claim!.metadata.annotations?.['pilothouse.dev/token']).toBe('2')
 })
@@ -80,7 +80,7 @@ ownClasses('a volume that can grow does, and stays in its class when new ones ar
   expect((claim!.spec as { storageClassName: string }).storageClassName).toBe('growing')
 })
 
-test('sizes are compared, however they are written', () => {
+test('volume sizes compare equal in any notation', () => {
   expect(bytesOf('1Gi')).toBe(bytesOf('1073741824'))
   expect(bytesOf('2Ti')).toBeGreaterThan(bytesOf('2T'))
   expect(bytesOf('1500M')).toBe(bytesOf('1.5G'))

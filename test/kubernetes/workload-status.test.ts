@@ -1,4 +1,4 @@
-/** When a rollout is done, what it waits for, and when it has failed: a table of what clusters show. */
+/** When a rollout is done, what it waits for, and when it has failed: a table of cluster states. */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import { expect, test } from 'vitest'
 import type { LiveObject } from '../../src/dataplane/runtimes/kubernetes/objects/types.ts'
@@ -61,7 +61,7 @@ function see(pods: V1Pod[], workload: LiveObject | undefined = deployment(), cha
   })
 }
 
-/** After how many milliseconds it has failed, and with what; null: never. */
+/** Returns the milliseconds until failure, and its message; null: it never fails. */
 function failure(pods: V1Pod[], workload?: LiveObject): { after: number; message: string } | null {
   const grace = new GracePeriods()
   for (let now = 0; ; ) {
@@ -83,18 +83,23 @@ const going = { ...old, metadata: { ...old.metadata, deletionTimestamp: '2026-01
 const NO_NODE = [{ type: 'PodScheduled', status: 'False', reason: 'SchedulerError' }]
 
 test.each<[string, V1Pod[], LiveObject | undefined, RegExp]>([
-  ['nothing is there', [], undefined, /being made/],
+  ['no object exists', [], undefined, /being made/],
   [
-    'its controller has not seen the change',
+    'the controller has not seen the change',
     [pod()],
     deployment({ ...DONE, observedGeneration: 2 }),
     /not seen the change/,
   ],
-  ['only old pods are there', [old], deployment({ ...DONE, updatedReplicas: 0 }), /no new pod/],
+  ['only old pods exist', [old], deployment({ ...DONE, updatedReplicas: 0 }), /no new pod/],
   ['old pods still serve', [pod(), old], deployment({ ...DONE, replicas: 2, readyReplicas: 2 }), /old pods/],
-  ['old pods are not counted as gone', [pod()], deployment({ ...DONE, replicas: 2 }), /old pods/],
+  ['the Deployment still counts old pods', [pod()], deployment({ ...DONE, replicas: 2 }), /old pods/],
   ['one of two is ready', [pod()], deployment({ ...DONE, updatedReplicas: 2, replicas: 2 }, 2), /1 of 2 replicas/],
-  ['it is ready, but not for long enough', [pod()], deployment({ ...DONE, availableReplicas: 0 }), /1 of 1 replicas/],
+  [
+    'the pod is ready, but not for long enough',
+    [pod()],
+    deployment({ ...DONE, availableReplicas: 0 }),
+    /1 of 1 replicas/,
+  ],
   [
     'a pod of the same revision is of an earlier attempt',
     [{ ...pod(), metadata: { ...pod().metadata, annotations: { 'pilothouse.dev/attempt': '0' } } }],
@@ -108,12 +113,12 @@ test.each<[string, V1Pod[], LiveObject | undefined, RegExp]>([
     /0 of 1 replicas are ready; pod server-rev-2 container agent runs, but is not ready/,
   ],
   [
-    'a pod of before is left that no controller has',
+    'an old pod without a controller is left',
     [pod(), { ...old, metadata: { ...old.metadata, ownerReferences: [] } }],
     deployment({ ...DONE, replicas: 1 }),
     /pod server-rev-1 of before serves on, and nothing in the cluster controls it: delete it/,
   ],
-])('it is not done while %s', (_, pods, workload, waiting) => {
+])('a rollout is not done while %s', (_, pods, workload, waiting) => {
   const status = workloadStatus({
     component: 'server',
     workload,
@@ -128,16 +133,16 @@ test.each<[string, V1Pod[], LiveObject | undefined, RegExp]>([
 
 test.each<[string, V1Pod[], string, string]>([
   ['starts', [pod({ state: { running: {} } })], 'server', 'WAITING_FOR_HEALTH'],
-  ['is fetched', [pod({ state: { waiting: { reason: 'ContainerCreating' } } })], 'server', 'PULLING_IMAGE'],
+  ['pulls its image', [pod({ state: { waiting: { reason: 'ContainerCreating' } } })], 'server', 'PULLING_IMAGE'],
   ['has no node', [pod({ state: {} }, { status: { conditions: NO_NODE } })], 'server', 'UNSCHEDULABLE'],
   ['waits for its database', [pod({ state: { running: {} } })], 'database', 'DATABASE_UNAVAILABLE'],
   ['is replaced', [going], 'server', 'ROLLING_OUT'],
-])('a machine is told by a word that it %s', (_, pods, component, reason) => {
+])('a wait has its own reason when a pod %s', (_, pods, component, reason) => {
   const workload = deployment({ ...DONE, readyReplicas: 0 })
   expect(see(pods, workload, { component }).wait.reason).toBe(reason)
 })
 
-test('pods of an earlier template of the same revision are old, also when they were made in the same second', () => {
+test('pods of an earlier template of the same revision are old, even if created in the same second', () => {
   const before = pod()
   before.metadata = {
     ...before.metadata,
@@ -206,7 +211,7 @@ test.each<[string, V1Pod[], LiveObject, number, RegExp]>([
     /The image agent:2 of container agent .* can't be pulled: not found/,
   ],
   [
-    'an image that is not found again',
+    'a repeated failure to find the image',
     [pod(waits('ImagePullBackOff', 'Back-off pulling image'))],
     deployment(NOT_READY),
     0,
@@ -227,7 +232,7 @@ test.each<[string, V1Pod[], LiveObject, number, RegExp]>([
     /keeps crashing: it exited with code 3$/,
   ],
   [
-    'crashes between which it runs',
+    'repeated crashes after running for a while',
     [pod({ state: { running: {} }, restartCount: 2, lastState: exited(1) })],
     deployment(NOT_READY),
     0,
@@ -269,28 +274,28 @@ test.each<[string, V1Pod[], LiveObject, number, RegExp]>([
     /made no progress in time/,
   ],
   [
-    'a kubelet that does not say which image it can’t pull, nor why',
+    'a kubelet that reports neither image nor cause of a failed pull',
     [pod({ ...waits('ErrImagePull'), image: '' })],
     deployment(NOT_READY),
     5000,
     /The image agent:from-spec of container agent of pod server-rev-2 can't be pulled$/,
   ],
   [
-    'a crash loop of which nothing more is told',
+    'a crash loop without details',
     [pod(waits('CrashLoopBackOff'))],
     deployment(NOT_READY),
     0,
     /keeps crashing: it was restarted/,
   ],
   [
-    'a container that has ended and is not restarted',
+    'an ended container that is not restarted',
     [pod({ state: exited(1) })],
     deployment(NOT_READY),
     5000,
     /Container agent of pod server-rev-2 has ended: it exited with code 1/,
   ],
   [
-    'a reason that only its kubelet knows',
+    'an unknown waiting reason',
     [pod(waits('CreatePodSandboxError', 'no address left'))],
     deployment(NOT_READY),
     UNSCHEDULABLE_MS,
@@ -310,12 +315,12 @@ test.each<[string, V1Pod[], LiveObject, number, RegExp]>([
     UNSCHEDULABLE_MS,
     /Pod one: failed \(Evicted: low on disk\)/,
   ],
-])('it fails with %s, after so long', (_, pods, workload, after, message) => {
+])('a rollout fails with %s after its grace period', (_, pods, workload, after, message) => {
   expect(see(pods, workload).done).toBe(false)
   expect(failure(pods, workload)).toEqual({ after, message: expect.stringMatching(message) })
 })
 
-test('an init container that fails is named as such, and one that has done its work is no problem', () => {
+test('a failed init container is named as such, and a finished one is no problem', () => {
   const init = (status: Partial<V1ContainerStatus>) => {
     const made = pod(waits('PodInitializing'))
     made.status!.initContainerStatuses = [
@@ -333,7 +338,7 @@ test('an init container that fails is named as such, and one that has done its w
   expect(failure([init({ state: { running: {} }, restartCount: 1 })], deployment(NOT_READY))).toBeNull()
 })
 
-test('a container that crashed once, and pods of older revisions that crash, are no failure', () => {
+test('a container that crashed once, and crashing pods of older revisions, are no failure', () => {
   expect(
     failure([pod({ state: { running: {} }, restartCount: 1, lastState: exited(1) })], deployment(NOT_READY)),
   ).toBeNull()
@@ -341,7 +346,7 @@ test('a container that crashed once, and pods of older revisions that crash, are
   expect(failure([pod(crash, {}, 'rev-1')], deployment(NOT_READY))).toBeNull()
 })
 
-test('of an image that can’t be pulled the cause is told, not that it is tried again', () => {
+test('an image that can’t be pulled is reported with the cause, not with the retry', () => {
   const grace = new GracePeriods()
   const first = see([pod(waits('ErrImagePull', 'manifest unknown'))], deployment(NOT_READY))
   expect(grace.check(first.problems, 0).failed).toBeNull()

@@ -1,4 +1,4 @@
-// The control plane over HTTP, against a server that answers what the test says: errors, limits, sizes, what leaks.
+// Control plane calls over HTTP, against a scripted server: errors, limits, sizes, and that no secret leaks.
 import { randomUUID } from 'node:crypto'
 import net from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -37,7 +37,7 @@ const thrownBy = (call: Promise<unknown>) =>
   )
 const error = (code: string, detail: unknown = 'canary of the answer') => ({ detail, code, request_id: 'x' })
 
-test('a call carries the key, the listener and what is asked', async () => {
+test('a call carries the key, the listener and its arguments', async () => {
   server.answer = () => ({ body: { claims: [] } })
   expect(await claim()).toEqual([])
   const [asked] = server.asked
@@ -48,7 +48,7 @@ test('a call carries the key, the listener and what is asked', async () => {
   })
 })
 
-describe('an error says what to do', () => {
+describe('a failed call’s error', () => {
   test.each([
     [401, error('UNAUTHENTICATED'), /key: it is unknown, expired or was revoked\. See CONTROL_PLANE_API_KEY/],
     [403, error('FORBIDDEN'), /must be one of role `listener`/],
@@ -62,7 +62,7 @@ describe('an error says what to do', () => {
       /does not understand this listener \(body\.wait_seconds\): update/,
     ],
     [413, error('PAYLOAD_TOO_LARGE'), /refuses the call: 413 PAYLOAD_TOO_LARGE/],
-  ])('%i %j', async (status, body, message) => {
+  ])('the error for %i %j says what to do', async (status, body, message) => {
     server.answer = () => ({ status, body, headers: { location: `${server.url}/elsewhere` } })
     const thrown = await thrownBy(claim())
     expect(thrown).toBeInstanceOf(ControlPlaneRefused)
@@ -71,20 +71,20 @@ describe('an error says what to do', () => {
     expect(server.asked).toHaveLength(1)
   })
 
-  test.each([429, 500, 502, 503])('%i may be tried again', async (status) => {
+  test.each([429, 500, 502, 503])('a response %i can be retried', async (status) => {
     server.answer = () => ({ status, body: 'canary' })
     const thrown = await thrownBy(claim())
     expect(thrown).toBeInstanceOf(ControlPlaneUnreachable)
     expect(thrown.message).toBe(`The control plane answered ${status}`)
   })
 
-  test('a lost claim', async () => {
+  test('a lost claim is its own error', async () => {
     server.answer = () => ({ status: 409, body: error('CLAIM_LOST') })
     await expect(complete()).rejects.toThrow(ClaimLostError)
     await expect(plane.release(held)).rejects.toThrow(ClaimLostError)
   })
 
-  test('nobody is there', async () => {
+  test('an unreachable control plane’s error names its address', async () => {
     await server.close()
     const thrown = await thrownBy(claim())
     expect(thrown).toBeInstanceOf(ControlPlaneUnreachable)
@@ -92,7 +92,7 @@ describe('an error says what to do', () => {
     server = await scriptedServer()
   })
 
-  test('an answer that is something else', async () => {
+  test('a response that is not the control plane’s is refused', async () => {
     for (const body of ['canary', '{"claims": "canary"}', '']) {
       server.answer = () => ({ body })
       const thrown = await thrownBy(claim())
@@ -119,7 +119,7 @@ test('a call is not sent before the Retry-After time', async () => {
 
 const beat = (leaseSeconds: number) => plane.heartbeat({ leaseSeconds, claims: [{ ...held, generation: 1 }] })
 
-test('a heartbeat is made although other calls were asked to come back later', async () => {
+test('a heartbeat is sent while other calls wait for their Retry-After time', async () => {
   server.answer = () => ({ status: 429, headers: { 'retry-after': '60' } })
   await thrownBy(claim())
   server.answer = () => ({ body: { claims: [] } })
@@ -127,7 +127,7 @@ test('a heartbeat is made although other calls were asked to come back later', a
   expect(await beat(30)).toEqual([])
 })
 
-test('a heartbeat that is asked to come back later waits no longer than its leases allow', async () => {
+test('a heartbeat waits for Retry-After no longer than its leases allow', async () => {
   server.answer = () => ({ status: 503, headers: { 'retry-after': '60' } })
   await thrownBy(beat(30))
   server.answer = () => ({ body: { claims: [] } })
@@ -135,7 +135,7 @@ test('a heartbeat that is asked to come back later waits no longer than its leas
   expect(await claim()).toEqual([])
 })
 
-test('a call that waits ends when its signal aborts, and with it the server’s side', async () => {
+test('an aborted long poll also ends on the server', async () => {
   let closed: Promise<unknown> | undefined
   const begun = new Promise<void>((resolve) => {
     server.answer = (_asked, response) => {
@@ -152,11 +152,11 @@ test('a call that waits ends when its signal aborts, and with it the server’s 
   await closed
 })
 
-test('connections are kept, and one that the server has closed meanwhile costs no call', async () => {
+test('a connection is reused, and one that the server closed in between costs no call', async () => {
   server.answer = () => ({ body: { claims: [] } })
   for (let i = 0; i < 5; i++) await claim()
   expect(server.connections).toBe(1)
-  // the server ends the connection without the client having had a chance to notice
+  // the server closes the connection before the client can notice
   let cut = false
   server.answer = (_asked, response) => {
     if (cut) return { body: { claims: [] } }
@@ -183,10 +183,10 @@ test('a server that never answers does not block a call forever', async () => {
   mute.close()
 })
 
-describe('sizes stay below what the control plane takes', () => {
+describe('requests stay below the control plane’s size limits', () => {
   const MiB = 1024 * 1024
 
-  test('of log lines', async () => {
+  test('log lines are split into batches', async () => {
     const message = '\u0001'.repeat(9000)
     const time = new Date()
     const entries = Array.from({ length: 100 }, (_, i) => ({
@@ -203,7 +203,7 @@ describe('sizes stay below what the control plane takes', () => {
     )
   })
 
-  test('of heartbeats, each claim answered once and in order', async () => {
+  test('a heartbeat of many claims is split, and each claim gets one answer in order', async () => {
     server.answer = ({ body }) => ({
       body: { claims: body.claims.map((one: object) => ({ ...one, lost: false, assignment: null })) },
     })
@@ -222,7 +222,7 @@ describe('sizes stay below what the control plane takes', () => {
     }
   })
 
-  test('a thousand claims without trouble are one call', async () => {
+  test('a heartbeat of a thousand claims without problems is one call', async () => {
     server.answer = ({ body }) => ({
       body: { claims: body.claims.map((one: object) => ({ ...one, lost: false, assignment: null })) },
     })
@@ -234,7 +234,7 @@ describe('sizes stay below what the control plane takes', () => {
   })
 })
 
-test('log lines that are refused do not keep the next ones from being sent', async () => {
+test('refused log lines don’t block the next ones', async () => {
   server.answer = () => ({ status: 422, body: error('VALIDATION_FAILED', []) })
   const entries = [{ type: 'deploy' as const, message: 'canary', time: new Date() }]
   await plane.logs({ ...held, revisionId: randomUUID(), attempt: 1, entries })
@@ -242,7 +242,7 @@ test('log lines that are refused do not keep the next ones from being sent', asy
   expect(log.text()).not.toContain('canary')
 })
 
-test('a report that the control plane can’t take is reported as failed, so that nothing waits for it', async () => {
+test('a report that the control plane refuses is repeated as a failure, so that the step ends', async () => {
   const { step: _step, ...nothing } = toWire(claimMessage, claimOf())
   const answer = { recorded: true, assignment: { ...nothing, step: null } }
   server.answer = ({ body }) =>
@@ -256,17 +256,17 @@ test('a report that the control plane can’t take is reported as failed, so tha
   expect(log.text()).not.toContain('canary')
 })
 
-test.each(['failed', 'stopped'] as const)('a build that %s says of which commit it was', async (outcome) => {
+test.each(['failed', 'stopped'] as const)('a build that %s reports its commit', async (outcome) => {
   server.answer = () => ({ status: 503 })
   const repoCommitSha = 'c0ffee'.padEnd(40, '0')
   await thrownBy(plane.complete({ ...held, stepId: randomUUID(), outcome, repoCommitSha }))
   expect(server.asked[0]!.body).toMatchObject({ outcome, repo_commit_sha: repoCommitSha })
 })
 
-test('text that can’t be stored does not have a whole heartbeat, report or batch of lines refused', async () => {
+test('text that can’t be stored does not make a whole heartbeat, report or log batch fail', async () => {
   server.answer = () => ({ status: 503 })
   const strange = 'a\0b\ud800c'
-  // the cut goes through the pair
+  // the cut splits the surrogate pair
   const long = `${'x'.repeat(1023)}😀`
   const claims = [strange, long].map((message) => ({ ...held, health: { ready: 0, desired: 1, message } }))
   await thrownBy(plane.heartbeat({ leaseSeconds: 30, claims }))

@@ -1,4 +1,4 @@
-// The listener program against a real control plane over HTTP, in front of a runtime that only remembers.
+// The listener program against a real control plane over HTTP, with a recording runtime.
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Listener, startListener, VERSION } from '../../src/listener/run.ts'
@@ -38,7 +38,7 @@ interface Started {
   get(path: string): Promise<{ status: number; text: string }>
 }
 
-/** A replica, of a new listener unless `again`. Its cluster has `problem`. */
+/** A replica of a new listener, or of the same one with `again`. Its cluster has `problem`. */
 async function start({ again = false, problem = () => null as string | null, settings = {} } = {}): Promise<Started> {
   if (!again) listener = await registered(app)
   const runtime = recordingRuntime()
@@ -65,7 +65,7 @@ const metric = async (one: Started, line: string) => (await one.get('/metrics'))
 const update = (id: string, image: string) =>
   app.rest('PATCH', `/v2/deployments/${id}`, { body: { source_revision_config: { image_uri: image } } })
 
-test('a deployment is created, changed and deleted by a listener, which is told all that it needs', async () => {
+test('a listener creates, changes and deletes a deployment with all the data it needs', async () => {
   const one = await start({ settings: { POD_CLASSES: '{"large": {}, "gpu": {}}' } })
   const secrets = [{ name: 'TOKEN', value: `canary-${randomUUID()}` }]
   const made = await deployment({ secrets, secret_references: [{ name: 'A', secret_name: 'b', secret_key: 'c' }] })
@@ -90,7 +90,7 @@ test('a deployment is created, changed and deleted by a listener, which is told 
   await update(made.id, 'registry.example.com/agent:2')
   expect(await eventually(async () => one.runtime.serving.get(made.id)?.revision.number === 2)).toBe(true)
   expect(await reaches(made.id, 'DEPLOYED')).toBe(true)
-  // comes with a heartbeat
+  // a heartbeat brings it
   expect(await eventually(async () => (await row(made.id)).health)).toMatchObject({ ready: 1, desired: 1 })
 
   await app.rest('DELETE', `/v2/deployments/${made.id}`)
@@ -108,11 +108,11 @@ test('work arrives immediately, without waiting for the next poll', async () => 
   expect(await reaches(made.id, 'DEPLOYED')).toBe(true)
   await update(made.id, 'registry.example.com/agent:2')
   expect(await eventually(async () => one.runtime.asked.length === 3)).toBe(true)
-  // a wait lasts 30 s with this lease
+  // a long poll lasts 30 s with this lease
   expect(performance.now() - begun).toBeLessThan(6000)
 })
 
-test('an interrupted deploy is stopped and reported, and the next one begins', async () => {
+test('an interrupted deploy is stopped and reported, and the next one starts', async () => {
   const one = await start()
   let stopped = false
   one.runtime.deploying = (_step, _log, signal) =>
@@ -135,7 +135,7 @@ test('an interrupted deploy is stopped and reported, and the next one begins', a
     ).toBe(true)
 })
 
-test('a deploy that fails says why', async () => {
+test('a failed deploy reports its cause', async () => {
   const one = await start()
   one.runtime.deploying = async () => {
     const { StepFailure } = await import('../../src/dataplane/output/step-failure.ts')
@@ -146,12 +146,12 @@ test('a deploy that fails says why', async () => {
   expect((await row(made.id)).latestRevision!.statusMessage).toBe('The image can’t be pulled.')
 })
 
-test('two replicas share the work, and what one gives back the other takes', async () => {
+test('two replicas share the work, and one takes the claims that the other releases', async () => {
   const first = await start({ settings: { MAX_CLAIMS: '3' } })
   const second = await start({ again: true })
   const made = await Promise.all(Array.from({ length: 6 }, () => deployment()))
   for (const { id } of made) expect(await reaches(id, 'DEPLOYED')).toBe(true)
-  // the word that it is DEPLOYED comes before the one that it has to serve
+  // the status DEPLOYED arrives before the assignment to serve
   expect(await eventually(() => first.runtime.serving.size + second.runtime.serving.size === 6)).toBe(true)
   expect(first.runtime.serving.size).toBeLessThanOrEqual(3)
   await running.splice(1, 1)[0]!.close()
@@ -162,34 +162,37 @@ test('two replicas share the work, and what one gives back the other takes', asy
 })
 
 describe('a control plane that is away', () => {
-  test.each(['cut', 'freeze'] as const)('(%s) shows in /readyz, and all goes on when it is back', async (how) => {
-    const one = await start()
-    expect(await ready(one)).toBe(true)
-    let finish = () => {}
-    one.runtime.deploying = () =>
-      new Promise((resolve) => {
-        finish = resolve
+  test.each(['cut', 'freeze'] as const)(
+    'a control plane outage (%s) shows in /readyz, and the work resumes afterwards',
+    async (how) => {
+      const one = await start()
+      expect(await ready(one)).toBe(true)
+      let finish = () => {}
+      one.runtime.deploying = () =>
+        new Promise((resolve) => {
+          finish = resolve
+        })
+      const made = await deployment()
+      expect(await reaches(made.id, 'DEPLOYING')).toBe(true)
+      proxy[how]()
+      expect(await eventually(async () => (await one.get('/readyz')).status === 503, 15_000)).toBe(true)
+      expect(JSON.parse((await one.get('/readyz')).text)).toEqual({
+        status: 'not ready',
+        reason: expect.stringMatching(/control plane/i),
       })
-    const made = await deployment()
-    expect(await reaches(made.id, 'DEPLOYING')).toBe(true)
-    proxy[how]()
-    expect(await eventually(async () => (await one.get('/readyz')).status === 503, 15_000)).toBe(true)
-    expect(JSON.parse((await one.get('/readyz')).text)).toEqual({
-      status: 'not ready',
-      reason: expect.stringMatching(/control plane/i),
-    })
-    expect((await one.get('/healthz')).status).toBe(200)
-    // it ends, or is given up with its lease and begun anew; either way nobody hears of it for now
-    one.runtime.deploying = async () => {}
-    finish()
-    const waiting = await deployment()
-    proxy.heal()
-    expect(await ready(one)).toBe(true)
-    expect(await reaches(made.id, 'DEPLOYED')).toBe(true)
-    expect(await reaches(waiting.id, 'DEPLOYED')).toBe(true)
-  })
+      expect((await one.get('/healthz')).status).toBe(200)
+      // the step ends, or restarts after its lease expires; neither is reported yet
+      one.runtime.deploying = async () => {}
+      finish()
+      const waiting = await deployment()
+      proxy.heal()
+      expect(await ready(one)).toBe(true)
+      expect(await reaches(made.id, 'DEPLOYED')).toBe(true)
+      expect(await reaches(waiting.id, 'DEPLOYED')).toBe(true)
+    },
+  )
 
-  test('at the start is waited for', async () => {
+  test('a listener that starts during an outage waits for the control plane', async () => {
     proxy.cut()
     const one = await start()
     expect(await eventually(async () => /can't be reached/.test((await one.get('/readyz')).text))).toBe(true)
@@ -197,13 +200,13 @@ describe('a control plane that is away', () => {
     expect(await ready(one)).toBe(true)
   })
 
-  test('through the end of a lease costs the deployment no replica, only the hold of it', async () => {
+  test('an outage longer than the lease costs the deployment its claim but no replica', async () => {
     const one = await start({ settings: { LEASE_SECONDS: '5' } })
     const made = await deployment()
     expect(await reaches(made.id, 'DEPLOYED')).toBe(true)
     proxy.cut()
     expect(await eventually(() => !one.runtime.serving.has(made.id))).toBe(true)
-    // it is given up shortly before it ends
+    // the listener releases it shortly before it expires
     expect(await eventually(() => metric(one, 'pilothouse_listener_claims 0'))).toBe(true)
     proxy.heal()
     expect(await eventually(() => one.runtime.serving.has(made.id), 15_000)).toBe(true)
@@ -213,7 +216,7 @@ describe('a control plane that is away', () => {
 })
 
 describe('a key', () => {
-  test('that is revoked ends the work, and the listener says so until somebody mends it', async () => {
+  test('a revoked key ends the work, and the listener reports it until an admin fixes it', async () => {
     const one = await start()
     const made = await deployment()
     expect(await reaches(made.id, 'DEPLOYED')).toBe(true)
@@ -236,11 +239,11 @@ describe('a key', () => {
     ],
     ['of an admin', async () => ({ ...listener, key: app.keys.admin }), /must be one of role `listener`/],
     [
-      'that nobody made',
+      'that was never issued',
       async () => ({ ...listener, key: `cpk_${'x'.repeat(43)}` }),
       /unknown, expired or was revoked/,
     ],
-  ])('%s is refused, and the listener goes on asking', async (_which, make, reason) => {
+  ])('a key %s is refused, and the listener keeps retrying', async (_which, make, reason) => {
     listener = await registered(app)
     const right = listener
     listener = await make()
@@ -253,7 +256,7 @@ describe('a key', () => {
   })
 })
 
-test('a cluster that can’t be reached shows in /readyz and in the metrics', async () => {
+test('an unreachable cluster shows in /readyz and in the metrics', async () => {
   let problem: string | null = 'The API server is not reachable'
   const one = await start({ problem: () => problem })
   await eventually(async () => !/control plane/.test((await one.get('/readyz')).text))
@@ -267,7 +270,7 @@ test('a cluster that can’t be reached shows in /readyz and in the metrics', as
   expect(await metric(one, 'pilothouse_listener_cluster_problem 0')).toBe(true)
 })
 
-test('a listener that ends gives its claims back at once', async () => {
+test('a listener releases its claims immediately when it stops', async () => {
   const one = await start({ settings: { LEASE_SECONDS: '600' } })
   const made = await Promise.all([deployment(), deployment()])
   for (const { id } of made) expect(await reaches(id, 'DEPLOYED')).toBe(true)
@@ -278,7 +281,7 @@ test('a listener that ends gives its claims back at once', async () => {
   await expect(one.get('/healthz')).rejects.toThrow()
 })
 
-test('a thousand deployments cost one heartbeat per interval, and nothing else while nothing changes', async () => {
+test('a thousand deployments cost one heartbeat per interval and no other calls without changes', async () => {
   let one = await start()
   const made = await deployment()
   expect(await reaches(made.id, 'DEPLOYED')).toBe(true)
@@ -294,7 +297,7 @@ test('a thousand deployments cost one heartbeat per interval, and nothing else w
         .reduce((sum, number) => sum + number, 0)
     return { heartbeat: count('heartbeat'), reports: count('complete') + count('logs') }
   }
-  // those that the claims had hastened are over with the first that waits
+  // the first waiting heartbeat ends those that the claims started early
   const settled = (await calls()).heartbeat + 2
   expect(await eventually(async () => (await calls()).heartbeat >= settled, 15_000)).toBe(true)
   const since = performance.now()
@@ -306,7 +309,7 @@ test('a thousand deployments cost one heartbeat per interval, and nothing else w
   expect(await metric(one, 'pilothouse_listener_claims 1000')).toBe(true)
 }, 180_000)
 
-/** Deployments like this one, which serves. */
+/** Creates deployments like this one, which serves. */
 async function copies(id: string, count: number): Promise<void> {
   const { db } = app.app.core
   const columns = await db.$queryRaw<{ name: string }[]>`

@@ -1,4 +1,4 @@
-// What installs a listener: valid objects, the least rights, no key, and the settings it was asked for.
+// The manifest that installs a listener: valid objects, minimal permissions, no key, and the given settings.
 import { randomUUID } from 'node:crypto'
 import { loadAllYaml } from '@kubernetes/client-node'
 import { Deployment } from 'kubernetes-models/apps/v1'
@@ -34,7 +34,7 @@ beforeAll(async () => {
   standard = await manifest()
 })
 
-test('is valid, in the order in which it is to be applied', async () => {
+test('the manifest is valid and in apply order', async () => {
   const { code, stdout } = standard
   expect(code).toBe(0)
   const objects = loadAllYaml(stdout) as Any[]
@@ -54,7 +54,7 @@ test('is valid, in the order in which it is to be applied', async () => {
   expect(binding.roleRef).toMatchObject({ kind: 'Role', name: NAME })
 })
 
-test('gives the listener no right beyond its work: no other namespace, no wildcard, no rights of others', async () => {
+test('the manifest gives the listener minimal permissions: no other namespace, no wildcard, no unneeded verbs', async () => {
   const objects = loadAllYaml(standard.stdout) as Any[]
   expect(objects.filter(({ kind }) => /Cluster/.test(kind))).toEqual([])
   const [first, second] = objects.filter(({ kind }) => kind === 'Role')
@@ -82,12 +82,12 @@ describe('the Deployment', () => {
     return { deployment, spec: deployment.spec.template.spec, container: deployment.spec.template.spec.containers[0] }
   }
 
-  test('runs without privileges, with probes, and time to give its leases back', async () => {
+  test('the Deployment runs without privileges, with probes and time to release its leases', async () => {
     const { deployment, spec, container } = await pod()
     expect(deployment.spec.replicas).toBe(2)
     expect(deployment.spec.selector.matchLabels).toEqual({ 'app.kubernetes.io/instance': NAME })
     expect(deployment.spec.template.metadata.labels).toMatchObject(deployment.spec.selector.matchLabels)
-    // the listener would take it for one of its deployments
+    // the listener would treat it as one of its deployments
     expect(JSON.stringify(deployment)).not.toContain('managed-by')
     expect(spec).toMatchObject({
       serviceAccountName: NAME,
@@ -106,7 +106,7 @@ describe('the Deployment', () => {
     })
   })
 
-  test('has settings that the listener takes, and its key from a Secret that is made apart', async () => {
+  test('the Deployment has valid settings, and its key comes from a separate Secret', async () => {
     const { container } = await pod('--set', 'INGRESS_DOMAIN=agents.example.com', '--set', 'MAX_CLAIMS=50')
     const { CONTROL_PLANE_API_KEY, ...rest } = Object.fromEntries(
       container.env.map(({ name, value, valueFrom }: Any) => [name, value ?? valueFrom]),
@@ -121,7 +121,7 @@ describe('the Deployment', () => {
     })
   })
 
-  test('is where, as often and with the Secret that was asked for, and people are told how to make that', async () => {
+  test('the Deployment has the given namespace, replicas and Secret, and stderr explains how to create that Secret', async () => {
     const more = ['--namespace', 'ops', '--replicas', '3', '--secret-name', 'the-key']
     const { stdout, stderr } = await manifest(...more)
     const deployment = (loadAllYaml(stdout) as Any[]).at(-1)
@@ -133,16 +133,20 @@ describe('the Deployment', () => {
 
 test.each([
   [
-    'without what is required',
+    'without required options',
     [],
     /--namespaces is missing\.\n--listener-id is missing\.\n--control-plane-url is missing\.\n--image is missing\./,
   ],
-  ['for no namespace', [...ARGS, '--namespaces', 'Agents'], /Agents is not the name of a namespace/],
-  ['for no replica', [...ARGS, '--replicas', '0'], /--replicas must be from 1 to 100/],
-  ['for no listener', [...ARGS, '--listener-id', 'prod'], /LISTENER_ID must be the id of a listener: a UUID/],
-  ['with the key', [...ARGS, '--set', 'CONTROL_PLANE_API_KEY=canary'], /with a setting other than/],
+  ['with an invalid namespace', [...ARGS, '--namespaces', 'Agents'], /Agents is not the name of a namespace/],
+  ['with zero replicas', [...ARGS, '--replicas', '0'], /--replicas must be from 1 to 100/],
+  [
+    'with an invalid listener id',
+    [...ARGS, '--listener-id', 'prod'],
+    /LISTENER_ID must be the id of a listener: a UUID/,
+  ],
+  ['with the key in its arguments', [...ARGS, '--set', 'CONTROL_PLANE_API_KEY=canary'], /with a setting other than/],
   ['with a wrong setting', [...ARGS, '--set', 'VOLUME_POLICY=retain'], /VOLUME_POLICY must be delete or keep/],
-])('called %s it says what is wrong', async (_how, args, message) => {
+])('the command called %s reports the mistake', async (_how, args, message) => {
   const error = await printListenerManifest.run(args).catch((thrown: Error) => thrown)
   expect(error).toBeInstanceOf(UsageError)
   expect((error as Error).message).toMatch(message)

@@ -1,4 +1,4 @@
-// The listener as a process: SIGTERM, kill -9, what it writes, and a health port that is taken.
+// The listener as a process: SIGTERM, kill -9, its output, and a health port in use.
 import { once } from 'node:events'
 import net from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
@@ -58,10 +58,10 @@ const deployment = (overrides: object = {}) =>
 const heldBy = ({ child }: Running, id: string) =>
   eventually(async () => (await row(id)).leaseHolder?.includes(`:${child.pid}:`) ?? false, 20_000)
 
-/** Newer versions of Node warn of what packages use. */
+/** Newer versions of Node print warnings about packages. */
 const withoutWarnings = (stderr: string) => stderr.replaceAll(/^\(node:\d+\) \[DEP.*\n|^\(Use `node .*\n/gm, '')
 
-test('SIGTERM gives its claims back and ends it well, having written no secret', async () => {
+test('a listener releases its claims on SIGTERM and exits with 0, and its output has no secret', async () => {
   listener = await registered(app, namespace)
   const one = await start({ LEASE_SECONDS: '600' })
   const secrets = [{ name: 'TOKEN', value: 'canary-of-the-secret' }]
@@ -95,7 +95,7 @@ test('another listener gets a killed listener’s claims when their lease expire
   expect(await eventually(async () => (await row(made.id)).latestRevision!.status === 'DEPLOYED', 30_000)).toBe(true)
 })
 
-test('SIGTERM ends a listener that never reached the control plane', async () => {
+test('a listener that never reached the control plane exits on SIGTERM', async () => {
   listener = await registered(app, namespace)
   const one = await start({ CONTROL_PLANE_URL: 'http://127.0.0.1:9' })
   expect(await eventually(() => one.output.stdout.includes("can't be reached"))).toBe(true)
@@ -105,7 +105,7 @@ test('SIGTERM ends a listener that never reached the control plane', async () =>
   expect(withoutWarnings(ended.stderr)).toBe('')
 })
 
-test('a health port that is taken is named in one line', async () => {
+test('a health port in use is reported in one line', async () => {
   listener = await registered(app, namespace)
   const other = net.createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')

@@ -1,4 +1,4 @@
-/** An HTTP server that answers what the test says, and remembers what it was asked. */
+/** An HTTP server with scripted responses that records its requests. */
 import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +7,7 @@ import { asyncListener } from '../support/async-listener.ts'
 interface Asked {
   path: string
   headers: http.IncomingHttpHeaders
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was sent
+  // biome-ignore lint/suspicious/noExplicitAny: parsed JSON of any shape
   body: any
   bytes: number
 }
@@ -21,12 +21,12 @@ export interface ScriptedServer {
   url: string
   asked: Asked[]
   answer: Answering
-  /** connections that were ever made */
+  /** total number of connections */
   connections: number
   close(): Promise<void>
 }
 
-/** `body`: a string is sent as it is. Default: 200 without a body. */
+/** `body`: a string is sent unchanged. Default: 200 without a body. */
 export async function scriptedServer(): Promise<ScriptedServer> {
   const server = http.createServer(
     asyncListener(async (request, response) => {

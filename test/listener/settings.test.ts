@@ -1,4 +1,4 @@
-// The settings of the listener: what is required, what is refused, and that a wrong start names all of it.
+// Listener settings: required ones, defaults, and a startup error that names all wrong ones.
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { ConfigError } from '../../src/platform/config/config.ts'
@@ -11,7 +11,7 @@ const right = {
   LISTENER_ID: randomUUID(),
 }
 
-test('three are required, the others have defaults', () => {
+test('a listener has three required settings and defaults for the others', () => {
   expect(readListenerSettings(right)).toMatchObject({
     ...right,
     LISTENER_HOST: '0.0.0.0',
@@ -24,7 +24,7 @@ test('three are required, the others have defaults', () => {
   })
 })
 
-test('a key from a file with a newline at its end is right', () => {
+test('a key from a file may end with a newline', () => {
   const settings = readListenerSettings({ ...right, CONTROL_PLANE_API_KEY: `${right.CONTROL_PLANE_API_KEY}\n` })
   expect(settings.CONTROL_PLANE_API_KEY).toBe(right.CONTROL_PLANE_API_KEY)
 })
@@ -39,12 +39,12 @@ describe('a wrong value stops the start with its name', () => {
     ['LEASE_SECONDS', '4', 'must be a whole number from 5 to 600'],
     ['MAX_CLAIMS', '1001', 'must be a whole number from 1 to 1000'],
     ['VOLUME_POLICY', 'retain', 'must be delete or keep'],
-  ])('%s=%s', (name, value, why) => {
+  ])('startup refuses %s=%s', (name, value, why) => {
     const read = () => readListenerSettings({ ...right, [name]: value })
     expect(read).toThrow(new ConfigError(`Wrong settings: ${name} ${why}`))
   })
 
-  test('all of them in one line, before anything is begun', async () => {
+  test('startup reports all wrong settings in one line and does nothing else', async () => {
     const { code, stdout, stderr } = await cli(['listener'], { MAX_CLAIMS: 'many' })
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toBe(
@@ -53,7 +53,7 @@ describe('a wrong value stops the start with its name', () => {
     )
   })
 
-  test('a kubeconfig that is not there, too', async () => {
+  test('startup reports a missing kubeconfig', async () => {
     const { code, stderr } = await cli(['listener'], { ...right, KUBECONFIG: '/nonexistent/kubeconfig' })
     expect(code).toBe(1)
     expect(stderr).toMatch(/^The cluster can't be used: .*\/nonexistent\/kubeconfig.* See KUBECONFIG\.\n$/)

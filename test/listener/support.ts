@@ -1,6 +1,6 @@
 /**
- * What tests of the listener start from: a real server with a listener and its key, a log that can be read, and a
- * runtime that only remembers what it was asked for, so that a test sees the way between the two.
+ * Helpers for listener tests: a real server with a listener and its key, a readable log, and a recording runtime. So a
+ * test covers the path between control plane and runtime.
  */
 import { randomUUID } from 'node:crypto'
 import { createLogger } from '../../src/app/logger.ts'
@@ -10,13 +10,13 @@ import { readListenerSettings } from '../../src/platform/config/listener-setting
 import { newKey, type TestApp } from '../support/app.ts'
 import { imageDeployment } from '../support/factories.ts'
 
-/** The real log, at its most talkative, kept in memory. */
+/** The real log in memory, at its most verbose level. */
 export function readableLog() {
   const lines: string[] = []
   return { log: createLogger('debug', { write: (line) => lines.push(line) }), lines, text: () => lines.join('') }
 }
 
-/** A listener of workspace A for one namespace, made through the API, and a key for it. */
+/** A listener of workspace A for one namespace, created through the API, with its key. */
 export async function registered(app: TestApp, namespace = 'agents'): Promise<{ listenerId: string; key: string }> {
   const { status, body, text } = await app.rest('POST', '/v2/listeners', {
     body: {
@@ -30,7 +30,7 @@ export async function registered(app: TestApp, namespace = 'agents'): Promise<{ 
   return { listenerId, key: await newKey(app.app.core, { ...app.tenant, role: 'listener', listenerId }) }
 }
 
-/** Settings of a listener for tests; `over`: as they would stand in the environment. */
+/** Settings of a listener for tests; `over`: environment variables that override them. */
 export function settingsFor(url: string, listener: { listenerId: string; key: string }, over = {}) {
   return readListenerSettings({
     CONTROL_PLANE_URL: url,
@@ -43,7 +43,7 @@ export function settingsFor(url: string, listener: { listenerId: string; key: st
   })
 }
 
-/** Creates a deployment of an image that this listener is to serve; answers it as REST does. */
+/** Creates a deployment of an image for this listener. Returns the REST response. */
 export function deploymentOn(app: TestApp, listenerId: string, overrides: object = {}) {
   return imageDeployment(app, {
     source_config: { listener_id: listenerId, listener_config: { k8s_namespace: 'agents' } },
@@ -52,11 +52,11 @@ export function deploymentOn(app: TestApp, listenerId: string, overrides: object
 }
 
 export interface RecordingRuntime extends Runtime {
-  /** `provision <deployment>`, `deploy <revision>`, `teardown <deployment>`, in the order asked */
+  /** `provision <deployment>`, `deploy <revision>`, `teardown <deployment>`, in call order */
   asked: string[]
-  /** what must be serving, by deployment, as far as this replica was told and holds it */
+  /** desired served revisions by deployment, as far as this replica holds them */
   serving: Map<string, Run | null>
-  /** what each DEPLOY was given, by revision */
+  /** arguments of each DEPLOY, by revision */
   deployed: Map<string, RevisionStep>
   /** health of every deployment */
   healthy: Health

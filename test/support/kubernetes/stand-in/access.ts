@@ -27,7 +27,7 @@ export class Access {
 
   readonly #anonymous: User
 
-  /** @param open who sends no token is an admin, instead of somebody who may do nothing */
+  /** @param open without a token the caller is admin; otherwise it has no permissions */
   constructor(store: Store, open: boolean) {
     this.#store = store
     this.#anonymous = { name: 'system:anonymous', groups: [open ? ADMINS : 'system:unauthenticated'] }
