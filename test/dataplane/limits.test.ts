@@ -18,8 +18,8 @@ import {
   type Limits,
   type LimitsOptions,
 } from '../../src/dataplane/runtimes/process/supervisor/limits/limits.ts'
-import { groupsOf } from '../../src/dataplane/runtimes/process/supervisor/limits/record.ts'
-import { boundsOf } from '../../src/dataplane/runtimes/process/supervisor-client/bounds.ts'
+import { groupRecordOf } from '../../src/dataplane/runtimes/process/supervisor/limits/record.ts'
+import { resourceLimitsOf } from '../../src/dataplane/runtimes/process/supervisor-client/resource-limits.ts'
 
 /** an account that nothing else on this machine has */
 const ACCOUNT = { uid: 61_917, gid: 61_917 }
@@ -27,7 +27,7 @@ const isRoot = process.getuid?.() === 0
 
 /** Whether we may make control groups here with these controllers. */
 const mayGroup = (() => {
-  const group = ControlGroup.make(`probe-${randomUUID()}`, { ...NONE, memoryMb: 64, processes: 32 }, () => undefined)
+  const group = ControlGroup.create(`probe-${randomUUID()}`, { ...NONE, memoryMb: 64, processes: 32 }, () => undefined)
   const may = !!group?.has('memory') && group.has('pids')
   return { may, gone: group?.remove() }
 })()
@@ -74,7 +74,7 @@ async function start(
     bounds: { ...NONE, ...bounds },
     account: null,
     folders: [folder],
-    record: groupsOf(folder),
+    record: groupRecordOf(folder),
     onExceeded: (exceeded, fatal) => said.push({ exceeded, fatal }),
     ...how,
   })
@@ -156,10 +156,10 @@ describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be m
 
   it('what a keeper that was killed has left is ended and removed by the next one of the deployment', async () => {
     folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-limits-'))
-    const record = groupsOf(folder)
+    const record = groupRecordOf(folder)
     const name = `left.${randomUUID()}`
     const child = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' })
-    ControlGroup.make(name, NONE, (made) => record.add(made))!.enter(child.pid!)
+    ControlGroup.create(name, NONE, (made) => record.add(made))!.enter(child.pid!)
     await record.clear()
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
     expect(child.signalCode).toBe('SIGKILL')
@@ -282,8 +282,8 @@ it('an agent whose heap is too small for it ran out of memory', async () => {
 
 it('a deployment’s resource_spec wins over the settings', () => {
   const settings = { memoryMb: 2000, cpus: 2, processes: 100, fileMb: 10, diskMb: 20 }
-  expect(boundsOf({ memory_limit_mb: null, cpu_limit: null }, settings)).toEqual(settings)
-  expect(boundsOf({ memory_limit_mb: 8000, cpu_limit: 0.5 }, settings)).toEqual({
+  expect(resourceLimitsOf({ memory_limit_mb: null, cpu_limit: null }, settings)).toEqual(settings)
+  expect(resourceLimitsOf({ memory_limit_mb: 8000, cpu_limit: 0.5 }, settings)).toEqual({
     ...settings,
     memoryMb: 8000,
     cpus: 0.5,

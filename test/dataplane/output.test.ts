@@ -7,7 +7,11 @@ import path from 'node:path'
 import { PassThrough, type Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createMask, EMPTY_MASK, MASK } from '../../src/dataplane/output/mask.ts'
-import { filesIn, type OutputLine, parseLine } from '../../src/dataplane/runtimes/process/supervisor/output/line.ts'
+import {
+  type OutputLine,
+  outputFilesIn,
+  parseLine,
+} from '../../src/dataplane/runtimes/process/supervisor/output/line.ts'
 import { createOutput } from '../../src/dataplane/runtimes/process/supervisor/output/output.ts'
 
 const of = { revisionId: '0190b8f2-0000-7000-8000-000000000001', attempt: 1, mask: EMPTY_MASK }
@@ -19,7 +23,7 @@ beforeEach(() => {
 })
 afterEach(() => fs.rmSync(folder, { recursive: true, force: true }))
 
-const files = () => filesIn(fs.readdirSync(folder)).map(({ name }) => path.join(folder, name))
+const files = () => outputFilesIn(fs.readdirSync(folder)).map(({ name }) => path.join(folder, name))
 const raw = () =>
   files()
     .map((file) => fs.readFileSync(file, 'utf8'))

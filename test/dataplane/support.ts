@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import type { SourceAccess } from '../../src/dataplane/build/source-access.ts'
 import type { OutputHook, ProcessRuntimeOptions } from '../../src/dataplane/runtimes/process/machine/machine.ts'
 import { createProcessRuntime, type ProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
-import { filesIn, parseLine } from '../../src/dataplane/runtimes/process/supervisor/output/line.ts'
+import { outputFilesIn, parseLine } from '../../src/dataplane/runtimes/process/supervisor/output/line.ts'
 import { endAgents } from '../../src/dataplane/runtimes/process/supervisor-client/end-agents.ts'
 import { supervisorFiles } from '../../src/dataplane/runtimes/process/supervisor-client/supervisor-files.ts'
 import type { LeasedClaim, RevisionLog, RevisionStep } from '../../src/dataplane/runtimes/runtime.ts'
@@ -113,7 +113,7 @@ function outputToLogs() {
     },
     printed(deploymentId) {
       const folder = folders.get(deploymentId)!
-      for (const { name, source } of filesIn(fs.existsSync(folder) ? fs.readdirSync(folder) : [])) {
+      for (const { name, source } of outputFilesIn(fs.existsSync(folder) ? fs.readdirSync(folder) : [])) {
         for (const text of fs.readFileSync(path.join(folder, name), 'utf8').split('\n')) {
           const line = parseLine(text)
           if (!line || seen.has(`${source} ${line.n}`)) continue

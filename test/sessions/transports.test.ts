@@ -154,7 +154,7 @@ describe('an agent', () => {
     await once(agent, 'listening')
     port = await freePort()
     await proxy.listen(port, '127.0.0.1')
-    proxy.point({ id: 'one', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
+    proxy.setUpstream({ id: 'one', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
   })
   afterAll(async () => {
     await proxy.close()

@@ -27,7 +27,7 @@ beforeAll(async () => {
   await once(agent, 'listening')
   port = await freePort()
   await proxy.listen(port, '127.0.0.1')
-  proxy.point({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
+  proxy.setUpstream({ id: 'agent', host: '127.0.0.1', port: (agent.address() as AddressInfo).port })
 })
 afterAll(async () => {
   await proxy.close()
@@ -125,7 +125,7 @@ test('what refuses a WebSocket is passed on as it is, and nothing behind it', as
 test('no close frame is put into a frame of the agent that is under way', async () => {
   const upgrade = 'GET / HTTP/1.1\r\nHost: agent\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
   const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
-  proxy.ending(['agent'])
+  proxy.markEnding(['agent'])
   const frames = async () => (await exchange(upgrade)).split('\r\n\r\n')[1]
   answers = `${head}\x81\x05he`
   expect(await frames()).toBe('\x81\x05he')

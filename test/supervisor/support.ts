@@ -13,9 +13,9 @@ import type {
   Answer,
   Hello,
   Request,
-  Said,
   State,
   SupervisorConfig,
+  SupervisorEvent,
   Welcome,
 } from '../../src/dataplane/runtimes/process/supervisor/protocol.ts'
 import { alive, eventually } from '../dataplane/support.ts'
@@ -117,7 +117,7 @@ export interface Server {
   welcome: Welcome
   /** the newest one that it was told */
   state(): State
-  said: Said[]
+  said: SupervisorEvent[]
   ask(request: Asked, token?: string): Promise<Answer>
   closed: Promise<unknown>
   socket: net.Socket
@@ -132,7 +132,7 @@ export async function connect(config: SupervisorConfig, token: string, changes: 
   const { secret, installation, deploymentId } = config
   const hello: Hello = { verb: 'hello', protocol: 1, secret, installation, deploymentId, token, ...changes }
   socket.write(`${JSON.stringify(hello)}\n`)
-  const said: Said[] = []
+  const said: SupervisorEvent[] = []
   const answers = new Map<number, (answer: Answer) => void>()
   let state: State | null = null
   let welcomed: (welcome: Welcome) => void = () => undefined
@@ -140,7 +140,7 @@ export async function connect(config: SupervisorConfig, token: string, changes: 
     welcomed = resolve
   })
   createInterface({ input: socket }).on('line', (line) => {
-    const message = JSON.parse(line) as Welcome | Answer | Said
+    const message = JSON.parse(line) as Welcome | Answer | SupervisorEvent
     if ('say' in message) {
       said.push(message)
       if (message.say === 'state') state = message.state

@@ -22,9 +22,9 @@ import { livingWorkers, registerWorker, releaseDeadWorkers } from './machine/wor
 import { removeTrees } from './processes/untrusted-trees.ts'
 import { agentPlan, isContainer, keyOf } from './supervisor-client/agent-plan.ts'
 import { pruneArtifacts } from './supervisor-client/artifacts.ts'
-import { withProblem } from './supervisor-client/bounds.ts'
 import { prepareImage } from './supervisor-client/container-plan.ts'
 import { type Ended, endAgents, endOrphans } from './supervisor-client/end-agents.ts'
+import { withDatabaseProblem } from './supervisor-client/resource-limits.ts'
 import { SupervisedDeployment } from './supervisor-client/supervised.ts'
 import { supervisorFiles } from './supervisor-client/supervisor-files.ts'
 import { unlessAborted } from './supervisor-client/unless-aborted.ts'
@@ -34,7 +34,7 @@ const DEADLINE_MARGIN_MS = 3000
 /** ms that requests in flight have when agents end with their server */
 const DRAIN_MS = 2000
 /** requests in flight have no longer than that when their deployment is deleted, whatever DRAIN_SECONDS says */
-const LONGEST_TEARDOWN_DRAIN_SECONDS = 30
+const MAX_TEARDOWN_DRAIN_SECONDS = 30
 
 export interface ProcessRuntime extends Runtime {
   /** Ends the agents of those deployments that `gone` says are there no more, now and for ever. */
@@ -48,7 +48,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const calls = new StepCalls()
   /** by deployment */
   const all = new Map<string, SupervisedDeployment>()
-  let own: string | null = null
+  let ownHolder: string | null = null
 
   function supervisedOf(claim: LeasedClaim): SupervisedDeployment {
     const { id } = claim.deployment
@@ -125,9 +125,9 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       onProgress = () => undefined,
       onPlan = () => undefined,
     ) => {
-      const work = (planned: RevisionLog, told: OnPlan) => {
+      const work = (planned: RevisionLog, onPlanned: OnPlan) => {
         warnOfShortSecrets(step.revision.secrets, planned, 'build')
-        return runBuild(machine, claim.deployment.id, step, planned, signal, onCommit, told)
+        return runBuild(machine, claim.deployment.id, step, planned, signal, onCommit, onPlanned)
       }
       return builds.run(log, signal, onProgress, () =>
         calls.run(step.id, () => planFirst(log, onProgress, onPlan, work)),
@@ -144,7 +144,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     teardown: (claim, step, signal) =>
       calls.run(step.id, async () => {
         const { id } = claim.deployment
-        const drainSeconds = Math.min(options.supervisors.drainSeconds, LONGEST_TEARDOWN_DRAIN_SECONDS)
+        const drainSeconds = Math.min(options.supervisors.drainSeconds, MAX_TEARDOWN_DRAIN_SECONDS)
         // the next holder waits for the same end
         await unlessAborted(signal, supervisedOf(claim).end(claim, drainSeconds * 1000))
         await machine.containers.sweep(id)
@@ -190,21 +190,23 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
 
     // its steps are over, and what serves needs none of us
     drop: async (deploymentId) => machine.databaseLimits.unwatch(deploymentId),
-    health: (deploymentId) => withProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
+    health: (deploymentId) =>
+      withDatabaseProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
     registerHolder(holder) {
-      own = holder
+      ownHolder = holder
       return registerWorker(machine.layout.workers, holder)
     },
     releaseDeadHolders: (release) => releaseDeadWorkers(machine.layout.workers, release),
 
     endOrphans: (gone) => endOrphans(options.dataDir, options.supervisors.installation, gone),
 
-    async close({ endAgents: ending } = { endAgents: false }) {
+    async close({ endAgents: endsAgents } = { endAgents: false }) {
       const held = [...all.values()]
-      if (ending) await Promise.all(held.map((supervised) => supervised.endOwn(DRAIN_MS).catch(() => undefined)))
+      if (endsAgents) await Promise.all(held.map((supervised) => supervised.endOwn(DRAIN_MS).catch(() => undefined)))
       for (const supervised of held) supervised.close()
       // of what no other server holds
-      if (ending && livingWorkers(machine.layout.workers, own).length === 0) await endAgents(options.dataDir, DRAIN_MS)
+      if (endsAgents && livingWorkers(machine.layout.workers, ownHolder).length === 0)
+        await endAgents(options.dataDir, DRAIN_MS)
       machine.databaseLimits.close()
       machine.accounts.close()
       machine.reaper.close()

@@ -4,15 +4,15 @@
  */
 import fs from 'node:fs/promises'
 import path from 'node:path'
-import { filesIn, type OutputFile, type OutputLine, parseLine } from '../supervisor/output/line.ts'
+import { type OutputFile, type OutputLine, outputFilesIn, parseLine } from '../supervisor/output/line.ts'
 
 /** bytes of one read; no line is longer */
-const CHUNK = 256 * 1024
+const CHUNK_BYTES = 256 * 1024
 
 const NEWLINE = 10
 
 /** Where the lines behind `after` begin. */
-interface Place {
+interface ReadPosition {
   name: string
   after: number
   offset: number
@@ -21,7 +21,7 @@ interface Place {
 export class OutputReader {
   readonly #folder: string
   /** where the last read ended: the next one most often begins there */
-  #place: Place | null = null
+  #position: ReadPosition | null = null
 
   constructor(folder: string) {
     this.#folder = folder
@@ -33,58 +33,58 @@ export class OutputReader {
   }
 
   /**
-   * At most `most` lines behind the line `after` of a source, with no gap between them. `missing`: so many before them are
+   * At most `maxLines` lines behind the line `after` of a source, with no gap between them. `missing`: so many before them are
    * not in the files any more.
    */
-  async read(source: string, after: number, most: number): Promise<{ lines: OutputLine[]; missing: number }> {
+  async read(source: string, after: number, maxLines: number): Promise<{ lines: OutputLine[]; missing: number }> {
     const files = (await this.#files()).filter((file) => file.source === source)
     const from = Math.max(
       0,
       files.findLastIndex(({ first }) => first <= after + 1),
     )
     for (const file of files.slice(from)) {
-      const lines = await this.#linesOf(file, after, most)
+      const lines = await this.#linesOf(file, after, maxLines)
       if (lines.length > 0) return { lines, missing: lines[0]!.n - after - 1 }
     }
     return { lines: [], missing: 0 }
   }
 
   async #files(): Promise<OutputFile[]> {
-    return filesIn(await unlessGone(fs.readdir(this.#folder), []))
+    return outputFilesIn(await unlessGone(fs.readdir(this.#folder), []))
   }
 
-  async #linesOf({ name }: OutputFile, after: number, most: number): Promise<OutputLine[]> {
+  async #linesOf({ name }: OutputFile, after: number, maxLines: number): Promise<OutputLine[]> {
     const file = await unlessGone(fs.open(path.join(this.#folder, name)), null)
     if (!file) return []
-    const known = this.#place?.name === name && this.#place.after === after
-    const place: Place = { name, after, offset: known ? this.#place!.offset : 0 }
+    const known = this.#position?.name === name && this.#position.after === after
+    const position: ReadPosition = { name, after, offset: known ? this.#position!.offset : 0 }
     const lines: OutputLine[] = []
     try {
-      const chunk = Buffer.allocUnsafe(CHUNK)
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
       for (let whole = true; whole; ) {
-        const { bytesRead } = await file.read(chunk, 0, CHUNK, place.offset)
-        whole = take(chunk.subarray(0, bytesRead), place, lines, most)
+        const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES, position.offset)
+        whole = takeLines(chunk.subarray(0, bytesRead), position, lines, maxLines)
       }
     } finally {
       await file.close()
     }
-    this.#place = place
+    this.#position = position
     return lines
   }
 }
 
-/** Takes the lines of a chunk and moves `place` behind them. False: there is nothing more to take now. */
-function take(chunk: Buffer, place: Place, lines: OutputLine[], most: number): boolean {
+/** Takes the lines of a chunk and moves `position` behind them. False: there is nothing more to take now. */
+function takeLines(chunk: Buffer, position: ReadPosition, lines: OutputLine[], maxLines: number): boolean {
   let from = 0
   for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {
-    if (lines.length === most) return false
+    if (lines.length === maxLines) return false
     const line = parseLine(chunk.toString('utf8', from, to))
-    if (line && line.n > place.after) {
-      if (lines.length > 0 && line.n !== place.after + 1) return false
+    if (line && line.n > position.after) {
+      if (lines.length > 0 && line.n !== position.after + 1) return false
       lines.push(line)
-      place.after = line.n
+      position.after = line.n
     }
-    place.offset += to + 1 - from
+    position.offset += to + 1 - from
     from = to + 1
   }
   return from > 0

@@ -7,20 +7,20 @@ import type { OutputRequest } from '../../../../domain/protocol/protocol.ts'
 import { backoff, sleep } from '../../../../platform/async/retry.ts'
 import { Semaphore } from '../../../../platform/async/semaphore.ts'
 import type { LeasedClaim } from '../../runtime.ts'
-import { leftOut, type OutputLine } from '../supervisor/output/line.ts'
+import { gapMessage, type OutputLine } from '../supervisor/output/line.ts'
 import { OutputReader } from './output-reader.ts'
 
 /**
  * ms from the word that there is more to the first of it: what comes meanwhile goes together, and what the server itself
  * has said before is in the log by then (worker/log-sink.ts)
  */
-const PAUSE_MS = 300
+const BATCH_DELAY_MS = 300
 /** lines of one statement */
-const BATCH = 200
+const BATCH_LINES = 200
 /** deployments that are at it at a time: connections and memory are for others, too */
-const AT_ONCE = 2
+const MAX_CONCURRENT_SHIPMENTS = 2
 /** times as fast as an agent may print: what was printed while no server was there is caught up with */
-const CATCH_UP = 5
+const CATCH_UP_FACTOR = 5
 
 export interface ShipperOptions {
   /** see ControlPlane */
@@ -35,7 +35,7 @@ type HeldClaim = Pick<LeasedClaim, 'claimId' | 'token' | 'deployment' | 'leaseVa
 export class OutputShipper {
   readonly #options: ShipperOptions
   readonly #shipments = new Map<string, Shipment>()
-  readonly #limit = new Semaphore(AT_ONCE)
+  readonly #limit = new Semaphore(MAX_CONCURRENT_SHIPMENTS)
 
   constructor(options: ShipperOptions) {
     this.#options = options
@@ -72,7 +72,7 @@ class Shipment {
   #claim: HeldClaim | null = null
   /** where the log ends; null: not known */
   #position: { source: string; line: number } | null = null
-  #wanted = false
+  #hasNew = false
   #running: Promise<void> | null = null
 
   constructor(options: ShipperOptions, limit: Semaphore, folder: string) {
@@ -93,7 +93,7 @@ class Shipment {
 
   wake(): void {
     if (!this.#claim || this.#ending.signal.aborted) return
-    this.#wanted = true
+    this.#hasNew = true
     this.#running ??= this.#run()
   }
 
@@ -104,9 +104,9 @@ class Shipment {
 
   async #run(): Promise<void> {
     const { signal } = this.#ending
-    for (let failures = 0; this.#wanted && this.#claim && !signal.aborted; ) {
-      this.#wanted = false
-      await sleep(PAUSE_MS, signal)
+    for (let failures = 0; this.#hasNew && this.#claim && !signal.aborted; ) {
+      this.#hasNew = false
+      await sleep(BATCH_DELAY_MS, signal)
       const claim = this.#claim
       try {
         await this.#shipAll(claim)
@@ -122,7 +122,7 @@ class Shipment {
         const deploymentId = claim.deployment.id
         if (failures === 0)
           this.#options.warn({ err: error, deploymentId }, 'The output of an agent waits: it could not be stored')
-        this.#wanted = true
+        this.#hasNew = true
         await sleep(backoff(failures++, 1000, 30_000), signal)
       }
     }
@@ -134,7 +134,7 @@ class Shipment {
     while (!signal.aborted) {
       const lines = await this.#limit.run(signal, () => this.#shipNext(claim))
       if (lines === 0) return
-      await sleep((1000 * lines) / (CATCH_UP * this.#options.linesPerSecond), signal)
+      await sleep((1000 * lines) / (CATCH_UP_FACTOR * this.#options.linesPerSecond), signal)
     }
   }
 
@@ -145,10 +145,10 @@ class Shipment {
     for (const source of sources.slice(Math.max(0, known))) {
       if (this.#position?.source !== source) await this.#send(claim, { source, from: 0, to: 0, lines: [] })
       const from = this.#position!.line
-      const { lines, missing } = await this.#reader.read(source, from, BATCH)
+      const { lines, missing } = await this.#reader.read(source, from, BATCH_LINES)
       if (lines.length === 0) continue
-      const sent = [...(missing > 0 ? [markOf(missing, lines[0]!)] : []), ...lines]
-      await this.#send(claim, { source, from, to: lines.at(-1)!.n, lines: sent.map(asEntry) })
+      const sent = [...(missing > 0 ? [gapLine(missing, lines[0]!)] : []), ...lines]
+      await this.#send(claim, { source, from, to: lines.at(-1)!.n, lines: sent.map(toLogEntry) })
       return lines.length
     }
     return 0
@@ -162,11 +162,11 @@ class Shipment {
 
 type Unnumbered = Omit<OutputLine, 'n'>
 
-function markOf(missing: number, { time, revisionId, attempt }: OutputLine): Unnumbered {
-  const message = leftOut(missing, 'their file was removed before they could be stored here')
+function gapLine(missing: number, { time, revisionId, attempt }: OutputLine): Unnumbered {
+  const message = gapMessage(missing, 'their file was removed before they could be stored here')
   return { time, revisionId, attempt, level: 'warning', message }
 }
 
-function asEntry({ time, revisionId, attempt, level, message, styles }: Unnumbered): OutputRequest['lines'][number] {
+function toLogEntry({ time, revisionId, attempt, level, message, styles }: Unnumbered): OutputRequest['lines'][number] {
   return { time: new Date(time), revisionId, attempt, level, message, styles }
 }

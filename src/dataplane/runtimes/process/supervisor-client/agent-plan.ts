@@ -11,8 +11,8 @@ import { prepareContext } from '../machine/app-context.ts'
 import type { Machine } from '../machine/machine.ts'
 import type { AgentPlan, BuiltProgram } from '../supervisor/protocol.ts'
 import { readArtifact } from './artifacts.ts'
-import { boundsOf } from './bounds.ts'
 import { containerProgram } from './container-plan.ts'
+import { resourceLimitsOf } from './resource-limits.ts'
 import { startScript } from './start-script.ts'
 
 /** Tells one deploy from another, also of the same revision. */
@@ -31,7 +31,7 @@ export async function agentPlan(
   signal: AbortSignal,
 ): Promise<AgentPlan> {
   const { app, accounts, env, hidden } = await prepareContext(machine, deploymentId, revision, signal)
-  const bounds = boundsOf(spec, machine.defaultLimits)
+  const bounds = resourceLimitsOf(spec, machine.defaultLimits)
   const common = {
     key: keyOf(revision),
     revisionId: revision.id,
@@ -43,7 +43,7 @@ export async function agentPlan(
   }
   if (isContainer(revision)) {
     const { program, variables } = await containerProgram(machine, deploymentId, revision, bounds, env, log, signal)
-    return { ...common, ...checked(revision), program, env: variables }
+    return { ...common, ...planHealthPath(revision), program, env: variables }
   }
   const artifact = readArtifact(app, revision.artifact)
   if (artifact.environment) openEnvironment(artifact.environment, accounts.code)
@@ -51,11 +51,11 @@ export async function agentPlan(
   const { tree } = artifact
   const { runs, temporary } = app
   const program: BuiltProgram = { kind: 'built', tree, runs, temporary, confinement: machine.confinement, ...script }
-  return { ...common, ...checked(revision, artifact.healthPath), program, env: variables }
+  return { ...common, ...planHealthPath(revision, artifact.healthPath), program, env: variables }
 }
 
 /** Absent by default, so that plans stay equal to those of earlier versions. `built`: images carry none. */
-function checked({ secrets }: RevisionWork, built?: string): Pick<AgentPlan, 'healthPath'> {
+function planHealthPath({ secrets }: RevisionWork, built?: string): Pick<AgentPlan, 'healthPath'> {
   const healthPath = healthPathOf(secrets, built)
   return healthPath === DEFAULT_HEALTH_PATH ? {} : { healthPath }
 }

@@ -7,10 +7,10 @@ import { createInterface } from 'node:readline'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { withHardTimeout } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
-import type { Answer, Hello, Request, Said, State, Welcome } from '../supervisor/protocol.ts'
+import type { Answer, Hello, Request, State, SupervisorEvent, Welcome } from '../supervisor/protocol.ts'
 
 /** A request without what the connection adds to it. */
-export type UnsentRequest = Request extends infer R ? (R extends Request ? Omit<R, 'id' | 'token'> : never) : never
+export type RequestBody = Request extends infer R ? (R extends Request ? Omit<R, 'id' | 'token'> : never) : never
 
 /** The supervisor obeys a newer token than ours. */
 export class StaleToken extends Error {
@@ -43,14 +43,14 @@ export interface ConnectionEvents {
   onStale?: () => void
 }
 
-export interface AskOptions {
+export interface RequestOptions {
   /** time limit; after it the supervisor counts as hanging */
   ms?: number
   /** called with the progress of a `prepare` */
   onProgress?: (progress: Progress | null) => void
 }
 
-interface Waiting {
+interface PendingRequest {
   resolve: (answer: Answer) => void
   reject: (error: Error) => void
   onProgress?: (progress: Progress | null) => void
@@ -66,8 +66,8 @@ export class Connection {
   state: State
   readonly #socket: net.Socket
   readonly #token: string
-  readonly #waiting = new Map<number, Waiting>()
-  #ids = 0
+  readonly #pending = new Map<number, PendingRequest>()
+  #lastId = 0
 
   private constructor(socket: net.Socket, token: string, welcome: Greeting) {
     this.#socket = socket
@@ -76,8 +76,8 @@ export class Connection {
     this.state = welcome.state
     this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
     void this.closed.then(() => {
-      for (const { reject } of this.#waiting.values()) reject(new SupervisorUnavailable('The supervisor has gone'))
-      this.#waiting.clear()
+      for (const { reject } of this.#pending.values()) reject(new SupervisorUnavailable('The supervisor has gone'))
+      this.#pending.clear()
     })
   }
 
@@ -103,9 +103,9 @@ export class Connection {
     try {
       send(socket, { verb: 'hello', ...hello })
       const silent = () => new SupervisorSilent('The supervisor of this deployment does not answer')
-      const welcome = welcomed(await withHardTimeout(HELLO_TIMEOUT_MS, undefined, silent, () => greeted), hello)
+      const welcome = parseWelcome(await withHardTimeout(HELLO_TIMEOUT_MS, undefined, silent, () => greeted), hello)
       const connection = new Connection(socket, hello.token, welcome)
-      onLine = (line) => connection.#hear(JSON.parse(line) as Answer | Said, heard)
+      onLine = (line) => connection.#onMessage(JSON.parse(line) as Answer | SupervisorEvent, heard)
       for (const line of early) onLine(line)
       return connection
     } catch (error) {
@@ -115,16 +115,16 @@ export class Connection {
   }
 
   /** Resolves when it is done. Throws SupervisorUnavailable, StaleToken, CandidateGone, and StepFailure for people. */
-  async ask(asked: UnsentRequest, { ms = ANSWER_TIMEOUT_MS, onProgress }: AskOptions = {}): Promise<void> {
-    const id = ++this.#ids
+  async request(asked: RequestBody, { ms = ANSWER_TIMEOUT_MS, onProgress }: RequestOptions = {}): Promise<void> {
+    const id = ++this.#lastId
     const silent = () => new SupervisorSilent(`The supervisor of this deployment does not answer (${asked.verb})`)
     const call = () =>
       new Promise<Answer>((resolve, reject) => {
         if (this.#socket.destroyed) return reject(new SupervisorUnavailable('The supervisor has gone'))
-        this.#waiting.set(id, { resolve, reject, ...(onProgress && { onProgress }) })
+        this.#pending.set(id, { resolve, reject, ...(onProgress && { onProgress }) })
         send(this.#socket, { ...asked, id, token: this.#token } as Request)
       })
-    const answer = await withHardTimeout(ms, undefined, silent, call).finally(() => this.#waiting.delete(id))
+    const answer = await withHardTimeout(ms, undefined, silent, call).finally(() => this.#pending.delete(id))
     if (answer.ok) return
     if (answer.refused === 'stale') throw new StaleToken(answer.newest ?? this.#token)
     if (answer.refused === 'gone') throw new CandidateGone(answer.message ?? 'The candidate is gone')
@@ -137,14 +137,14 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  #hear(heard: Answer | Said, { onOutput, onState, onStale }: ConnectionEvents): void {
+  #onMessage(heard: Answer | SupervisorEvent, { onOutput, onState, onStale }: ConnectionEvents): void {
     if (!('say' in heard)) {
-      this.#waiting.get(heard.id)?.resolve(heard)
+      this.#pending.get(heard.id)?.resolve(heard)
       return
     }
     switch (heard.say) {
       case 'progress':
-        this.#waiting.get(heard.id)?.onProgress?.(heard.progress)
+        this.#pending.get(heard.id)?.onProgress?.(heard.progress)
         break
       case 'output':
         onOutput?.()
@@ -159,7 +159,7 @@ export class Connection {
   }
 }
 
-function welcomed(text: string, hello: Omit<Hello, 'verb'>): Greeting {
+function parseWelcome(text: string, hello: Omit<Hello, 'verb'>): Greeting {
   const welcome = JSON.parse(text) as Welcome
   if (welcome.ok) return welcome
   if (welcome.refused === 'stale') throw new StaleToken(welcome.newest ?? hello.token)

@@ -30,7 +30,7 @@ export async function prepareImage(
 ): Promise<Image> {
   const engine = await machine.containers.engine(signal)
   const image = await getImage(machine, engine, deploymentId, revision, log, signal)
-  const file = recordOf(machine, deploymentId, revision.id)
+  const file = imageFile(machine, deploymentId, revision.id)
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
   fs.writeFileSync(file, JSON.stringify(image), { mode: 0o600 })
   return image
@@ -45,15 +45,16 @@ async function getImage(
   log: RevisionLog,
   signal: AbortSignal,
 ): Promise<Image> {
-  const wanted = imageOf(revision)
-  const local = wanted === null ? null : localImageId(wanted)
+  const reference = imageOf(revision)
+  const local = reference === null ? null : localImageId(reference)
   if (local !== null && namesImage(revision))
     throw new StepFailure(
       'CONFIG_INVALID',
-      `${wanted} can't be named: images below localhost/pilothouse/ are those that builds have made for their deployments.`,
+      `${reference} can't be named: images below localhost/pilothouse/ are those that builds have made for their deployments.`,
     )
   try {
-    if (local === null) return await pullImage(machine, engine, deploymentId, parseImageReference(wanted), log, signal)
+    if (local === null)
+      return await pullImage(machine, engine, deploymentId, parseImageReference(reference), log, signal)
     const found = await findImage(engine, local, signal)
     if (found) return found
   } catch (error) {
@@ -102,7 +103,7 @@ export async function containerProgram(
       ...['--security-opt', 'no-new-privileges'],
       // podman would hand the server's own proxies on
       ...(engine.name === 'podman' ? ['--http-proxy=false'] : []),
-      ...limitsOf(engine, bounds),
+      ...limitOptions(engine, bounds),
       ...['--env-file', envFile],
       ...copied,
       image.id,
@@ -111,7 +112,7 @@ export async function containerProgram(
   return { program, variables: environment.clientEnv }
 }
 
-function limitsOf({ supports }: Engine, { memoryMb, cpus, processes }: ResourceLimits): string[] {
+function limitOptions({ supports }: Engine, { memoryMb, cpus, processes }: ResourceLimits): string[] {
   return [
     // engines refuse more than there is
     ...(supports.cpu && cpus ? ['--cpus', String(Math.min(cpus, os.cpus().length))] : []),
@@ -120,7 +121,7 @@ function limitsOf({ supports }: Engine, { memoryMb, cpus, processes }: ResourceL
   ]
 }
 
-function recordOf(machine: Machine, deploymentId: string, revisionId: string): string {
+function imageFile(machine: Machine, deploymentId: string, revisionId: string): string {
   return path.join(machine.layout.app(deploymentId).root, 'images', `${revisionId}.json`)
 }
 
@@ -132,7 +133,7 @@ async function recordedImage(
   revisionId: string,
   signal: AbortSignal,
 ): Promise<Image | null> {
-  const file = recordOf(machine, deploymentId, revisionId)
+  const file = imageFile(machine, deploymentId, revisionId)
   if (!fs.existsSync(file)) return null
   const { id } = JSON.parse(fs.readFileSync(file, 'utf8')) as Image
   return findImage(engine, id, signal)

@@ -6,12 +6,12 @@ import fs from 'node:fs'
 import { removeTrees } from '../processes/untrusted-trees.ts'
 import { PROTOCOL } from '../supervisor/protocol.ts'
 import { Connection, StaleToken, SupervisorUnavailable } from './connection.ts'
-import { type About, knownSupervisors, readSecret, type SupervisorFiles } from './supervisor-files.ts'
+import { knownSupervisors, readSecret, type SupervisorFiles, type SupervisorInfo } from './supervisor-files.ts'
 
 /** ms that a supervisor has to end all it has, after requests in flight had theirs */
-const END_MS = 30_000
+const END_TIMEOUT_MS = 30_000
 /** ms that the newest token of a deployment is remembered when that is gone */
-const FORGET_MS = 24 * 3_600_000
+const FENCE_RETENTION_MS = 24 * 3_600_000
 
 /** Ends every agent of the DATA_DIR, as its newest holder would. Returns whose they were. */
 export async function endAgents(dataDir: string, drainMs: number): Promise<Ended[]> {
@@ -26,26 +26,26 @@ export async function endAgents(dataDir: string, drainMs: number): Promise<Ended
 export async function endOrphans(
   dataDir: string,
   installation: string,
-  gone: (deploymentIds: string[]) => Promise<string[]>,
+  findDeleted: (deploymentIds: string[]) => Promise<string[]>,
 ): Promise<Ended[]> {
   const known = knownSupervisors(dataDir).filter(({ about }) => about.installation === installation)
   if (known.length === 0) return []
-  const orphans = new Set(await gone(known.map(({ about }) => about.deploymentId)))
-  const theirs = known.filter(({ about }) => orphans.has(about.deploymentId))
+  const orphans = new Set(await findDeleted(known.map(({ about }) => about.deploymentId)))
+  const orphaned = known.filter(({ about }) => orphans.has(about.deploymentId))
   const ended = await Promise.all(
-    theirs.map(async ({ about, files }) => {
-      const its = await end(dataDir, about, 0, 1n)
-      if (!its && isForgotten(files)) await removeTrees(files.folder)
-      return its
+    orphaned.map(async ({ about, files }) => {
+      const result = await end(dataDir, about, 0, 1n)
+      if (!result && isFenceExpired(files)) await removeTrees(files.folder)
+      return result
     }),
   )
   return ended.flatMap((one) => one ?? [])
 }
 
 /** Of one that does not live: for so long that no server can still hold an older token, and start it again. */
-function isForgotten({ folder, fence }: SupervisorFiles): boolean {
+function isFenceExpired({ folder, fence }: SupervisorFiles): boolean {
   const touched = [folder, fence].map((file) => fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
-  return Date.now() - Math.max(...touched) > FORGET_MS
+  return Date.now() - Math.max(...touched) > FENCE_RETENTION_MS
 }
 
 export interface Ended {
@@ -57,7 +57,7 @@ export interface Ended {
 }
 
 /** With a token that is so much `above` the newest that was seen. Null: there is none. */
-async function end(dataDir: string, about: About, drainMs: number, above: bigint): Promise<Ended | null> {
+async function end(dataDir: string, about: SupervisorInfo, drainMs: number, increment: bigint): Promise<Ended | null> {
   const { deploymentId, socket, installation } = about
   const secret = readSecret(dataDir)
   if (secret === null) return null
@@ -73,12 +73,12 @@ async function end(dataDir: string, about: About, drainMs: number, above: bigint
           token,
         })
         pid = connection.welcome.pid
-        await connection.ask({ verb: 'end', drainMs }, { ms: drainMs + END_MS })
+        await connection.request({ verb: 'end', drainMs }, { ms: drainMs + END_TIMEOUT_MS })
         connection.close()
         return { deploymentId, pid, problem: null }
       } catch (error) {
         if (!(error instanceof StaleToken)) throw error
-        token = String(BigInt(error.newest) + above)
+        token = String(BigInt(error.newest) + increment)
       }
     }
   } catch (error) {

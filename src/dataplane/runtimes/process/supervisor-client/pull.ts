@@ -32,7 +32,7 @@ export async function pullImage(
     const credentials = await machine.options.sources.imageCredentials(deploymentId, full, signal)
     const mask = createMask(credentials ? [credentials.password] : [])
     // docker reads that in its own settings
-    const plain = credentials?.insecure && engine.name === 'podman' ? ['--tls-verify=false'] : []
+    const tlsOptions = credentials?.insecure && engine.name === 'podman' ? ['--tls-verify=false'] : []
     const tail = new OutputTail()
     log.write('deploy', `Pulling ${full}`)
     const onLine: OnLine = (shown, _line, styles) => {
@@ -45,13 +45,13 @@ export async function pullImage(
         engine,
         registry,
         credentials,
-        (before, after) => engine.run([...before, 'pull', ...after, ...plain, full], onLine, signal, mask),
+        (before, after) => engine.run([...before, 'pull', ...after, ...tlsOptions, full], onLine, signal, mask),
       )
       if (code !== 0) {
         const printed = tail.appendTo('')
         if (NO_SPACE_OUTPUT.test(printed))
           throw new StepFailure('NO_SPACE', tail.appendTo(explain(full, registry, printed)))
-        throw new (isGone(full, printed) ? ImageGone : StepFailure)(
+        throw new (isMissing(full, printed) ? ImageGone : StepFailure)(
           'IMAGE_PULL_FAILED',
           tail.appendTo(explain(full, registry, printed)),
         )
@@ -80,7 +80,7 @@ export async function findImage(engine: Engine, name: string, signal: AbortSigna
   return found ? { id: found[1]!, digest: /@(sha256:[0-9a-f]{64})/.exec(found[2]!)?.[1] ?? null } : null
 }
 
-const NOT_THERE = /manifest unknown|name unknown|not found|no such image/i
+const NOT_FOUND = /manifest unknown|name unknown|not found|no such image/i
 
 /** The one place that reads what engines print when a pull fails: they have no codes, and pass on what network and registry said. */
 const REASONS: [RegExp, (image: string, registry: string) => string][] = [
@@ -94,7 +94,7 @@ const REASONS: [RegExp, (image: string, registry: string) => string][] = [
       `${image} could not be pulled: the registry ${registry} does not give it to us. It is private, or does not exist.`,
   ],
   [
-    NOT_THERE,
+    NOT_FOUND,
     (image, registry) => `There is no image ${image} in the registry ${registry}: check its name and its tag.`,
   ],
   [
@@ -107,7 +107,7 @@ const REASONS: [RegExp, (image: string, registry: string) => string][] = [
 /** The registry has no such image (any more). */
 export class ImageGone extends StepFailure {}
 
-const isGone = (image: string, output: string): boolean => reasonOf(image, output)?.[0] === NOT_THERE
+const isMissing = (image: string, output: string): boolean => reasonOf(image, output)?.[0] === NOT_FOUND
 
 function reasonOf(image: string, output: string) {
   // a name can hold any of these words

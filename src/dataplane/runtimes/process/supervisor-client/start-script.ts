@@ -22,12 +22,12 @@ export function startScript(layout: Layout, artifact: Artifact, env: Record<stri
   const programs = server && !environment ? `${env.PATH}:${path.join(server, 'node_modules/.bin')}` : (env.PATH ?? '')
   // what is printed is shown as it comes
   const python = environment ? { PYTHONUNBUFFERED: '1', ...environmentVariables(environment, programs) } : {}
-  const here = (at: string) => `"$PWD"/${quoted(path.posix.relative(folder, at) || '.')}`
+  const inTree = (at: string) => `"$PWD"/${quoted(path.posix.relative(folder, at) || '.')}`
   // where it runs is not known before it does
   const exported = [
-    ...(environment && followsSource(environment) ? [`${SOURCE_VARIABLE}=${here('.')}`] : []),
-    ...(server && graphConfig ? [`GRAPH_CONFIG=${here(graphConfig)}`] : []),
-    ...(importable.length > 0 ? [`PYTHONPATH=${importable.map(here).join(':')}\${PYTHONPATH:+:$PYTHONPATH}`] : []),
+    ...(environment && followsSource(environment) ? [`${SOURCE_VARIABLE}=${inTree('.')}`] : []),
+    ...(server && graphConfig ? [`GRAPH_CONFIG=${inTree(graphConfig)}`] : []),
+    ...(importable.length > 0 ? [`PYTHONPATH=${importable.map(inTree).join(':')}\${PYTHONPATH:+:$PYTHONPATH}`] : []),
   ]
   return {
     folder,

@@ -19,14 +19,14 @@ import { unlessAborted } from './unless-aborted.ts'
 import { WorkLoop } from './work-loop.ts'
 
 /** includes the time that the supervisor waits for another program to free the port */
-const OPEN_MS = 40_000
-const DISCARD_MS = 15_000
+const OPEN_TIMEOUT_MS = 40_000
+const DISCARD_TIMEOUT_MS = 15_000
 /** extra time for the supervisor to report that a deploy has timed out */
-const LATE_MS = 10_000
+const REPORT_MARGIN_MS = 10_000
 /** time for the supervisor to end its agents after the drain */
-const END_MS = 30_000
+const END_TIMEOUT_MS = 30_000
 /** drain time of a supervisor that is replaced */
-const REPLACED_MS = 2000
+const REPLACED_DRAIN_MS = 2000
 
 export class SupervisedDeployment {
   readonly #machine: Machine
@@ -40,24 +40,24 @@ export class SupervisedDeployment {
   readonly #onClosed: () => void
   #claim!: LeasedClaim
   /** undefined: not known yet */
-  #wanted: DesiredState | null | undefined
+  #desired: DesiredState | null | undefined
   /** hash of the plan sent last on this connection */
-  #told: { connection: Connection; plan: string } | null = null
+  #sentPlan: { connection: Connection; plan: string } | null = null
   #deploying = false
   /** container of the newest plan; it may be about to run */
   #container: string | null = null
   /** why the desired state can't be sent */
   #problem: Progress | null = null
-  #telling: Promise<void> = Promise.resolve()
+  #sending: Promise<void> = Promise.resolve()
   /** place in the start queue of a deployment without a supervisor */
-  #turn: QueuedStart | null = null
+  #queuedStart: QueuedStart | null = null
 
   /** `onClosed`: called when another server holds the deployment, so this object is no longer used. */
   constructor(machine: Machine, claim: LeasedClaim, onClosed: () => void) {
     this.#machine = machine
     this.#deploymentId = claim.deployment.id
     this.#files = supervisorFiles(machine.options.dataDir, claim.deployment.id)
-    this.#hold(claim)
+    this.#setClaim(claim)
     this.#onClosed = onClosed
     this.#link = new SupervisorLink(machine, this.#deploymentId, {
       onOutput: () => machine.options.output?.printed(this.#deploymentId),
@@ -69,13 +69,13 @@ export class SupervisedDeployment {
 
   /** undefined: nothing should run, or the state is not known yet. */
   get health(): Health | undefined {
-    if (!this.#wanted) return undefined
+    if (!this.#desired) return undefined
     const { connection } = this.#link
     if (connection && isForeign(connection)) return foreignHealth(connection)
-    const serves = connection?.state.serving?.revisionId === this.#wanted.revisionId ? connection.state.health : null
+    const serves = connection?.state.serving?.revisionId === this.#desired.revisionId ? connection.state.health : null
     if (serves) return serves
-    if (this.#turn?.isWaiting()) return notServing(queuedProgress(this.#turn))
-    return this.#problem || this.#told ? notServing(this.#problem) : undefined
+    if (this.#queuedStart?.isWaiting()) return notServing(queuedProgress(this.#queuedStart))
+    return this.#problem || this.#sentPlan ? notServing(this.#problem) : undefined
   }
 
   /** Names of artifacts and containers that must not be removed. Null: not known. */
@@ -88,15 +88,15 @@ export class SupervisedDeployment {
   }
 
   /** Sets the desired state and reconciles it in the background; null: nothing should serve. */
-  ensure(claim: LeasedClaim, wanted: DesiredState | null): void {
-    this.#hold(claim)
-    this.#wanted = wanted
+  ensure(claim: LeasedClaim, desired: DesiredState | null): void {
+    this.#setClaim(claim)
+    this.#desired = desired
     this.#loop.wake()
   }
 
   /** Opens the stable address; returns its port. Throws StepFailure when another program has it and keeps it. */
   async open(claim: LeasedClaim, signal: AbortSignal): Promise<number> {
-    this.#hold(claim)
+    this.#setClaim(claim)
     const connection = (await this.#link.connect(claim, true))!
     const port = await this.#port()
     // a supervisor of an unknown protocol is replaced by `prepare`
@@ -117,14 +117,14 @@ export class SupervisedDeployment {
     try {
       const connection = await this.#ready(claim, plan)
       const { key } = plan
-      const ready = connection.ask({ verb: 'prepare', plan, ms }, { ms: ms + LATE_MS, onProgress })
-      await unlessAborted(signal, ready, () => connection.ask({ verb: 'discard', key }, { ms: DISCARD_MS }))
+      const ready = connection.request({ verb: 'prepare', plan, ms }, { ms: ms + REPORT_MARGIN_MS, onProgress })
+      await unlessAborted(signal, ready, () => connection.request({ verb: 'discard', key }, { ms: DISCARD_TIMEOUT_MS }))
       return {
         commit: (record) => this.#commit(claim, connection, plan, record),
         discard: () => this.#discard(connection, plan.key),
       }
     } catch (error) {
-      this.#deployed()
+      this.#endDeploy()
       signal.throwIfAborted()
       throw error
     }
@@ -132,7 +132,7 @@ export class SupervisedDeployment {
 
   /** Ends everything of the deployment here, under this claim. Throws when something can't be ended. */
   async end(claim: LeasedClaim, drainMs: number): Promise<void> {
-    this.#wanted = null
+    this.#desired = null
     try {
       // a killed supervisor leaves its lock, and maybe its agent; a new supervisor ends that agent first
       await this.#endAll(claim, fs.existsSync(this.#files.lock), drainMs)
@@ -153,11 +153,11 @@ export class SupervisedDeployment {
     if (this.#loop.signal.aborted) return
     this.#loop.end()
     this.#link.close()
-    this.#turn?.end()
+    this.#queuedStart?.end()
     this.#onClosed()
   }
 
-  #hold(claim: LeasedClaim): void {
+  #setClaim(claim: LeasedClaim): void {
     if (this.#claim === claim) return
     this.#claim = claim
     this.#machine.options.output?.held(claim, this.#files.output)
@@ -172,31 +172,31 @@ export class SupervisedDeployment {
     const { key, revisionId } = plan
     let recorded = false
     try {
-      await connection.ask({ verb: 'hold', key })
+      await connection.request({ verb: 'hold', key })
       recorded = await record()
     } finally {
       // without the lease this server can't know whether the result was recorded: the next holder decides
       if (!recorded && claim.leaseValid()) await this.#discard(connection, key)
-      else if (!recorded) this.#deployed()
+      else if (!recorded) this.#endDeploy()
     }
     if (!recorded) return
-    this.#wanted = { key, revisionId, redeploying: false, plan: async () => plan }
+    this.#desired = { key, revisionId, redeploying: false, plan: async () => plan }
     try {
-      await connection.ask({ verb: 'switch', key })
-      this.#told = { connection, plan: hashOf(plan) }
+      await connection.request({ verb: 'switch', key })
+      this.#sentPlan = { connection, plan: hashOf(plan) }
     } catch {
       // the record decides: the next reconcile makes it serve
-      this.#told = null
+      this.#sentPlan = null
     }
-    this.#deployed()
+    this.#endDeploy()
   }
 
   async #discard(connection: Connection, key: string): Promise<void> {
-    await connection.ask({ verb: 'discard', key }, { ms: DISCARD_MS }).catch(() => undefined)
-    this.#deployed()
+    await connection.request({ verb: 'discard', key }, { ms: DISCARD_TIMEOUT_MS }).catch(() => undefined)
+    this.#endDeploy()
   }
 
-  #deployed(): void {
+  #endDeploy(): void {
     this.#deploying = false
     this.#loop.wake()
   }
@@ -204,27 +204,27 @@ export class SupervisedDeployment {
   /** Replaces a supervisor that does not understand our protocol or this plan. */
   async #ready(claim: LeasedClaim, plan: AgentPlan): Promise<Connection> {
     const found = (await this.#link.connect(claim, true))!
-    if (!isForeign(found) && understands(found, plan)) return this.#tell(found).then(() => found)
-    await found.ask({ verb: 'end', drainMs: REPLACED_MS }, { ms: REPLACED_MS + END_MS })
+    if (!isForeign(found) && understands(found, plan)) return this.#sendDesired(found).then(() => found)
+    await found.request({ verb: 'end', drainMs: REPLACED_DRAIN_MS }, { ms: REPLACED_DRAIN_MS + END_TIMEOUT_MS })
     this.#link.close()
     const connection = (await this.#link.connect(claim, true))!
     if (isForeign(connection)) throw new Error('The supervisor of another version does not end')
     await this.#open(connection)
-    await this.#tell(connection)
+    await this.#sendDesired(connection)
     return connection
   }
 
   async #reconcile(): Promise<void> {
-    if (this.#wanted === undefined) return
+    if (this.#desired === undefined) return
     const found = await this.#link.connect(this.#claim, false)
-    if (found || !this.#wanted) return this.#serve(found)
-    this.#turn?.end()
-    this.#turn = this.#machine.startQueue.enqueue(lastServedAt(this.#files))
+    if (found || !this.#desired) return this.#serve(found)
+    this.#queuedStart?.end()
+    this.#queuedStart = this.#machine.startQueue.enqueue(lastServedAt(this.#files))
     try {
-      await unlessAborted(this.#loop.signal, this.#turn.begun)
-      await this.#serve(await this.#link.connect(this.#claim, !!this.#wanted))
+      await unlessAborted(this.#loop.signal, this.#queuedStart.begun)
+      await this.#serve(await this.#link.connect(this.#claim, !!this.#desired))
     } catch (error) {
-      this.#turn.end()
+      this.#queuedStart.end()
       throw error
     }
     this.#watchStart()
@@ -232,42 +232,42 @@ export class SupervisedDeployment {
 
   /** Leaves the start queue when the agent has started, or can't be started. */
   #watchStart(): void {
-    if (!this.#turn?.isWaiting() && !isStarting(this.#link.connection)) this.#turn?.end()
+    if (!this.#queuedStart?.isWaiting() && !isStarting(this.#link.connection)) this.#queuedStart?.end()
   }
 
   async #serve(connection: Connection | null): Promise<void> {
     if (!connection || isForeign(connection)) return
-    if (!this.#wanted) {
+    if (!this.#desired) {
       if (this.#deploying) return
-      await connection.ask({ verb: 'run', plan: null })
+      await connection.request({ verb: 'run', plan: null })
       return
     }
     // runs while the agent starts; the health says why an address can't be opened
     void this.#open(connection).catch(() => undefined)
-    await this.#tell(connection)
+    await this.#sendDesired(connection)
   }
 
   /** Sends the desired state, unless it was sent already or would end a candidate in progress. */
-  #tell(connection: Connection): Promise<void> {
-    const told = this.#telling.then(() => this.#tellNow(connection))
-    this.#telling = told.catch(() => undefined)
-    return told
+  #sendDesired(connection: Connection): Promise<void> {
+    const sent = this.#sending.then(() => this.#sendDesiredNow(connection))
+    this.#sending = sent.catch(() => undefined)
+    return sent
   }
 
-  async #tellNow(connection: Connection): Promise<void> {
-    const wanted = this.#wanted
-    const knows = this.#told?.connection === connection
-    if (!wanted || (this.#deploying && knows)) return
-    if (isOtherAttempt(wanted, connection.state)) {
-      this.#told = { connection, plan: '' }
+  async #sendDesiredNow(connection: Connection): Promise<void> {
+    const desired = this.#desired
+    const knows = this.#sentPlan?.connection === connection
+    if (!desired || (this.#deploying && knows)) return
+    if (isOtherAttempt(desired, connection.state)) {
+      this.#sentPlan = { connection, plan: '' }
       return
     }
     try {
-      const plan = await wanted.plan(this.#loop.signal)
+      const plan = await desired.plan(this.#loop.signal)
       this.#container = plan.program.kind === 'image' ? plan.program.container : null
-      if (wanted !== this.#wanted || (this.#deploying && knows)) return
-      if (!knows || this.#told?.plan !== hashOf(plan)) await connection.ask({ verb: 'run', plan })
-      this.#told = { connection, plan: hashOf(plan) }
+      if (desired !== this.#desired || (this.#deploying && knows)) return
+      if (!knows || this.#sentPlan?.plan !== hashOf(plan)) await connection.request({ verb: 'run', plan })
+      this.#sentPlan = { connection, plan: hashOf(plan) }
       this.#problem = null
     } catch (error) {
       // a candidate does not need the plan of the serving revision
@@ -278,7 +278,7 @@ export class SupervisedDeployment {
 
   async #endAll(claim: LeasedClaim, start: boolean, drainMs: number): Promise<void> {
     const connection = await this.#link.connect(claim, start)
-    await connection?.ask({ verb: 'end', drainMs }, { ms: drainMs + END_MS })
+    await connection?.request({ verb: 'end', drainMs }, { ms: drainMs + END_TIMEOUT_MS })
   }
 
   #port(): Promise<number> {
@@ -288,7 +288,7 @@ export class SupervisedDeployment {
   async #open(connection: Connection): Promise<void> {
     const { node, ports } = this.#machine
     const { bindAddress } = ports
-    await connection.ask({ verb: 'open', port: await this.#port(), bindAddress, node }, { ms: OPEN_MS })
+    await connection.request({ verb: 'open', port: await this.#port(), bindAddress, node }, { ms: OPEN_TIMEOUT_MS })
   }
 
   #fail(error: unknown): void {

@@ -25,7 +25,7 @@ export interface SupervisorFiles {
 }
 
 /** Whose supervisor it is. */
-export interface About {
+export interface SupervisorInfo {
   deploymentId: string
   installation: string
   /** absolute path of the socket */
@@ -33,7 +33,7 @@ export interface About {
 }
 
 /** bytes; a socket's address has room for 103 on macOS, 107 on Linux */
-const LONGEST_SOCKET = 100
+const MAX_SOCKET_BYTES = 100
 
 const hash = (text: string, digits: number) => createHash('sha256').update(text).digest('hex').slice(0, digits)
 
@@ -57,31 +57,31 @@ function filesIn(folder: string): SupervisorFiles {
 }
 
 /** All supervisors that the DATA_DIR has a folder of, whether they live or not. */
-export function knownSupervisors(dataDir: string): { about: About; files: SupervisorFiles }[] {
+export function knownSupervisors(dataDir: string): { about: SupervisorInfo; files: SupervisorFiles }[] {
   if (!fs.existsSync(dataDir)) return []
   const run = runFolder(dataDir)
   const names = fs.existsSync(run) ? fs.readdirSync(run) : []
   return names.flatMap((name) => {
     const files = filesIn(path.join(run, name))
-    const about = readAbout(files)
+    const about = readSupervisorInfo(files)
     return about ? [{ about, files }] : []
   })
 }
 
 /** Null: there is none. */
-export function readAbout({ folder }: SupervisorFiles): About | null {
+export function readSupervisorInfo({ folder }: SupervisorFiles): SupervisorInfo | null {
   try {
-    return JSON.parse(fs.readFileSync(path.join(folder, 'about.json'), 'utf8')) as About
+    return JSON.parse(fs.readFileSync(path.join(folder, 'about.json'), 'utf8')) as SupervisorInfo
   } catch {
     return null // none, or another server is just removing it
   }
 }
 
 /** Makes the folder of a deployment's supervisor, and says whose it is. */
-export function makeSupervisorFolder(dataDir: string, deploymentId: string, installation: string): About {
+export function makeSupervisorFolder(dataDir: string, deploymentId: string, installation: string): SupervisorInfo {
   const { folder } = supervisorFiles(dataDir, deploymentId)
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const about: About = { deploymentId, installation, socket: socketFor(dataDir, folder) }
+  const about: SupervisorInfo = { deploymentId, installation, socket: socketFor(dataDir, folder) }
   writeAtomically(path.join(folder, 'about.json'), JSON.stringify(about))
   return about
 }
@@ -89,7 +89,7 @@ export function makeSupervisorFolder(dataDir: string, deploymentId: string, inst
 /** In a folder of the temporary ones where the path would be too long. Throws when that is somebody else's. */
 function socketFor(dataDir: string, folder: string): string {
   const own = path.join(folder, 'sock')
-  if (Buffer.byteLength(own) <= LONGEST_SOCKET) return own
+  if (Buffer.byteLength(own) <= MAX_SOCKET_BYTES) return own
   const short = path.join(os.tmpdir(), `pilothouse-${hash(runFolder(dataDir), 16)}`)
   fs.mkdirSync(short, { recursive: true, mode: 0o700 })
   const { uid, mode } = fs.lstatSync(short)
@@ -128,7 +128,7 @@ export function lastServedAt({ served }: SupervisorFiles): number {
 }
 
 /** Whether `token` is the newest that the supervisor of this folder has seen, in whichever of its lives. */
-export function isNewestSeen({ fence }: SupervisorFiles, token: string): boolean {
+export function isNewestToken({ fence }: SupervisorFiles, token: string): boolean {
   try {
     return BigInt(fs.readFileSync(fence, 'utf8').trim()) === BigInt(token)
   } catch {

@@ -10,7 +10,13 @@ import type { Machine } from '../machine/machine.ts'
 import { type AgentPlan, PROTOCOL, type SupervisorConfig } from '../supervisor/protocol.ts'
 import { Connection, type ConnectionEvents, StaleToken, SupervisorSilent, SupervisorUnavailable } from './connection.ts'
 import { startSupervisor } from './start-supervisor.ts'
-import { isNewestSeen, makeSupervisorFolder, readAbout, secretOf, supervisorFiles } from './supervisor-files.ts'
+import {
+  isNewestToken,
+  makeSupervisorFolder,
+  readSupervisorInfo,
+  secretOf,
+  supervisorFiles,
+} from './supervisor-files.ts'
 
 /** from the start of a supervisor until it listens */
 const START_TIMEOUT_MS = 20_000
@@ -31,15 +37,15 @@ export interface LinkEvents extends ConnectionEvents {
 export class SupervisorLink {
   readonly #machine: Machine
   readonly #deploymentId: string
-  readonly #heard: LinkEvents
+  readonly #events: LinkEvents
   #connection: Connection | null = null
   #token: string | null = null
   #connecting: Promise<Connection | null> = Promise.resolve(null)
 
-  constructor(machine: Machine, deploymentId: string, heard: LinkEvents) {
+  constructor(machine: Machine, deploymentId: string, events: LinkEvents) {
     this.#machine = machine
     this.#deploymentId = deploymentId
-    this.#heard = heard
+    this.#events = events
   }
 
   /** Null while there is none. */
@@ -68,8 +74,8 @@ export class SupervisorLink {
     for (let raises = 0; ; raises++) {
       const { token } = claim
       try {
-        const connection = await this.#reach(claim, start)
-        if (connection) this.#keep(connection, token)
+        const connection = await this.#openOrStart(claim, start)
+        if (connection) this.#setConnection(connection, token)
         return connection
       } catch (error) {
         if (!(error instanceof StaleToken) || raises === MAX_TOKEN_RAISES || !claim.leaseValid()) throw error
@@ -78,27 +84,27 @@ export class SupervisorLink {
     }
   }
 
-  #keep(connection: Connection, token: string): void {
+  #setConnection(connection: Connection, token: string): void {
     this.#connection = connection
     this.#token = token
     void connection.closed.then(() => {
       if (this.#connection !== connection) return
       this.#connection = null
-      this.#heard.onBroken?.()
+      this.#events.onBroken?.()
     })
   }
 
-  async #reach(claim: LeasedClaim, start: boolean): Promise<Connection | null> {
+  async #openOrStart(claim: LeasedClaim, start: boolean): Promise<Connection | null> {
     const files = supervisorFiles(this.#machine.options.dataDir, this.#deploymentId)
     try {
-      const about = readAbout(files)
+      const about = readSupervisorInfo(files)
       if (about) return await this.#open(about.socket, claim.token)
     } catch (error) {
       if (!(error instanceof SupervisorUnavailable) || error instanceof SupervisorSilent) throw error
     }
     if (!start) return null
     // without a lease, a server may restart a supervisor only if no newer holder has used it
-    if (!claim.leaseValid() && !isNewestSeen(files, claim.token)) throw new StaleToken(claim.token)
+    if (!claim.leaseValid() && !isNewestToken(files, claim.token)) throw new StaleToken(claim.token)
     return this.#start(claim.token)
   }
 
@@ -144,7 +150,7 @@ export class SupervisorLink {
       deploymentId: this.#deploymentId,
       token,
     }
-    return Connection.open(socket, hello, this.#heard)
+    return Connection.open(socket, hello, this.#events)
   }
 }
 

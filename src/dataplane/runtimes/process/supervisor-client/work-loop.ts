@@ -1,20 +1,20 @@
 /** Does what is due, again whenever something may have changed; what fails is tried again, ever later. */
 import { backoff, sleep } from '../../../../platform/async/retry.ts'
 
-const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 10_000
+const MIN_PAUSE_MS = 100
+const MAX_PAUSE_MS = 10_000
 
 export class WorkLoop {
   readonly #work: () => Promise<void>
-  readonly #failed: (error: unknown) => void
+  readonly #onError: (error: unknown) => void
   readonly #ending = new AbortController()
   #changed = new AbortController()
   #working = false
 
-  /** `work`: all that is due; never twice at a time. `failed`: gets each error of it, before the pause. */
-  constructor(work: () => Promise<void>, failed: (error: unknown) => void) {
+  /** `work`: all that is due; never twice at a time. `onError`: gets each error of it, before the pause. */
+  constructor(work: () => Promise<void>, onError: (error: unknown) => void) {
     this.#work = work
-    this.#failed = failed
+    this.#onError = onError
   }
 
   /** Aborts when it ends. */
@@ -44,8 +44,8 @@ export class WorkLoop {
         failures = 0
         await aborted(changed)
       } catch (error) {
-        this.#failed(error)
-        await sleep(backoff(failures++, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), changed)
+        this.#onError(error)
+        await sleep(backoff(failures++, MIN_PAUSE_MS, MAX_PAUSE_MS), changed)
       }
     }
   }

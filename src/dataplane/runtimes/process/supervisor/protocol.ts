@@ -154,7 +154,7 @@ export type Answer =
     }
 
 /** An event that the supervisor sends without a request. */
-export type Said =
+export type SupervisorEvent =
   | { say: 'state'; state: State }
   /** progress of the `prepare` with this id */
   | { say: 'progress'; id: number; progress: Progress | null }

@@ -11,7 +11,7 @@ import type { AgentPlan, BuiltProgram, ImageProgram } from '../protocol.ts'
 import { makeRunFolder } from './run-folder.ts'
 
 /** for a container engine to remove a container */
-const REMOVE_MS = 30_000
+const REMOVE_TIMEOUT_MS = 30_000
 
 export interface Launch {
   command: Command
@@ -85,7 +85,7 @@ async function containerOf(
     await promisify(execFile)(engine, ['rm', '--force', container], {
       cwd: '/',
       env: clientEnv,
-      timeout: REMOVE_MS,
+      timeout: REMOVE_TIMEOUT_MS,
       killSignal: 'SIGKILL',
     }).catch(() => undefined) // engines differ in how they report a missing container
   }

@@ -7,7 +7,7 @@ import { processesByUser } from '../../processes/proc.ts'
 import { SUPERVISOR_VARIABLE, signalProcesses, TAG_VARIABLE, taggedProcesses } from '../../processes/process-tags.mjs'
 
 /** time for killed processes to disappear */
-const GOES_MS = 5000
+const KILL_TIMEOUT_MS = 5000
 
 /** Kills all processes with this supervisor's tag. Resolves when they have ended or the time is over. */
 export async function endLeftovers(tag: string): Promise<void> {
@@ -20,19 +20,19 @@ export function hasOwnAccount(account: Account | null): account is Account {
 }
 
 /** The agents of one supervisor, all of one account: when none runs, nothing else of it may. */
-export class Crowd {
-  #living = 0
+export class RunningAgents {
+  #running = 0
   #cleared: Promise<void> = Promise.resolve()
 
   /** Call before the first process of an agent starts. */
   async enter(account: Account | null): Promise<void> {
-    if (this.#living++ === 0) this.#cleared = this.#cleared.then(() => endRest(account))
+    if (this.#running++ === 0) this.#cleared = this.#cleared.then(() => endRest(account))
     await this.#cleared
   }
 
   /** Call when all known processes of an agent have ended. */
   async leave(account: Account | null): Promise<void> {
-    if (--this.#living === 0) this.#cleared = this.#cleared.then(() => endRest(account))
+    if (--this.#running === 0) this.#cleared = this.#cleared.then(() => endRest(account))
     await this.#cleared
   }
 }
@@ -54,7 +54,7 @@ function isBuild(pid: number): boolean {
 }
 
 async function killAll(find: () => number[]): Promise<void> {
-  const until = performance.now() + GOES_MS
+  const until = performance.now() + KILL_TIMEOUT_MS
   for (let wait = 10; performance.now() < until; wait = Math.min(200, wait * 1.5)) {
     const left = find()
     if (left.length === 0) return

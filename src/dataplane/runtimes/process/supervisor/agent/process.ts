@@ -4,12 +4,12 @@ import { OutputTail } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
 import { type Exit, type ProcessGroup, startGroup } from '../../processes/process-group.ts'
 import { NO_LIMITS } from '../../processes/resource-limits.ts'
-import { createLimits, type Exceeded, type Limits, TELLING } from '../limits/limits.ts'
-import { groupsOf } from '../limits/record.ts'
+import { CAUSE_PATTERN, createLimits, type Exceeded, type Limits } from '../limits/limits.ts'
+import { groupRecordOf } from '../limits/record.ts'
 import type { Output } from '../output/output.ts'
 import type { AgentPlan } from '../protocol.ts'
 import { type Launch, prepareLaunch } from './launch.ts'
-import { type Crowd, hasOwnAccount } from './leftovers.ts'
+import { hasOwnAccount, type RunningAgents } from './leftovers.ts'
 
 /** an agent that is asked to end has this long until it is killed */
 const GRACE_MS = 5000
@@ -31,14 +31,14 @@ export interface AgentProcess {
   ended: Promise<Ended>
   end(graceMs?: number): Promise<Ended>
   /** It serves: what only its start needed can go. */
-  serves(): void
+  markReady(): void
 }
 
 export interface ProcessOptions {
   deploymentId: string
   /** absolute, of the supervisor */
   folder: string
-  crowd: Crowd
+  runningAgents: RunningAgents
   /** of all processes that this supervisor starts */
   tag: string
   plan: AgentPlan
@@ -50,13 +50,13 @@ export interface ProcessOptions {
 
 /** Throws when it can't be started; then nothing of it is left. */
 export async function startProcess(options: ProcessOptions, signal: AbortSignal): Promise<AgentProcess> {
-  const { plan, mask, output, crowd } = options
+  const { plan, mask, output, runningAgents } = options
   const { revisionId, attempt, account } = plan
-  await crowd.enter(account)
+  await runningAgents.enter(account)
   let launch: Launch | null = null
   let limits: Limits | null = null
   let group: ProcessGroup | null = null
-  const tail = new OutputTail(10, TELLING)
+  const tail = new OutputTail(10, CAUSE_PATTERN)
   try {
     launch = await prepareLaunch(plan, options.port, options.tag, signal)
     limits = await limitsOf(options, launch, () => void group?.end(GRACE_MS))
@@ -69,7 +69,7 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
   } catch (error) {
     await limits?.close()
     await launch?.onEnd()
-    await crowd.leave(account)
+    await runningAgents.leave(account)
     throw error
   }
   const { pid, end } = group
@@ -78,7 +78,7 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
   const ended = group.ended.then(async (exit) => {
     const exceeded = explain({ ...exit, output: tail.appendTo('') })
     await kill()
-    await crowd.leave(account)
+    await runningAgents.leave(account)
     await close()
     await onEnd()
     const explained = (headline: string) => (exit.code ? tail.appendToWithCause(headline) : tail.appendTo(headline))
@@ -88,7 +88,7 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
     pid,
     tail,
     ended,
-    serves: onReady,
+    markReady: onReady,
     async end(graceMs = GRACE_MS) {
       await end(graceMs)
       return ended
@@ -107,7 +107,7 @@ function limitsOf({ plan, deploymentId, folder, onExceeded }: ProcessOptions, { 
     ownAccount: hasOwnAccount(account),
     controlGroups: program.kind === 'built',
     folders,
-    record: groupsOf(folder),
+    record: groupRecordOf(folder),
     onExceeded(exceeded, fatal) {
       onExceeded(exceeded, fatal)
       if (fatal) end()

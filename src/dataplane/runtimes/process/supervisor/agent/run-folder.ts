@@ -28,7 +28,7 @@ export interface RunFolder {
 }
 
 /** begins the names of starts' temporary folders; those of builds are beside them */
-const PREFIX = 'run-'
+const TEMPORARY_PREFIX = 'run-'
 
 /** those of starts that have not ended, of this process: all others are of one that was killed */
 const inUse = new Set<string>()
@@ -54,27 +54,30 @@ export async function makeRunFolder(
   }
   try {
     for (const parent of [runs, program.temporary]) fs.mkdirSync(parent, { recursive: true, mode: 0o700 })
-    const temporary = temporaryFolder(program, account, confinement, PREFIX)
+    const temporary = temporaryFolder(program, account, confinement, TEMPORARY_PREFIX)
     folders.push(temporary.folder)
     inUse.add(temporary.folder)
-    void removeOthers(runs, program.temporary)
+    void removeAbandoned(runs, program.temporary)
     await sealTree(tree, account)
     await takeCopy(tree, root, { account, signal })
     making = makeSpareCopy(tree, { account, signal: spare.signal, idle: true }).catch(() => undefined)
     return { cwd: path.join(root, folder), root, temporary, remove }
   } catch (error) {
     await remove()
-    throw explain(error, tree)
+    throw toFailure(error, tree)
   }
 }
 
-async function removeOthers(runs: string, temporary: string): Promise<void> {
+async function removeAbandoned(runs: string, temporary: string): Promise<void> {
   const below = (folder: string) => fs.readdirSync(folder).map((name) => path.join(folder, name))
-  const found = [...below(runs), ...below(temporary).filter((folder) => path.basename(folder).startsWith(PREFIX))]
+  const found = [
+    ...below(runs),
+    ...below(temporary).filter((folder) => path.basename(folder).startsWith(TEMPORARY_PREFIX)),
+  ]
   await removeTrees(...found.filter((folder) => !inUse.has(folder))).catch(() => undefined)
 }
 
-function explain(error: unknown, tree: string): unknown {
+function toFailure(error: unknown, tree: string): unknown {
   if (isNoSpaceError(error)) return noSpaceFailure()
   if (fs.existsSync(tree)) return error
   return new StepFailure(

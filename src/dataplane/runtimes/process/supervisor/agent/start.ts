@@ -16,26 +16,26 @@ import type { Exceeded } from '../limits/limits.ts'
 import type { Upstream } from '../network/messages.ts'
 import type { Output } from '../output/output.ts'
 import type { AgentPlan } from '../protocol.ts'
-import type { Crowd } from './leftovers.ts'
+import type { RunningAgents } from './leftovers.ts'
 import { type AgentProcess, type Ended, startProcess } from './process.ts'
-import { notReadyInTime, notReadyYet, type Observed } from './readiness.ts'
+import { notReadyInTime, notReadyYet, type Observation } from './readiness.ts'
 
 /** ms between two looks at the ports of an agent that does not answer */
-const LOOK_MS = 2000
+const PORT_CHECK_INTERVAL_MS = 2000
 
 /** What all agents of one supervisor share. */
-export interface Surroundings {
+export interface AgentContext {
   deploymentId: string
   /** absolute, of the supervisor */
   folder: string
-  crowd: Crowd
+  runningAgents: RunningAgents
   /** of all processes that this supervisor starts */
   tag: string
   output: Output
   /** gives a free port of the loopback */
   freePort(): Promise<number>
   /** The status of a GET of `path` on that port of the loopback; null: no answer. */
-  ask(port: number, path: string): Promise<{ host: string; status: number | null }>
+  requestHealth(port: number, path: string): Promise<{ host: string; status: number | null }>
 }
 
 export interface Hooks {
@@ -59,42 +59,47 @@ export class PortTaken extends StepFailure {}
  * that (PortTaken among them) or the signal aborts for being too late (a TimeoutError); then no process is left.
  */
 export async function startAgent(
-  around: Surroundings,
+  context: AgentContext,
   plan: AgentPlan,
   mask: Mask,
   signal: AbortSignal,
   hooks: Hooks,
 ): Promise<Agent> {
   signal.throwIfAborted()
-  const port = await portFor(around, plan)
-  const started = await startProcess({ ...around, plan, mask, port, onExceeded: hooks.onExceeded }, signal)
+  const port = await portFor(context, plan)
+  const started = await startProcess({ ...context, plan, mask, port, onExceeded: hooks.onExceeded }, signal)
   hooks.onStarted(started.pid)
-  const observed: Observed = { port, path: plan.healthPath ?? DEFAULT_HEALTH_PATH, answered: null, listening: null }
+  const observed: Observation = {
+    port,
+    path: plan.healthPath ?? DEFAULT_HEALTH_PATH,
+    lastStatus: null,
+    listening: null,
+  }
   const stop = new AbortScope(signal)
   let exit: Ended | null = null
   void started.ended.then((ended) => {
     exit = ended
     stop.abort(null)
   })
-  const look = () => {
+  const checkPorts = () => {
     // what is in a container is another network's
-    if (plan.program.kind === 'built' && observed.answered === null) observed.listening = listeningPorts(started.pid)
+    if (plan.program.kind === 'built' && observed.lastStatus === null) observed.listening = listeningPorts(started.pid)
   }
-  const host = await ready(around, started, observed, look, stop.signal, hooks)
+  const host = await untilReady(context, started, observed, checkPorts, stop.signal, hooks)
   stop.end()
   if (host) {
-    started.serves()
+    started.markReady()
     return { upstream: { id: randomUUID(), host, port }, ended: started.ended, end: started.end }
   }
-  if (exit) throw await exitedBefore(exit, started, observed)
-  look()
+  if (exit) throw await exitedBeforeReady(exit, started, observed)
+  checkPorts()
   await started.end()
   if ((signal.reason as Error).name !== 'TimeoutError') throw signal.reason
   throw new StepFailure('HEALTH_CHECK_TIMED_OUT', started.tail.appendTo(notReadyInTime(observed)))
 }
 
 /** One that it may bind. */
-async function portFor({ freePort }: Surroundings, { program }: AgentPlan): Promise<number> {
+async function portFor({ freePort }: AgentContext, { program }: AgentPlan): Promise<number> {
   const confinement = program.kind === 'built' ? program.confinement : undefined
   for (;;) {
     const port = await freePort()
@@ -103,34 +108,38 @@ async function portFor({ freePort }: Surroundings, { program }: AgentPlan): Prom
 }
 
 /** The host that answered the health path with 200; null: the signal aborted before. */
-async function ready(
-  { ask }: Surroundings,
+async function untilReady(
+  { requestHealth }: AgentContext,
   { tail }: AgentProcess,
-  observed: Observed,
-  look: () => void,
+  observed: Observation,
+  checkPorts: () => void,
   signal: AbortSignal,
   { onProgress }: Hooks,
 ): Promise<string | null> {
-  let lookAt = performance.now() + LOOK_MS
+  let checkAt = performance.now() + PORT_CHECK_INTERVAL_MS
   onProgress({
     reason: 'WAITING_FOR_HEALTH',
     message: `The agent was started; GET ${observed.path} has to answer 200.`,
   })
   for (let wait = 50; !signal.aborted; wait = Math.min(500, wait * 1.5)) {
-    const { host, status } = await ask(observed.port, observed.path)
+    const { host, status } = await requestHealth(observed.port, observed.path)
     if (status === 200) return signal.aborted ? null : host
-    observed.answered = status ?? observed.answered
-    if (performance.now() > lookAt && !signal.aborted) {
-      look()
+    observed.lastStatus = status ?? observed.lastStatus
+    if (performance.now() > checkAt && !signal.aborted) {
+      checkPorts()
       onProgress({ reason: 'WAITING_FOR_HEALTH', message: tail.appendTo(notReadyYet(observed)) })
-      lookAt = performance.now() + LOOK_MS
+      checkAt = performance.now() + PORT_CHECK_INTERVAL_MS
     }
     await sleep(wait, signal)
   }
   return null
 }
 
-async function exitedBefore(ended: Ended, { tail }: AgentProcess, { port, path }: Observed): Promise<StepFailure> {
+async function exitedBeforeReady(
+  ended: Ended,
+  { tail }: AgentProcess,
+  { port, path }: Observation,
+): Promise<StepFailure> {
   const Failure = (await isFree(port, '127.0.0.1')) ? StepFailure : PortTaken
   const { exit, exceeded, explained } = ended
   if (exceeded) return new Failure(exceeded.reason, tail.appendTo(exceeded.message))

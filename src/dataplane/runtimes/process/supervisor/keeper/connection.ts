@@ -1,9 +1,17 @@
 /** One connection of a server to the control socket: its authentication, its requests and the events it gets. */
 import { timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { type Answer, type Hello, PROTOCOL, type Request, type Said, type State, type Welcome } from '../protocol.ts'
+import {
+  type Answer,
+  type Hello,
+  PROTOCOL,
+  type Request,
+  type State,
+  type SupervisorEvent,
+  type Welcome,
+} from '../protocol.ts'
 import type { Fence } from './fence.ts'
-import { Lines } from './lines.ts'
+import { LineSplitter } from './line-splitter.ts'
 
 /** A hello is short; a plan has all secrets of a revision. */
 const MAX_LINE_BYTES = { unknown: 8192, known: 32_000_000 }
@@ -30,12 +38,12 @@ export interface ConnectionOptions {
 export class Connection {
   readonly socket: Socket
   readonly #options: ConnectionOptions
-  readonly #lines = new Lines()
+  readonly #lines = new LineSplitter()
   readonly #late: NodeJS.Timeout
   /** the newest token that this connection sent; null: no valid hello yet */
   #token: string | null = null
   #requests = 0
-  #told = ''
+  #lastState = ''
 
   constructor(socket: Socket, options: ConnectionOptions) {
     this.socket = socket
@@ -43,8 +51,8 @@ export class Connection {
     this.#late = setTimeout(() => socket.destroy(), HELLO_TIMEOUT_MS)
     socket.on('error', () => undefined)
     socket.once('close', () => clearTimeout(this.#late))
-    socket.on('data', (chunk: Buffer) => this.#take(chunk))
-    socket.on('drain', () => this.sayState())
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk))
+    socket.on('drain', () => this.sendState())
   }
 
   get known(): boolean {
@@ -56,26 +64,26 @@ export class Connection {
     return this.#token === this.#options.fence.newest
   }
 
-  say(said: Said): void {
-    if (this.known) this.#write(said)
+  send(message: SupervisorEvent): void {
+    if (this.known) this.#write(message)
   }
 
   /** Sends the state if it has changed. While the socket is full it waits for `drain`. */
-  sayState(): void {
+  sendState(): void {
     if (!this.known || this.socket.writableLength > 0) return
-    const state = JSON.stringify({ say: 'state', state: this.#options.state() } satisfies Said)
-    if (state === this.#told) return
-    this.#told = state
+    const state = JSON.stringify({ say: 'state', state: this.#options.state() } satisfies SupervisorEvent)
+    if (state === this.#lastState) return
+    this.#lastState = state
     this.#writeLine(state)
   }
 
-  #take(chunk: Buffer): void {
-    const lines = this.#lines.take(chunk, this.known ? MAX_LINE_BYTES.known : MAX_LINE_BYTES.unknown)
+  #onData(chunk: Buffer): void {
+    const lines = this.#lines.push(chunk, this.known ? MAX_LINE_BYTES.known : MAX_LINE_BYTES.unknown)
     if (!lines) return void this.socket.destroy()
     for (const line of lines) {
       if (this.socket.destroyed) return
       try {
-        this.#hear(JSON.parse(line) as Hello | Request)
+        this.#onMessage(JSON.parse(line) as Hello | Request)
       } catch {
         this.socket.destroy()
       }
@@ -83,23 +91,23 @@ export class Connection {
   }
 
   /** Throws on an invalid message. */
-  #hear(said: Hello | Request): void {
-    if (said.verb === 'hello') {
-      this.#hello(said)
+  #onMessage(message: Hello | Request): void {
+    if (message.verb === 'hello') {
+      this.#hello(message)
       return
     }
-    if (!this.known || !Number.isSafeInteger(said.id) || this.#requests >= MAX_PENDING_REQUESTS)
+    if (!this.known || !Number.isSafeInteger(message.id) || this.#requests >= MAX_PENDING_REQUESTS)
       throw new Error('Unexpected')
-    const { id } = said
-    if (!this.#admits(said.token)) {
+    const { id } = message
+    if (!this.#admits(message.token)) {
       this.#write({ id, ok: false, refused: 'stale', newest: this.#options.fence.newest })
       return
     }
     this.#requests++
-    void this.#options.perform(said, this).then((outcome) => {
+    void this.#options.perform(message, this).then((outcome) => {
       this.#requests--
       // the state comes first, so that the client knows it when it gets the answer
-      this.sayState()
+      this.sendState()
       this.#write({ id, ...outcome })
     })
   }
@@ -138,7 +146,7 @@ export class Connection {
     return true
   }
 
-  #write(message: Welcome | Answer | Said): void {
+  #write(message: Welcome | Answer | SupervisorEvent): void {
     this.#writeLine(JSON.stringify(message))
   }
 

@@ -1,7 +1,7 @@
 /** The control socket of a supervisor. Limits connections: above the limit, the oldest is closed. */
 import fs from 'node:fs'
 import { createServer } from 'node:net'
-import type { Said } from '../protocol.ts'
+import type { SupervisorEvent } from '../protocol.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
 
 /** `known`: after a valid hello; `unknown`: before it. */
@@ -9,9 +9,9 @@ const MAX_CONNECTIONS = { known: 8, unknown: 16 }
 
 export interface Control {
   /** Sends an event to all connections. */
-  say(said: Said): void
+  send(event: SupervisorEvent): void
   /** Sends the state to all connections that have not got it. */
-  sayState(): void
+  sendState(): void
   /** Accepts no new connections and sends pending answers. */
   close(): Promise<void>
 }
@@ -35,16 +35,16 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   }
 
   /** Closes the oldest connections above the limit. */
-  function limit(known: boolean, most: number): void {
+  function limit(known: boolean, max: number): void {
     const its = [...connections].filter((connection) => connection.known === known)
-    for (const { socket } of its.slice(0, -most)) socket.destroy()
+    for (const { socket } of its.slice(0, -max)) socket.destroy()
   }
 
   function onToken(speaker: Connection): void {
     limit(true, MAX_CONNECTIONS.known)
     const { newest } = options.fence
     for (const other of connections)
-      if (other !== speaker && other.known && !other.obeyed) other.say({ say: 'stale', newest })
+      if (other !== speaker && other.known && !other.obeyed) other.send({ say: 'stale', newest })
     look()
   }
 
@@ -65,11 +65,11 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   server.on('error', () => undefined)
   fs.chmodSync(options.socket, 0o600)
   return {
-    say: (said) => {
-      for (const connection of connections) connection.say(said)
+    send: (event) => {
+      for (const connection of connections) connection.send(event)
     },
-    sayState: () => {
-      for (const connection of connections) connection.sayState()
+    sendState: () => {
+      for (const connection of connections) connection.sendState()
     },
     async close() {
       await new Promise<void>((resolve) => {

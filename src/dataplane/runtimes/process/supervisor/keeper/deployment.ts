@@ -4,8 +4,8 @@
 import type { Health, Progress } from '../../../../../domain/protocol/protocol.ts'
 import { resultWithin, withTimeout } from '../../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
-import { KeptAgent } from '../agent/kept-agent.ts'
-import type { Surroundings } from '../agent/start.ts'
+import { ManagedAgent } from '../agent/managed-agent.ts'
+import type { AgentContext } from '../agent/start.ts'
 import type { AgentPlan, State } from '../protocol.ts'
 import { RetiredAgents, type RetiredOptions } from './retired-agents.ts'
 
@@ -20,7 +20,7 @@ const MAX_HOLD_MS = 10_000
 export class CandidateGone extends Error {}
 
 interface Candidate {
-  agent: KeptAgent
+  agent: ManagedAgent
   /** settles when its first start ends */
   ready: Promise<void>
   progress: Progress | null
@@ -29,12 +29,12 @@ interface Candidate {
 }
 
 export interface DeploymentOptions extends RetiredOptions {
-  around: Surroundings
+  agentContext: AgentContext
 }
 
 export class Deployment {
   readonly #options: DeploymentOptions
-  #serving: KeptAgent | null = null
+  #serving: ManagedAgent | null = null
   #candidate: Candidate | null = null
   readonly #retired: RetiredAgents
   #port: number | null = null
@@ -51,9 +51,9 @@ export class Deployment {
     const health = this.#serving?.health ?? null
     return {
       port: this.#port,
-      serving: this.#serving?.shown ?? null,
-      candidate: this.#candidate?.agent.shown ?? null,
-      retired: this.#retired.shown,
+      serving: this.#serving?.summary ?? null,
+      candidate: this.#candidate?.agent.summary ?? null,
+      retired: this.#retired.summaries,
       health: health && this.#problem ? unreachable(health, this.#problem) : health,
     }
   }
@@ -61,7 +61,7 @@ export class Deployment {
   /** Opens the stable address. Throws StepFailure when another program keeps the port; attempts go on in the background. */
   async open(port: number, host: string): Promise<void> {
     const { network } = this.#options
-    void network.want({ address: { port, host } })
+    void network.setState({ address: { port, host } })
     const opened = await resultWithin(
       BIND_TIMEOUT_MS,
       network.opened(port).then(() => true),
@@ -88,11 +88,11 @@ export class Deployment {
     this.#endOther(plan?.key)
     if (!plan) {
       if (this.#serving) await this.#serve(null)
-    } else if (this.#serving?.key === plan.key) this.#serving.replan(plan)
+    } else if (this.#serving?.key === plan.key) this.#serving.setPlan(plan)
     else if (this.#candidate) await this.#promote(this.#candidate, plan)
     else {
       const next = this.#newAgent(plan)
-      next.keep()
+      next.keepRunning()
       await this.#serve(next)
     }
     this.#options.onChange()
@@ -113,7 +113,7 @@ export class Deployment {
     try {
       await candidate.ready
     } catch (error) {
-      if (this.#candidate === candidate) this.#take()
+      if (this.#candidate === candidate) this.#removeCandidate()
       else if (this.#serving !== candidate.agent) throw new CandidateGone()
       throw error
     } finally {
@@ -125,26 +125,26 @@ export class Deployment {
   /** Makes new requests wait. Throws StepFailure when the candidate can't answer them. */
   async hold(key: string): Promise<void> {
     if (this.#serving?.key === key) return
-    const { agent } = this.#wanted(key)
+    const { agent } = this.#candidateFor(key)
     if (!agent.upstream) {
       const { reason, message } = agent.health
       throw new StepFailure(reason ?? 'CRASHED', message ?? 'The agent has ended.')
     }
     clearTimeout(this.#holding ?? undefined)
     this.#holding = setTimeout(() => void this.#resume(), MAX_HOLD_MS)
-    await this.#options.network.want({ held: true })
+    await this.#options.network.setState({ held: true })
   }
 
   /** The candidate serves from now on. The agent before it drains. */
   async switch(key: string): Promise<void> {
-    if (this.#serving?.key !== key) await this.#promote(this.#wanted(key))
+    if (this.#serving?.key !== key) await this.#promote(this.#candidateFor(key))
     this.#options.onChange()
   }
 
   /** Ends the candidate and resolves when it has ended. Waiting requests go to the serving agent. */
   async discard(key: string): Promise<void> {
     if (this.#candidate?.agent.key !== key) return
-    const candidate = this.#take()
+    const candidate = this.#removeCandidate()
     await this.#resume()
     await this.#end(candidate)
   }
@@ -160,17 +160,17 @@ export class Deployment {
     this.#closing = true
     this.#port = null
     network.leave()
-    if (this.#candidate) void this.#end(this.#take())
+    if (this.#candidate) void this.#end(this.#removeCandidate())
     if (this.#serving) void this.#serve(null)
     onChange()
-    await this.#retired.over()
+    await this.#retired.allEnded()
     await network.close()
   }
 
-  #newAgent(plan: AgentPlan): KeptAgent {
-    const agent = new KeptAgent(this.#options.around, plan)
+  #newAgent(plan: AgentPlan): ManagedAgent {
+    const agent = new ManagedAgent(this.#options.agentContext, plan)
     agent.onChange = () => {
-      if (this.#serving === agent) void this.#options.network.want({ upstream: agent.upstream })
+      if (this.#serving === agent) void this.#options.network.setState({ upstream: agent.upstream })
       this.#options.onChange()
     }
     return agent
@@ -180,7 +180,7 @@ export class Deployment {
     const agent = this.#newAgent(plan)
     const candidate: Candidate = { agent, ready: Promise.resolve(), progress: null, watchers: new Set() }
     candidate.ready = withTimeout(ms, undefined, (inTime) =>
-      agent.first(inTime, (progress) => {
+      agent.startCandidate(inTime, (progress) => {
         candidate.progress = progress
         for (const watcher of candidate.watchers) watcher(progress)
       }),
@@ -190,7 +190,7 @@ export class Deployment {
     return candidate
   }
 
-  #wanted(key: string): Candidate {
+  #candidateFor(key: string): Candidate {
     if (this.#candidate?.agent.key !== key) throw new CandidateGone()
     return this.#candidate
   }
@@ -199,11 +199,11 @@ export class Deployment {
   #endOther(key: string | undefined): void {
     if (!this.#candidate || this.#candidate.agent.key === key) return
     void this.#resume()
-    void this.#end(this.#take())
+    void this.#end(this.#removeCandidate())
   }
 
   /** Removes and returns the candidate. */
-  #take(): Candidate {
+  #removeCandidate(): Candidate {
     const candidate = this.#candidate!
     this.#candidate = null
     this.#options.onChange()
@@ -212,19 +212,19 @@ export class Deployment {
 
   async #promote(candidate: Candidate, plan: AgentPlan | null = null): Promise<void> {
     this.#candidate = null
-    if (plan) candidate.agent.replan(plan)
+    if (plan) candidate.agent.setPlan(plan)
     const { agent } = candidate
     // its first start may still fail; then it is restarted like any serving agent
-    void candidate.ready.catch(() => this.#serving === agent && agent.keep())
+    void candidate.ready.catch(() => this.#serving === agent && agent.keepRunning())
     await this.#serve(agent)
   }
 
   /** Requests that arrive after this has resolved never reach the previous agent. */
-  async #serve(next: KeptAgent | null): Promise<void> {
+  async #serve(next: ManagedAgent | null): Promise<void> {
     const previous = this.#serving
     this.#serving = next
     clearTimeout(this.#holding ?? undefined)
-    const applied = this.#options.network.want({ upstream: next?.upstream ?? null, held: false })
+    const applied = this.#options.network.setState({ upstream: next?.upstream ?? null, held: false })
     // requests in flight can be counted only when no new ones can arrive
     if (previous) void this.#retired.add(previous, true)
     await applied
@@ -232,7 +232,7 @@ export class Deployment {
 
   async #resume(): Promise<void> {
     clearTimeout(this.#holding ?? undefined)
-    await this.#options.network.want({ held: false })
+    await this.#options.network.setState({ held: false })
   }
 
   /** Ends a candidate, which has no requests to drain. */

@@ -10,8 +10,8 @@ import { StepFailure } from '../../../../output/step-failure.ts'
 import { ephemeralPorts } from '../../machine/ports.ts'
 import { SUPERVISOR_VARIABLE } from '../../processes/process-tags.mjs'
 import { shutDownPostgresIfUnused } from '../../processes/supervisor-locks.ts'
-import { Crowd, endLeftovers } from '../agent/leftovers.ts'
-import { groupsOf } from '../limits/record.ts'
+import { endLeftovers, RunningAgents } from '../agent/leftovers.ts'
+import { groupRecordOf } from '../limits/record.ts'
 import { createOutput } from '../output/output.ts'
 import type { Request, SupervisorConfig } from '../protocol.ts'
 import type { Connection, Outcome } from './connection.ts'
@@ -26,7 +26,7 @@ const LOCK_CHECK_INTERVAL_MS = 10_000
 /** ms that requests in flight have when nobody says how long */
 const DRAIN_MS = 3000
 /** ms to find out whether anybody needs the embedded Postgres */
-const POSTGRES_MS = 5000
+const POSTGRES_SHUTDOWN_TIMEOUT_MS = 5000
 /** ms: the longest that a timer can wait */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
@@ -44,17 +44,17 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   })
   const tag = tagOf(folder)
   await endLeftovers(tag)
-  await groupsOf(folder).clear()
+  await groupRecordOf(folder).clear()
   const fence = new Fence(folder)
   let control: Control | null = null
-  const output = createOutput(config.outputFolder, config.output, () => control?.say({ say: 'output' }))
+  const output = createOutput(config.outputFolder, config.output, () => control?.send({ say: 'output' }))
   let changed = false
   const onChange = () => {
     // many changes of one moment are one
     if (!changed)
       setImmediate(() => {
         changed = false
-        control?.sayState()
+        control?.sendState()
       })
     changed = true
   }
@@ -66,9 +66,17 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     onLost: (how) => record(`the network process ended (${how})`),
   })
   const freePort = ephemeralPorts(config.appPorts)
-  const ask = (port: number, path: string) => network.ask(port, path)
+  const requestHealth = (port: number, path: string) => network.requestHealth(port, path)
   const deployment: Deployment = new Deployment({
-    around: { deploymentId, folder, crowd: new Crowd(), tag, output, freePort, ask },
+    agentContext: {
+      deploymentId,
+      folder,
+      runningAgents: new RunningAgents(),
+      tag,
+      output,
+      freePort,
+      requestHealth,
+    },
     network,
     drainSeconds: config.drainSeconds,
     onChange,
@@ -82,7 +90,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
       () => {
         output.close()
         // its answer comes before
-        setImmediate(() => void leave())
+        setImmediate(() => void exit())
       },
       (error) => {
         ending = null // whoever asks again tries again
@@ -92,18 +100,21 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     return ending
   }
 
-  async function leave(): Promise<void> {
+  async function exit(): Promise<void> {
     // where the lock is another's, so is the socket
     if (lock?.held()) await resultWithin(1000, control?.close() ?? Promise.resolve())
     lock?.release()
-    await resultWithin(POSTGRES_MS, shutDownPostgresIfUnused(path.dirname(path.dirname(folder))).catch(record))
+    await resultWithin(
+      POSTGRES_SHUTDOWN_TIMEOUT_MS,
+      shutDownPostgresIfUnused(path.dirname(path.dirname(folder))).catch(record),
+    )
     process.exit()
   }
 
   async function perform(request: Request, connection: Connection): Promise<Outcome> {
     try {
       if (ending && request.verb !== 'end') throw new CandidateGone()
-      await does(request, connection)
+      await dispatch(request, connection)
       return { ok: true }
     } catch (error) {
       if (error instanceof CandidateGone) return { ok: false, refused: 'gone' }
@@ -121,7 +132,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
     }
   }
 
-  function does(request: Request, connection: Connection): Promise<void> {
+  function dispatch(request: Request, connection: Connection): Promise<void> {
     switch (request.verb) {
       case 'open':
         network.node = request.node ?? network.node
@@ -130,7 +141,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
         return deployment.run(request.plan)
       case 'prepare':
         return deployment.prepare(request.plan, request.ms, (progress) =>
-          connection.say({ say: 'progress', id: request.id, progress }),
+          connection.send({ say: 'progress', id: request.id, progress }),
         )
       case 'hold':
         return deployment.hold(request.key)

@@ -9,7 +9,7 @@ import { writeAtomically } from '../../../../../platform/files/atomic-file.ts'
 import { processIdentity } from '../../processes/process-identity.ts'
 
 /** ms to wait for a keeper that is just ending */
-const TAKE_MS = 2000
+const LOCK_TIMEOUT_MS = 2000
 
 export interface Lock {
   /** False: the folder is gone, or another keeper has the lock. An unreadable lock file counts as held. */
@@ -23,7 +23,7 @@ const UNREADABLE = 'unreadable'
 export async function takeLock(folder: string): Promise<Lock | null> {
   const own = `${process.pid} ${processIdentity(process.pid)}\n`
   const file = path.join(folder, 'lock')
-  const until = performance.now() + TAKE_MS
+  const until = performance.now() + LOCK_TIMEOUT_MS
   for (; performance.now() < until; await sleep(10 + 40 * Math.random())) {
     if (isHeld(read(file))) continue
     // only one process may remove a dead keeper's lock: it announces that, and goes on if it sees no other announcement

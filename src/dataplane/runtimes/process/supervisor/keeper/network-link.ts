@@ -12,9 +12,9 @@ const APPLIED_MS = 10_000
 /** longest time that a network process takes to close */
 const CLOSE_MS = 2000
 /** Limits V8's young generation (MB): V8 does not give back what a burst of requests made it grow by. */
-const SMALL = ['--max-semi-space-size=2']
+const MEMORY_OPTIONS = ['--max-semi-space-size=2']
 
-export interface Answered {
+export interface HealthAnswer {
   host: string
   /** null: no answer */
   status: number | null
@@ -35,11 +35,11 @@ export class NetworkLink {
   node = process.execPath
   readonly #options: NetworkLinkOptions
   readonly #closing = new AbortController()
-  readonly #answers = new Map<number, (answered: Answered) => void>()
+  readonly #answers = new Map<number, (answered: HealthAnswer) => void>()
   readonly #idle = new Map<string, Set<() => void>>()
-  readonly #waiting = new Set<() => void>()
+  readonly #checks = new Set<() => void>()
   #child: ChildProcess | null = null
-  #wanted: NetworkState = { address: null, upstream: null, held: false, ending: [] }
+  #state: NetworkState = { address: null, upstream: null, held: false, ending: [] }
   #version = 0
   #applied = 0
   #lastId = 0
@@ -49,7 +49,7 @@ export class NetworkLink {
 
   constructor(options: NetworkLinkOptions) {
     this.#options = options
-    void this.#keep()
+    void this.#restartLoop()
   }
 
   /** The port, and what keeps it from being opened; null: not known yet. */
@@ -58,25 +58,25 @@ export class NetworkLink {
   }
 
   /** Resolves when the network process has applied the changes, or when a restarted one will apply them first. */
-  async want(changes: Partial<NetworkState>): Promise<void> {
-    this.#wanted = { ...this.#wanted, ...changes }
+  async setState(changes: Partial<NetworkState>): Promise<void> {
+    this.#state = { ...this.#state, ...changes }
     const version = ++this.#version
-    const told = this.#apply()
+    const sent = this.#apply()
     // after `leave` no network process is started again
-    if (!told && this.#closing.signal.aborted) return
+    if (!sent && this.#closing.signal.aborted) return
     await resultWithin(
       APPLIED_MS,
-      this.#until(() => this.#applied >= version),
+      this.#waitFor(() => this.#applied >= version),
     )
   }
 
   /** Resolves when the address is open. */
   opened(port: number): Promise<void> {
-    return this.#until(() => this.#listening?.port === port && this.#listening.problem === null)
+    return this.#waitFor(() => this.#listening?.port === port && this.#listening.problem === null)
   }
 
   /** The status of a GET of `path` on that port of the loopback. */
-  ask(port: number, path: string): Promise<Answered> {
+  requestHealth(port: number, path: string): Promise<HealthAnswer> {
     const id = ++this.#lastId
     return new Promise((resolve) => {
       this.#answers.set(id, resolve)
@@ -98,7 +98,7 @@ export class NetworkLink {
   /** Stops new connections. The network process is not restarted any more. */
   leave(): void {
     this.#closing.abort()
-    void this.want({ address: null })
+    void this.setState({ address: null })
   }
 
   /** Ends the network process and its requests in flight. */
@@ -113,7 +113,7 @@ export class NetworkLink {
     child?.kill('SIGKILL')
   }
 
-  async #keep(): Promise<void> {
+  async #restartLoop(): Promise<void> {
     const { signal } = this.#closing
     for (let failures = 0; !signal.aborted; ) {
       const since = performance.now()
@@ -128,14 +128,14 @@ export class NetworkLink {
   /** Runs one network process. Resolves with a description of its end. */
   #run(): Promise<string> {
     const { account, env } = this.#options
-    const child = spawn(this.node, [...SMALL, ...process.execArgv, process.argv[1]!, 'network'], {
+    const child = spawn(this.node, [...MEMORY_OPTIONS, ...process.execArgv, process.argv[1]!, 'network'], {
       cwd: '/',
       env,
       ...(account ? { uid: account.uid, gid: account.gid } : {}),
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
     this.#child = child
-    child.on('message', (message: FromNetwork) => this.#heard(message))
+    child.on('message', (message: FromNetwork) => this.#onMessage(message))
     this.#apply()
     return new Promise((resolve) => {
       child.on('error', ({ message }) => resolve(message))
@@ -150,7 +150,7 @@ export class NetworkLink {
     })
   }
 
-  #heard(message: FromNetwork): void {
+  #onMessage(message: FromNetwork): void {
     switch (message.said) {
       case 'applied':
         this.#applied = message.version
@@ -175,10 +175,10 @@ export class NetworkLink {
         this.#closed()
         break
     }
-    for (const look of this.#waiting) look()
+    for (const check of this.#checks) check()
   }
 
-  #answered(id: number, { host, status }: Answered): void {
+  #answered(id: number, { host, status }: HealthAnswer): void {
     this.#answers.get(id)?.({ host, status })
     this.#answers.delete(id)
   }
@@ -189,7 +189,7 @@ export class NetworkLink {
   }
 
   #apply(): boolean {
-    return this.#send({ do: 'apply', version: this.#version, wanted: this.#wanted })
+    return this.#send({ do: 'apply', version: this.#version, wanted: this.#state })
   }
 
   /** False: no network process runs. */
@@ -199,15 +199,15 @@ export class NetworkLink {
     return true
   }
 
-  #until(holds: () => boolean): Promise<void> {
+  #waitFor(holds: () => boolean): Promise<void> {
     return new Promise((resolve) => {
-      const look = () => {
+      const check = () => {
         if (!holds()) return
-        this.#waiting.delete(look)
+        this.#checks.delete(check)
         resolve()
       }
-      this.#waiting.add(look)
-      look()
+      this.#checks.add(check)
+      check()
     })
   }
 }

@@ -40,7 +40,7 @@ export function findControllers(): Map<Controller, Place> {
     const own = groups.find(([, names]) =>
       mount.version === 2 ? names === '' : names?.split(',').includes(controller),
     )
-    found.set(controller, { version: mount.version, folders: upwards(mount, own?.[2] ?? '/') })
+    found.set(controller, { version: mount.version, folders: groupAndAncestors(mount, own?.[2] ?? '/') })
   }
   return found
 }
@@ -73,7 +73,7 @@ function has(mount: Mount, controller: Controller): boolean {
 
 export const words = (text: string) => text.split(/\s+/).filter(Boolean)
 
-function upwards({ root, folder }: Mount, own: string): string[] {
+function groupAndAncestors({ root, folder }: Mount, own: string): string[] {
   const below = path.relative(root, own)
   const folders: string[] = []
   // a group that is not below what is mounted can't be seen from here

@@ -7,12 +7,12 @@ import { lstat, readdir, statfs } from 'node:fs/promises'
 import path from 'node:path'
 
 /** to look through them takes this share of a core at most, and is done once in this time (ms) whatever it takes */
-const SHARE = 1 / 2000
-const LONGEST_MS = 600_000
+const CPU_SHARE = 1 / 2000
+const MAX_INTERVAL_MS = 600_000
 /** the same while their disk fills up */
-const FILLING_SHARE = 1 / 20
+const FILLING_CPU_SHARE = 1 / 20
 /** files that are looked at at once */
-const AT_ONCE = 32
+const MAX_CONCURRENT_STATS = 32
 
 export interface Contents {
   /** bytes on the disk */
@@ -23,36 +23,39 @@ export interface Contents {
 
 export class FolderWatch {
   readonly #folders: string[]
-  readonly #most: number
-  readonly #mostOfOne: number
+  readonly #maxBytes: number
+  readonly #maxFileBytes: number
   /** `cost`: ms of the CPU */
   #last: { contents: Contents; used: number; at: number; cost: number } | null = null
   /** bytes, as far as it is known without looking through them, and the same at the look before */
-  #guess = 0
-  #before = 0
+  #estimate = 0
+  #previousEstimate = 0
 
   /** Bytes in all of them, and of one file. */
-  constructor(folders: string[], most: number, mostOfOne: number) {
+  constructor(folders: string[], maxBytes: number, maxFileBytes: number) {
     this.#folders = folders
-    this.#most = most
-    this.#mostOfOne = mostOfOne
+    this.#maxBytes = maxBytes
+    this.#maxFileBytes = maxFileBytes
   }
 
   /** As fast as it has just grown, it would be too much before many more looks. */
-  get near(): boolean {
-    return this.#guess > this.#before && this.#guess + (this.#guess - this.#before) * 4 > this.#most
+  get isNearLimit(): boolean {
+    return (
+      this.#estimate > this.#previousEstimate &&
+      this.#estimate + (this.#estimate - this.#previousEstimate) * 4 > this.#maxBytes
+    )
   }
 
   /** What is in them now, if it was worth a look; null: nothing says that it is much more than before. */
-  async look(): Promise<Contents | null> {
-    this.#before = this.#guess
+  async measure(): Promise<Contents | null> {
+    this.#previousEstimate = this.#estimate
     const used = await usedBytes(this.#folders)
     if (!this.#isDue(used)) return null
     const before = process.cpuUsage()
     const contents = await contentsOf(this.#folders)
     const { user, system } = process.cpuUsage(before)
     this.#last = { contents, used, at: performance.now(), cost: (user + system) / 1000 }
-    this.#guess = contents.bytes
+    this.#estimate = contents.bytes
     return contents
   }
 
@@ -61,11 +64,11 @@ export class FolderWatch {
     const { contents, cost } = this.#last
     const since = performance.now() - this.#last.at
     const grown = Math.max(0, used - this.#last.used)
-    this.#guess = contents.bytes + grown
+    this.#estimate = contents.bytes + grown
     // half of what is left, so that a file that is written fast is met before it is all
-    const much = Math.min(Math.max(0, this.#most - contents.bytes), this.#mostOfOne) / 2
-    const filling = grown > much || contents.bytes > this.#most
-    return since > Math.min(LONGEST_MS, cost / (filling ? FILLING_SHARE : SHARE))
+    const halfRest = Math.min(Math.max(0, this.#maxBytes - contents.bytes), this.#maxFileBytes) / 2
+    const filling = grown > halfRest || contents.bytes > this.#maxBytes
+    return since > Math.min(MAX_INTERVAL_MS, cost / (filling ? FILLING_CPU_SHARE : CPU_SHARE))
   }
 }
 
@@ -104,8 +107,8 @@ async function contentsOf(folders: string[]): Promise<Contents> {
   }
   for (let folder = rest.pop(); folder !== undefined; folder = rest.pop()) {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => [] as fs.Dirent[])
-    for (let i = 0; i < entries.length; i += AT_ONCE)
-      await Promise.all(entries.slice(i, i + AT_ONCE).map(({ name }) => count(path.join(folder, name))))
+    for (let i = 0; i < entries.length; i += MAX_CONCURRENT_STATS)
+      await Promise.all(entries.slice(i, i + MAX_CONCURRENT_STATS).map(({ name }) => count(path.join(folder, name))))
     for (const entry of entries) if (entry.isDirectory()) rest.push(path.join(folder, entry.name))
   }
   return contents

@@ -59,7 +59,7 @@ const OOM_SCORE = '500'
 export async function createLimits(options: LimitsOptions): Promise<Limits> {
   const { bounds, deploymentId, start, record } = options
   const name = `${deploymentId}.${start}.${randomBytes(3).toString('hex')}`.replace(/[^\w.-]/g, '_')
-  let group = options.controlGroups === false ? null : ControlGroup.make(name, bounds, (folder) => record.add(folder))
+  let group = options.controlGroups === false ? null : ControlGroup.create(name, bounds, (folder) => record.add(folder))
   let watch: Watch | null = null
   return {
     prelude: prelude(options, group),
@@ -73,9 +73,9 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
         group?.enter(pid)
       } catch {
         // to move a process takes more rights than to make a group
-        const none = group
+        const unused = group
         group = null
-        if (await none?.remove()) record.remove(name)
+        if (await unused?.remove()) record.remove(name)
       }
       watch = new Watch({
         leader: pid,
@@ -86,7 +86,7 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
         onExceeded: options.onExceeded,
       })
     },
-    explain: (end) => watch?.reached() ?? (end ? explainEnd(end, bounds) : null),
+    explain: (end) => watch?.reachedLimit() ?? (end ? explainEnd(end, bounds) : null),
     async kill() {
       await group?.kill()
     },
@@ -108,22 +108,26 @@ function prelude({ bounds, ownAccount }: LimitsOptions, group: ControlGroup | nu
   const { fileMb, processes } = bounds
   const file = fileMb === null ? '' : `ulimit -f ${Math.max(1, Math.round((fileMb * 1e6) / 512))} 2>/dev/null; `
   // an agent that is replaced still counts while it drains, since it has the same account
-  const most = ownAccount && processes !== null && !group?.has('pids') ? processes * 2 : null
-  const count = most === null ? '' : `ulimit -u ${most} 2>/dev/null || ulimit -p ${most} 2>/dev/null; `
+  const max = ownAccount && processes !== null && !group?.has('pids') ? processes * 2 : null
+  const count = max === null ? '' : `ulimit -u ${max} 2>/dev/null || ulimit -p ${max} 2>/dev/null; `
   return file + count
 }
 
-const FILE = /\bEFBIG\b|\bFile too large\b/i
-const HEAP = /JavaScript heap out of memory/
-const PROCESSES = /\bspawn\b.*\bEAGAIN\b|Cannot fork|Resource temporarily unavailable/
+const FILE_LIMIT_PATTERN = /\bEFBIG\b|\bFile too large\b/i
+const HEAP_LIMIT_PATTERN = /JavaScript heap out of memory/
+const PROCESS_LIMIT_PATTERN = /\bspawn\b.*\bEAGAIN\b|Cannot fork|Resource temporarily unavailable/
 /** Lines by which an agent's end is explained; those of a stack come after them. */
-export const TELLING = new RegExp([FILE, HEAP, PROCESSES].map(({ source }) => source).join('|'), 'i')
+export const CAUSE_PATTERN = new RegExp(
+  [FILE_LIMIT_PATTERN, HEAP_LIMIT_PATTERN, PROCESS_LIMIT_PATTERN].map(({ source }) => source).join('|'),
+  'i',
+)
 
 /** What the end itself tells: of these bounds the agent hears, and the kernel counts nothing. */
 function explainEnd({ code, signal, output }: End, { fileMb, memoryMb, processes }: ResourceLimits): Exceeded | null {
   if (signal === null && code === 0) return null
-  if (fileMb !== null && (signal === 'SIGXFSZ' || code === 128 + 25 || FILE.test(output))) return fileTooLarge(fileMb)
-  if ((signal === 'SIGABRT' || code === 128 + 6) && HEAP.test(output)) return outOfHeap(memoryMb)
-  if (processes !== null && PROCESSES.test(output)) return tooManyProcesses(processes, false)
+  if (fileMb !== null && (signal === 'SIGXFSZ' || code === 128 + 25 || FILE_LIMIT_PATTERN.test(output)))
+    return fileTooLarge(fileMb)
+  if ((signal === 'SIGABRT' || code === 128 + 6) && HEAP_LIMIT_PATTERN.test(output)) return outOfHeap(memoryMb)
+  if (processes !== null && PROCESS_LIMIT_PATTERN.test(output)) return tooManyProcesses(processes, false)
   return null
 }

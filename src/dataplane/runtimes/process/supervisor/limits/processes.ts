@@ -26,11 +26,11 @@ export async function usageOf(leader: number, uid: number | null): Promise<Usage
 }
 
 /** Bytes, each shared page counted once, where the system tells that: dearer to ask than `usageOf`. */
-export function together({ pids, memory }: Usage): number {
-  return process.platform === 'linux' ? shared(pids) : memory
+export function proportionalBytes({ pids, memory }: Usage): number {
+  return process.platform === 'linux' ? sumProportional(pids) : memory
 }
 
-function shared(pids: number[]): number {
+function sumProportional(pids: number[]): number {
   let bytes = 0
   for (const pid of pids) {
     const text = read(`/proc/${pid}/smaps_rollup`)
@@ -42,7 +42,7 @@ function shared(pids: number[]): number {
 function fromProc(leader: number, uid: number | null): Usage {
   const all = fs.readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (statOf(Number(name)) ?? []) : []))
   // whoever has lost its parent; a build under the same account has not
-  const pids = family(leader, all, ({ pid, parent }) => uid !== null && parent === 1 && uidOf(pid) === uid)
+  const pids = processTree(leader, all, ({ pid, parent }) => uid !== null && parent === 1 && uidOf(pid) === uid)
   let memory = 0
   let tasks = 0
   for (const pid of pids) {
@@ -58,13 +58,13 @@ async function fromPs(leader: number): Promise<Usage> {
   const { stdout } = await promisify(execFile)('/bin/ps', ['-axo', 'pid=,ppid=,pgid=,rss='], { timeout: 10_000 })
   const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number))
   const all = rows.map(([pid = 0, parent = 0, session = 0]) => ({ pid, parent, session }))
-  const pids = family(leader, all, () => false)
+  const pids = processTree(leader, all, () => false)
   const found = new Set(pids)
   const memory = rows.reduce((sum, [pid = 0, , , rss = 0]) => sum + (found.has(pid) ? rss * 1024 : 0), 0)
   return { pids, memory, tasks: pids.length }
 }
 
-function family(leader: number, all: Process[], isLost: (process: Process) => boolean): number[] {
+function processTree(leader: number, all: Process[], isLost: (process: Process) => boolean): number[] {
   const first = all.filter((each) => each.pid === leader || each.session === leader || isLost(each))
   const found = new Set(first.map(({ pid }) => pid))
   for (let size = -1; size !== found.size; ) {

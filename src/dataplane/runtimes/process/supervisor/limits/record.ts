@@ -20,22 +20,22 @@ export class GroupRecord {
 
   /** They are gone: all folders of this name. */
   remove(name: string): void {
-    this.#keep((folder) => !folder.endsWith(`/${name}`))
+    this.#filter((folder) => !folder.endsWith(`/${name}`))
   }
 
   /** Ends what is in the groups that another keeper has left, and removes them; what can't be stays noted. Never throws. */
   async clear(): Promise<void> {
     const left = this.#read()
-    if (left.length > 0 && (await removeGroups(left))) this.#keep((folder) => !left.includes(folder))
+    if (left.length > 0 && (await removeGroups(left))) this.#filter((folder) => !left.includes(folder))
   }
 
   #read(): string[] {
     return fs.existsSync(this.#file) ? fs.readFileSync(this.#file, 'utf8').split('\n').filter(Boolean) : []
   }
 
-  #keep(wanted: (folder: string) => boolean): void {
+  #filter(keep: (folder: string) => boolean): void {
     const before = this.#read()
-    const folders = before.filter(wanted)
+    const folders = before.filter(keep)
     if (folders.length === 0) fs.rmSync(this.#file, { force: true })
     else if (folders.length < before.length)
       fs.writeFileSync(this.#file, folders.map((folder) => `${folder}\n`).join(''), { mode: 0o600 })
@@ -43,4 +43,4 @@ export class GroupRecord {
 }
 
 /** `folder`: of the deployment's supervisor. */
-export const groupsOf = (folder: string): GroupRecord => new GroupRecord(path.join(folder, 'control-groups'))
+export const groupRecordOf = (folder: string): GroupRecord => new GroupRecord(path.join(folder, 'control-groups'))

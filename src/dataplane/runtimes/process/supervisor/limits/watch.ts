@@ -16,23 +16,23 @@ import {
   tooMuchOnDisk,
 } from './exceeded.ts'
 import type { FolderWatch } from './folders.ts'
-import { together, usageOf } from './processes.ts'
+import { proportionalBytes, usageOf } from './processes.ts'
 
 /** ms between two looks: at first, while a bound is near, at rest */
-const FIRST_MS = 250
-const NEAR_MS = 1000
-const REST_MS = 10_000
+const FIRST_INTERVAL_MS = 250
+const NEAR_LIMIT_INTERVAL_MS = 1000
+const IDLE_INTERVAL_MS = 10_000
 /** at rest, looks take this share of a core at most, and there is one in this time (ms) */
-const SHARE = 1 / 2000
-const LONGEST_MS = 60_000
+const CPU_SHARE = 1 / 2000
+const MAX_INTERVAL_MS = 60_000
 /** ms: what was reached so long before an agent's end is taken for its cause */
-const CAUSE_MS = 11_000
+const CAUSE_WINDOW_MS = 11_000
 /** ms until the same is said again */
-const AGAIN_MS = 60_000
+const REPEAT_REPORT_MS = 60_000
 
-const NOTHING: Counts = { killed: 0, refused: 0, processes: 0, peak: null }
+const NO_COUNTS: Counts = { killed: 0, refused: 0, processes: 0, peak: null }
 
-export interface Watched {
+export interface WatchOptions {
   /** of the process group */
   leader: number
   /** of this agent alone; null: others share its account */
@@ -45,28 +45,28 @@ export interface Watched {
 }
 
 export class Watch {
-  readonly #of: Watched
-  readonly #said = new Map<string, number>()
+  readonly #options: WatchOptions
+  readonly #reportedAt = new Map<string, number>()
   #timer: NodeJS.Timeout | null = null
   #closed = false
-  #wait = FIRST_MS
-  #seen: Counts = NOTHING
+  #wait = FIRST_INTERVAL_MS
+  #seen: Counts = NO_COUNTS
   /** what was reached last, and when */
   #last: { exceeded: Exceeded; at: number; fatal: boolean } | null = null
   /** looks in a row at which it could not start as many processes as it wanted */
   #refusals = 0
   #used = { memory: 0, tasks: 0 }
 
-  constructor(of: Watched) {
-    this.#of = of
+  constructor(options: WatchOptions) {
+    this.#options = options
     this.#next()
   }
 
   /** Which bound it had reached when it ended, or a moment before. */
-  reached(): Exceeded | null {
-    this.#lookAtGroup()
+  reachedLimit(): Exceeded | null {
+    this.#checkGroup()
     const last = this.#last
-    return last && (last.fatal || performance.now() - last.at < CAUSE_MS) ? last.exceeded : null
+    return last && (last.fatal || performance.now() - last.at < CAUSE_WINDOW_MS) ? last.exceeded : null
   }
 
   close(): void {
@@ -77,61 +77,64 @@ export class Watch {
   /** `cost`: ms of the CPU that a look takes. */
   #next(cost = 0): void {
     if (this.#closed) return
-    const wait = this.#wait < REST_MS ? this.#wait : Math.min(LONGEST_MS, Math.max(REST_MS, cost / SHARE))
-    this.#timer = setTimeout(() => void this.#look(), wait)
+    const wait =
+      this.#wait < IDLE_INTERVAL_MS
+        ? this.#wait
+        : Math.min(MAX_INTERVAL_MS, Math.max(IDLE_INTERVAL_MS, cost / CPU_SHARE))
+    this.#timer = setTimeout(() => void this.#check(), wait)
     this.#timer.unref()
-    this.#wait = Math.min(REST_MS, this.#wait * 2)
+    this.#wait = Math.min(IDLE_INTERVAL_MS, this.#wait * 2)
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const before = process.cpuUsage()
-    this.#lookAtGroup()
+    this.#checkGroup()
     let near = this.#refusals > 0
     try {
-      near = (await this.#lookAtProcesses()) || near
+      near = (await this.#checkProcesses()) || near
     } catch {
       // `ps` can fail; the next look will tell
     }
     // what the folders take to be looked through is bounded by themselves
     const { user, system } = process.cpuUsage(before)
-    near = (await this.#lookAtFolders()) || near
-    if (near) this.#wait = NEAR_MS
+    near = (await this.#checkFolders()) || near
+    if (near) this.#wait = NEAR_LIMIT_INTERVAL_MS
     this.#next((user + system) / 1000)
   }
 
-  #lookAtGroup(): void {
-    const { group, bounds } = this.#of
+  #checkGroup(): void {
+    const { group, bounds } = this.#options
     if (!group) return
     const counts = group.counts()
     const { killed, refused } = this.#seen
     this.#seen = counts
     if (counts.killed > killed) {
       const its = bounds.memoryMb !== null && (counts.peak === null || counts.peak > bounds.memoryMb * 0.9e6)
-      this.#say(its ? outOfMemory(bounds.memoryMb!, false) : machineOutOfMemory(), false)
+      this.#report(its ? outOfMemory(bounds.memoryMb!, false) : machineOutOfMemory(), false)
     }
     if (counts.refused === refused || bounds.processes === null) this.#refusals = 0
     else {
       this.#refusals++
       const persists = this.#refusals > 3 && counts.processes > bounds.processes * 0.9
-      this.#say(tooManyProcesses(bounds.processes, persists), persists)
+      this.#report(tooManyProcesses(bounds.processes, persists), persists)
       if (persists) void group.kill()
     }
   }
 
   /** What no group bounds. Returns whether a bound is near. */
-  async #lookAtProcesses(): Promise<boolean> {
-    const { leader, uid, bounds, group } = this.#of
+  async #checkProcesses(): Promise<boolean> {
+    const { leader, uid, bounds, group } = this.#options
     const memory = group?.has('memory') ? null : bounds.memoryMb && bounds.memoryMb * 1e6
     const processes = group?.has('pids') ? null : bounds.processes
     if (memory === null && processes === null) return false
     const usage = await usageOf(leader, uid)
     if (this.#closed) return false
-    if (memory !== null && usage.memory > memory && together(usage) > memory)
+    if (memory !== null && usage.memory > memory && proportionalBytes(usage) > memory)
       this.#end(usage.pids, outOfMemory(bounds.memoryMb!, true))
     else if (processes !== null && usage.tasks > processes) this.#end(usage.pids, tooManyProcesses(processes, true))
     // as fast as it has just grown, it would be there before many more looks
-    const near = (now: number, before: number, most: number | null) =>
-      most !== null && now > before && now + (now - before) * 4 > most
+    const near = (now: number, before: number, max: number | null) =>
+      max !== null && now > before && now + (now - before) * 4 > max
     const { memory: memoryBefore, tasks: tasksBefore } = this.#used
     this.#used = usage
     return near(usage.memory, memoryBefore, memory) || near(usage.tasks, tasksBefore, processes)
@@ -139,30 +142,30 @@ export class Watch {
 
   #end(pids: number[], exceeded: Exceeded): void {
     signalProcesses(pids, 'SIGKILL')
-    this.#say(exceeded, true)
+    this.#report(exceeded, true)
   }
 
-  async #lookAtFolders(): Promise<boolean> {
-    const { folders, bounds } = this.#of
+  async #checkFolders(): Promise<boolean> {
+    const { folders, bounds } = this.#options
     if (!folders) return false
-    const contents = await folders.look()
+    const contents = await folders.measure()
     if (this.#closed) return false
     if (contents && bounds.diskMb !== null && contents.bytes > bounds.diskMb * 1e6)
-      this.#say(tooMuchOnDisk(bounds.diskMb, contents.bytes), true)
+      this.#report(tooMuchOnDisk(bounds.diskMb, contents.bytes), true)
     const { fileMb } = bounds
     // written to the very last byte that it may have, and just now
     if (contents && fileMb !== null && contents.largest.bytes >= Math.floor((fileMb * 1e6) / 512) * 512)
-      if (Date.now() - contents.largest.written < AGAIN_MS) this.#say(fileTooLarge(fileMb), false)
-    return folders.near
+      if (Date.now() - contents.largest.written < REPEAT_REPORT_MS) this.#report(fileTooLarge(fileMb), false)
+    return folders.isNearLimit
   }
 
-  #say(exceeded: Exceeded, fatal: boolean): void {
+  #report(exceeded: Exceeded, fatal: boolean): void {
     const at = performance.now()
     if (this.#last?.fatal) return
     this.#last = { exceeded, at, fatal }
     const key = `${exceeded.reason} ${fatal}`
-    if (at - (this.#said.get(key) ?? Number.NEGATIVE_INFINITY) < AGAIN_MS) return
-    this.#said.set(key, at)
-    this.#of.onExceeded(exceeded, fatal)
+    if (at - (this.#reportedAt.get(key) ?? Number.NEGATIVE_INFINITY) < REPEAT_REPORT_MS) return
+    this.#reportedAt.set(key, at)
+    this.#options.onExceeded(exceeded, fatal)
   }
 }

@@ -2,47 +2,47 @@
  * The network process of a supervisor: parses requests, under a separate account when the keeper is root. It knows the
  * address and the upstream, but no secret and no file. It ends when its keeper ends.
  */
+import http from 'node:http'
 import { backoff, sleep } from '../../../../../platform/async/retry.ts'
-import { askReady } from './ask.ts'
 import type { FromNetwork, NetworkState, ToNetwork } from './messages.ts'
 import { AppProxy } from './proxy.ts'
 
 /** Signals to the keeper's process group reach this process, too. It must answer until the keeper ends it. */
-const IGNORED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const IGNORED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** shortest time between two `served` messages */
-const SERVED_MS = 60_000
+const SERVED_INTERVAL_MS = 60_000
 
 export function runNetwork(): void {
   let served = Number.NEGATIVE_INFINITY
   const proxy = new AppProxy(() => {
-    if (performance.now() - served < SERVED_MS) return
+    if (performance.now() - served < SERVED_INTERVAL_MS) return
     served = performance.now()
-    say({ said: 'served' })
+    send({ said: 'served' })
   })
   let resume: (() => void) | null = null
   let address: NetworkState['address'] = null
-  for (const signal of IGNORED) process.on(signal, () => undefined)
-  const say = (message: FromNetwork) => process.connected && process.send?.(message)
+  for (const signal of IGNORED_SIGNALS) process.on(signal, () => undefined)
+  const send = (message: FromNetwork) => process.connected && process.send?.(message)
 
   /** Retries without limit: an ending supervisor or another program may still have the port. */
-  async function listen(wanted: NonNullable<NetworkState['address']>): Promise<void> {
-    proxy.leave()
-    for (let tries = 0; address === wanted; tries++) {
+  async function listen(target: NonNullable<NetworkState['address']>): Promise<void> {
+    proxy.stopListening()
+    for (let tries = 0; address === target; tries++) {
       try {
-        await proxy.listen(wanted.port, wanted.host)
-        say({ said: 'listening', port: wanted.port, problem: null })
+        await proxy.listen(target.port, target.host)
+        send({ said: 'listening', port: target.port, problem: null })
         return
       } catch (error) {
-        say({ said: 'listening', port: wanted.port, problem: (error as NodeJS.ErrnoException).code ?? 'unknown' })
+        send({ said: 'listening', port: target.port, problem: (error as NodeJS.ErrnoException).code ?? 'unknown' })
       }
       await sleep(backoff(Math.max(0, tries - 10), 200, 5000))
     }
   }
 
   function apply({ address: next, upstream, held, ending }: NetworkState): void {
-    proxy.point(upstream)
-    proxy.ending(ending)
+    proxy.setUpstream(upstream)
+    proxy.markEnding(ending)
     if (held) resume ??= proxy.pause()
     else {
       resume?.()
@@ -51,29 +51,51 @@ export function runNetwork(): void {
     if (address?.port === next?.port && address?.host === next?.host) return
     address = next
     if (next) void listen(next)
-    else proxy.leave()
+    else proxy.stopListening()
   }
 
-  async function hear(message: ToNetwork): Promise<void> {
+  async function onMessage(message: ToNetwork): Promise<void> {
     switch (message.do) {
       case 'apply':
         apply(message.wanted)
-        say({ said: 'applied', version: message.version })
+        send({ said: 'applied', version: message.version })
         break
       case 'ask':
-        say({ said: 'answered', id: message.id, ...(await askReady(message.port, message.path)) })
+        send({ said: 'answered', id: message.id, ...(await requestHealth(message.port, message.path)) })
         break
       case 'watch':
         await proxy.idle(message.upstream)
-        say({ said: 'idle', upstream: message.upstream })
+        send({ said: 'idle', upstream: message.upstream })
         break
       case 'close':
         await proxy.close()
-        say({ said: 'closed' })
+        send({ said: 'closed' })
         break
     }
   }
 
-  process.on('message', (message: ToNetwork) => void hear(message))
+  process.on('message', (message: ToNetwork) => void onMessage(message))
   process.on('disconnect', () => process.exit())
+}
+
+/** The status of a GET of `path` on that port of the loopback, and the host that answered. null: no answer. */
+async function requestHealth(port: number, path: string): Promise<{ host: string; status: number | null }> {
+  let answered: { host: string; status: number | null } = { host: '127.0.0.1', status: null }
+  for (const host of ['127.0.0.1', '::1']) {
+    const status = await getStatus(host, port, path)
+    if (status === 200) return { host, status }
+    if (status !== null) answered = { host, status }
+  }
+  return answered
+}
+
+function getStatus(host: string, port: number, path: string): Promise<number | null> {
+  return new Promise((resolve) => {
+    const request = http.get({ host, port, path, agent: false, timeout: 5000 }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? null)
+    })
+    request.on('timeout', () => request.destroy())
+    request.on('error', () => resolve(null))
+  })
 }

@@ -11,10 +11,10 @@ import { sleep } from '../../../../../platform/async/retry.ts'
 import { resultWithin } from '../../../../../platform/async/time-limit.ts'
 import { upgradableMessages } from '../../../../../platform/http/upgradable.ts'
 import { endBodyProperly, endWebSocketProperly } from './endings.ts'
-import { makeFit, withholdOffers } from './fit.ts'
 import { InFlight } from './in-flight.ts'
 import type { Upstream } from './messages.ts'
-import { keepOwnCookies, withholdOwnCookies } from './own-cookies.ts'
+import { removeUpgradeOffers, sanitizeResponse } from './sanitize-messages.ts'
+import { protectSessionCookies, removeSessionCookies } from './session-cookies.ts'
 
 /** no request waits longer than this while the proxy is paused */
 const MAX_PAUSE_MS = 10_000
@@ -42,8 +42,8 @@ export class AppProxy {
     // no limit for the whole of a request: uploads and streams may take their time
     const options = { requestTimeout: 0, keepAliveTimeout: 65_000, IncomingMessage: upgradableMessages(() => true) }
     this.#server = http.createServer(options, (request, response) => {
-      withholdOwnCookies(request)
-      withholdOffers(request)
+      removeSessionCookies(request)
+      removeUpgradeOffers(request)
       this.#open.add(response)
       response.once('close', () => this.#open.delete(response))
       void this.#route(response).then((upstream) => {
@@ -56,7 +56,7 @@ export class AppProxy {
     // of one connection that can't be taken, while there are no more files to open; who listens hears of it, too
     this.#server.on('error', () => undefined)
     this.#server.on('upgrade', (request, socket, head) => {
-      withholdOwnCookies(request)
+      removeSessionCookies(request)
       this.#upgraded.set(socket, () => refuse(socket, 503))
       socket.on('error', () => undefined).once('close', () => this.#upgraded.delete(socket))
       void this.#route(socket).then((upstream) => {
@@ -74,16 +74,16 @@ export class AppProxy {
       })
     })
     this.#proxy.on('proxyRes', (answered, _request, response) => {
-      if (!makeFit(answered)) {
+      if (!sanitizeResponse(answered)) {
         answered.destroy()
         return answer(response, 502, NO_ANSWER)
       }
-      keepOwnCookies(answered)
+      protectSessionCookies(answered)
     })
     const opened = new WeakSet<Duplex>()
     this.#proxy.on('proxyReqWs', (sent, _request, socket) => {
       // before httpxy hears of either, and passes it on
-      sent.once('upgrade', keepOwnCookies).once('response', keepOwnCookies)
+      sent.once('upgrade', protectSessionCookies).once('response', protectSessionCookies)
       sent.once('upgrade', () => opened.add(socket)).once('response', () => opened.add(socket))
       sent.once('upgrade', (_answered, agent) => clients.set(agent, socket))
       socket.once('close', () => sent.destroy())
@@ -101,7 +101,7 @@ export class AppProxy {
   }
 
   /** Where requests go from now on; null: they are answered with 503. */
-  point(upstream: Upstream | null): void {
+  setUpstream(upstream: Upstream | null): void {
     if (upstream?.id === this.#upstream?.id) return
     const before = this.#upstream
     this.#upstream = upstream
@@ -133,12 +133,12 @@ export class AppProxy {
   }
 
   /** No new connections; what is in flight goes on. Another address can be taken at once. */
-  leave(): void {
+  stopListening(): void {
     if (this.#server.listening) this.#server.close()
   }
 
   /** The agents of these upstreams are being ended: what they leave open gets a proper end. */
-  ending(ids: string[]): void {
+  markEnding(ids: string[]): void {
     for (const id of ids) {
       const inFlight = this.#inFlight.get(id)
       if (inFlight) inFlight.ending = true
@@ -147,9 +147,9 @@ export class AppProxy {
 
   /** No new connections; what is in flight is ended. */
   async close(): Promise<void> {
-    this.leave()
+    this.stopListening()
     const upstreams = [...this.#inFlight.keys()]
-    this.ending(upstreams)
+    this.markEnding(upstreams)
     for (const response of this.#open) if (!response.writableEnded) answer(response, 503, NOTHING_SERVES)
     for (const end of this.#upgraded.values()) end()
     await resultWithin(CLOSE_MS, Promise.all(upstreams.map((id) => this.idle(id))))

@@ -14,7 +14,7 @@ import { RawTail } from './raw-tail.ts'
 /** ms from the first line without room to the next look at what was printed */
 const FLOOD_MS = 2000
 /** ms between two reads of who prints too much: each takes what fits into a pipe */
-const PACE_MS = 5
+const READ_INTERVAL_MS = 5
 /** lines that are taken from the end of a flood */
 const LAST_LINES = 100
 /** and of one that goes on, far beyond the budget: a sample */
@@ -22,7 +22,7 @@ const SAMPLE_LINES = 20
 
 const NEWLINE = 10
 
-export interface Taker {
+export interface LineSink {
   /** `time`: ms since 1970. */
   line(shown: RenderedLine, time: number): void
   /** So many lines before the next one were not taken. */
@@ -40,9 +40,9 @@ interface Flood {
   time: number
 }
 
-/** Resolves at the end of the stream, when all that is kept of it was handed to `taker`. Never throws. */
-export function readWithin(budget: Budget, stream: Readable, mask: Mask, taker: Taker): Promise<void> {
-  const reader = new BoundedReader(budget, mask, taker)
+/** Resolves at the end of the stream, when all that is kept of it was handed to `sink`. Never throws. */
+export function readWithinBudget(budget: Budget, stream: Readable, mask: Mask, sink: LineSink): Promise<void> {
+  const reader = new BoundedReader(budget, mask, sink)
   return new Promise((resolve) => {
     let pause: NodeJS.Timeout | null = null
     const end = () => {
@@ -54,7 +54,7 @@ export function readWithin(budget: Budget, stream: Readable, mask: Mask, taker: 
       reader.read(chunk)
       if (!reader.isFlooded) return
       stream.pause()
-      pause = setTimeout(() => stream.resume(), PACE_MS)
+      pause = setTimeout(() => stream.resume(), READ_INTERVAL_MS)
     })
     stream.once('end', end)
     stream.once('close', end)
@@ -66,9 +66,9 @@ export function readWithin(budget: Budget, stream: Readable, mask: Mask, taker: 
 class BoundedReader {
   readonly #budget: Budget
   readonly #mask: Mask
-  readonly #taker: Taker
+  readonly #sink: LineSink
   /** raw bytes of a line; the rest of a longer one is dropped */
-  readonly #longest: number
+  readonly #maxLineBytes: number
   #show: (raw: string, isCut?: boolean) => RenderedLine
   /** the line that has not ended yet */
   #pending: Buffer[] = []
@@ -80,13 +80,13 @@ class BoundedReader {
   #flood: Flood | null = null
   #ended = false
 
-  constructor(budget: Budget, mask: Mask, taker: Taker) {
+  constructor(budget: Budget, mask: Mask, sink: LineSink) {
     this.#budget = budget
     this.#mask = mask
-    this.#taker = taker
+    this.#sink = sink
     this.#show = createLineRenderer(mask)
     // so that a value which begins in what is shown is there as a whole, whatever its characters take in UTF-8
-    this.#longest = 4 * (MAX_LINE_CHARACTERS + mask.maxFormLength)
+    this.#maxLineBytes = 4 * (MAX_LINE_CHARACTERS + mask.maxFormLength)
   }
 
   get isFlooded(): boolean {
@@ -101,7 +101,7 @@ class BoundedReader {
     }
     let from = 0
     for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {
-      const why = this.#skipping ? null : this.#budget.spent()
+      const why = this.#skipping ? null : this.#budget.exceededRate()
       if (why !== null) {
         this.#beginFlood(why, chunk.subarray(from))
         return
@@ -124,12 +124,12 @@ class BoundedReader {
     if (this.#skipping || part.length === 0) return
     this.#pending.push(part)
     this.#pendingBytes += part.length
-    if (this.#pendingBytes < this.#longest) return
+    if (this.#pendingBytes < this.#maxLineBytes) return
     // of a progress bar, which prints over its line again and again
     const last = Buffer.from(lastOverprint(Buffer.concat(this.#pending).toString()))
     this.#pending = [last]
     this.#pendingBytes = last.length
-    if (last.length < this.#longest) return
+    if (last.length < this.#maxLineBytes) return
     this.#emit()
     this.#skipping = true
   }
@@ -140,17 +140,17 @@ class BoundedReader {
   }
 
   #emit(): void {
-    const raw = Buffer.concat(this.#pending).subarray(0, this.#longest)
+    const raw = Buffer.concat(this.#pending).subarray(0, this.#maxLineBytes)
     this.#pending = []
     this.#pendingBytes = 0
-    this.#take(raw, Date.now(), this.#isCut)
+    this.#emitLine(raw, Date.now(), this.#isCut)
     this.#isCut = false
   }
 
   /** `outOfFlood`: a hidden value may have begun in what was left out. */
-  #take(raw: Buffer, time: number, outOfFlood: boolean): void {
-    this.#budget.take(Math.min(raw.length, MAX_LINE_CHARACTERS))
-    this.#taker.line(this.#show(raw.toString(), outOfFlood), time)
+  #emitLine(raw: Buffer, time: number, outOfFlood: boolean): void {
+    this.#budget.charge(Math.min(raw.length, MAX_LINE_CHARACTERS))
+    this.#sink.line(this.#show(raw.toString(), outOfFlood), time)
   }
 
   #beginFlood(why: string, rest: Buffer): void {
@@ -171,8 +171,8 @@ class BoundedReader {
     const goesOn = !this.#ended && this.#budget.isFarBeyond(tail.lines, tail.bytes, (performance.now() - began) / 1000)
     const { lines, rest, isCut } = tail.last(goesOn ? SAMPLE_LINES : LAST_LINES)
     const left = tail.lines - lines.length
-    if (left > 0) this.#taker.gap(left, why, time)
-    for (const line of lines) this.#take(line, time, true)
+    if (left > 0) this.#sink.gap(left, why, time)
+    for (const line of lines) this.#emitLine(line, time, true)
     this.#isCut = isCut || left > 0
     if (goesOn) this.#beginFlood(why, rest)
     else this.#add(rest)

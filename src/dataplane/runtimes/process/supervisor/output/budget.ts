@@ -5,7 +5,7 @@ const BURST_SECONDS = 5
 /** bytes a line on average: who prints longer ones has fewer of them */
 const LINE_BYTES = 320
 /** times as much as there is room for: nobody reads that */
-const FAR = 5
+const FAR_BEYOND_FACTOR = 5
 
 export class Budget {
   readonly #rate: number
@@ -22,7 +22,7 @@ export class Budget {
   }
 
   /** Null: there is room for a line. Otherwise what there was too much of. */
-  spent(): string | null {
+  exceededRate(): string | null {
     this.#refill()
     if (this.#lines <= 0) return `more than ${this.#rate}/s`
     return this.#bytes <= 0 ? `more than ${Math.ceil((this.#rate * LINE_BYTES) / 1000)} kB/s` : null
@@ -30,12 +30,12 @@ export class Budget {
 
   /** Whether so many lines and bytes in so many seconds are far more than there is room for. */
   isFarBeyond(lines: number, bytes: number, seconds: number): boolean {
-    const most = FAR * this.#rate * seconds
+    const most = FAR_BEYOND_FACTOR * this.#rate * seconds
     return lines > most || bytes > most * LINE_BYTES
   }
 
   /** A line of so many bytes was taken; also one for which there was no room, which the next ones pay for. */
-  take(bytes: number): void {
+  charge(bytes: number): void {
     this.#lines -= 1
     this.#bytes -= bytes
   }

@@ -52,12 +52,12 @@ export interface OutputFile {
 
 const NAME = /^([0-9a-z]+-[0-9a-f]{8})\.(\d{12})\.log$/
 
-export function fileOf(source: string, first: number): OutputFile {
+export function outputFile(source: string, first: number): OutputFile {
   return { name: `${source}.${String(first).padStart(12, '0')}.log`, source, first }
 }
 
 /** Of the names in a folder those that are of output, the oldest first. */
-export function filesIn(names: readonly string[]): OutputFile[] {
+export function outputFilesIn(names: readonly string[]): OutputFile[] {
   return names
     .flatMap((name) => {
       const [, source, first] = NAME.exec(name) ?? []
@@ -72,6 +72,6 @@ export function newSource(random: string): string {
 }
 
 /** `more than 200/s` and the like. */
-export function leftOut(lines: number, why: string): string {
+export function gapMessage(lines: number, why: string): string {
   return `… ${lines === 1 ? '1 line was' : `${lines.toLocaleString('en-US')} lines were`} left out: ${why}`
 }

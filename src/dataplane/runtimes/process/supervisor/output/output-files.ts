@@ -7,12 +7,20 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import type { OutputSettings } from '../protocol.ts'
-import { fileOf, filesIn, leftOut, newSource, type OutputFile, type OutputLine, parseLine } from './line.ts'
+import {
+  gapMessage,
+  newSource,
+  type OutputFile,
+  type OutputLine,
+  outputFile,
+  outputFilesIn,
+  parseLine,
+} from './line.ts'
 
 export type NewLine = Omit<OutputLine, 'n'>
 
 /** The file that is being written. */
-interface Open extends OutputFile {
+interface OpenFile extends OutputFile {
   fd: number
   /** bytes */
   size: number
@@ -21,7 +29,7 @@ interface Open extends OutputFile {
 export class OutputFiles {
   readonly #folder: string
   readonly #settings: OutputSettings
-  #open: Open | null = null
+  #open: OpenFile | null = null
   /** number of the next line; null: the folder was not read yet */
   #next: number | null = null
   #source = ''
@@ -35,7 +43,7 @@ export class OutputFiles {
 
   /** True: something was written. */
   write(lines: readonly NewLine[]): boolean {
-    const all = this.#lost > 0 ? [this.#mark(lines[0]!), ...lines] : lines
+    const all = this.#lost > 0 ? [this.#gapLine(lines[0]!), ...lines] : lines
     let written = 0
     try {
       written = this.#append(all)
@@ -53,8 +61,8 @@ export class OutputFiles {
     this.#open = null
   }
 
-  #mark({ time, revisionId, attempt }: NewLine): NewLine {
-    const message = leftOut(this.#lost, 'they could not be written to the disk')
+  #gapLine({ time, revisionId, attempt }: NewLine): NewLine {
+    const message = gapMessage(this.#lost, 'they could not be written to the disk')
     return { time, revisionId, attempt, level: 'warning', message }
   }
 
@@ -77,16 +85,16 @@ export class OutputFiles {
     return written
   }
 
-  #ready(): Open {
+  #ready(): OpenFile {
     if (this.#open) return this.#open
-    if (this.#next === null) this.#goOn()
+    if (this.#next === null) this.#resume()
     return this.#open ?? this.#begin()
   }
 
   /** Goes on behind the last whole line: the one behind it may have been cut in two. */
-  #goOn(): void {
+  #resume(): void {
     fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
-    const newest = filesIn(fs.readdirSync(this.#folder)).at(-1)
+    const newest = outputFilesIn(fs.readdirSync(this.#folder)).at(-1)
     const file = newest && path.join(this.#folder, newest.name)
     // what was written shortly before a power failure may be gone, though it was shipped: its numbers are not used again
     if (!file || fs.statSync(file).mtimeMs < Date.now() - os.uptime() * 1000) {
@@ -101,11 +109,11 @@ export class OutputFiles {
     this.#next = next
   }
 
-  #begin(): Open {
-    const names = filesIn(fs.readdirSync(this.#folder))
+  #begin(): OpenFile {
+    const names = outputFilesIn(fs.readdirSync(this.#folder))
     const tooMany = Math.max(0, names.length + 1 - this.#settings.files)
     for (const { name } of names.slice(0, tooMany)) fs.rmSync(path.join(this.#folder, name), { force: true })
-    const file = fileOf(this.#source, this.#next!)
+    const file = outputFile(this.#source, this.#next!)
     const fd = fs.openSync(path.join(this.#folder, file.name), 'w', 0o600)
     this.#open = { ...file, fd, size: 0 }
     return this.#open

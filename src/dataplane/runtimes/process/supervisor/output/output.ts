@@ -9,15 +9,15 @@ import { levelOf } from '../../../../output/log-level.ts'
 import type { Mask } from '../../../../output/mask.ts'
 import { storable } from '../../../../output/terminal-text.ts'
 import type { OutputSettings } from '../protocol.ts'
-import { readWithin } from './bounded-reader.ts'
+import { readWithinBudget } from './bounded-reader.ts'
 import { Budget } from './budget.ts'
-import { leftOut } from './line.ts'
+import { gapMessage } from './line.ts'
 import { type NewLine, OutputFiles } from './output-files.ts'
 
 /** ms between two calls of `onWritten` */
-const SAY_MS = 250
+const NOTIFY_INTERVAL_MS = 250
 /** so many attempts can print at a time: what serves, a candidate, and what still drains */
-const BUDGETS = 8
+const MAX_BUDGETS = 8
 
 /** Whose output it is. */
 interface Printer {
@@ -42,13 +42,13 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
   const files = new OutputFiles(folder, settings)
   /** one for each attempt of a revision, also of what starts again and again */
   const budgets = new Map<string, Budget>()
-  const say = atMostEvery(SAY_MS, onWritten)
+  const notify = atMostEvery(NOTIFY_INTERVAL_MS, onWritten)
   let lines: NewLine[] = []
 
   function flush(): void {
     const batch = lines
     lines = []
-    if (batch.length > 0 && files.write(batch)) say.soon()
+    if (batch.length > 0 && files.write(batch)) notify.soon()
   }
 
   function add(
@@ -70,18 +70,18 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
     const budget = budgets.get(key) ?? new Budget(settings.linesPerSecond)
     budgets.delete(key)
     budgets.set(key, budget)
-    for (const [oldest] of [...budgets].slice(0, -BUDGETS)) budgets.delete(oldest)
+    for (const [oldest] of [...budgets].slice(0, -MAX_BUDGETS)) budgets.delete(oldest)
     return budget
   }
 
   return {
     async read(stream, of, onLine) {
-      await readWithin(budgetOf(of), stream, of.mask, {
+      await readWithinBudget(budgetOf(of), stream, of.mask, {
         line({ text, line, styles }, time) {
           add(of, levelOf(text), text, time, styles)
           onLine?.(text, line, styles)
         },
-        gap: (left, why, time) => add(of, 'warning', leftOut(left, why), time),
+        gap: (left, why, time) => add(of, 'warning', gapMessage(left, why), time),
       })
     },
     note(of, message, level) {
@@ -90,7 +90,7 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
     },
     close() {
       flush()
-      say.stop()
+      notify.stop()
       files.close()
     },
   }

@@ -1,12 +1,12 @@
 /** The end of a stream of bytes, in bounded memory, and how many lines it had: cheap at any speed. */
 
 /** bytes that are kept at least */
-const KEPT = 64 * 1024
+const KEPT_BYTES = 64 * 1024
 
 const NEWLINE = 10
 
 export class RawTail {
-  readonly #buffer = Buffer.allocUnsafe(2 * KEPT)
+  readonly #buffer = Buffer.allocUnsafe(2 * KEPT_BYTES)
   #length = 0
   #isCut = false
   /** ended ones */
@@ -16,25 +16,25 @@ export class RawTail {
   add(chunk: Buffer): void {
     this.bytes += chunk.length
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, at + 1)) this.lines++
-    const part = chunk.length > KEPT ? chunk.subarray(chunk.length - KEPT) : chunk
+    const part = chunk.length > KEPT_BYTES ? chunk.subarray(chunk.length - KEPT_BYTES) : chunk
     if (part !== chunk) {
       this.#length = 0
       this.#isCut = true
     } else if (this.#length + part.length > this.#buffer.length) {
-      this.#buffer.copyWithin(0, this.#length - KEPT, this.#length)
-      this.#length = KEPT
+      this.#buffer.copyWithin(0, this.#length - KEPT_BYTES, this.#length)
+      this.#length = KEPT_BYTES
       this.#isCut = true
     }
     this.#length += part.copy(this.#buffer, this.#length)
   }
 
-  /** The last lines, at most `most`, and what was printed behind them. `isCut`: the beginning of `rest` is not known. */
-  last(most: number): { lines: Buffer[]; rest: Buffer; isCut: boolean } {
+  /** The last lines, at most `maxLines`, and what was printed behind them. `isCut`: the beginning of `rest` is not known. */
+  last(maxLines: number): { lines: Buffer[]; rest: Buffer; isCut: boolean } {
     const kept = this.#buffer.subarray(0, this.#length)
     const end = kept.lastIndexOf(NEWLINE) + 1
     const lines: Buffer[] = []
     let to = end - 1
-    while (to >= 0 && lines.length < most) {
+    while (to >= 0 && lines.length < maxLines) {
       // -1 as an offset would be counted from the end
       const from = to === 0 ? 0 : kept.lastIndexOf(NEWLINE, to - 1) + 1
       lines.unshift(kept.subarray(from, to))

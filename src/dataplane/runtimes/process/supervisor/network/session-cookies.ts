@@ -6,21 +6,21 @@
 import type { IncomingMessage } from 'node:http'
 
 /** Of every installation: `pilothouse_…`, behind https with `__Host-` before it (api/auth/session-halves.ts). Browsers may lack a name, and send the value as if it had one. */
-const OURS = /^[\s=]*(?:__Host-)?pilothouse_/i
+const SESSION_COOKIE = /^[\s=]*(?:__Host-)?pilothouse_/i
 
 /** In place: before the request is passed on. */
-export function withholdOwnCookies({ headers }: IncomingMessage): void {
+export function removeSessionCookies({ headers }: IncomingMessage): void {
   if (headers.cookie === undefined || !headers.cookie.toLowerCase().includes('pilothouse_')) return
-  const others = headers.cookie.split(';').filter((pair) => !OURS.test(pair))
+  const others = headers.cookie.split(';').filter((pair) => !SESSION_COOKIE.test(pair))
   if (others.length > 0) headers.cookie = others.join(';').trim()
   else delete headers.cookie
 }
 
 /** In place: before the answer is passed on. All that it clears is its own, but for cookies: those are the whole host's. */
-export function keepOwnCookies({ headers }: IncomingMessage): void {
+export function protectSessionCookies({ headers }: IncomingMessage): void {
   const set = headers['set-cookie']
   if (set) {
-    const others = set.filter((one) => !OURS.test(one))
+    const others = set.filter((one) => !SESSION_COOKIE.test(one))
     if (others.length > 0) headers['set-cookie'] = others
     else delete headers['set-cookie']
   }

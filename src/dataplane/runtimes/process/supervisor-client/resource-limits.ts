@@ -3,7 +3,7 @@ import type { EffectiveSpec, Health, Progress } from '../../../../domain/protoco
 import type { ResourceLimits } from '../processes/resource-limits.ts'
 
 /** The spec wins where it says something. Pure. */
-export function boundsOf(
+export function resourceLimitsOf(
   { memory_limit_mb, cpu_limit }: Pick<EffectiveSpec, 'memory_limit_mb' | 'cpu_limit'>,
   settings: ResourceLimits,
 ): ResourceLimits {
@@ -12,7 +12,7 @@ export function boundsOf(
 }
 
 /** Its health, with what is wrong with its database. */
-export function withProblem(health: Health | undefined, problem: Progress | null): Health | undefined {
+export function withDatabaseProblem(health: Health | undefined, problem: Progress | null): Health | undefined {
   if (!health || !problem) return health
   const message = health.message ? `${health.message}\n${problem.message}` : problem.message
   return { ...health, reason: health.reason ?? problem.reason, message }

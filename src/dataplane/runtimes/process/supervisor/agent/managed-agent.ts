@@ -9,29 +9,29 @@ import { isNoSpaceError, noSpaceFailure } from '../../../../output/no-space.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
 import type { ResourceLimits } from '../../processes/resource-limits.ts'
 import type { Exceeded } from '../limits/limits.ts'
-import { together, usageOf } from '../limits/processes.ts'
+import { proportionalBytes, usageOf } from '../limits/processes.ts'
 import type { Upstream } from '../network/messages.ts'
 import type { AgentPlan, SupervisedAgent } from '../protocol.ts'
-import { type Agent, PortTaken, type Surroundings, startAgent, whyEnded } from './start.ts'
+import { type Agent, type AgentContext, PortTaken, startAgent, whyEnded } from './start.ts'
 
 /** a restarted agent that is not ready by then counts as stuck and is restarted */
 const START_TIMEOUT_MS = 120_000
 /** an agent that ran this long has recovered: the back-off starts again */
 const RECOVERED_MS = 60_000
 /** first starts that may find their port taken by another program */
-const PORTS_TRIED = 3
+const MAX_PORT_TRIES = 3
 /** the health of a running agent shows a reached limit this long, in ms */
-const EXCEEDED_MS = 300_000
+const EXCEEDED_SHOWN_MS = 300_000
 /** in characters */
 const MAX_MESSAGE_LENGTH = 2000
 
 const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
 
-export class KeptAgent {
+export class ManagedAgent {
   readonly key: string
   /** called after each change of its state */
   onChange: () => void = () => undefined
-  readonly #around: Surroundings
+  readonly #context: AgentContext
   readonly #stop = new AbortController()
   #plan: AgentPlan
   #mask: Mask
@@ -40,11 +40,11 @@ export class KeptAgent {
   #problem: Progress | null = null
   /** progress of a start that has not failed */
   #progress = STARTING
-  #exceeded: { what: Exceeded; until: number } | null = null
+  #exceeded: { exceeded: Exceeded; until: number } | null = null
   #loop: Promise<void> = Promise.resolve()
 
-  constructor(around: Surroundings, plan: AgentPlan) {
-    this.#around = around
+  constructor(context: AgentContext, plan: AgentPlan) {
+    this.#context = context
     this.key = plan.key
     this.#plan = plan
     this.#mask = createMask(plan.hidden)
@@ -57,8 +57,8 @@ export class KeptAgent {
 
   get health(): Health {
     if (!this.#agent) return { ready: 0, desired: 1, ...(this.#problem ?? this.#progress) }
-    const { what, until } = this.#exceeded ?? { what: null, until: 0 }
-    const shown = what && until > performance.now() ? what : { message: null, reason: null }
+    const { exceeded, until } = this.#exceeded ?? { exceeded: null, until: 0 }
+    const shown = exceeded && until > performance.now() ? exceeded : { message: null, reason: null }
     return { ready: 1, desired: 1, message: shown.message, reason: shown.reason }
   }
 
@@ -66,58 +66,58 @@ export class KeptAgent {
     return this.#plan.bounds
   }
 
-  get shown(): SupervisedAgent {
+  get summary(): SupervisedAgent {
     const { key, revisionId, artifact, program } = this.#plan
     const container = program.kind === 'image' ? program.container : null
     return { key, revisionId, artifact, container, pid: this.#pid }
   }
 
   /** Uses this plan from the next start. */
-  replan(plan: AgentPlan): void {
+  setPlan(plan: AgentPlan): void {
     this.#plan = plan
     this.#mask = createMask(plan.hidden)
   }
 
   /** Starts it as a candidate. Resolves when it is ready, and keeps it running from then on. Throws like startAgent. */
-  async first(signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<void> {
-    const first = this.#first(signal, onProgress)
+  async startCandidate(signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<void> {
+    const first = this.#startFirst(signal, onProgress)
     this.#loop = first.catch(() => undefined)
     await first
-    this.keep()
+    this.keepRunning()
   }
 
-  async #first(signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<void> {
+  async #startFirst(signal: AbortSignal, onProgress: (progress: Progress) => void): Promise<void> {
     const stop = AbortSignal.any([signal, this.#stop.signal])
     for (let tries = 1; !this.#agent; tries++) {
       try {
         this.#agent = await this.#start(stop, onProgress)
       } catch (error) {
-        if (!(error instanceof PortTaken) || tries === PORTS_TRIED) throw this.#forPeople(error)
+        if (!(error instanceof PortTaken) || tries === MAX_PORT_TRIES) throw this.#toUserError(error)
         this.note('Another program has taken the port that the agent was given; it is started again on another one')
       }
     }
   }
 
   /** Keeps it running from now on. */
-  keep(): void {
-    this.#loop = this.#keep()
+  keepRunning(): void {
+    this.#loop = this.#restartLoop()
   }
 
   /** Stops restarts. A running agent keeps running. */
-  release(): void {
+  stopRestarts(): void {
     this.#stop.abort(new Error('It is not wanted any more'))
   }
 
   /** Ends it and resolves when all its processes have ended. */
   async end(graceMs?: number): Promise<void> {
-    this.release()
+    this.stopRestarts()
     await this.#agent?.end(graceMs)
     await this.#loop
   }
 
   /** Writes a supervisor message to the deploy log. */
   note(message: string, level: LogLevel = 'error'): void {
-    this.#around.output.note(this.#plan, message, level)
+    this.#context.output.note(this.#plan, message, level)
   }
 
   /** Memory of its processes. For an image its limit, because only the engine knows the usage. */
@@ -125,13 +125,13 @@ export class KeptAgent {
     if (this.#plan.program.kind === 'image') return this.#plan.bounds.memoryMb ?? 0
     if (this.#pid === null) return 0
     const usage = await usageOf(this.#pid, null)
-    return together(usage) / 1e6
+    return proportionalBytes(usage) / 1e6
   }
 
-  async #keep(): Promise<void> {
+  async #restartLoop(): Promise<void> {
     const { signal } = this.#stop
     for (let restarts = 0; ; ) {
-      let up = 0
+      let upMs = 0
       try {
         this.#agent ??= await withTimeout(START_TIMEOUT_MS, signal, (inTime) =>
           this.#start(inTime, ({ reason, message }) => {
@@ -143,10 +143,10 @@ export class KeptAgent {
         this.#problem = null
         this.onChange()
         const ended = await this.#agent.ended
-        up = performance.now() - since
+        upMs = performance.now() - since
         this.#problem = whyEnded(ended)
       } catch (error) {
-        const failure = this.#forPeople(error)
+        const failure = this.#toUserError(error)
         if (failure instanceof StepFailure)
           this.#problem = { reason: failure.reason, message: failure.message.split('\n')[0]! }
         else if (!signal.aborted) this.#problem = { reason: 'INTERNAL', message: 'The agent could not be started' }
@@ -155,7 +155,7 @@ export class KeptAgent {
       this.#pid = null
       this.onChange()
       if (signal.aborted) return
-      if (up > RECOVERED_MS) restarts = 0
+      if (upMs > RECOVERED_MS) restarts = 0
       const wait = backoff(restarts++, 500, 30_000)
       this.note(`${this.#problem?.message.replace(/\.$/, '')}; restart ${restarts} in ${wait / 1000} s`)
       await sleep(wait, signal)
@@ -165,17 +165,17 @@ export class KeptAgent {
 
   async #start(signal: AbortSignal, onProgress: (progress: Progress) => void = () => undefined): Promise<Agent> {
     try {
-      return await startAgent(this.#around, this.#plan, this.#mask, signal, {
+      return await startAgent(this.#context, this.#plan, this.#mask, signal, {
         onStarted: (pid) => {
           this.#pid = pid
           this.onChange()
         },
         onProgress,
-        onExceeded: (what, fatal) => {
+        onExceeded: (exceeded, fatal) => {
           // a fatal limit is reported when the agent has ended
           if (fatal) return
-          this.#exceeded = { what, until: performance.now() + EXCEEDED_MS }
-          this.note(what.message)
+          this.#exceeded = { exceeded, until: performance.now() + EXCEEDED_SHOWN_MS }
+          this.note(exceeded.message)
           this.onChange()
         },
       })
@@ -186,7 +186,7 @@ export class KeptAgent {
   }
 
   /** Makes a failure for users, with secret values masked. */
-  #forPeople(error: unknown): unknown {
+  #toUserError(error: unknown): unknown {
     if ((error as Error).name === 'TimeoutError')
       return new StepFailure('HEALTH_CHECK_TIMED_OUT', 'The agent was not started in time.')
     const failure = isNoSpaceError(error) ? noSpaceFailure() : error
