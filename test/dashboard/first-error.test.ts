@@ -1,7 +1,7 @@
 /** "First error" of a log: which lines count as errors. */
 import { expect, test } from 'vitest'
-import { firstError, saysError } from '../../src/dashboard/pages/revision/first-error.ts'
-import type { Line } from '../../src/dashboard/pages/revision/log-book.ts'
+import { findFirstError, looksLikeError } from '../../src/dashboard/pages/revision/first-error.ts'
+import type { Line } from '../../src/dashboard/pages/revision/log-buffer.ts'
 
 test.each([
   'npm error code E404',
@@ -12,7 +12,7 @@ test.each([
   'Error: no such file',
   'error during build:',
   'ValueError',
-])('%s', (text) => expect(saysError(text)).toBe(true))
+])('%s', (text) => expect(looksLikeError(text)).toBe(true))
 
 test.each([
   '0 errors',
@@ -23,15 +23,15 @@ test.each([
   'terrible',
   'src/Error.ts',
   'retry on error, 3 times',
-])('but not: %s', (text) => expect(saysError(text)).toBe(false))
+])('but not: %s', (text) => expect(looksLikeError(text)).toBe(false))
 
 test('it is the program’s first error line, or the server’s failure message if that comes first', async () => {
   const line = (cursor: string, second: number, message: string, level: Line['level'] = 'info'): Line => ({
     ...{ cursor, message, level, time: `2026-01-01T00:00:0${second}.000Z`, ansi: null, attempt: 1 },
   })
   const of = (own: Line[], printed: Line[]) =>
-    firstError(({ level }) => ({
-      page: async () => ({ lines: level ? own : printed, more: false }),
+    findFirstError(({ level }) => ({
+      page: async () => ({ lines: level ? own : printed, hasMore: false }),
       follow: () => () => undefined,
     }))
   const ended = line('end', 5, 'Build command failed', 'error')

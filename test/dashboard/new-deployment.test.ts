@@ -4,14 +4,25 @@
  */
 import { parse } from 'graphql'
 import { expect, test } from 'vitest'
-import { type Draft, EMPTY, fieldOf, inputOf, nameOf } from '../../src/dashboard/pages/new-deployment/draft.ts'
-import { curlOf, graphqlOf } from '../../src/dashboard/pages/new-deployment/same-as.ts'
+import { curlCommand, graphqlMutation } from '../../src/dashboard/pages/new-deployment/api-request.ts'
+import {
+  type Draft,
+  EMPTY_DRAFT,
+  formFieldOf,
+  suggestName,
+  toCreateInput,
+} from '../../src/dashboard/pages/new-deployment/draft.ts'
 
 const WHERE = { origin: 'https://pilothouse.example.com', workspaceId: null }
-const image = (more: Partial<Draft> = {}): Draft => ({ ...EMPTY, name: 'agent', imageUri: 'acme/agent:1', ...more })
+const image = (more: Partial<Draft> = {}): Draft => ({
+  ...EMPTY_DRAFT,
+  name: 'agent',
+  imageUri: 'acme/agent:1',
+  ...more,
+})
 
 test('for an image, its address and resources are sent', () => {
-  expect(inputOf(image())).toEqual({
+  expect(toCreateInput(image())).toEqual({
     name: 'agent',
     source: 'external_container',
     sourceConfig: {},
@@ -20,14 +31,14 @@ test('for an image, its address and resources are sent', () => {
   })
   const resources = { minScale: 2, cpu: 0.5 }
   const draft = image({ resources, customUrl: ' https://agent.example.com ', listenerId: 'l', namespace: 'agents' })
-  expect(inputOf(draft).sourceConfig).toEqual({
+  expect(toCreateInput(draft).sourceConfig).toEqual({
     listenerId: 'l',
     listenerConfig: { k8sNamespace: 'agents' },
     customUrl: 'https://agent.example.com',
     resourceSpec: resources,
   })
   // input for an image does not apply to a repository, except for resources
-  expect(inputOf({ ...draft, from: 'git' }).sourceConfig).toEqual({
+  expect(toCreateInput({ ...draft, from: 'git' }).sourceConfig).toEqual({
     integrationId: null,
     repoUrl: '',
     resourceSpec: resources,
@@ -40,7 +51,7 @@ test('the terminal and GraphQL examples have everything, except for values of se
     resources: { memoryMb: 512 },
     secrets: [{ id: 1, name: 'TOKEN', value: 'not for the script' }],
   })
-  const body = /-d '(.*)'$/s.exec(curlOf(draft, WHERE))![1]!.replaceAll(`'\\''`, `'`)
+  const body = /-d '(.*)'$/s.exec(curlCommand(draft, WHERE))![1]!.replaceAll(`'\\''`, `'`)
   expect(JSON.parse(body)).toEqual({
     name: "it's mine",
     source: 'external_container',
@@ -49,7 +60,7 @@ test('the terminal and GraphQL examples have everything, except for values of se
     secrets: [{ name: 'TOKEN', value: '…' }],
   })
   for (const from of ['image', 'git', 'upload'] as const) {
-    const text = graphqlOf({ ...draft, from })
+    const text = graphqlMutation({ ...draft, from })
     expect(() => parse(text)).not.toThrow()
     expect(text).toContain('resourceSpec')
     expect(text).not.toContain('not for the script')
@@ -57,15 +68,15 @@ test('the terminal and GraphQL examples have everything, except for values of se
 })
 
 test('violations from the server appear at their fields', () => {
-  expect(fieldOf(['input', 'name'])).toBe('name')
-  expect(fieldOf(['input', 'sourceConfig', 'customUrl'])).toBe('customUrl')
-  expect(fieldOf(['input', 'sourceConfig', 'resourceSpec', 'cpu'])).toBe('cpu')
-  expect(fieldOf(['input', 'sourceConfig', 'resourceSpec'])).toBe('resourceSpec')
-  expect(fieldOf(['input', 'secrets', '0', 'name'])).toBe('secrets')
+  expect(formFieldOf(['input', 'name'])).toBe('name')
+  expect(formFieldOf(['input', 'sourceConfig', 'customUrl'])).toBe('customUrl')
+  expect(formFieldOf(['input', 'sourceConfig', 'resourceSpec', 'cpu'])).toBe('cpu')
+  expect(formFieldOf(['input', 'sourceConfig', 'resourceSpec'])).toBe('resourceSpec')
+  expect(formFieldOf(['input', 'secrets', '0', 'name'])).toBe('secrets')
 })
 
 test('a name follows from the chosen source', () => {
   expect(
-    ['registry.example.com/acme/agent:1.4', 'https://git.example.com/a/b.git', 'agent.tar.gz'].map(nameOf),
+    ['registry.example.com/acme/agent:1.4', 'https://git.example.com/a/b.git', 'agent.tar.gz'].map(suggestName),
   ).toEqual(['agent', 'b', 'agent'])
 })

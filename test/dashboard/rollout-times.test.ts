@@ -1,8 +1,8 @@
 /** The chart of rollouts, from the server's data of revisions. */
 import { expect, test } from 'vitest'
-import { rolloutsOf, usualTime } from '../../src/dashboard/pages/deployment/rollout-times.ts'
+import { toRollouts, typicalTimes } from '../../src/dashboard/pages/deployment/rollout-times.ts'
 
-type Ended = Parameters<typeof rolloutsOf>[0][number]
+type Ended = Parameters<typeof toRollouts>[0][number]
 const ended = (number: number, total: number | null, more: Partial<Ended> = {}): Ended => ({
   id: `r${number}`,
   number,
@@ -13,7 +13,7 @@ const ended = (number: number, total: number | null, more: Partial<Ended> = {}):
 
 test('its bars are the rollouts with known times, oldest first, and time without work counts as waiting', () => {
   const failed = ended(2, 10, { status: 'BUILD_FAILED', durations: { build: 7, deploy: null, total: 10 } })
-  const rollouts = rolloutsOf([ended(4, null), ended(3, 4, { status: 'INTERRUPTED' }), failed, ended(1, 8)])
+  const rollouts = toRollouts([ended(4, null), ended(3, 4, { status: 'INTERRUPTED' }), failed, ended(1, 8)])
   expect(rollouts.map(({ number, outcome }) => [number, outcome])).toEqual([
     [1, 'live'],
     [2, 'failed'],
@@ -24,7 +24,7 @@ test('its bars are the rollouts with known times, oldest first, and time without
 
 test('the usual duration comes from rollouts that went live, and is absent without any', () => {
   expect(
-    usualTime(rolloutsOf([ended(1, 1), ended(2, 2), ended(3, 30), ended(4, 90, { status: 'DEPLOY_FAILED' })])),
-  ).toEqual({ half: 2, longest: 30 })
-  expect(usualTime(rolloutsOf([ended(1, 90, { status: 'DEPLOY_FAILED' })]))).toBeNull()
+    typicalTimes(toRollouts([ended(1, 1), ended(2, 2), ended(3, 30), ended(4, 90, { status: 'DEPLOY_FAILED' })])),
+  ).toEqual({ median: 2, longest: 30 })
+  expect(typicalTimes(toRollouts([ended(1, 90, { status: 'DEPLOY_FAILED' })]))).toBeNull()
 })

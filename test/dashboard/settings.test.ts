@@ -1,29 +1,29 @@
 /** The rules of a deployment's settings page: staged edits, concurrent changes, the request and its effect. */
 import { expect, test } from 'vitest'
 import type { z } from 'zod'
-import { describe as inWords, pairsOf, secretsOf } from '../../src/dashboard/pages/settings/describe.ts'
 import {
-  boundsOf,
+  boundsText,
   CLUSTER_FIELDS,
-  fieldAt,
-  nameOf,
+  fieldLabel,
+  findField,
   RESOURCE_GROUPS,
   SOURCE_FIELDS,
   UNUSED_FIELDS,
 } from '../../src/dashboard/pages/settings/fields.ts'
-import { consequencesOf, planOf } from '../../src/dashboard/pages/settings/plan.ts'
+import { formatValue, parseEnvFile, parsePairs } from '../../src/dashboard/pages/settings/format-value.ts'
+import { buildSaveRequest, saveEffects } from '../../src/dashboard/pages/settings/save-request.ts'
 import {
-  conflictsOf,
+  dropSaved,
+  findConflicts,
   isEmpty,
+  isSameValue,
   keepMine,
-  NOTHING,
-  type Staged,
-  same,
+  NO_CHANGES,
+  type StagedChanges,
+  stageEdit,
+  stageSecret,
   takeTheirs,
-  withEdit,
-  withoutDone,
-  withSecret,
-} from '../../src/dashboard/pages/settings/staged.ts'
+} from '../../src/dashboard/pages/settings/staged-changes.ts'
 import { camel } from '../../src/domain/parsing/naming.ts'
 import { resourceSpec } from '../../src/domain/values/resource-spec.ts'
 import { sourceConfig, sourceRevisionConfig } from '../../src/domain/values/shapes.ts'
@@ -42,18 +42,18 @@ const stored = (more: object = {}) => ({
 })
 const REF = 'sourceRevisionConfig.repoRef'
 const CPU = 'sourceConfig.resourceSpec.cpu'
-const edit = (edits: Record<string, unknown>, on = stored(), from: Staged = NOTHING) =>
-  Object.entries(edits).reduce((staged, [path, value]) => withEdit(staged, on, path, value), from)
+const edit = (edits: Record<string, unknown>, on = stored(), from: StagedChanges = NO_CHANGES) =>
+  Object.entries(edits).reduce((staged, [path, value]) => stageEdit(staged, on, path, value), from)
 
 test('an edit back to the stored value is no edit', () => {
   expect(isEmpty(edit({ [REF]: 'next' }))).toBe(false)
   expect(isEmpty(edit({ [REF]: 'main' }, stored(), edit({ [REF]: 'next' })))).toBe(true)
   expect(isEmpty(edit({ 'sourceConfig.resourceSpec.labels': { team: 'a' }, tags: [] }))).toBe(true)
-  expect(isEmpty(withSecret(NOTHING, stored(), 'MISSING', null))).toBe(true)
+  expect(isEmpty(stageSecret(NO_CHANGES, stored(), 'MISSING', null))).toBe(true)
 })
 
 test('another person’s saved change is a conflict at edited fields, and nowhere else', () => {
-  const mine = withSecret(edit({ [REF]: 'mine', [CPU]: 2 }), stored(), 'TOKEN', 'mine')
+  const mine = stageSecret(edit({ [REF]: 'mine', [CPU]: 2 }), stored(), 'TOKEN', 'mine')
   const theirs = stored({
     sourceRevisionConfig: { repoRef: 'theirs' },
     secrets: [
@@ -61,13 +61,13 @@ test('another person’s saved change is a conflict at edited fields, and nowher
       { name: 'NEW', setAt: '2026-11-02T00:00:00.000Z' },
     ],
   })
-  const found = conflictsOf(theirs, mine)
-  expect([...found.edited]).toEqual([REF])
+  const found = findConflicts(theirs, mine)
+  expect([...found.paths]).toEqual([REF])
   expect([...found.secrets]).toEqual(['TOKEN'])
-  expect(conflictsOf(stored(), mine)).toEqual({ edited: new Set(), secrets: new Set() })
+  expect(findConflicts(stored(), mine)).toEqual({ paths: new Set(), secrets: new Set() })
 
   const kept = keepMine(theirs, keepMine(theirs, mine, { path: REF }), { secret: 'TOKEN' })
-  expect(conflictsOf(theirs, kept)).toEqual({ edited: new Set(), secrets: new Set() })
+  expect(findConflicts(theirs, kept)).toEqual({ paths: new Set(), secrets: new Set() })
   expect(kept.edits.get(REF)?.value).toBe('mine')
   const taken = takeTheirs(takeTheirs(mine, { path: REF }), { secret: 'TOKEN' })
   expect([[...taken.edits.keys()], taken.secrets.size]).toEqual([[CPU], 0])
@@ -75,15 +75,15 @@ test('another person’s saved change is a conflict at edited fields, and nowher
 
 test('an edit that another person has saved identically is no longer needed', () => {
   const mine = edit({ [REF]: 'next' })
-  expect(isEmpty(withoutDone(stored({ sourceRevisionConfig: { repoRef: 'next' } }), mine))).toBe(true)
-  const gone = withSecret(NOTHING, stored(), 'TOKEN', null)
-  expect(isEmpty(withoutDone(stored({ secrets: [] }), gone))).toBe(true)
-  expect(withoutDone(stored(), mine)).toBe(mine)
+  expect(isEmpty(dropSaved(stored({ sourceRevisionConfig: { repoRef: 'next' } }), mine))).toBe(true)
+  const gone = stageSecret(NO_CHANGES, stored(), 'TOKEN', null)
+  expect(isEmpty(dropSaved(stored({ secrets: [] }), gone))).toBe(true)
+  expect(dropSaved(stored(), mine)).toBe(mine)
 })
 
 test('secrets alone are sent by name, without others', () => {
-  const staged = withSecret(withSecret(NOTHING, stored(), 'TOKEN', 'new'), stored(), 'OLD', null)
-  expect(planOf(stored(), staged)).toEqual({
+  const staged = stageSecret(stageSecret(NO_CHANGES, stored(), 'TOKEN', 'new'), stored(), 'OLD', null)
+  expect(buildSaveRequest(stored(), staged)).toEqual({
     update: null,
     secrets: { set: [{ name: 'TOKEN', value: 'new' }], unset: ['OLD'] },
     tags: null,
@@ -91,8 +91,8 @@ test('secrets alone are sent by name, without others', () => {
 })
 
 test('secrets and other fields are one write, without other people’s values', () => {
-  const staged = withSecret(edit({ [REF]: 'next', tags: [{ key: 'a', value: 'b' }] }), stored(), 'NEW', 'n')
-  expect(planOf(stored(), staged)).toEqual({
+  const staged = stageSecret(edit({ [REF]: 'next', tags: [{ key: 'a', value: 'b' }] }), stored(), 'NEW', 'n')
+  expect(buildSaveRequest(stored(), staged)).toEqual({
     update: {
       sourceRevisionConfig: { repoRef: 'next' },
       secrets: [
@@ -107,15 +107,15 @@ test('secrets and other fields are one write, without other people’s values', 
 })
 
 test('an edited resource is sent with the others; emptied ones are left out', () => {
-  const { update } = planOf(stored(), edit({ [CPU]: null, 'sourceConfig.resourceSpec.memoryMb': 512 }))
+  const { update } = buildSaveRequest(stored(), edit({ [CPU]: null, 'sourceConfig.resourceSpec.memoryMb': 512 }))
   expect(update).toEqual({ sourceConfig: { resourceSpec: { labels: { team: 'a' }, memoryMb: 512 } } })
 })
 
 test('the page knows beforehand whether a save builds, deploys or does neither', () => {
   const of = (edits: Record<string, unknown>, source = 'gitprovider', secret = false) => {
     const on = stored({ source })
-    const staged = secret ? withSecret(edit(edits, on), on, 'NEW', 'n') : edit(edits, on)
-    return consequencesOf(staged, on).revision
+    const staged = secret ? stageSecret(edit(edits, on), on, 'NEW', 'n') : edit(edits, on)
+    return saveEffects(staged, on).revision
   }
   expect(of({ [REF]: 'next' })).toBe('builds')
   expect(of({ 'sourceRevisionConfig.imageUri': 'x:2' }, 'external_container')).toBe('deploys')
@@ -153,19 +153,19 @@ test('every changeable field of the source is there, too', () => {
 })
 
 test('values are shown in words', () => {
-  expect(nameOf('sourceConfig.resourceSpec.queueCpu')).toBe('Queue: CPU')
-  expect(inWords(fieldAt(CPU), null)).toBe('no request')
-  expect(inWords(fieldAt('tags'), [{ key: 'team', value: 'a' }])).toBe('team: a')
-  expect(inWords(fieldAt('sourceConfig.buildOnPush'), true)).toBe('on')
-  expect(boundsOf(fieldAt(CPU)!)).toBe('0.1 to 8 cores')
-  expect(same({ a: 1, b: null, __typename: 'X' }, { a: 1 })).toBe(true)
+  expect(fieldLabel('sourceConfig.resourceSpec.queueCpu')).toBe('Queue: CPU')
+  expect(formatValue(findField(CPU), null)).toBe('no request')
+  expect(formatValue(findField('tags'), [{ key: 'team', value: 'a' }])).toBe('team: a')
+  expect(formatValue(findField('sourceConfig.buildOnPush'), true)).toBe('on')
+  expect(boundsText(findField(CPU)!)).toBe('0.1 to 8 cores')
+  expect(isSameValue({ a: 1, b: null, __typename: 'X' }, { a: 1 })).toBe(true)
 })
 
 test('lines are parsed: pairs, and those of an .env file', () => {
-  expect(pairsOf('team=a\n\ntier=b=c')).toEqual({ team: 'a', tier: 'b=c' })
-  expect(pairsOf('nonsense')).toBe('“nonsense” is no name=value.')
+  expect(parsePairs('team=a\n\ntier=b=c')).toEqual({ team: 'a', tier: 'b=c' })
+  expect(parsePairs('nonsense')).toBe('“nonsense” is no name=value.')
   const lines = '# a comment\nexport TOKEN="a b"\nPLAIN= x \nEMPTY=\nJSON={"a":1}'
-  expect(secretsOf(lines)).toEqual(
+  expect(parseEnvFile(lines)).toEqual(
     new Map([
       ['TOKEN', 'a b'],
       ['PLAIN', 'x'],
@@ -173,5 +173,5 @@ test('lines are parsed: pairs, and those of an .env file', () => {
       ['JSON', '{"a":1}'],
     ]),
   )
-  expect(secretsOf('just a text')).toBeNull()
+  expect(parseEnvFile('just a text')).toBeNull()
 })

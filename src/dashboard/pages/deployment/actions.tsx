@@ -23,23 +23,23 @@ interface ActionsProps {
   deployment: ShownDeployment
   rollout: TimelineRevision | null
   /** what can be put back */
-  before: TimelineRevision | null
+  rollbackTarget: TimelineRevision | null
   onDialog(dialog: Dialog): void
 }
 
-export function Actions({ deployment, rollout, before, onDialog }: ActionsProps) {
+export function Actions({ deployment, rollout, rollbackTarget, onDialog }: ActionsProps) {
   const { ws } = useParams({ from: '/w/$ws' })
   const navigate = useNavigate()
-  const may = useMay('deployer')
+  const canDeploy = useMay('deployer')
   const { id, status, serving, activeRevision: active, newest } = deployment
-  const again = active ?? newest.nodes[0] ?? null
-  const two = newest.nodes.length > 1
-  const gone = status === 'AWAITING_DELETE'
-  // a redeploy would build the same commit, and fail again
-  const failed = rollout?.status === 'BUILD_FAILED' && isOfBranch(rollout) ? rollout : null
+  const redeployable = active ?? newest.nodes[0] ?? null
+  const canCompare = newest.nodes.length > 1
+  const isBeingDeleted = status === 'AWAITING_DELETE'
+  // a redeploy would build the same commit, and fail redeployable
+  const failedBuild = rollout?.status === 'BUILD_FAILED' && tracksBranch(rollout) ? rollout : null
   return (
     <>
-      {may && !gone && rollout && isOpen(rollout.status) && (
+      {canDeploy && !isBeingDeleted && rollout && isOpen(rollout.status) && (
         <Button
           variant="default"
           leftSection={<IconPlayerStop size={16} />}
@@ -48,28 +48,31 @@ export function Actions({ deployment, rollout, before, onDialog }: ActionsProps)
           Interrupt
         </Button>
       )}
-      {may && !gone && failed && (
-        <Button leftSection={<IconGitBranch size={16} />} onClick={() => onDialog({ do: 'newest', revision: failed })}>
+      {canDeploy && !isBeingDeleted && failedBuild && (
+        <Button
+          leftSection={<IconGitBranch size={16} />}
+          onClick={() => onDialog({ do: 'newest', revision: failedBuild })}
+        >
           Deploy newest commit
         </Button>
       )}
-      {may && !gone && before && !failed && (
+      {canDeploy && !isBeingDeleted && rollbackTarget && !failedBuild && (
         <Button
           // what doesn't serve is to be put right
           variant={serving ? 'default' : 'filled'}
           leftSection={<IconArrowBackUp size={16} />}
-          onClick={() => onDialog({ do: 'redeploy', revision: before })}
+          onClick={() => onDialog({ do: 'redeploy', revision: rollbackTarget })}
         >
-          Roll back to #{before.number}
+          Roll back to #{rollbackTarget.number}
         </Button>
       )}
-      {may && !gone && !before && !failed && again?.canRedeploy && (
+      {canDeploy && !isBeingDeleted && !rollbackTarget && !failedBuild && redeployable?.canRedeploy && (
         <Button
           variant="default"
           leftSection={<IconRefresh size={16} />}
-          onClick={() => onDialog({ do: 'redeploy', revision: again })}
+          onClick={() => onDialog({ do: 'redeploy', revision: redeployable })}
         >
-          Redeploy #{again.number}
+          Redeploy #{redeployable.number}
         </Button>
       )}
       <ButtonTo
@@ -80,7 +83,7 @@ export function Actions({ deployment, rollout, before, onDialog }: ActionsProps)
       >
         Settings
       </ButtonTo>
-      {(two || (may && !gone)) && (
+      {(canCompare || (canDeploy && !isBeingDeleted)) && (
         <Menu position="bottom-end" withinPortal>
           <Menu.Target>
             <Button variant="default" px="xs" aria-label="More to do">
@@ -88,23 +91,23 @@ export function Actions({ deployment, rollout, before, onDialog }: ActionsProps)
             </Button>
           </Menu.Target>
           <Menu.Dropdown>
-            {may && !gone && before && failed && (
+            {canDeploy && !isBeingDeleted && rollbackTarget && failedBuild && (
               <Menu.Item
                 leftSection={<IconArrowBackUp size={16} />}
-                onClick={() => onDialog({ do: 'redeploy', revision: before })}
+                onClick={() => onDialog({ do: 'redeploy', revision: rollbackTarget })}
               >
-                Roll back to #{before.number}…
+                Roll back to #{rollbackTarget.number}…
               </Menu.Item>
             )}
-            {may && !gone && (before || failed) && again?.canRedeploy && (
+            {canDeploy && !isBeingDeleted && (rollbackTarget || failedBuild) && redeployable?.canRedeploy && (
               <Menu.Item
                 leftSection={<IconRefresh size={16} />}
-                onClick={() => onDialog({ do: 'redeploy', revision: again })}
+                onClick={() => onDialog({ do: 'redeploy', revision: redeployable })}
               >
-                Redeploy #{again.number}…
+                Redeploy #{redeployable.number}…
               </Menu.Item>
             )}
-            {two && (
+            {canCompare && (
               <Menu.Item
                 leftSection={<IconGitCompare size={16} />}
                 onClick={() => void navigate({ to: '/w/$ws/deployments/$id/compare', params: { ws, id } })}
@@ -112,7 +115,7 @@ export function Actions({ deployment, rollout, before, onDialog }: ActionsProps)
                 Compare revisions
               </Menu.Item>
             )}
-            {may && !gone && (
+            {canDeploy && !isBeingDeleted && (
               <Menu.Item color="red" leftSection={<IconTrash size={16} />} onClick={() => onDialog({ do: 'delete' })}>
                 Delete…
               </Menu.Item>
@@ -125,6 +128,6 @@ export function Actions({ deployment, rollout, before, onDialog }: ActionsProps)
 }
 
 /** Whether its ref can name a newer commit by now: it is neither a tag nor a commit. */
-function isOfBranch({ sourceRevisionConfig: { repoRef } }: TimelineRevision): boolean {
+function tracksBranch({ sourceRevisionConfig: { repoRef } }: TimelineRevision): boolean {
   return repoRef !== null && !repoRef.startsWith('refs/tags/') && !/^([0-9a-f]{40}|[0-9a-f]{64})$/i.test(repoRef)
 }

@@ -18,12 +18,12 @@ import { useKept } from '../../components/use-kept.ts'
 import { WaysOn } from '../../components/ways-on.tsx'
 import { isOpen, repositoryName, SOURCES, stateOf } from '../../components/words.ts'
 import { Actions, type Dialog } from './actions.tsx'
-import { Address } from './address.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { deploymentQuery, type ShownDeployment, type TimelineRevision } from './documents.ts'
 import { NewestCommitDialog } from './newest-commit-dialog.tsx'
-import { RolloutLine } from './rollout-line.tsx'
-import { FEWEST } from './rollout-times.ts'
+import { Overview } from './overview.tsx'
+import { RolloutProgress } from './rollout-progress.tsx'
+import { MIN_ROLLOUTS } from './rollout-times.ts'
 import { Timeline } from './timeline.tsx'
 
 /** Left out where uPlot doesn't load: it refuses a browser whose language is no BCP 47 tag (`en-US@posix`). */
@@ -38,12 +38,12 @@ export default function DeploymentPage() {
   // what was shown of it is of the past
   if (error && isNotFound(problemOf(error)))
     return <NotFound>There is no such deployment, or not any more: it may have been deleted.</NotFound>
-  if (shown) return <Shown deployment={shown} />
+  if (shown) return <DeploymentView deployment={shown} />
   return <QueryView query={query}>{() => <NotFound />}</QueryView>
 }
 
 /** That of the newest rollout: it is what somebody asked for last. */
-const newestOf = ({ newest: { nodes }, activeRevision }: ShownDeployment): TimelineRevision | null => {
+const findNewestRollout = ({ newest: { nodes }, activeRevision }: ShownDeployment): TimelineRevision | null => {
   const at = ({ rolloutAt, createdAt }: TimelineRevision) => Date.parse(rolloutAt ?? createdAt)
   const all = activeRevision ? [...nodes, activeRevision] : nodes
   const known = all.filter(({ status }) => status !== 'SKIPPED')
@@ -55,24 +55,25 @@ const newestOf = ({ newest: { nodes }, activeRevision }: ShownDeployment): Timel
 }
 
 /** What worked before what serves, or should: the newest that was deployed, is older, and can be run again. */
-const beforeOf = ({ newest: { nodes }, activeRevision: active }: ShownDeployment): TimelineRevision | null =>
+const findRollbackTarget = ({ newest: { nodes }, activeRevision: active }: ShownDeployment): TimelineRevision | null =>
   nodes.find(
     ({ number, status, canRedeploy }) => active && number < active.number && status === 'DEPLOYED' && canRedeploy,
   ) ?? null
 
-function Shown({ deployment }: { deployment: ShownDeployment }) {
+function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const [dialog, setDialog] = useState<Dialog>(null)
   const { id, name, status, statusMessage, reason, reasonSince, source, serving, lastChange, tags, sourceConfig } =
     deployment
-  const rollout = newestOf(deployment)
-  const before = beforeOf(deployment)
+  const rollout = findNewestRollout(deployment)
+  const rollbackTarget = findRollbackTarget(deployment)
   const active = deployment.activeRevision
-  const backTo =
+  const isRollback =
     lastChange?.what === 'REDEPLOYED' && rollout && rollout.number < (deployment.latestRevision?.number ?? 0)
   const close = () => setDialog(null)
-  const act = (what: 'redeploy' | 'interrupt') => (revision: TimelineRevision) => setDialog({ do: what, revision })
-  const of = (what: 'redeploy' | 'interrupt') => (dialog?.do === what ? dialog.revision : null)
+  const openDialog = (what: 'redeploy' | 'interrupt') => (revision: TimelineRevision) =>
+    setDialog({ do: what, revision })
+  const dialogRevision = (what: 'redeploy' | 'interrupt') => (dialog?.do === what ? dialog.revision : null)
   return (
     <Page
       title={name}
@@ -94,7 +95,7 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
           )}
           {lastChange && (
             <Group gap={5} component="span">
-              <span>{backTo ? `rolled back to #${rollout.number}` : CHANGES[lastChange.what]} by</span>{' '}
+              <span>{isRollback ? `rolled back to #${rollout.number}` : CHANGES[lastChange.what]} by</span>{' '}
               <ActorName actor={lastChange.actor} /> <TimeAgo at={lastChange.at} />
             </Group>
           )}
@@ -105,7 +106,9 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
           ))}
         </Group>
       }
-      actions={<Actions deployment={deployment} rollout={rollout} before={before} onDialog={setDialog} />}
+      actions={
+        <Actions deployment={deployment} rollout={rollout} rollbackTarget={rollbackTarget} onDialog={setDialog} />
+      }
     >
       {/* where nothing was ever deployed, the rollout below says why */}
       {(active || !rollout?.statusMessage) && (
@@ -121,7 +124,7 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
         />
       )}
       <Paper withBorder p="md">
-        <Address deployment={deployment} />
+        <Overview deployment={deployment} />
       </Paper>
       {rollout && status !== 'AWAITING_DELETE' && (
         <Paper withBorder p="md" component="section" aria-labelledby="rollout">
@@ -139,7 +142,7 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
                 Logs
               </LinkTo>
             </Group>
-            <RolloutLine revision={rollout} serves={status === 'UNKNOWN' ? null : serving} />
+            <RolloutProgress revision={rollout} serves={status === 'UNKNOWN' ? null : serving} />
             <Reason
               message={rollout.statusMessage}
               reason={rollout.reason}
@@ -153,7 +156,7 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
                       reason={rollout.reason}
                       revisionId={stateOf(rollout).tone === 'bad' ? rollout.id : null}
                     />
-                    <Beside deployment={deployment} rollout={rollout} />
+                    <ActiveRevisionNote deployment={deployment} rollout={rollout} />
                   </>
                 )
               }
@@ -161,7 +164,7 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
           </Stack>
         </Paper>
       )}
-      {deployment.newest.totalCount >= FEWEST && (
+      {deployment.newest.totalCount >= MIN_ROLLOUTS && (
         <Suspense>
           <RolloutChart
             id={id}
@@ -185,13 +188,13 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
         </Group>
         <Timeline
           deployment={deployment}
-          told={status === 'AWAITING_DELETE' ? null : rollout}
-          onRedeploy={act('redeploy')}
-          onInterrupt={act('interrupt')}
+          shownAbove={status === 'AWAITING_DELETE' ? null : rollout}
+          onRedeploy={openDialog('redeploy')}
+          onInterrupt={openDialog('interrupt')}
         />
       </Stack>
-      <RedeployDialog deployment={deployment} revision={of('redeploy')} onClose={close} />
-      <InterruptDialog deployment={deployment} revision={of('interrupt')} onClose={close} />
+      <RedeployDialog deployment={deployment} revision={dialogRevision('redeploy')} onClose={close} />
+      <InterruptDialog deployment={deployment} revision={dialogRevision('interrupt')} onClose={close} />
       <NewestCommitDialog
         deployment={deployment}
         revision={dialog?.do === 'newest' ? dialog.revision : null}
@@ -203,7 +206,7 @@ function Shown({ deployment }: { deployment: ShownDeployment }) {
 }
 
 /** What goes on serving beside a rollout that does not, and what differs between the two. */
-function Beside({ deployment, rollout }: { deployment: ShownDeployment; rollout: TimelineRevision }) {
+function ActiveRevisionNote({ deployment, rollout }: { deployment: ShownDeployment; rollout: TimelineRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const { id, serving, activeRevision: active } = deployment
   if (!active || active.id === rollout.id) return null

@@ -12,7 +12,7 @@ import { duration } from '../../components/time.tsx'
 import { REVISION_STATES } from '../../components/words.ts'
 import classes from './rollout-chart.module.css'
 import { indexAt, type Plot, type PlotColors, plotRollouts } from './rollout-plot.ts'
-import { FEWEST, type Rollout, rolloutsOf, rolloutTimesQuery, usualTime } from './rollout-times.ts'
+import { MIN_ROLLOUTS, type Rollout, rolloutTimesQuery, toRollouts, typicalTimes } from './rollout-times.ts'
 
 /** Colours of the theme that stand out from the page by 3 to 1. */
 const COLORS: Record<'light' | 'dark', PlotColors> = {
@@ -55,11 +55,11 @@ export default function RolloutChart({ id, ended }: { id: string; ended: string 
   const nodes = data?.deployment?.revisions.nodes
   // the same ones, asked again, are no new picture: what is pointed at stays
   const rollouts = useMemo(() => {
-    const now = nodes ? rolloutsOf(nodes) : kept.current
+    const now = nodes ? toRollouts(nodes) : kept.current
     return JSON.stringify(now) === JSON.stringify(kept.current) ? kept.current : now
   }, [nodes])
   kept.current = rollouts
-  if (rollouts.length < FEWEST) return null
+  if (rollouts.length < MIN_ROLLOUTS) return null
   return <Chart id={id} rollouts={rollouts} />
 }
 
@@ -104,11 +104,11 @@ function Chart({ id, rollouts }: { id: string; rollouts: Rollout[] }) {
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the links of the table are for keys */}
       <div ref={place} className={classes.plot} role="img" aria-label={summary} onClick={open} />
       <div className={classes.key}>
-        {one ? <span>{sentenceOf(one)}</span> : <Key rollouts={rollouts} colors={COLORS[scheme]} />}
+        {one ? <span>{describeRollout(one)}</span> : <Legend rollouts={rollouts} colors={COLORS[scheme]} />}
       </div>
       <details className={classes.table}>
         <summary>As a table</summary>
-        <Times id={id} ws={ws} rollouts={rollouts} />
+        <RolloutTable id={id} ws={ws} rollouts={rollouts} />
       </details>
     </Paper>
   )
@@ -119,7 +119,7 @@ const count = (rollouts: Rollout[], outcome: Rollout['outcome']) =>
   rollouts.filter((one) => one.outcome === outcome).length
 
 function summaryOf(rollouts: Rollout[]): string {
-  const usual = usualTime(rollouts)
+  const typical = typicalTimes(rollouts)
   const wrong = [
     [count(rollouts, 'failed'), 'failed'],
     [count(rollouts, 'interrupted'), 'interrupted'],
@@ -128,16 +128,16 @@ function summaryOf(rollouts: Rollout[]): string {
     .map(([many, word]) => `, ${many} ${word}`)
   return [
     `${rollouts.length} rollouts, #${rollouts[0]!.number} to #${rollouts.at(-1)!.number}${wrong.join('')}.`,
-    usual
-      ? `Live after ${seconds(usual.half)} for half of them, ${seconds(usual.longest)} at most.`
+    typical
+      ? `Live after ${seconds(typical.median)} for half of them, ${seconds(typical.longest)} at most.`
       : 'None went live.',
   ].join(' ')
 }
 
-const sentenceOf = ({ number, status, total, waited, build, deploy }: Rollout): string =>
+const describeRollout = ({ number, status, total, waited, build, deploy }: Rollout): string =>
   `#${number}: ${REVISION_STATES[status].word.toLowerCase()} after ${seconds(total)} (waiting ${seconds(waited)}, build ${seconds(build)}, deploy ${seconds(deploy)})`
 
-function Key({ rollouts, colors }: { rollouts: Rollout[]; colors: PlotColors }) {
+function Legend({ rollouts, colors }: { rollouts: Rollout[]; colors: PlotColors }) {
   return (
     <>
       {PARTS.filter((part) => rollouts.some((one) => one[part] > 0)).map((part) => (
@@ -151,7 +151,7 @@ function Key({ rollouts, colors }: { rollouts: Rollout[]; colors: PlotColors }) 
   )
 }
 
-function Times({ id, ws, rollouts }: { id: string; ws: string; rollouts: Rollout[] }) {
+function RolloutTable({ id, ws, rollouts }: { id: string; ws: string; rollouts: Rollout[] }) {
   return (
     <Table fz="xs" verticalSpacing={3}>
       <Table.Thead>

@@ -23,10 +23,10 @@ interface PlotOptions {
   onPoint(index: number | null): void
 }
 
-const HEIGHT = 132
+const HEIGHT_PX = 132
 /** px of half a sign, and of the room above a bar that it takes */
-const SIGN = 3.5
-const ROOM = 18
+const MARK_HALF_PX = 3.5
+const MARK_ROOM_PX = 18
 
 export function plotRollouts(target: HTMLElement, { rollouts, colors, width, onPoint }: PlotOptions): Plot {
   const bars = uPlot.paths.bars!({ size: [0.7, 18], gap: 2 })
@@ -37,8 +37,8 @@ export function plotRollouts(target: HTMLElement, { rollouts, colors, width, onP
   return new uPlot(
     {
       width,
-      height: HEIGHT,
-      padding: [ROOM, 8, 0, 0],
+      height: HEIGHT_PX,
+      padding: [MARK_ROOM_PX, 8, 0, 0],
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { show: false } },
       scales: {
@@ -65,7 +65,7 @@ export function plotRollouts(target: HTMLElement, { rollouts, colors, width, onP
       // each lies on the one before, which is as high as all of it
       series: [{}, part(colors.deploy), part(colors.build), part(colors.waited)],
       hooks: {
-        draw: [(plot) => signs(plot, rollouts, colors)],
+        draw: [(plot) => drawMarks(plot, rollouts, colors)],
         setCursor: [({ cursor: { idx, left } }) => onPoint(left !== undefined && left >= 0 ? (idx ?? null) : null)],
       },
     },
@@ -84,7 +84,7 @@ export const indexAt = (plot: Plot, clientX: number): number =>
   plot.posToIdx(clientX - plot.over.getBoundingClientRect().left)
 
 /** What went wrong has a form, not a colour alone: a cross, or a line. */
-function signs(plot: uPlot, rollouts: readonly Rollout[], colors: PlotColors): void {
+function drawMarks(plot: uPlot, rollouts: readonly Rollout[], colors: PlotColors): void {
   const { ctx } = plot
   const scale = devicePixelRatio
   ctx.save()
@@ -92,7 +92,7 @@ function signs(plot: uPlot, rollouts: readonly Rollout[], colors: PlotColors): v
   for (const [i, { outcome, total }] of rollouts.entries()) {
     if (outcome === 'live') continue
     const [x, y] = [plot.valToPos(i, 'x', true), plot.valToPos(total, 'y', true) - 9 * scale]
-    const half = SIGN * scale
+    const half = MARK_HALF_PX * scale
     ctx.strokeStyle = colors[outcome]
     ctx.beginPath()
     if (outcome === 'failed') {

@@ -20,16 +20,16 @@ export const rolloutTimesQuery = graphql(`
     }
   }
 `)
-type Ended = NonNullable<ResultOf<typeof rolloutTimesQuery>['deployment']>['revisions']['nodes'][number]
+type EndedRevision = NonNullable<ResultOf<typeof rolloutTimesQuery>['deployment']>['revisions']['nodes'][number]
 
 /** Fewer tell nothing that the timeline doesn't. */
-export const FEWEST = 5
+export const MIN_ROLLOUTS = 5
 
 export interface Rollout {
   id: string
   number: number
   outcome: 'live' | 'failed' | 'interrupted'
-  status: Ended['status']
+  status: EndedRevision['status']
   /** all in seconds: the three are the whole */
   waited: number
   build: number
@@ -38,7 +38,7 @@ export interface Rollout {
 }
 
 /** Oldest first, those of which somebody knows how long they took. */
-export function rolloutsOf(revisions: readonly Ended[]): Rollout[] {
+export function toRollouts(revisions: readonly EndedRevision[]): Rollout[] {
   return revisions
     .flatMap(({ id, number, status, durations: { build, deploy, total } }): Rollout[] => {
       if (total === null) return []
@@ -51,11 +51,11 @@ export function rolloutsOf(revisions: readonly Ended[]): Rollout[] {
 }
 
 /** Seconds that half of those that went live took at most, and the longest of them; null: none did. */
-export function usualTime(rollouts: readonly Rollout[]): { half: number; longest: number } | null {
+export function typicalTimes(rollouts: readonly Rollout[]): { median: number; longest: number } | null {
   const times = rollouts
     .filter(({ outcome }) => outcome === 'live')
     .map(({ total }) => total)
     .sort((a, b) => a - b)
   if (times.length === 0) return null
-  return { half: times[Math.ceil(times.length / 2) - 1]!, longest: times.at(-1)! }
+  return { median: times[Math.ceil(times.length / 2) - 1]!, longest: times.at(-1)! }
 }

@@ -21,7 +21,7 @@ export interface Stage {
 type Step = TimelineRevision['steps'][number]
 
 /** Where the next kind of work is, by what the revision waits for or does. */
-const AT: Partial<Record<TimelineRevision['status'], Step['kind']>> = {
+const NEXT_STEP: Partial<Record<TimelineRevision['status'], Step['kind']>> = {
   CREATING: 'PROVISION',
   QUEUED: 'BUILD',
   AWAITING_BUILD: 'BUILD',
@@ -31,27 +31,29 @@ const AT: Partial<Record<TimelineRevision['status'], Step['kind']>> = {
 }
 const ORDER = ['PROVISION', 'BUILD', 'DEPLOY'] as const
 
-const nothing = { took: null, since: null, waited: null, tries: 0, at: null }
+const EMPTY_STAGE = { took: null, since: null, waited: null, tries: 0, at: null }
 
 /** `serves`: the deployment answers now, with this revision; null: nobody reports on it. */
 export function stagesOf(revision: TimelineRevision, serves: boolean | null): Stage[] {
   const { status, source, rolloutAt, deployedAt, statusSince, isActive } = revision
   const steps = revision.steps.filter(({ isCurrent }) => isCurrent)
-  const now = AT[status]
+  const now = NEXT_STEP[status]
   const builds = source === 'gitprovider' || source === 'internal_source'
   const work = ORDER.flatMap((kind): Stage[] => {
     const step = steps.findLast((one) => one.kind === kind)
     if (step) return [stageOf(step, stateOf(revision).tone === 'waiting')]
     // of one that ended before it was deployed: it did not come so far
     if (now === undefined && kind === 'DEPLOY' && status !== 'DEPLOYED')
-      return [{ ...nothing, name: STEPS[kind], state: 'ended' }]
+      return [{ ...EMPTY_STAGE, name: STEPS[kind], state: 'ended' }]
     // still to come: what is built is built only where nothing was built before, which nobody knows until its turn
     const ahead = now !== undefined && ORDER.indexOf(kind) >= ORDER.indexOf(now)
     if (!ahead || kind === 'PROVISION' || (kind === 'BUILD' && !builds)) return []
     const waits = kind === now || (status === 'QUEUED' && kind === 'BUILD')
-    return [{ ...nothing, name: STEPS[kind], state: waits ? 'waiting' : 'ahead', since: waits ? statusSince : null }]
+    return [
+      { ...EMPTY_STAGE, name: STEPS[kind], state: waits ? 'waiting' : 'ahead', since: waits ? statusSince : null },
+    ]
   })
-  const requested: Stage = { ...nothing, name: 'Requested', state: 'done', at: rolloutAt }
+  const requested: Stage = { ...EMPTY_STAGE, name: 'Requested', state: 'done', at: rolloutAt }
   return [requested, ...work, servingStage(revision, isActive && status === 'DEPLOYED', serves, deployedAt)]
 }
 
@@ -61,11 +63,11 @@ function servingStage(
   serves: boolean | null,
   deployedAt: string | null,
 ): Stage {
-  const of = { ...nothing, name: 'Serving' } as const
-  if (arrived) return { ...of, state: serves === null ? 'unknown' : serves ? 'done' : 'failed', at: deployedAt }
-  if (status === 'DEPLOYED') return { ...of, state: 'ended', at: deployedAt }
+  const stage = { ...EMPTY_STAGE, name: 'Serving' } as const
+  if (arrived) return { ...stage, state: serves === null ? 'unknown' : serves ? 'done' : 'failed', at: deployedAt }
+  if (status === 'DEPLOYED') return { ...stage, state: 'ended', at: deployedAt }
   // what ended before it came so far
-  return AT[status] ? { ...of, state: 'ahead' } : { ...of, state: 'ended', at: statusSince }
+  return NEXT_STEP[status] ? { ...stage, state: 'ahead' } : { ...stage, state: 'ended', at: statusSince }
 }
 
 const STATES = { succeeded: 'done', failed: 'failed', cancelled: 'ended' } as const

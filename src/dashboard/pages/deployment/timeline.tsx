@@ -26,19 +26,19 @@ const TRIGGERS = {
 interface TimelineProps {
   deployment: ShownDeployment
   /** the revision whose message stands above: the timeline does not repeat it */
-  told: TimelineRevision | null
+  shownAbove: TimelineRevision | null
   onRedeploy(revision: TimelineRevision): void
   onInterrupt(revision: TimelineRevision): void
 }
 
-export function Timeline({ deployment, told, onRedeploy, onInterrupt }: TimelineProps) {
+export function Timeline({ deployment, shownAbove, onRedeploy, onInterrupt }: TimelineProps) {
   const { revisions, more, busy } = useRevisions(deployment)
   return (
     <Stack gap="md" align="stretch">
       <ol className={classes.timeline} aria-label="Revisions, newest first">
         {revisions.map((revision) => (
           <li key={revision.id} className={classes.item} data-tone={toneOf(deployment, revision)}>
-            <Entry {...{ deployment, told, revision, onRedeploy, onInterrupt }} />
+            <Entry {...{ deployment, shownAbove, revision, onRedeploy, onInterrupt }} />
           </li>
         ))}
       </ol>
@@ -63,7 +63,7 @@ const toneOf = (deployment: ShownDeployment, revision: TimelineRevision) =>
 
 function Entry({
   deployment,
-  told,
+  shownAbove,
   revision,
   onRedeploy,
   onInterrupt,
@@ -94,7 +94,7 @@ function Entry({
           <MadeOfLine revision={revision} />
         </Group>
         <Origin revision={revision} />
-        <Why revision={revision} deploymentId={deployment.id} isTold={told?.id === id} />
+        <StatusMessage revision={revision} deploymentId={deployment.id} isShownAbove={shownAbove?.id === id} />
       </div>
       <Group gap={6} wrap="nowrap" className={classes.actions}>
         {may && !active && canRedeploy && status === 'DEPLOYED' && (
@@ -156,14 +156,14 @@ function Origin({ revision }: { revision: TimelineRevision }) {
   )
 }
 
-function Why({
+function StatusMessage({
   revision,
   deploymentId,
-  isTold,
+  isShownAbove,
 }: {
   revision: TimelineRevision
   deploymentId: string
-  isTold: boolean
+  isShownAbove: boolean
 }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const { statusMessage, supersededBy, status } = revision
@@ -179,7 +179,7 @@ function Why({
         </LinkTo>
       </Text>
     )
-  if (!statusMessage || isTold) return null
+  if (!statusMessage || isShownAbove) return null
   return (
     <Text
       size="sm"

@@ -3,13 +3,13 @@ import type { graphql } from '../../api/graphql.ts'
 
 type Input = ReturnType<typeof graphql.scalar<'CreateDeploymentInput'>>
 
-export type From = 'image' | 'git' | 'upload'
+export type SourceKind = 'image' | 'git' | 'upload'
 
 /** The part of the resources that most set at once; the page of settings has all of them. */
 export type Resource = 'minScale' | 'maxScale' | 'cpu' | 'memoryMb'
 
 export interface Draft {
-  from: From
+  from: SourceKind
   name: string
   /** nobody has typed a name: it follows what is chosen */
   isNameDerived: boolean
@@ -31,7 +31,7 @@ export interface Draft {
   secrets: { id: number; name: string; value: string }[]
 }
 
-export const EMPTY: Draft = {
+export const EMPTY_DRAFT: Draft = {
   from: 'image',
   name: '',
   isNameDerived: true,
@@ -51,7 +51,7 @@ export const EMPTY: Draft = {
 }
 
 /** A name like what is at the end of an image, a repository or a path: `registry.example.com/acme/agent:1` → `agent`. */
-export const nameOf = (text: string): string =>
+export const suggestName = (text: string): string =>
   text
     .replace(/[@#?].*$/, '')
     .replace(/\/+$/, '')
@@ -63,7 +63,7 @@ export const nameOf = (text: string): string =>
 const SOURCES = { image: 'external_container', git: 'gitprovider', upload: 'internal_source' } as const
 
 /** Of the input of the mutation; the body over REST is the same, in snake_case. Nothing that was left empty is in it. */
-export function inputOf(draft: Draft): Input {
+export function toCreateInput(draft: Draft): Input {
   const { from, name } = draft
   const builds = from !== 'image'
   const sourceConfig = {
@@ -93,7 +93,7 @@ export function inputOf(draft: Draft): Input {
 }
 
 /** Which field of the form a violation is about, by its path in the input; null: none that is shown. */
-export function fieldOf(path: readonly string[]): string | null {
+export function formFieldOf(path: readonly string[]): string | null {
   const [, first, second, third] = path
   if (first === 'secrets') return 'secrets'
   if (second === 'resourceSpec') return third ?? second

@@ -3,7 +3,7 @@ import { Autocomplete, Checkbox, Stack, Text, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { nameOf } from './draft.ts'
+import { suggestName } from './draft.ts'
 import type { FieldsProps } from './fields.ts'
 
 const repositoriesQuery = graphql(`
@@ -47,7 +47,7 @@ export function FromGit({ draft, onChange, wrong }: FieldsProps) {
       // any public repository is reached through the server's own
       integrationId: repository?.integrationId ?? integrations.find(({ kind }) => kind === 'directory')?.id ?? null,
       ...(repository && { repoRef: repository.defaultBranch }),
-      ...(draft.isNameDerived && { name: isUrl(text) ? nameOf(text) : '' }),
+      ...(draft.isNameDerived && { name: isUrl(text) ? suggestName(text) : '' }),
     })
   }
   return (

@@ -4,7 +4,7 @@ import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
 import { useMe } from '../../components/me.tsx'
-import { type Draft, nameOf } from './draft.ts'
+import { type Draft, suggestName } from './draft.ts'
 import type { FieldsProps } from './fields.ts'
 
 const listenersQuery = graphql(`
@@ -39,7 +39,7 @@ export function FromImage({ draft, onChange, wrong }: FieldsProps) {
   const namespaces = listeners.find(({ id }) => id === draft.listenerId)?.computeConfig.k8sNamespaces ?? []
   const image = (imageUri: string): Partial<Draft> => ({
     imageUri,
-    ...(draft.isNameDerived && { name: nameOf(imageUri.trim()) }),
+    ...(draft.isNameDerived && { name: suggestName(imageUri.trim()) }),
   })
   return (
     <Stack gap="sm">

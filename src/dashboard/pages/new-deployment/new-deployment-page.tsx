@@ -12,19 +12,19 @@ import { Empty, Page } from '../../components/page.tsx'
 import { DropSource } from '../../components/upload/drop-source.tsx'
 import type { Source } from '../../components/upload/dropped.ts'
 import { UnderWay } from '../../components/upload/under-way.tsx'
+import { ApiPreview } from './api-preview.tsx'
 import { BuildFields } from './build-fields.tsx'
-import { type Draft, EMPTY, type From, fieldOf, nameOf } from './draft.ts'
+import { type Draft, EMPTY_DRAFT, formFieldOf, type SourceKind, suggestName } from './draft.ts'
 import { FromGit } from './from-git.tsx'
 import { FromImage } from './from-image.tsx'
-import { useMake } from './make.ts'
 import { MoreFields } from './more-fields.tsx'
 import classes from './new-deployment.module.css'
 import { SecretsFields } from './secrets-fields.tsx'
-import { SameAs } from './shown-code.tsx'
+import { useCreateDeployment } from './use-create-deployment.ts'
 
 /** By field, of those that the form shows. */
-const wrongOf = (problem: Problem | null): Record<string, string> =>
-  Object.fromEntries(problem?.issues.flatMap(({ path, message }) => [[fieldOf(path) ?? '', message]]) ?? [])
+const errorsByField = (problem: Problem | null): Record<string, string> =>
+  Object.fromEntries(problem?.issues.flatMap(({ path, message }) => [[formFieldOf(path) ?? '', message]]) ?? [])
 
 export default function NewDeploymentPage() {
   const { ws } = useParams({ from: '/w/$ws/deployments/new' })
@@ -44,7 +44,7 @@ export default function NewDeploymentPage() {
       }
     >
       {mayMake ? (
-        <Making workspace={ws} />
+        <NewDeploymentForm workspace={ws} />
       ) : (
         <Empty title="You may not make deployments">Your role is viewer; deployers and admins can.</Empty>
       )}
@@ -52,14 +52,14 @@ export default function NewDeploymentPage() {
   )
 }
 
-function Making({ workspace: ws }: { workspace: string }) {
+function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
   const navigate = useNavigate()
-  const [draft, setDraft] = useState<Draft>(EMPTY)
+  const [draft, setDraft] = useState<Draft>(EMPTY_DRAFT)
   const [source, setSource] = useState<Source | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)
-  const [make, { busy, sending }] = useMake()
+  const [make, { busy, sending }] = useCreateDeployment()
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }))
-  const wrong = wrongOf(problem)
+  const wrong = errorsByField(problem)
   const fields = { draft, onChange: change, wrong }
   const submit = async () => {
     setProblem(null)
@@ -77,7 +77,7 @@ function Making({ workspace: ws }: { workspace: string }) {
             value={draft.from}
             onChange={(from) => {
               setProblem(null)
-              change({ from: from as From })
+              change({ from: from as SourceKind })
             }}
             data={[
               { value: 'image', label: 'An image' },
@@ -92,7 +92,7 @@ function Making({ workspace: ws }: { workspace: string }) {
               source={source}
               onSource={(found) => {
                 setSource(found)
-                if (draft.isNameDerived) change({ name: nameOf(found.name) })
+                if (draft.isNameDerived) change({ name: suggestName(found.name) })
               }}
             />
           )}
@@ -110,7 +110,7 @@ function Making({ workspace: ws }: { workspace: string }) {
           {draft.from !== 'image' && <BuildFields {...fields} />}
           <SecretsFields {...fields} />
           <MoreFields {...fields} />
-          {problem && <Wrong problem={problem} from={draft.from} />}
+          {problem && <OtherErrors problem={problem} from={draft.from} />}
           <Group>
             <Button type="submit" loading={busy} disabled={draft.from === 'upload' && !source}>
               Create and roll out
@@ -119,7 +119,7 @@ function Making({ workspace: ws }: { workspace: string }) {
           </Group>
         </Stack>
       </Form>
-      <SameAs draft={draft} />
+      <ApiPreview draft={draft} />
     </div>
   )
 }
@@ -127,16 +127,16 @@ function Making({ workspace: ws }: { workspace: string }) {
 const ALL = ['name', 'secrets', 'resourceSpec', 'minScale', 'maxScale', 'cpu', 'memoryMb']
 const BUILT = ['graphConfigPath', 'installCommand', 'buildCommand']
 /** The fields that say themselves what is wrong with them. */
-const FIELDS_OF: Record<From, readonly string[]> = {
+const FIELDS_OF: Record<SourceKind, readonly string[]> = {
   image: [...ALL, 'imageUri', 'listenerId', 'listenerConfig', 'customUrl'],
   git: [...ALL, ...BUILT, 'repoUrl', 'integrationId', 'repoRef', 'buildOnPush'],
   upload: [...ALL, ...BUILT],
 }
 
 /** What no field of the form says. */
-function Wrong({ problem, from }: { problem: Problem; from: From }) {
+function OtherErrors({ problem, from }: { problem: Problem; from: SourceKind }) {
   const own = FIELDS_OF[from]
-  const others = problem.issues.filter(({ path }) => !own.includes(fieldOf(path) ?? ''))
+  const others = problem.issues.filter(({ path }) => !own.includes(formFieldOf(path) ?? ''))
   if (problem.issues.length > 0 && others.length === 0)
     return (
       <Text size="sm" c="red" role="alert">

@@ -12,19 +12,19 @@ import { isOpen } from '../../components/words.ts'
 
 export function Actions({ deployment, revision }: { deployment: ActedOn; revision: ActedRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })
-  const may = useMay('deployer') && deployment.status !== 'AWAITING_DELETE'
-  const [asks, setAsks] = useState<'redeploy' | 'interrupt' | null>(null)
+  const canAct = useMay('deployer') && deployment.status !== 'AWAITING_DELETE'
+  const [openDialog, setOpenDialog] = useState<'redeploy' | 'interrupt' | null>(null)
   const { status, canRedeploy, whyNotRedeployable } = revision
   const { id, activeRevision: active } = deployment
-  const close = () => setAsks(null)
+  const close = () => setOpenDialog(null)
   return (
     <>
-      {may && isOpen(status) && (
-        <Button variant="default" leftSection={<IconPlayerStop size={16} />} onClick={() => setAsks('interrupt')}>
+      {canAct && isOpen(status) && (
+        <Button variant="default" leftSection={<IconPlayerStop size={16} />} onClick={() => setOpenDialog('interrupt')}>
           Interrupt
         </Button>
       )}
-      {may && !isOpen(status) && (
+      {canAct && !isOpen(status) && (
         <Tooltip label={`Not now: ${whyNotRedeployable}.`} disabled={canRedeploy}>
           <Button
             variant="default"
@@ -32,7 +32,7 @@ export function Actions({ deployment, revision }: { deployment: ActedOn; revisio
             // not `disabled`: then nobody would be told why
             data-disabled={!canRedeploy || undefined}
             aria-disabled={!canRedeploy}
-            onClick={() => canRedeploy && setAsks('redeploy')}
+            onClick={() => canRedeploy && setOpenDialog('redeploy')}
           >
             {redeployVerb(deployment, revision)}
           </Button>
@@ -49,8 +49,12 @@ export function Actions({ deployment, revision }: { deployment: ActedOn; revisio
           Compare with #{active.number}, which serves
         </ButtonTo>
       )}
-      <RedeployDialog deployment={deployment} revision={asks === 'redeploy' ? revision : null} onClose={close} />
-      <InterruptDialog deployment={deployment} revision={asks === 'interrupt' ? revision : null} onClose={close} />
+      <RedeployDialog deployment={deployment} revision={openDialog === 'redeploy' ? revision : null} onClose={close} />
+      <InterruptDialog
+        deployment={deployment}
+        revision={openDialog === 'interrupt' ? revision : null}
+        onClose={close}
+      />
     </>
   )
 }

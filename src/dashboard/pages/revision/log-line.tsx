@@ -1,7 +1,7 @@
 /** One line of a log: when, and what it says, in the colours it was printed with; its time is a link to it. */
 import { memo } from 'react'
 import classes from './log.module.css'
-import type { Line } from './log-book.ts'
+import type { Line } from './log-buffer.ts'
 import { LogText } from './log-text.tsx'
 
 const CLOCK = new Intl.DateTimeFormat(undefined, {
@@ -23,13 +23,22 @@ interface LogLineProps {
   top: number
   /** to it */
   href: string
-  found: boolean
+  highlighted: boolean
   /** what is searched for, marked; null: nothing */
   query: string | null
   onPick(cursor: string): void
 }
 
-export const LogLine = memo(function LogLine({ line, index, measure, top, href, found, query, onPick }: LogLineProps) {
+export const LogLine = memo(function LogLine({
+  line,
+  index,
+  measure,
+  top,
+  href,
+  highlighted,
+  query,
+  onPick,
+}: LogLineProps) {
   const { time, level, cursor } = line
   const at = new Date(time)
   return (
@@ -39,7 +48,7 @@ export const LogLine = memo(function LogLine({ line, index, measure, top, href, 
       style={{ transform: `translateY(${top}px)` }}
       data-index={index}
       data-level={level}
-      data-found={found}
+      data-found={highlighted}
     >
       <a
         className={classes.time}

@@ -15,23 +15,23 @@ import {
   useSyncExternalStore,
 } from 'react'
 import classes from './log.module.css'
-import type { LogBook } from './log-book.ts'
+import type { LogBuffer } from './log-buffer.ts'
 import { LogLine } from './log-line.tsx'
 
 /** px */
-const ROW = 20
+const ROW_PX = 20
 /** rows drawn above and below those that are seen */
-const AROUND = 10
+const OVERSCAN_ROWS = 10
 /** px from an end at which it is read on */
-const NEAR = 60 * ROW
+const LOAD_MORE_PX = 60 * ROW_PX
 
 interface LogRowsProps {
-  book: LogBook
+  buffer: LogBuffer
   query: string | null
   /** whether long lines are broken */
   wrap: boolean
   /** what to say where there is no line, `ended`: and none will come */
-  nothing(ended: boolean): string
+  emptyText(ended: boolean): string
   hrefOf(cursor: string): string
   onPick(cursor: string): void
   /** The reader goes on to the newest lines: no line is pointed at any more. */
@@ -41,54 +41,54 @@ interface LogRowsProps {
   label: string
 }
 
-export function LogRows({ book, query, wrap, nothing, hrefOf, onPick, onNewest, onSearch, label }: LogRowsProps) {
-  const { lines, base, state, found, version } = useSyncExternalStore(book.watch, book.snapshot)
+export function LogRows({ buffer, query, wrap, emptyText, hrefOf, onPick, onNewest, onSearch, label }: LogRowsProps) {
+  const { lines, firstIndex, state, highlighted, version } = useSyncExternalStore(buffer.subscribe, buffer.getSnapshot)
   const frame = useRef<HTMLDivElement>(null)
   const [atEnd, setAtEnd] = useState(true)
   // read by what is called by the browser between two renderings
-  const stays = useRef(true)
-  const live = state === 'following' || state === 'ended'
+  const sticksToEnd = useRef(true)
+  const readsToEnd = state === 'following' || state === 'ended'
   const rows = useVirtualizer({
     count: lines.length,
     getScrollElement: () => frame.current,
-    estimateSize: () => ROW,
+    estimateSize: () => ROW_PX,
     // so a line keeps its height when others come before it
     getItemKey: useCallback((index: number) => lines[index]?.cursor ?? index, [lines]),
-    overscan: AROUND,
+    overscan: OVERSCAN_ROWS,
     // the frame is measured by then
     initialRect: { width: 800, height: 400 },
   })
   const total = rows.getTotalSize()
 
   // lines that came or went above don't move those that are read
-  const top = useRef({ index: 0, below: 0 })
-  const before = useRef(base)
+  const firstVisible = useRef({ index: 0, below: 0 })
+  const previousFirstIndex = useRef(firstIndex)
   useLayoutEffect(() => {
-    const moved = before.current - base
-    before.current = base
-    if (moved === 0 || stays.current) return
-    const { index, below } = top.current
+    const moved = previousFirstIndex.current - firstIndex
+    previousFirstIndex.current = firstIndex
+    if (moved === 0 || sticksToEnd.current) return
+    const { index, below } = firstVisible.current
     const start = rows.measurementsCache[index + moved]?.start
     if (start !== undefined) frame.current!.scrollTop = start + below
-  }, [base, rows])
+  }, [firstIndex, rows])
 
   // other heights: it stays at the line that was the first one
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever it changes
   useLayoutEffect(() => {
     rows.measure()
-    if (!stays.current) rows.scrollToIndex(top.current.index, { align: 'start' })
+    if (!sticksToEnd.current) rows.scrollToIndex(firstVisible.current.index, { align: 'start' })
   }, [wrap, rows])
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever there are other lines, or they have other heights
   useLayoutEffect(() => {
-    if (live && stays.current && frame.current) frame.current.scrollTop = frame.current.scrollHeight
-  }, [live, version, total])
+    if (readsToEnd && sticksToEnd.current && frame.current) frame.current.scrollTop = frame.current.scrollHeight
+  }, [readsToEnd, version, total])
 
   useEffect(() => {
-    if (found === null) return
-    const index = book.snapshot().lines.findIndex(({ cursor }) => cursor === found)
+    if (highlighted === null) return
+    const index = buffer.getSnapshot().lines.findIndex(({ cursor }) => cursor === highlighted)
     if (index === -1) return
-    stays.current = false
+    sticksToEnd.current = false
     setAtEnd(false)
     // when the rows that are drawn have their heights
     const drawn = requestAnimationFrame(() => {
@@ -97,34 +97,34 @@ export function LogRows({ book, query, wrap, nothing, hrefOf, onPick, onNewest, 
       if (!row || row.top < seen.top || row.bottom > seen.bottom) rows.scrollToIndex(index, { align: 'center' })
     })
     return () => cancelAnimationFrame(drawn)
-  }, [found, book, rows])
+  }, [highlighted, buffer, rows])
 
-  const scrolled = useRef(0)
+  const lastScrollTop = useRef(0)
   const onScroll = () => {
     const { scrollTop, scrollHeight, clientHeight } = frame.current!
     const below = scrollHeight - scrollTop - clientHeight
     // what grows below nobody has scrolled away from
-    if (below < 2 * ROW) stays.current = true
-    else if (scrollTop < scrolled.current) stays.current = false
-    scrolled.current = scrollTop
+    if (below < 2 * ROW_PX) sticksToEnd.current = true
+    else if (scrollTop < lastScrollTop.current) sticksToEnd.current = false
+    lastScrollTop.current = scrollTop
     const first = rows.getVirtualItemForOffset(scrollTop)
-    if (first) top.current = { index: first.index, below: scrollTop - first.start }
-    setAtEnd(stays.current)
-    if (scrollTop < NEAR) void book.earlier()
-    if (below < NEAR) void book.later()
+    if (first) firstVisible.current = { index: first.index, below: scrollTop - first.start }
+    setAtEnd(sticksToEnd.current)
+    if (scrollTop < LOAD_MORE_PX) void buffer.loadOlder()
+    if (below < LOAD_MORE_PX) void buffer.loadNewer()
   }
   const toNewest = () => {
-    stays.current = true
+    sticksToEnd.current = true
     setAtEnd(true)
     onNewest()
-    if (live) frame.current!.scrollTop = frame.current!.scrollHeight
-    else void book.openNewest()
+    if (readsToEnd) frame.current!.scrollTop = frame.current!.scrollHeight
+    else void buffer.openNewest()
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'End') toNewest()
-    else if (event.key === 'Home' && !book.snapshot().atStart) {
-      stays.current = false
-      void book.openOldest().then(() => frame.current?.scrollTo({ top: 0 }))
+    else if (event.key === 'Home' && !buffer.getSnapshot().atStart) {
+      sticksToEnd.current = false
+      void buffer.openOldest().then(() => frame.current?.scrollTo({ top: 0 }))
     } else if (event.key === '/' || (event.key === 'f' && (event.ctrlKey || event.metaKey))) onSearch()
     else return
     event.preventDefault()
@@ -142,7 +142,7 @@ export function LogRows({ book, query, wrap, nothing, hrefOf, onPick, onNewest, 
       >
         {lines.length === 0 && state !== 'reading' && (
           <Text c="dimmed" size="sm" className={classes.nothing}>
-            {nothing(state === 'ended')}
+            {emptyText(state === 'ended')}
           </Text>
         )}
         <div className={classes.inner} style={{ height: total }} data-wrap={wrap}>
@@ -157,7 +157,7 @@ export function LogRows({ book, query, wrap, nothing, hrefOf, onPick, onNewest, 
                   measure={wrap ? rows.measureElement : undefined}
                   top={start}
                   href={hrefOf(line.cursor)}
-                  found={line.cursor === found}
+                  highlighted={line.cursor === highlighted}
                   query={query}
                   onPick={onPick}
                 />
@@ -166,7 +166,7 @@ export function LogRows({ book, query, wrap, nothing, hrefOf, onPick, onNewest, 
           })}
         </div>
       </section>
-      {(!atEnd || state === 'still') && lines.length > 0 && (
+      {(!atEnd || state === 'paused') && lines.length > 0 && (
         <Button
           className={classes.float}
           size="xs"

@@ -2,12 +2,12 @@
 import type { Api } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { problemOf } from '../../api/problem.ts'
-import type { Line, LogPage, LogSource, PageArgs } from './log-book.ts'
+import type { Line, LogPage, LogSource, PageArgs } from './log-buffer.ts'
 
 export type LogType = 'build' | 'deploy'
 type Level = Line['level']
 
-export interface LogOf {
+export interface LogFilter {
   revisionId: string
   type: LogType
   /** the least */
@@ -58,13 +58,13 @@ const linesSubscription = graphql(
   [lineFragment],
 )
 
-export function logSource(api: Api, log: LogOf): LogSource {
+export function logSource(api: Api, log: LogFilter): LogSource {
   return {
     async page(args: PageArgs): Promise<LogPage> {
       const { data, error } = await api.plain.query(pageQuery, { ...log, ...args }).toPromise()
       if (error) throw new Error(problemOf(error).message)
       const { nodes, pageInfo } = (data as ResultOf<typeof pageQuery>).revision!.logs
-      return { lines: nodes, more: args.last === undefined ? pageInfo.hasNextPage : pageInfo.hasPreviousPage }
+      return { lines: nodes, hasMore: args.last === undefined ? pageInfo.hasNextPage : pageInfo.hasPreviousPage }
     },
     follow: (after, { line, end, failed }) =>
       api.follow(
@@ -76,7 +76,7 @@ export function logSource(api: Api, log: LogOf): LogSource {
 }
 
 /** All of it as text, page by page; `onProgress` is told how many lines there are so far. */
-export async function wholeLog(api: Api, log: LogOf, onProgress: (lines: number) => void): Promise<Blob> {
+export async function readWholeLog(api: Api, log: LogFilter, onProgress: (lines: number) => void): Promise<Blob> {
   const source = logSource(api, log)
   const parts: string[] = []
   let lines = 0
@@ -87,7 +87,7 @@ export async function wholeLog(api: Api, log: LogOf, onProgress: (lines: number)
     lines += page.lines.length
     onProgress(lines)
     after = page.lines.at(-1)?.cursor ?? after
-    more = page.more
+    more = page.hasMore
   }
   return new Blob(parts, { type: 'text/plain' })
 }

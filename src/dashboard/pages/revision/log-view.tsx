@@ -5,12 +5,12 @@ import { IconAlertCircle, IconDownload, IconSearch, IconTextWrap } from '@tabler
 import { useNavigate, useParams, useRouter, useSearch } from '@tanstack/react-router'
 import { type RefObject, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { useApi } from '../../api/api-context.tsx'
-import { nothingPrinted, type Printer } from './empty-log.ts'
-import { firstError } from './first-error.ts'
+import { emptyLogText, type LoggedRevision } from './empty-log.ts'
+import { findFirstError } from './first-error.ts'
 import classes from './log.module.css'
-import { LogBook } from './log-book.ts'
+import { LogBuffer } from './log-buffer.ts'
 import { LogRows } from './log-rows.tsx'
-import { type LogOf, type LogType, logSource, wholeLog } from './log-source.ts'
+import { type LogFilter, type LogType, logSource, readWholeLog } from './log-source.ts'
 import type { RevisionSearch } from './search.ts'
 
 const ROUTE = '/w/$ws/deployments/$id/revisions/$revisionId'
@@ -20,57 +20,57 @@ const LEVELS = [
   { value: 'error', label: 'Errors' },
 ]
 /** ms that a search waits for the next letter */
-const TYPING = 250
+const SEARCH_DEBOUNCE_MS = 250
 
 interface LogViewProps {
   /** where nobody has chosen one */
-  preferred: LogType
+  defaultType: LogType
   /** For the file that is downloaded. */
   name: string
-  printer: Printer
+  revision: LoggedRevision
 }
 
-export function LogView({ preferred, name, printer }: LogViewProps) {
+export function LogView({ defaultType, name, revision }: LogViewProps) {
   const api = useApi()
   const { revisionId } = useParams({ from: ROUTE })
-  const { log: type = preferred, line, level, q } = useSearch({ from: ROUTE })
+  const { log: type = defaultType, line, level, q } = useSearch({ from: ROUTE })
   const navigate = useNavigate({ from: ROUTE })
   const router = useRouter()
-  const log: LogOf = useMemo(
+  const log: LogFilter = useMemo(
     () => ({ revisionId, type, level: level ?? null, query: q ?? null }),
     [revisionId, type, level, q],
   )
-  const book = useMemo(() => new LogBook(logSource(api, log)), [api, log])
+  const buffer = useMemo(() => new LogBuffer(logSource(api, log)), [api, log])
   // a line of those that are there is pointed at where it stands
   useEffect(() => {
     if (line === undefined) {
-      if (book.isNew) void book.openNewest()
-    } else if (!book.point(line)) void book.openAt(line)
-  }, [book, line])
-  useEffect(() => () => book.close(), [book])
+      if (buffer.isUnopened) void buffer.openNewest()
+    } else if (!buffer.highlight(line)) void buffer.openAt(line)
+  }, [buffer, line])
+  useEffect(() => () => buffer.close(), [buffer])
 
   const { params } = router.state.matches.at(-1)!
-  const look = (changed: RevisionSearch, replace = true) =>
+  const updateSearch = (changed: RevisionSearch, replace = true) =>
     void navigate({ search: (now) => ({ ...now, ...changed }), replace, resetScroll: false })
   const hrefOf = (cursor: string) =>
     router.buildLocation({ to: ROUTE, params: params as never, search: { log: type, line: cursor } }).href
-  const toError = async () => {
-    const cursor = await firstError((asked) => logSource(api, { ...log, ...asked }))
-    if (cursor) look({ line: cursor, level: undefined, q: undefined })
-    else setNoError(true)
+  const goToFirstError = async () => {
+    const cursor = await findFirstError((filter) => logSource(api, { ...log, ...filter }))
+    if (cursor) updateSearch({ line: cursor, level: undefined, q: undefined })
+    else setHasNoError(true)
   }
-  const [noError, setNoError] = useState(false)
+  const [hasNoError, setHasNoError] = useState(false)
   const search = useRef<HTMLInputElement>(null)
   const [wrap, setWrap] = useLocalStorage({ key: 'log-wrap', defaultValue: true, getInitialValueInEffect: false })
   // biome-ignore lint/correctness/useExhaustiveDependencies: of another log nothing was said yet
-  useEffect(() => setNoError(false), [log])
+  useEffect(() => setHasNoError(false), [log])
   return (
     <div className={classes.frame}>
       <Group className={classes.bar} gap="xs" justify="space-between">
         <SegmentedControl
           size="xs"
           value={type}
-          onChange={(value) => look({ log: value as LogType, line: undefined })}
+          onChange={(value) => updateSearch({ log: value as LogType, line: undefined })}
           data={[
             { value: 'build', label: 'Build log' },
             { value: 'deploy', label: 'Deploy log' },
@@ -81,7 +81,7 @@ export function LogView({ preferred, name, printer }: LogViewProps) {
             key={q}
             field={search}
             value={q ?? ''}
-            onChange={(value) => look({ q: value || undefined, line: undefined })}
+            onChange={(value) => updateSearch({ q: value || undefined, line: undefined })}
           />
           <Select
             size="xs"
@@ -91,16 +91,18 @@ export function LogView({ preferred, name, printer }: LogViewProps) {
             clearable
             data={LEVELS}
             value={level ?? null}
-            onChange={(value) => look({ level: (value ?? undefined) as RevisionSearch['level'], line: undefined })}
+            onChange={(value) =>
+              updateSearch({ level: (value ?? undefined) as RevisionSearch['level'], line: undefined })
+            }
           />
           <Button
             size="xs"
             variant="default"
             leftSection={<IconAlertCircle size={14} />}
-            onClick={() => void toError()}
-            disabled={noError}
+            onClick={() => void goToFirstError()}
+            disabled={hasNoError}
           >
-            {noError ? 'No error in it' : 'First error'}
+            {hasNoError ? 'No error in it' : 'First error'}
           </Button>
           <Button
             size="xs"
@@ -115,21 +117,21 @@ export function LogView({ preferred, name, printer }: LogViewProps) {
         </Group>
       </Group>
       <LogRows
-        book={book}
+        buffer={buffer}
         query={log.query}
         wrap={wrap}
-        nothing={(ended) => {
+        emptyText={(ended) => {
           if (level || q) return ended ? 'No line is like that.' : 'No line is like that yet.'
-          return nothingPrinted(type, printer, ended)
+          return emptyLogText(type, revision, ended)
         }}
         hrefOf={hrefOf}
         // in what is searched a line is picked to see what stands around it
-        onPick={(cursor) => look({ log: type, line: cursor, level: undefined, q: undefined }, false)}
+        onPick={(cursor) => updateSearch({ log: type, line: cursor, level: undefined, q: undefined }, false)}
         onSearch={() => search.current?.select()}
-        onNewest={() => line !== undefined && look({ line: undefined })}
+        onNewest={() => line !== undefined && updateSearch({ line: undefined })}
         label={`${type === 'build' ? 'Build' : 'Deploy'} log`}
       />
-      <Foot book={book} />
+      <StatusLine buffer={buffer} />
     </div>
   )
 }
@@ -140,10 +142,10 @@ interface SearchProps {
   onChange(value: string): void
 }
 
-/** What is being typed is asked for when the typing rests. */
+/** What is being typed is filter for when the typing rests. */
 function Search({ field, value, onChange }: SearchProps) {
   const [text, setText] = useState(value)
-  const ask = useDebouncedCallback(onChange, TYPING)
+  const report = useDebouncedCallback(onChange, SEARCH_DEBOUNCE_MS)
   return (
     <TextInput
       ref={field}
@@ -155,13 +157,13 @@ function Search({ field, value, onChange }: SearchProps) {
       value={text}
       onChange={(event) => {
         setText(event.currentTarget.value)
-        ask(event.currentTarget.value.trim())
+        report(event.currentTarget.value.trim())
       }}
     />
   )
 }
 
-function Download({ log, name }: { log: LogOf; name: string }) {
+function Download({ log, name }: { log: LogFilter; name: string }) {
   const api = useApi()
   const [lines, setLines] = useState<number | null>(null)
   const [wrong, setWrong] = useState<string | null>(null)
@@ -169,7 +171,7 @@ function Download({ log, name }: { log: LogOf; name: string }) {
     setWrong(null)
     setLines(0)
     try {
-      const blob = await wholeLog(api, log, setLines)
+      const blob = await readWholeLog(api, log, setLines)
       const link = document.createElement('a')
       link.href = URL.createObjectURL(blob)
       link.download = name
@@ -195,18 +197,18 @@ function Download({ log, name }: { log: LogOf; name: string }) {
   )
 }
 
-function Foot({ book }: { book: LogBook }) {
-  const { lines, state, wrong, atStart } = useSyncExternalStore(book.watch, book.snapshot)
+function StatusLine({ buffer }: { buffer: LogBuffer }) {
+  const { lines, state, error, atStart } = useSyncExternalStore(buffer.subscribe, buffer.getSnapshot)
   const count = `${lines.length.toLocaleString()} ${lines.length === 1 ? 'line' : 'lines'}`
   return (
     <Group className={classes.foot} justify="space-between" gap="xs" role="status">
       <Text size="xs" c="dimmed">
-        {state === 'reading' ? 'Reading…' : atStart && state !== 'still' ? count : `${count} here, more as you scroll`}
+        {state === 'reading' ? 'Reading…' : atStart && state !== 'paused' ? count : `${count} here, more as you scroll`}
       </Text>
       <Text size="xs" c={state === 'failed' ? 'red' : 'dimmed'}>
         {state === 'following' && 'Following'}
         {state === 'ended' && 'Complete'}
-        {state === 'failed' && wrong}
+        {state === 'failed' && error}
       </Text>
     </Group>
   )

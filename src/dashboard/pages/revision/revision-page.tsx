@@ -78,11 +78,11 @@ export default function RevisionPage() {
   // its log is followed by itself; its steps are not
   useFollow(id, () => again({ requestPolicy: 'network-only' }))
   if (error && isNotFound(problemOf(error))) return <NotFound />
-  if (shown) return shown.deployment.id === id ? <Shown revision={shown} /> : <NotFound />
+  if (shown) return shown.deployment.id === id ? <RevisionView revision={shown} /> : <NotFound />
   return <QueryView query={query}>{() => <NotFound />}</QueryView>
 }
 
-function Shown({ revision }: { revision: Revision }) {
+function RevisionView({ revision }: { revision: Revision }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const { number, status, statusMessage, reason, reasonSince, deployment, supersededBy, isActive } = revision
   const { tone } = stateOf(revision)
@@ -111,7 +111,7 @@ function Shown({ revision }: { revision: Revision }) {
           </LinkTo>
         </Breadcrumbs>
       }
-      below={<MadeOf revision={revision} />}
+      below={<Origin revision={revision} />}
       actions={<Actions deployment={deployment} revision={revision} />}
     >
       <Steps revision={revision} />
@@ -132,13 +132,13 @@ function Shown({ revision }: { revision: Revision }) {
           )
         }
       />
-      <LogView preferred={preferredLog(status)} name={`${deployment.name}-${number}`} printer={revision} />
+      <LogView defaultType={defaultLogType(status)} name={`${deployment.name}-${number}`} revision={revision} />
     </Page>
   )
 }
 
 /** Before it is built, and where that failed, one looks at the build. */
-const preferredLog = (status: Revision['status']) =>
+const defaultLogType = (status: Revision['status']) =>
   ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'BUILD_FAILED', 'CREATE_FAILED'].includes(status)
     ? 'build'
     : 'deploy'
@@ -151,9 +151,9 @@ const TRIGGERS = {
   update: 'made by a change',
 } as const
 
-function MadeOf({ revision }: { revision: Revision }) {
+function Origin({ revision }: { revision: Revision }) {
   const {
-    sourceRevisionConfig: made,
+    sourceRevisionConfig: config,
     commitMessage,
     commitAuthor,
     buildPlan,
@@ -176,7 +176,7 @@ function MadeOf({ revision }: { revision: Revision }) {
         </Text>
       )}
       <Group gap="4px 16px">
-        <Content made={made} />
+        <SourceContent config={config} />
         <Group gap={4}>
           <span>
             {trigger ? TRIGGERS[trigger] : 'made'} <TimeAgo at={createdAt} />
@@ -203,24 +203,24 @@ function MadeOf({ revision }: { revision: Revision }) {
   )
 }
 
-function Content({ made }: { made: Revision['sourceRevisionConfig'] }) {
-  if (made.imageUri)
+function SourceContent({ config }: { config: Revision['sourceRevisionConfig'] }) {
+  if (config.imageUri)
     return (
       <Group gap={6} wrap="nowrap" miw={0}>
         <IconPackage size={16} aria-label="Image" style={{ flexShrink: 0 }} />
-        <Code style={{ overflowWrap: 'anywhere' }}>{made.imageUri}</Code>
-        <Copy text={made.imageUri} what="the image" />
+        <Code style={{ overflowWrap: 'anywhere' }}>{config.imageUri}</Code>
+        <Copy text={config.imageUri} what="the image" />
       </Group>
     )
-  if (made.repoRef)
+  if (config.repoRef)
     return (
       <Group gap={6} wrap="nowrap">
         <IconGitCommit size={16} aria-label="Commit" />
-        <span>{made.repoRef}</span>
-        {made.repoCommitSha && (
+        <span>{config.repoRef}</span>
+        {config.repoCommitSha && (
           <>
-            <Code>{made.repoCommitSha.slice(0, 7)}</Code>
-            <Copy text={made.repoCommitSha} what="the commit" />
+            <Code>{config.repoCommitSha.slice(0, 7)}</Code>
+            <Copy text={config.repoCommitSha} what="the commit" />
           </>
         )}
       </Group>

@@ -2,11 +2,11 @@
 import { Button, Group, Text, Textarea, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { type ClipboardEvent, type FormEvent, useRef, useState } from 'react'
-import { secretsOf } from './describe.ts'
 import { useEditor } from './editor.ts'
+import { parseEnvFile } from './format-value.ts'
 
-const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-const LONGEST = 256
+const NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/
+const MAX_NAME_LENGTH = 256
 
 export function AddSecret() {
   const { settings, staged, setSecret } = useEditor()
@@ -17,10 +17,10 @@ export function AddSecret() {
   const wrong =
     name === ''
       ? null
-      : !NAME.test(name)
+      : !NAME_PATTERN.test(name)
         ? 'Letters, digits and _, and no digit first.'
-        : name.length > LONGEST
-          ? `At most ${LONGEST} characters.`
+        : name.length > MAX_NAME_LENGTH
+          ? `At most ${MAX_NAME_LENGTH} characters.`
           : settings.secrets.some((secret) => secret.name === name) || staged.secrets.has(name)
             ? 'There is one of this name: change that.'
             : null
@@ -35,7 +35,7 @@ export function AddSecret() {
     input.current?.focus()
   }
   const paste = (event: ClipboardEvent) => {
-    const found = secretsOf(event.clipboardData.getData('text'))
+    const found = parseEnvFile(event.clipboardData.getData('text'))
     if (!found) return
     event.preventDefault()
     for (const [one, text] of found) setSecret(one, text)

@@ -162,7 +162,7 @@ export const revealMutation = graphql(
   [wrongFragment],
 )
 
-export const effectiveQuery = graphql(`
+export const effectiveResourcesQuery = graphql(`
   query Effective($id: ID!, $spec: ResourceSpecInput) {
     deployment(id: $id) {
       id
@@ -175,4 +175,6 @@ export const effectiveQuery = graphql(`
     }
   }
 `)
-export type Effective = NonNullable<NonNullable<ResultOf<typeof effectiveQuery>['deployment']>['effectiveResources']>
+export type EffectiveResources = NonNullable<
+  NonNullable<ResultOf<typeof effectiveResourcesQuery>['deployment']>['effectiveResources']
+>

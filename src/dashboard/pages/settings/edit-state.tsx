@@ -1,30 +1,30 @@
 /** Below a field that was edited: what is stored, and the way back; or, where somebody else has saved meanwhile, both values and the choice. */
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
-import { describe } from './describe.ts'
-import { useEditor, type Which } from './editor.ts'
-import { fieldAt, nameOf } from './fields.ts'
+import { type EditTarget, useEditor } from './editor.ts'
+import { fieldLabel, findField } from './fields.ts'
+import { formatValue } from './format-value.ts'
 import classes from './settings-page.module.css'
-import { storedAt } from './staged.ts'
+import { storedValue } from './staged-changes.ts'
 
 export function EditState({ path, children }: { path: string; children: ReactNode }) {
-  const { settings, staged, conflicts, take } = useEditor()
+  const { settings, staged, conflicts, takeTheirs } = useEditor()
   const isEdited = staged.edits.has(path)
-  const isConflict = conflicts.edited.has(path)
-  const stored = isEdited ? describe(fieldAt(path), storedAt(settings, path)) : ''
+  const isConflict = conflicts.paths.has(path)
+  const stored = isEdited ? formatValue(findField(path), storedValue(settings, path)) : ''
   // one element for all states: whoever is typing in it must not lose it
   return (
     <div className={isConflict ? classes.conflict : isEdited ? classes.edited : undefined}>
       {children}
       {isConflict ? (
-        <Choice which={{ path }} name={nameOf(path)}>
+        <ConflictChoice target={{ path }} name={fieldLabel(path)}>
           Somebody else has saved <b>{stored}</b> meanwhile. Yours is above.
-        </Choice>
+        </ConflictChoice>
       ) : (
         isEdited && (
           <Text size="xs" mt={4} c="dimmed" lineClamp={2}>
             Was {stored}.{' '}
-            <Anchor component="button" type="button" inherit onClick={() => take({ path })}>
+            <Anchor component="button" type="button" inherit onClick={() => takeTheirs({ path })}>
               Undo
             </Anchor>
           </Text>
@@ -35,22 +35,32 @@ export function EditState({ path, children }: { path: string; children: ReactNod
 }
 
 interface ChoiceProps {
-  which: Which
+  target: EditTarget
   name: string
   children: ReactNode
 }
 
 /** What becomes of mine. */
-export function Choice({ which, name, children }: ChoiceProps) {
-  const { keep, take } = useEditor()
+export function ConflictChoice({ target, name, children }: ChoiceProps) {
+  const { keepMine, takeTheirs } = useEditor()
   return (
     <Stack gap={6} mt={6} role="alert">
       <Text size="sm">{children}</Text>
       <Group gap="xs">
-        <Button size="compact-xs" variant="default" onClick={() => take(which)} aria-label={`Take theirs for ${name}`}>
+        <Button
+          size="compact-xs"
+          variant="default"
+          onClick={() => takeTheirs(target)}
+          aria-label={`Take theirs for ${name}`}
+        >
           Take theirs
         </Button>
-        <Button size="compact-xs" color="yellow.9" onClick={() => keep(which)} aria-label={`Keep mine for ${name}`}>
+        <Button
+          size="compact-xs"
+          color="yellow.9"
+          onClick={() => keepMine(target)}
+          aria-label={`Keep mine for ${name}`}
+        >
           Keep mine
         </Button>
       </Group>

@@ -1,25 +1,25 @@
 /** What the sections of the page share: the stored settings, what is staged against them, and how to stage. */
 import { createContext, useCallback, useContext, useEffect, useMemo, useState } from 'react'
-import type { Effective, Settings } from './documents.ts'
+import type { EffectiveResources, Settings } from './documents.ts'
 import {
   type Conflicts,
-  conflictsOf,
+  dropSaved,
+  findConflicts,
   keepMine,
-  NOTHING,
-  type Staged,
+  NO_CHANGES,
+  type StagedChanges,
+  stageEdit,
+  stageSecret,
   takeTheirs,
   type Value,
-  withEdit,
-  withoutDone,
-  withSecret,
-} from './staged.ts'
+} from './staged-changes.ts'
 
 /** A field by its path, or a secret by its name. */
-export type Which = { path: string } | { secret: string }
+export type EditTarget = { path: string } | { secret: string }
 
 export interface Editor {
   settings: Settings
-  staged: Staged
+  staged: StagedChanges
   conflicts: Conflicts
   /** otherwise all of it is for reading */
   canEdit: boolean
@@ -27,31 +27,34 @@ export interface Editor {
   edit(path: string, value: Value): void
   /** null: it is to be taken away; undefined: it stays */
   setSecret(name: string, value: string | null | undefined): void
-  keep(which: Which): void
-  take(which: Which): void
+  keepMine(target: EditTarget): void
+  takeTheirs(target: EditTarget): void
   /** Nothing of this is staged any more; absent: nothing at all. */
-  clear(done?: (path: string) => boolean, secrets?: boolean): void
+  clear(matches?: (path: string) => boolean, secrets?: boolean): void
   /** What is wrong with what stands in a field, and can't even be sent; null: nothing. */
-  flag(path: string, wrong: string | null): void
-  flags: ReadonlyMap<string, string>
+  setFieldError(path: string, error: string | null): void
+  fieldErrors: ReadonlyMap<string, string>
   /** While it is saved: what changes then is one's own. */
   setSaving(is: boolean): void
 }
 
-const NONE: Conflicts = { edited: new Set(), secrets: new Set() }
+const NO_CONFLICTS: Conflicts = { paths: new Set(), secrets: new Set() }
 
 export function useStaging(settings: Settings, rights: Pick<Editor, 'canEdit' | 'canReveal'>): Editor {
-  const [all, setStaged] = useState<Staged>(NOTHING)
-  const [flags, setFlags] = useState<ReadonlyMap<string, string>>(new Map())
-  const staged = useMemo(() => withoutDone(settings, all), [settings, all])
+  const [allStaged, setStaged] = useState<StagedChanges>(NO_CHANGES)
+  const [fieldErrors, setFieldErrors] = useState<ReadonlyMap<string, string>>(new Map())
+  const staged = useMemo(() => dropSaved(settings, allStaged), [settings, allStaged])
   const [isSaving, setSaving] = useState(false)
-  const conflicts = useMemo(() => (isSaving ? NONE : conflictsOf(settings, staged)), [settings, staged, isSaving])
-  const flag = useCallback((path: string, wrong: string | null) => {
-    setFlags((before) => {
-      if ((before.get(path) ?? null) === wrong) return before
+  const conflicts = useMemo(
+    () => (isSaving ? NO_CONFLICTS : findConflicts(settings, staged)),
+    [settings, staged, isSaving],
+  )
+  const setFieldError = useCallback((path: string, error: string | null) => {
+    setFieldErrors((before) => {
+      if ((before.get(path) ?? null) === error) return before
       const next = new Map(before)
-      if (wrong === null) next.delete(path)
-      else next.set(path, wrong)
+      if (error === null) next.delete(path)
+      else next.set(path, error)
       return next
     })
   }, [])
@@ -59,37 +62,37 @@ export function useStaging(settings: Settings, rights: Pick<Editor, 'canEdit' | 
     settings,
     staged,
     conflicts,
-    flags,
+    fieldErrors,
     ...rights,
-    flag,
+    setFieldError,
     setSaving,
-    edit: (path, value) => setStaged((before) => withEdit(before, settings, path, value)),
-    setSecret: (name, value) => setStaged((before) => withSecret(before, settings, name, value)),
-    keep: (which) => setStaged((before) => keepMine(settings, before, which)),
-    take: (which) => setStaged((before) => takeTheirs(before, which)),
-    clear(done = () => true, secrets = true) {
+    edit: (path, value) => setStaged((before) => stageEdit(before, settings, path, value)),
+    setSecret: (name, value) => setStaged((before) => stageSecret(before, settings, name, value)),
+    keepMine: (target) => setStaged((before) => keepMine(settings, before, target)),
+    takeTheirs: (target) => setStaged((before) => takeTheirs(before, target)),
+    clear(matches = () => true, secrets = true) {
       setStaged((before) => ({
-        edits: new Map([...before.edits].filter(([path]) => !done(path))),
+        edits: new Map([...before.edits].filter(([path]) => !matches(path))),
         secrets: secrets ? new Map() : before.secrets,
       }))
-      setFlags((before) => new Map([...before].filter(([path]) => !done(path))))
+      setFieldErrors((before) => new Map([...before].filter(([path]) => !matches(path))))
     },
   }
 }
 
 /** What the server says of the resources as they are staged. */
-export interface Advice {
-  effective: Effective | null
+export interface ResourcePreview {
+  effective: EffectiveResources | null
   /** by path: what speaks against it, of the server's words */
   issues: ReadonlyMap<string, string>
 }
 
-export const EditorContext = createContext<(Editor & Advice) | null>(null)
-export const useEditor = (): Editor & Advice => useContext(EditorContext)!
+export const EditorContext = createContext<(Editor & ResourcePreview) | null>(null)
+export const useEditor = (): Editor & ResourcePreview => useContext(EditorContext)!
 
 /** Flags a field as long as what stands in it can't be sent. */
-export function useFlag(path: string, wrong: string | null): void {
-  const { flag } = useEditor()
-  useEffect(() => flag(path, wrong), [flag, path, wrong])
-  useEffect(() => () => flag(path, null), [flag, path])
+export function useFieldError(path: string, error: string | null): void {
+  const { setFieldError } = useEditor()
+  useEffect(() => setFieldError(path, error), [setFieldError, path, error])
+  useEffect(() => () => setFieldError(path, null), [setFieldError, path])
 }

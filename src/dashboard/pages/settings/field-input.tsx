@@ -1,29 +1,34 @@
 /** The input of a field: its bounds and its default below it, what is wrong, and what was edited. */
 import { JsonInput, NumberInput, Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { linesOf, pairsOf } from './describe.ts'
 import { EditState } from './edit-state.tsx'
-import { type Advice, type Editor, useEditor, useFlag } from './editor.ts'
-import { boundsOf, type Field } from './fields.ts'
-import { same, shownAt, storedAt, type Value } from './staged.ts'
+import { type Editor, type ResourcePreview, useEditor, useFieldError } from './editor.ts'
+import { boundsText, type Field } from './fields.ts'
+import { formatPairs, parsePairs } from './format-value.ts'
+import { currentValue, isSameValue, storedValue, type Value } from './staged-changes.ts'
 import { UploadField } from './upload-field.tsx'
 
 interface InputProps {
   field: Field
   value: Value
-  editor: Editor & Advice
+  editor: Editor & ResourcePreview
   /** beside its own */
-  wrong: string | undefined
+  error: string | undefined
 }
 
 export function FieldInput({ field }: { field: Field }) {
   const editor = useEditor()
-  const { settings, staged, issues, flags } = editor
-  const value = shownAt(settings, staged, field.path)
+  const { settings, staged, issues, fieldErrors } = editor
+  const value = currentValue(settings, staged, field.path)
   const Input = INPUTS[field.kind]
   return (
     <EditState path={field.path}>
-      <Input field={field} value={value} editor={editor} wrong={flags.get(field.path) ?? issues.get(field.path)} />
+      <Input
+        field={field}
+        value={value}
+        editor={editor}
+        error={fieldErrors.get(field.path) ?? issues.get(field.path)}
+      />
     </EditState>
   )
 }
@@ -31,7 +36,7 @@ export function FieldInput({ field }: { field: Field }) {
 const INPUTS: Record<Field['kind'], (props: InputProps) => React.ReactNode> = {
   text: TextField,
   switch: SwitchField,
-  whole: NumberField,
+  integer: NumberField,
   cores: NumberField,
   pairs: PairsField,
   names: NamesField,
@@ -39,48 +44,49 @@ const INPUTS: Record<Field['kind'], (props: InputProps) => React.ReactNode> = {
   upload: UploadField,
 }
 
-const ORDER = ['label', 'input', 'description', 'error'] as ('label' | 'input' | 'description' | 'error')[]
+const WRAPPER_ORDER = ['label', 'input', 'description', 'error'] as ('label' | 'input' | 'description' | 'error')[]
 
-const common = ({ field, editor, wrong }: InputProps) => ({
+const commonProps = ({ field, editor, error }: InputProps) => ({
   label: field.label,
-  error: wrong,
+  error,
   readOnly: !editor.canEdit,
-  inputWrapperOrder: ORDER,
+  inputWrapperOrder: WRAPPER_ORDER,
 })
 
 /** Help, bounds and default. */
-function below(field: Field): string | undefined {
-  const { help, otherwise } = field
-  const bounds = boundsOf(field)
-  if (field.kind === 'cores' || field.kind === 'whole')
-    return [bounds, otherwise && `default: ${otherwise}`].filter(Boolean).join(' · ')
-  const sentences = [help, bounds && `${bounds}.`, otherwise && `Default: ${otherwise}.`]
+function descriptionOf(field: Field): string | undefined {
+  const { help, defaultText } = field
+  const bounds = boundsText(field)
+  if (field.kind === 'cores' || field.kind === 'integer')
+    return [bounds, defaultText && `default: ${defaultText}`].filter(Boolean).join(' · ')
+  const sentences = [help, bounds && `${bounds}.`, defaultText && `Default: ${defaultText}.`]
   return sentences.filter(Boolean).join(' ') || undefined
 }
 
 /** What can be set and changed, and not be taken away. Of the resources the whole is sent; an empty command is none. */
-const stays = ({ path, effect }: Field) => !path.startsWith('sourceConfig.resourceSpec.') && effect !== 'nextBuild'
+const cannotBeCleared = ({ path, effect }: Field) =>
+  !path.startsWith('sourceConfig.resourceSpec.') && effect !== 'nextBuild'
 
 function TextField(props: InputProps) {
   const { field, value, editor } = props
   const text = (value as string | null) ?? ''
-  const hadOne = storedAt(editor.settings, field.path) !== null
-  useFlag(
+  const hasStored = storedValue(editor.settings, field.path) !== null
+  useFieldError(
     field.path,
-    text === '' && hadOne && stays(field)
+    text === '' && hasStored && cannotBeCleared(field)
       ? 'It can be changed, not taken away.'
-      : text.length > (field.length ?? Number.POSITIVE_INFINITY)
-        ? `At most ${field.length} characters.`
+      : text.length > (field.maxLength ?? Number.POSITIVE_INFINITY)
+        ? `At most ${field.maxLength} characters.`
         : null,
   )
   return (
     <TextInput
-      {...common(props)}
-      description={below(field)}
+      {...commonProps(props)}
+      description={descriptionOf(field)}
       value={text}
-      placeholder={field.otherwise}
+      placeholder={field.defaultText}
       onChange={({ currentTarget }) =>
-        editor.edit(field.path, currentTarget.value === '' && !hadOne ? null : currentTarget.value)
+        editor.edit(field.path, currentTarget.value === '' && !hasStored ? null : currentTarget.value)
       }
       spellCheck={false}
       autoComplete="off"
@@ -88,12 +94,12 @@ function TextField(props: InputProps) {
   )
 }
 
-function SwitchField({ field, value, editor, wrong }: InputProps) {
+function SwitchField({ field, value, editor, error }: InputProps) {
   return (
     <Switch
       label={field.label}
-      description={below(field)}
-      error={wrong}
+      description={descriptionOf(field)}
+      error={error}
       checked={value === true}
       disabled={!editor.canEdit}
       onChange={({ currentTarget }) => editor.edit(field.path, currentTarget.checked)}
@@ -105,18 +111,18 @@ function NumberField(props: InputProps) {
   const { field, value, editor } = props
   const name = field.path.split('.').pop()!
   const { effective } = editor
-  const otherwise = (effective as Record<string, unknown> | null)?.[name]
+  const effectiveValue = (effective as Record<string, unknown> | null)?.[name]
   const number = value as number | null
   const [typed, setTyped] = useState<{ text: string; value: Value } | null>(null)
-  const isOut = number !== null && (number < field.min! || number > field.max!)
-  useFlag(field.path, isOut ? `From ${field.min} to ${field.max}.` : null)
+  const isOutOfRange = number !== null && (number < field.min! || number > field.max!)
+  useFieldError(field.path, isOutOfRange ? `From ${field.min} to ${field.max}.` : null)
   return (
     <NumberInput
-      {...common(props)}
-      description={below(field)}
+      {...commonProps(props)}
+      description={descriptionOf(field)}
       // `0.` is on the way to a number, and stays as it is typed
-      value={typed && same(typed.value, value) ? typed.text : (number ?? '')}
-      placeholder={typeof otherwise === 'number' ? `${otherwise}` : undefined}
+      value={typed && isSameValue(typed.value, value) ? typed.text : (number ?? '')}
+      placeholder={typeof effectiveValue === 'number' ? `${effectiveValue}` : undefined}
       onChange={(next) => {
         const parsed = next === '' || Number.isNaN(Number(next)) ? null : Number(next)
         setTyped(typeof next === 'string' && next !== '' ? { text: next, value: parsed } : null)
@@ -136,9 +142,9 @@ function NumberField(props: InputProps) {
 function useTyped(props: InputProps, show: (value: Value) => string) {
   const { field, value, editor } = props
   const [typed, setTyped] = useState<{ text: string; value: Value } | null>(null)
-  const text = typed && same(typed.value, value) ? typed.text : show(value)
+  const text = typed && isSameValue(typed.value, value) ? typed.text : show(value)
   const [wrong, setWrong] = useState<string | null>(null)
-  useFlag(field.path, wrong)
+  useFieldError(field.path, wrong)
   const type = (next: string, parsed: { value: Value } | string) => {
     const isWrong = typeof parsed === 'string'
     setWrong(isWrong ? parsed : null)
@@ -149,15 +155,15 @@ function useTyped(props: InputProps, show: (value: Value) => string) {
 }
 
 function PairsField(props: InputProps) {
-  const [text, type] = useTyped(props, (value) => linesOf(value as Record<string, string> | null))
+  const [text, type] = useTyped(props, (value) => formatPairs(value as Record<string, string> | null))
   const { field } = props
   return (
     <Textarea
-      {...common(props)}
+      {...commonProps(props)}
       description={`${field.help ?? ''} A line each: name=value.`}
       value={text}
       onChange={({ currentTarget }) => {
-        const pairs = pairsOf(currentTarget.value)
+        const pairs = parsePairs(currentTarget.value)
         type(currentTarget.value, typeof pairs === 'string' ? pairs : { value: emptyIsNull(pairs) })
       }}
       autosize
@@ -172,7 +178,7 @@ function NamesField(props: InputProps) {
   const { field, value, editor } = props
   return (
     <TagsInput
-      {...common(props)}
+      {...commonProps(props)}
       description={field.help}
       value={((value as { name: string }[] | null) ?? []).map(({ name }) => name)}
       onChange={(names) => editor.edit(field.path, emptyIsNull(names.map((name) => ({ name }))))}
@@ -184,10 +190,10 @@ function JsonField(props: InputProps) {
   const [text, type] = useTyped(props, (value) => (value === null ? '' : JSON.stringify(value, null, 2)))
   return (
     <JsonInput
-      {...common(props)}
+      {...commonProps(props)}
       description={`${props.field.help ?? ''} A list, as JSON.`}
       value={text}
-      onChange={(next) => type(next, listOf(next))}
+      onChange={(next) => type(next, parseList(next))}
       autosize
       minRows={2}
       maxRows={24}
@@ -196,7 +202,7 @@ function JsonField(props: InputProps) {
   )
 }
 
-function listOf(text: string): { value: Value } | string {
+function parseList(text: string): { value: Value } | string {
   if (text.trim() === '') return { value: null }
   try {
     const value: unknown = JSON.parse(text)

@@ -1,27 +1,27 @@
 /** Every field that can be set, with its bounds, its default, for which sources it is, and what comes of another value. Pure. */
-import type { Source } from './stored.ts'
+import type { Source } from './stored-settings.ts'
 
 /**
  * What another value does: `builds` a new revision · `deploys` a new revision without a build · `nextBuild`: is kept for the next build ·
  * `atOnce`: is carried out on what runs, without a revision · `nothing`: nothing runs differently
  */
-export type Effect = 'builds' | 'deploys' | 'nextBuild' | 'atOnce' | 'nothing'
+export type Effect = 'builds' | 'deploys' | 'nextBuild' | 'immediate' | 'none'
 
 export interface Field {
   /** as in `UpdateDeploymentInput` */
   path: string
   label: string
   help?: string
-  kind: 'text' | 'switch' | 'whole' | 'cores' | 'pairs' | 'names' | 'json' | 'upload'
+  kind: 'text' | 'switch' | 'integer' | 'cores' | 'pairs' | 'names' | 'json' | 'upload'
   effect: Effect
   /** absent: all of them */
   sources?: readonly Source[]
   min?: number
   max?: number
   /** of a text: the longest */
-  length?: number
+  maxLength?: number
   /** for people: what it is where nothing is said */
-  otherwise?: string
+  defaultText?: string
 }
 
 const GIT = ['gitprovider'] as const
@@ -36,16 +36,16 @@ export const SOURCE_FIELDS: readonly Field[] = [
     kind: 'text',
     effect: 'builds',
     sources: GIT,
-    length: 2048,
+    maxLength: 2048,
   },
   {
     path: 'sourceConfig.buildOnPush',
     label: 'Build on push',
     help: 'Each push to the branch makes a revision. Not with a tag.',
     kind: 'switch',
-    effect: 'nothing',
+    effect: 'none',
     sources: GIT,
-    otherwise: 'off',
+    defaultText: 'off',
   },
   {
     path: 'sourceRevisionConfig.graphConfigPath',
@@ -54,7 +54,7 @@ export const SOURCE_FIELDS: readonly Field[] = [
     kind: 'text',
     effect: 'builds',
     sources: BUILT,
-    length: 2048,
+    maxLength: 2048,
   },
   {
     path: 'sourceRevisionConfig.imageUri',
@@ -63,7 +63,7 @@ export const SOURCE_FIELDS: readonly Field[] = [
     kind: 'text',
     effect: 'deploys',
     sources: IMAGES,
-    length: 2048,
+    maxLength: 2048,
   },
   {
     path: 'sourceRevisionConfig.sourceTarballPath',
@@ -72,7 +72,7 @@ export const SOURCE_FIELDS: readonly Field[] = [
     kind: 'upload',
     effect: 'builds',
     sources: ['internal_source'],
-    otherwise: 'nothing to build yet',
+    defaultText: 'nothing to build yet',
   },
   {
     path: 'sourceConfig.installCommand',
@@ -81,8 +81,8 @@ export const SOURCE_FIELDS: readonly Field[] = [
     kind: 'text',
     effect: 'nextBuild',
     sources: BUILT,
-    length: 4096,
-    otherwise: 'found by the lock file',
+    maxLength: 4096,
+    defaultText: 'found by the lock file',
   },
   {
     path: 'sourceConfig.buildCommand',
@@ -91,18 +91,18 @@ export const SOURCE_FIELDS: readonly Field[] = [
     kind: 'text',
     effect: 'nextBuild',
     sources: BUILT,
-    length: 4096,
-    otherwise: 'none',
+    maxLength: 4096,
+    defaultText: 'none',
   },
   {
     path: 'sourceConfig.customUrl',
     label: 'Address',
     help: 'Where it is reached: an http(s) URL.',
     kind: 'text',
-    effect: 'atOnce',
+    effect: 'immediate',
     sources: ['external_container'],
-    length: 2048,
-    otherwise: 'the runtime’s own',
+    maxLength: 2048,
+    defaultText: 'the runtime’s own',
   },
 ]
 
@@ -110,16 +110,16 @@ const SPEC = 'sourceConfig.resourceSpec'
 const resource = (name: string, label: string, rest: Pick<Field, 'kind'> & Partial<Field>): Field => ({
   path: `${SPEC}.${name}`,
   label,
-  effect: 'atOnce',
+  effect: 'immediate',
   ...rest,
 })
-const MOST = 2_147_483_647
-const whole = (name: string, label: string, otherwise?: string) =>
-  resource(name, label, { kind: 'whole', min: 0, max: MOST, otherwise })
-const cores = (name: string, label: string, max: number, otherwise?: string) =>
-  resource(name, label, { kind: 'cores', min: 0.1, max, otherwise })
-const anyCores = (name: string, label: string, otherwise?: string) =>
-  resource(name, label, { kind: 'cores', min: 0, max: 1_000_000, otherwise })
+const INT32_MAX = 2_147_483_647
+const integer = (name: string, label: string, defaultText?: string) =>
+  resource(name, label, { kind: 'integer', min: 0, max: INT32_MAX, defaultText })
+const cores = (name: string, label: string, max: number, defaultText?: string) =>
+  resource(name, label, { kind: 'cores', min: 0.1, max, defaultText })
+const anyCores = (name: string, label: string, defaultText?: string) =>
+  resource(name, label, { kind: 'cores', min: 0, max: 1_000_000, defaultText })
 
 export interface ResourceGroup {
   title: string
@@ -127,9 +127,9 @@ export interface ResourceGroup {
   fields: readonly Field[]
 }
 
-interface Computed {
+interface ComputeOptions {
   /** how the names of its fields begin */
-  of?: string
+  prefix?: string
   /** what is asked for where nothing is said */
   request?: string
   memoryLimit?: string
@@ -138,15 +138,20 @@ interface Computed {
 }
 
 /** CPU and memory, which everything that runs has. */
-function compute({ of = '', request = 'no request', memoryLimit = '2 × memory', isBounded = true }: Computed): Field[] {
-  const named = (name: string) => (of === '' ? name : of + name[0]!.toUpperCase() + name.slice(1))
-  const cpu = (name: string, label: string, max: number, otherwise: string) =>
-    isBounded ? cores(named(name), label, max, otherwise) : anyCores(named(name), label, otherwise)
+function computeFields({
+  prefix = '',
+  request = 'no request',
+  memoryLimit = '2 × memory',
+  isBounded = true,
+}: ComputeOptions): Field[] {
+  const named = (name: string) => (prefix === '' ? name : prefix + name[0]!.toUpperCase() + name.slice(1))
+  const cpu = (name: string, label: string, max: number, defaultText: string) =>
+    isBounded ? cores(named(name), label, max, defaultText) : anyCores(named(name), label, defaultText)
   return [
     cpu('cpu', 'CPU', 8, request),
     cpu('cpuLimit', 'CPU limit', 16, '2 × CPU'),
-    whole(named('memoryMb'), 'Memory, MB', request),
-    whole(named('memoryLimitMb'), 'Memory limit, MB', memoryLimit),
+    integer(named('memoryMb'), 'Memory, MB', request),
+    integer(named('memoryLimitMb'), 'Memory limit, MB', memoryLimit),
   ]
 }
 
@@ -154,29 +159,33 @@ export const RESOURCE_GROUPS: readonly ResourceGroup[] = [
   {
     title: 'Agent',
     about: 'Of each replica.',
-    fields: [whole('minScale', 'Replicas, least', '1'), whole('maxScale', 'Replicas, most', '1'), ...compute({})],
+    fields: [
+      integer('minScale', 'Replicas, least', '1'),
+      integer('maxScale', 'Replicas, most', '1'),
+      ...computeFields({}),
+    ],
   },
   {
     title: 'Queue',
     about: 'What works on runs in the background. Like the agent where nothing is said.',
     fields: [
-      whole('queueMinScale', 'Replicas, least', 'the agent’s'),
-      whole('queueMaxScale', 'Replicas, most', 'the agent’s'),
-      ...compute({ of: 'queue', request: 'the agent’s' }),
+      integer('queueMinScale', 'Replicas, least', 'the agent’s'),
+      integer('queueMaxScale', 'Replicas, most', 'the agent’s'),
+      ...computeFields({ prefix: 'queue', request: 'the agent’s' }),
     ],
   },
   {
     title: 'Cache',
     about: 'Beside the agent.',
-    fields: compute({ of: 'cache', memoryLimit: 'the memory' }),
+    fields: computeFields({ prefix: 'cache', memoryLimit: 'the memory' }),
   },
   {
     title: 'Database',
     about: 'The deployment’s own Postgres.',
     fields: [
-      ...compute({ of: 'db', isBounded: false }),
-      whole('dbStorageGi', 'Storage, GiB', '10'),
-      whole('dbMaxConnections', 'Connections, most', '100'),
+      ...computeFields({ prefix: 'db', isBounded: false }),
+      integer('dbStorageGi', 'Storage, GiB', '10'),
+      integer('dbMaxConnections', 'Connections, most', '100'),
     ],
   },
 ]
@@ -190,7 +199,7 @@ export const CLUSTER_FIELDS: readonly Field[] = [
   resource('autoscaler', 'Autoscaler', {
     kind: 'text',
     help: 'cpu, or none where something else decides the replicas within minimum and maximum.',
-    otherwise: 'cpu',
+    defaultText: 'cpu',
   }),
   resource('class', 'Class', { kind: 'text', help: 'Where the pods run: one of the classes of the listener.' }),
   resource('volumes', 'Volumes', { kind: 'json', help: '[{"name": "data", "emptyDir": {}}]' }),
@@ -203,26 +212,26 @@ export const CLUSTER_FIELDS: readonly Field[] = [
 export const UNUSED_FIELDS: readonly Field[] = [
   anyCores('orchestratorCpu', 'Orchestrator CPU'),
   anyCores('orchestratorCpuLimit', 'Orchestrator CPU limit'),
-  whole('orchestratorMemoryMb', 'Orchestrator memory, MB'),
-  whole('orchestratorMemoryLimitMb', 'Orchestrator memory limit, MB'),
-  whole('orchestratorMinScale', 'Orchestrator replicas, least'),
-  whole('orchestratorMaxScale', 'Orchestrator replicas, most'),
+  integer('orchestratorMemoryMb', 'Orchestrator memory, MB'),
+  integer('orchestratorMemoryLimitMb', 'Orchestrator memory limit, MB'),
+  integer('orchestratorMinScale', 'Orchestrator replicas, least'),
+  integer('orchestratorMaxScale', 'Orchestrator replicas, most'),
   anyCores('executorCpu', 'Executor CPU'),
   anyCores('executorCpuLimit', 'Executor CPU limit'),
-  whole('executorMemoryMb', 'Executor memory, MB'),
-  whole('executorMemoryLimitMb', 'Executor memory limit, MB'),
+  integer('executorMemoryMb', 'Executor memory, MB'),
+  integer('executorMemoryLimitMb', 'Executor memory limit, MB'),
 ]
 
 const REFERENCES: Field = {
   path: 'secretReferences',
   label: 'Secret references',
   kind: 'json',
-  effect: 'atOnce',
+  effect: 'immediate',
   sources: ['external_container'],
 }
-const TAGS: Field = { path: 'tags', label: 'Tags', kind: 'json', effect: 'nothing' }
+const TAGS: Field = { path: 'tags', label: 'Tags', kind: 'json', effect: 'none' }
 
-const ALL = [
+const ALL_FIELDS = [
   ...SOURCE_FIELDS,
   ...RESOURCE_GROUPS.flatMap(({ fields }) => fields),
   ...CLUSTER_FIELDS,
@@ -230,26 +239,28 @@ const ALL = [
   REFERENCES,
   TAGS,
 ]
-const byPath = new Map(ALL.map((field) => [field.path, field]))
-export const fieldAt = (path: string): Field | undefined => byPath.get(path)
+const FIELDS_BY_PATH = new Map(ALL_FIELDS.map((field) => [field.path, field]))
+export const findField = (path: string): Field | undefined => FIELDS_BY_PATH.get(path)
 
 /** Of a field as events name it, which know no groups. */
-export const wordOf = (changed: string): string =>
-  CHANGED[changed] ?? ALL.find(({ path }) => path.split('.').pop() === changed)?.label.toLowerCase() ?? changed
-const CHANGED: Record<string, string> = { resourceSpec: 'resources', secrets: 'secrets' }
+export const eventFieldLabel = (changed: string): string =>
+  EVENT_FIELD_LABELS[changed] ??
+  ALL_FIELDS.find(({ path }) => path.split('.').pop() === changed)?.label.toLowerCase() ??
+  changed
+const EVENT_FIELD_LABELS: Record<string, string> = { resourceSpec: 'resources', secrets: 'secrets' }
 
 /** For people, with the group that it is in: `Queue: CPU`. */
-export function nameOf(path: string): string {
+export function fieldLabel(path: string): string {
   const group = RESOURCE_GROUPS.find(({ fields }) => fields.some((field) => field.path === path))
-  const label = fieldAt(path)?.label ?? path
+  const label = findField(path)?.label ?? path
   return group ? `${group.title}: ${label}` : label
 }
 
 /** Bounds, for people; null: none worth telling. */
-export function boundsOf({ kind, min, max, length }: Field): string | null {
+export function boundsText({ kind, min, max, maxLength }: Field): string | null {
   if (kind === 'cores') return max! > 1_000 ? 'cores' : `${min} to ${max} cores`
-  if (kind === 'whole') return `${min} or more`
-  return length ? `At most ${length.toLocaleString('en')} characters` : null
+  if (kind === 'integer') return `${min} or more`
+  return maxLength ? `At most ${maxLength.toLocaleString('en')} characters` : null
 }
 
-export const isFor = ({ sources }: Field, source: Source): boolean => !sources || sources.includes(source)
+export const appliesTo = ({ sources }: Field, source: Source): boolean => !sources || sources.includes(source)

@@ -4,12 +4,12 @@ import { useEditor } from './editor.ts'
 import { FieldInput } from './field-input.tsx'
 import { CLUSTER_FIELDS, type Field, RESOURCE_GROUPS, UNUSED_FIELDS } from './fields.ts'
 import { Section } from './section.tsx'
-import { storedAt } from './staged.ts'
+import { storedValue } from './staged-changes.ts'
 
 export function ResourcesSection() {
   const { settings, staged, issues } = useEditor()
   const general = issues.get('sourceConfig.resourceSpec')
-  const isSet = ({ path }: Field) => storedAt(settings, path) !== null || staged.edits.has(path)
+  const isSet = ({ path }: Field) => storedValue(settings, path) !== null || staged.edits.has(path)
   const open = [...(CLUSTER_FIELDS.some(isSet) ? ['cluster'] : []), ...(UNUSED_FIELDS.some(isSet) ? ['unused'] : [])]
   return (
     <Section

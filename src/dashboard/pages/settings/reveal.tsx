@@ -8,7 +8,7 @@ import { revealMutation } from './documents.ts'
 import { useEditor } from './editor.ts'
 
 /** ms for which it is shown */
-const SHOWN = 30_000
+const SHOWN_MS = 30_000
 
 interface RevealProps {
   name: string
@@ -23,7 +23,7 @@ export function Reveal({ name, setAt }: RevealProps) {
   const [wrong, setWrong] = useState<string | null>(null)
   useEffect(() => {
     if (!shown) return
-    const timer = setTimeout(() => setShown(null), SHOWN)
+    const timer = setTimeout(() => setShown(null), SHOWN_MS)
     return () => clearTimeout(timer)
   }, [shown])
 

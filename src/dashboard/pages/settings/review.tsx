@@ -1,25 +1,24 @@
 /** All that is staged against what is stored, and what comes of it when it is saved. */
-import { Badge, Group, List, Paper, Stack, Text, ThemeIcon } from '@mantine/core'
+import { Badge, Group, List, Paper, Stack, Text, ThemeIcon, VisuallyHidden } from '@mantine/core'
 import '@mantine/core/styles/ThemeIcon.css'
 import { IconBolt, IconHammer, IconRocket, IconTag } from '@tabler/icons-react'
-import { describe } from './describe.ts'
-import { Difference } from './difference.tsx'
 import type { Settings } from './documents.ts'
 import { useEditor } from './editor.ts'
-import { fieldAt, nameOf } from './fields.ts'
-import { type Consequences, changesOf, consequencesOf } from './plan.ts'
+import { fieldLabel, findField } from './fields.ts'
+import { formatValue } from './format-value.ts'
+import { changedFields, type SaveEffects, saveEffects } from './save-request.ts'
 import classes from './settings-page.module.css'
 
 export function Review() {
   const { settings, staged } = useEditor()
   return (
     <Stack gap="sm">
-      {changesOf(settings, staged).map(({ path, before, after }) => (
+      {changedFields(settings, staged).map(({ path, before, after }) => (
         <Stack key={path} gap={4}>
           <Text size="sm" fw={600}>
-            {nameOf(path)}
+            {fieldLabel(path)}
           </Text>
-          <Difference before={describe(fieldAt(path), before)} after={describe(fieldAt(path), after)} />
+          <Difference before={formatValue(findField(path), before)} after={formatValue(findField(path), after)} />
         </Stack>
       ))}
       {[...staged.secrets].map(([name, { value }]) => (
@@ -36,7 +35,7 @@ export function Review() {
       ))}
       <Paper p="sm" radius="md" bg="var(--mantine-color-default-hover)">
         <List spacing={6} size="sm" center listStyleType="none">
-          {linesOf(consequencesOf(staged, settings), settings).map(({ icon: Icon, text }) => (
+          {effectLines(saveEffects(staged, settings), settings).map(({ icon: Icon, text }) => (
             <List.Item
               key={text}
               icon={
@@ -54,18 +53,31 @@ export function Review() {
   )
 }
 
+function Difference({ before, after }: { before: string; after: string }) {
+  return (
+    <Stack gap={2}>
+      <div className={classes.before}>
+        <VisuallyHidden>before: </VisuallyHidden>− {before}
+      </div>
+      <div className={classes.after}>
+        <VisuallyHidden>after: </VisuallyHidden>+ {after}
+      </div>
+    </Stack>
+  )
+}
+
 /** The same in a line. */
-export function Outcome() {
+export function EffectSummary() {
   const { settings, staged } = useEditor()
-  return linesOf(consequencesOf(staged, settings), settings)
+  return effectLines(saveEffects(staged, settings), settings)
     .map(({ text }) => text)
     .join(' ')
 }
 
 /** Statuses in which a revision still waits: a newer one skips it. */
-const WAITS = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY']
+const WAITING_STATUSES = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY']
 
-function linesOf({ revision, effects }: Consequences, { latestRevision, activeRevision }: Settings) {
+function effectLines({ revision, effects }: SaveEffects, { latestRevision, activeRevision }: Settings) {
   const next = `revision #${(latestRevision?.number ?? 0) + 1}`
   const lines = []
   if (revision === 'builds') lines.push({ icon: IconHammer, text: `Makes ${next}, which is built and then deployed.` })
@@ -78,13 +90,13 @@ function linesOf({ revision, effects }: Consequences, { latestRevision, activeRe
         ? `Makes ${next} of what runs or is about to, and deploys it: nothing is built anew.`
         : `Makes ${next} of what is about to run: only what isn’t built yet is built.`,
     })
-  if (revision && latestRevision && WAITS.includes(latestRevision.status))
+  if (revision && latestRevision && WAITING_STATUSES.includes(latestRevision.status))
     lines.push({ icon: IconRocket, text: `#${latestRevision.number}, which still waits, is skipped.` })
-  if (effects.has('atOnce'))
+  if (effects.has('immediate'))
     lines.push({ icon: IconBolt, text: `${revision ? 'The rest is carried' : 'Carried'} out on what runs, at once.` })
   if (effects.has('nextBuild') && revision !== 'builds')
     lines.push({ icon: IconHammer, text: 'Commands are kept for the next build: nothing is built now.' })
-  if (revision === null && !effects.has('atOnce') && !effects.has('nextBuild'))
+  if (revision === null && !effects.has('immediate') && !effects.has('nextBuild'))
     lines.push({ icon: IconTag, text: 'Nothing runs differently, and no revision is made.' })
   return lines
 }

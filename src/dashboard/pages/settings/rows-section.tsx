@@ -3,16 +3,16 @@ import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core
 import { IconPlus, IconX } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { EditState } from './edit-state.tsx'
-import { useEditor, useFlag } from './editor.ts'
+import { useEditor, useFieldError } from './editor.ts'
 import { Section } from './section.tsx'
-import { shownAt } from './staged.ts'
+import { currentValue } from './staged-changes.ts'
 
 interface Column {
   key: string
   label: string
   placeholder: string
   /** the longest */
-  length: number
+  maxLength: number
 }
 
 interface RowsProps {
@@ -22,17 +22,17 @@ interface RowsProps {
   path: string
   columns: readonly Column[]
   /** what one is called */
-  one: string
+  itemName: string
 }
 
 type Row = Record<string, string>
 
-function Rows({ id, title, about, path, columns, one }: RowsProps) {
-  const { settings, staged, canEdit, edit, issues, flags } = useEditor()
-  const rows = (shownAt(settings, staged, path) ?? []) as Row[]
+function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
+  const { settings, staged, canEdit, edit, issues, fieldErrors } = useEditor()
+  const rows = (currentValue(settings, staged, path) ?? []) as Row[]
   const isIncomplete = rows.some((row) => columns.some(({ key }) => !row[key]))
-  useFlag(path, isIncomplete ? 'Each needs all of its texts.' : null)
-  const wrong = flags.get(path) ?? issues.get(path)
+  useFieldError(path, isIncomplete ? 'Each needs all of its texts.' : null)
+  const wrong = fieldErrors.get(path) ?? issues.get(path)
   const change = (at: number, row: Row | null) =>
     edit(
       path,
@@ -50,15 +50,15 @@ function Rows({ id, title, about, path, columns, one }: RowsProps) {
           {rows.map((row, i) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: a row is what stands at its place
             <Group key={i} gap="xs" wrap="wrap" align="flex-end">
-              {columns.map(({ key, label, placeholder, length }) => (
+              {columns.map(({ key, label, placeholder, maxLength }) => (
                 <TextInput
                   key={key}
-                  aria-label={`${label} of ${one} ${i + 1}`}
+                  aria-label={`${label} of ${itemName} ${i + 1}`}
                   label={i === 0 ? label : undefined}
                   placeholder={placeholder}
                   value={row[key] ?? ''}
                   readOnly={!canEdit}
-                  maxLength={length}
+                  maxLength={maxLength}
                   onChange={({ currentTarget }) => change(i, { ...row, [key]: currentTarget.value })}
                   spellCheck={false}
                   flex="1 1 140px"
@@ -69,7 +69,7 @@ function Rows({ id, title, about, path, columns, one }: RowsProps) {
                   variant="subtle"
                   color="red"
                   size={36}
-                  aria-label={`Take ${one} ${i + 1} away`}
+                  aria-label={`Take ${itemName} ${i + 1} away`}
                   onClick={() => change(i, null)}
                 >
                   <IconX size={16} />
@@ -92,7 +92,7 @@ function Rows({ id, title, about, path, columns, one }: RowsProps) {
           style={{ alignSelf: 'flex-start' }}
           onClick={() => edit(path, [...rows, Object.fromEntries(columns.map(({ key }) => [key, '']))])}
         >
-          Add a {one}
+          Add a {itemName}
         </Button>
       )}
     </Section>
@@ -105,11 +105,11 @@ export const ReferencesSection = () => (
     title="Secret references"
     about="Environment variables from secrets that are in the deployment’s namespace already. None by default; at most 1,000. Carried out on what runs, at once and without a revision."
     path="secretReferences"
-    one="reference"
+    itemName="reference"
     columns={[
-      { key: 'name', label: 'Variable', placeholder: 'DATABASE_PASSWORD', length: 256 },
-      { key: 'secretName', label: 'Secret', placeholder: 'database', length: 253 },
-      { key: 'secretKey', label: 'Key in it', placeholder: 'password', length: 253 },
+      { key: 'name', label: 'Variable', placeholder: 'DATABASE_PASSWORD', maxLength: 256 },
+      { key: 'secretName', label: 'Secret', placeholder: 'database', maxLength: 253 },
+      { key: 'secretKey', label: 'Key in it', placeholder: 'password', maxLength: 253 },
     ]}
   />
 )
@@ -120,10 +120,10 @@ export const TagsSection = () => (
     title="Tags"
     about="For finding it: nothing runs differently. None by default; at most 50."
     path="tags"
-    one="tag"
+    itemName="tag"
     columns={[
-      { key: 'key', label: 'Key', placeholder: 'team', length: 128 },
-      { key: 'value', label: 'Value', placeholder: 'support', length: 128 },
+      { key: 'key', label: 'Key', placeholder: 'team', maxLength: 128 },
+      { key: 'value', label: 'Value', placeholder: 'support', maxLength: 128 },
     ]}
   />
 )

@@ -3,14 +3,14 @@ import { Alert, Button, Group, Modal, Paper, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
 import { useEditor } from './editor.ts'
-import { nameOf } from './fields.ts'
-import { Outcome, Review } from './review.tsx'
+import { fieldLabel } from './fields.ts'
+import { EffectSummary, Review } from './review.tsx'
 import classes from './settings-page.module.css'
-import { isEmpty } from './staged.ts'
+import { isEmpty } from './staged-changes.ts'
 import { useSave } from './use-save.ts'
 
 const LIST = new Intl.ListFormat('en')
-const and = (names: readonly string[]) => LIST.format(names)
+const joinNames = (names: readonly string[]) => LIST.format(names)
 
 interface SaveBarProps {
   /** What the server had against it, where it says so of a field. */
@@ -19,27 +19,27 @@ interface SaveBarProps {
 
 export function SaveBar({ onRefused }: SaveBarProps) {
   const editor = useEditor()
-  const { settings, staged, conflicts, flags, canEdit } = editor
+  const { settings, staged, conflicts, fieldErrors, canEdit } = editor
   const [save, busy] = useSave()
   const [opened, setOpened] = useState(false)
-  const [said, setSaid] = useState<string | null>(null)
-  if (isEmpty(staged) && flags.size === 0) return null
+  const [message, setMessage] = useState<string | null>(null)
+  if (isEmpty(staged) && fieldErrors.size === 0) return null
   const count = staged.edits.size + staged.secrets.size
-  const clashes = conflicts.edited.size + conflicts.secrets.size
+  const conflictCount = conflicts.paths.size + conflicts.secrets.size
 
-  const isBlocked = !canEdit || clashes > 0 || flags.size > 0
+  const isBlocked = !canEdit || conflictCount > 0 || fieldErrors.size > 0
 
   const close = () => {
     setOpened(false)
-    setSaid(null)
+    setMessage(null)
   }
   const confirm = async () => {
-    setSaid(null)
+    setMessage(null)
     onRefused([])
-    const outcome = await save(editor)
-    if (outcome.is === 'saved') {
+    const result = await save(editor)
+    if (result.outcome === 'saved') {
       close()
-      const { revision } = outcome
+      const { revision } = result
       notifications.show({
         color: 'teal',
         // not over the bar
@@ -47,13 +47,13 @@ export function SaveBar({ onRefused }: SaveBarProps) {
         title: 'Saved',
         message: revision ? `Revision #${revision.number} is on its way.` : `${settings.name} is as you left it.`,
       })
-    } else if (outcome.is === 'meanwhile') {
-      setSaid(
+    } else if (result.outcome === 'conflict') {
+      setMessage(
         'Somebody else has saved meanwhile, so nothing was written. What is stored now is shown beside yours: look at it, then save again.',
       )
     } else {
-      onRefused(outcome.problem.issues)
-      setSaid(outcome.problem.message)
+      onRefused(result.problem.issues)
+      setMessage(result.problem.message)
     }
   }
   return (
@@ -73,12 +73,12 @@ export function SaveBar({ onRefused }: SaveBarProps) {
               {count === 1 ? 'One change' : `${count} changes`}, not saved
             </Text>
             <Text size="xs" c="dimmed" component="div">
-              {clashes > 0 ? (
-                `Somebody else has saved ${and([...[...conflicts.edited].map(nameOf), ...conflicts.secrets])} meanwhile: say first whose is to stay.`
-              ) : flags.size > 0 ? (
-                `${and([...flags.keys()].map(nameOf))} can’t be saved like this.`
+              {conflictCount > 0 ? (
+                `Somebody else has saved ${joinNames([...[...conflicts.paths].map(fieldLabel), ...conflicts.secrets])} meanwhile: say first whose is to stay.`
+              ) : fieldErrors.size > 0 ? (
+                `${joinNames([...fieldErrors.keys()].map(fieldLabel))} can’t be saved like this.`
               ) : (
-                <Outcome />
+                <EffectSummary />
               )}
             </Text>
           </Stack>
@@ -95,9 +95,9 @@ export function SaveBar({ onRefused }: SaveBarProps) {
       <Modal opened={opened} onClose={close} title={`What will change in ${settings.name}`} size="lg" centered>
         <Stack>
           <Review />
-          {said && (
-            <Alert color={clashes > 0 ? 'yellow' : 'red'} role="alert">
-              {said}
+          {message && (
+            <Alert color={conflictCount > 0 ? 'yellow' : 'red'} role="alert">
+              {message}
             </Alert>
           )}
           <Group justify="flex-end" gap="xs">

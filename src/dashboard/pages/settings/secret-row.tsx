@@ -4,7 +4,7 @@ import { IconPencil, IconTrash } from '@tabler/icons-react'
 import { ActorName } from '../../components/actor-name.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import type { Settings } from './documents.ts'
-import { Choice } from './edit-state.tsx'
+import { ConflictChoice } from './edit-state.tsx'
 import { useEditor } from './editor.ts'
 import { Reveal } from './reveal.tsx'
 import classes from './settings-page.module.css'
@@ -16,12 +16,12 @@ export function SecretRow({ name }: { name: string }) {
   const stored = settings.secrets.find((secret) => secret.name === name)
   const edit = staged.secrets.get(name)
   const isConflict = conflicts.secrets.has(name)
-  const isGone = edit?.value === null
+  const isRemoved = edit?.value === null
   return (
     <li className={classes.secret} data-staged={edit ? true : undefined} data-conflict={isConflict || undefined}>
       <Group gap="xs">
-        <span className={`${classes.name} ${isGone ? classes.gone : ''}`}>{name}</span>
-        {edit && <Badge size="xs">{isGone ? 'is taken away' : stored ? 'new value' : 'new'}</Badge>}
+        <span className={`${classes.name} ${isRemoved ? classes.gone : ''}`}>{name}</span>
+        {edit && <Badge size="xs">{isRemoved ? 'is taken away' : stored ? 'new value' : 'new'}</Badge>}
       </Group>
       <Group gap="xs" wrap="nowrap">
         {stored && !edit && (canReveal ? <Reveal name={name} setAt={stored.setAt} /> : <Hidden />)}
@@ -78,7 +78,7 @@ export function SecretRow({ name }: { name: string }) {
       )}
       {isConflict && (
         <div className={classes.wide}>
-          <Choice which={{ secret: name }} name={name}>
+          <ConflictChoice target={{ secret: name }} name={name}>
             {stored ? (
               <>
                 Somebody else has set it meanwhile: <SetBy secret={stored} />. Whose is to stay?
@@ -86,7 +86,7 @@ export function SecretRow({ name }: { name: string }) {
             ) : (
               'Somebody else has taken it away meanwhile. Is yours to be set?'
             )}
-          </Choice>
+          </ConflictChoice>
         </div>
       )}
     </li>

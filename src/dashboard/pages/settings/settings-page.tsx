@@ -1,8 +1,8 @@
 /** `/w/$ws/deployments/$id/settings`: all that can be set of a deployment, staged and saved together. */
-import { Alert, Group, Stack } from '@mantine/core'
+import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core'
 import '@mantine/core/styles/Accordion.css'
 import '@mantine/core/styles/NumberInput.css'
-import { useParams } from '@tanstack/react-router'
+import { useBlocker, useParams } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
 import { useQuery, useSubscription } from 'urql'
 import { ActorName } from '../../components/actor-name.tsx'
@@ -11,19 +11,18 @@ import { LinkTo } from '../../components/links.tsx'
 import { NotFound, Page } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import { Contents } from './contents.tsx'
 import { editsSubscription, type LastEdit, type Settings, settingsQuery } from './documents.ts'
 import { EditorContext, useStaging } from './editor.ts'
-import { wordOf } from './fields.ts'
-import { LeaveGuard } from './leave-guard.tsx'
-import { planOf } from './plan.ts'
+import { eventFieldLabel } from './fields.ts'
 import { ResourcesSection } from './resources-section.tsx'
 import { ReferencesSection, TagsSection } from './rows-section.tsx'
 import { SaveBar } from './save-bar.tsx'
+import { buildSaveRequest } from './save-request.ts'
 import { SecretsSection } from './secrets-section.tsx'
-import { FactsSection, SourceSection } from './source-section.tsx'
-import { isEmpty } from './staged.ts'
-import { split, useEffective } from './use-effective.ts'
+import { SectionNav } from './section-nav.tsx'
+import { GeneralSection, SourceSection } from './source-section.tsx'
+import { isEmpty } from './staged-changes.ts'
+import { splitIssuePath, useResourcePreview } from './use-resource-preview.ts'
 
 export default function SettingsPage() {
   const { id } = useParams({ from: '/w/$ws/deployments/$id/settings' })
@@ -53,11 +52,11 @@ export default function SettingsPage() {
 }
 
 /** Where, beginning with `input`, and what. */
-interface Wrong {
+interface FieldIssue {
   path: readonly string[]
   message: string
 }
-const NONE: ReadonlyMap<string, string> = new Map()
+const NO_ISSUES: ReadonlyMap<string, string> = new Map()
 
 interface FormProps {
   settings: Settings
@@ -69,20 +68,20 @@ interface FormProps {
 function Form({ settings, canEdit, canReveal, last }: FormProps) {
   const { ws } = useParams({ from: '/w/$ws' })
   const editor = useStaging(settings, { canEdit, canReveal })
-  const advice = useEffective(settings, editor.staged)
-  const [refused, setRefused] = useState(NONE)
-  const issues = useMemo(() => new Map([...refused, ...advice.issues]), [refused, advice.issues])
-  const shared = { ...editor, effective: advice.effective, issues }
+  const preview = useResourcePreview(settings, editor.staged)
+  const [refused, setRefused] = useState(NO_ISSUES)
+  const issues = useMemo(() => new Map([...refused, ...preview.issues]), [refused, preview.issues])
+  const shared = { ...editor, effective: preview.effective, issues }
   const { staged } = editor
   // what was wrong with what was sent may be mended
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something else is staged
-  useEffect(() => setRefused(NONE), [staged])
+  useEffect(() => setRefused(NO_ISSUES), [staged])
 
-  const refuse = (found: readonly Wrong[]) => {
-    const { update, secrets } = planOf(settings, staged)
+  const showRefusal = (found: readonly FieldIssue[]) => {
+    const { update, secrets } = buildSaveRequest(settings, staged)
     const sent = (secrets?.set ?? update?.secrets ?? []) as { name: string }[]
     const place = ([, ...path]: readonly string[]) =>
-      path[0] === 'set' || path[0] === 'secrets' ? `secrets.${sent[Number(path[1])]?.name}` : split(path)[0]
+      path[0] === 'set' || path[0] === 'secrets' ? `secrets.${sent[Number(path[1])]?.name}` : splitIssuePath(path)[0]
     setRefused(new Map(found.map(({ path, message }) => [place(path), message])))
   }
   return (
@@ -109,15 +108,15 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
         ) : (
           !canEdit && <Alert color="gray">You may look at all of this. To change it takes the role deployer.</Alert>
         )}
-        <Contents references={settings.source === 'external_container'} />
+        <SectionNav references={settings.source === 'external_container'} />
         <Stack gap="lg">
           <SourceSection />
           <SecretsSection />
           {settings.source === 'external_container' && <ReferencesSection />}
           <ResourcesSection />
           <TagsSection />
-          <FactsSection />
-          <SaveBar onRefused={refuse} />
+          <GeneralSection />
+          <SaveBar onRefused={showRefusal} />
         </Stack>
       </Page>
       <LeaveGuard isDirty={!isEmpty(staged)} />
@@ -130,7 +129,29 @@ function LastChange({ edit: { occurredAt, actor, type, changed } }: { edit: Last
   return (
     <Group gap={4}>
       {what} <TimeAgo at={occurredAt} /> by <ActorName actor={actor} />
-      {changed.length > 0 && `(${changed.map(wordOf).join(', ')})`}
+      {changed.length > 0 && `(${changed.map(eventFieldLabel).join(', ')})`}
     </Group>
+  )
+}
+
+/** Asks before the reader leaves the page with unsaved changes. */
+function LeaveGuard({ isDirty }: { isDirty: boolean }) {
+  const { status, proceed, reset } = useBlocker({
+    shouldBlockFn: () => isDirty,
+    enableBeforeUnload: isDirty,
+    withResolver: true,
+  })
+  return (
+    <Modal opened={status === 'blocked'} onClose={() => reset?.()} title="Leave without saving?" centered>
+      <Text size="sm">What you have changed here isn’t saved, and would be gone.</Text>
+      <Group justify="flex-end" gap="xs" mt="md">
+        <Button variant="default" onClick={() => proceed?.()}>
+          Leave
+        </Button>
+        <Button onClick={() => reset?.()} data-autofocus>
+          Stay
+        </Button>
+      </Group>
+    </Modal>
   )
 }

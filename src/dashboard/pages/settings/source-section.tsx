@@ -6,13 +6,13 @@ import { TimeAgo } from '../../components/time.tsx'
 import { SOURCES } from '../../components/words.ts'
 import { useEditor } from './editor.ts'
 import { FieldInput } from './field-input.tsx'
-import { isFor, SOURCE_FIELDS } from './fields.ts'
+import { appliesTo, SOURCE_FIELDS } from './fields.ts'
 import { Section } from './section.tsx'
 import classes from './settings-page.module.css'
 
 export function SourceSection() {
   const { settings } = useEditor()
-  const fields = SOURCE_FIELDS.filter((field) => isFor(field, settings.source))
+  const fields = SOURCE_FIELDS.filter((field) => appliesTo(field, settings.source))
   return (
     <Section
       id="source"
@@ -28,13 +28,13 @@ export function SourceSection() {
   )
 }
 
-export function FactsSection() {
+export function GeneralSection() {
   const { settings } = useEditor()
   const { id, tenantId, name, source, sourceConfig, sourceRevisionConfig, listener, imageVersion } = settings
   const { repoUrl, integrationId, deploymentType, listenerId, listenerConfig, customUrl } = sourceConfig
   const { sourceTarballPath, repoCommitSha } = sourceRevisionConfig
   return (
-    <Section id="facts" title="What it is" about="Fixed when it was made, or found out by the server.">
+    <Section id="general" title="What it is" about="Fixed when it was made, or found out by the server.">
       <dl className={classes.facts}>
         <Fact name="Name">{name}</Fact>
         <Fact name="Source">{SOURCES[source]}</Fact>

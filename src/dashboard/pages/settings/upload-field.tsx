@@ -7,23 +7,23 @@ import type { Source } from '../../components/upload/dropped.ts'
 import { useSend } from '../../components/upload/send.ts'
 import { UnderWay } from '../../components/upload/under-way.tsx'
 import type { Editor } from './editor.ts'
-import { useFlag } from './editor.ts'
+import { useFieldError } from './editor.ts'
 import type { Field } from './fields.ts'
-import type { Value } from './staged.ts'
+import type { Value } from './staged-changes.ts'
 
 interface UploadFieldProps {
   field: Field
   value: Value
   editor: Editor
-  wrong: string | undefined
+  error: string | undefined
 }
 
-export function UploadField({ field: { path, label, help, otherwise }, value, editor, wrong }: UploadFieldProps) {
+export function UploadField({ field: { path, label, help, defaultText }, value, editor, error }: UploadFieldProps) {
   const [source, setSource] = useState<Source | null>(null)
   const [failed, setFailed] = useState<string | null>(null)
   const [send, sending] = useSend()
-  useFlag(path, sending ? 'It is still on its way.' : null)
-  const take = async (chosen: Source) => {
+  useFieldError(path, sending ? 'It is still on its way.' : null)
+  const upload = async (chosen: Source) => {
     setFailed(null)
     const sent = await send(editor.settings.id, chosen)
     if (!sent.ok) return setFailed(sent.problem.message)
@@ -36,17 +36,17 @@ export function UploadField({ field: { path, label, help, otherwise }, value, ed
       label={label}
       labelElement="div"
       description={editor.canEdit ? help : undefined}
-      error={failed ?? (sending ? null : wrong)}
+      error={failed ?? (sending ? null : error)}
       inputWrapperOrder={['label', 'input', 'description', 'error']}
     >
       {editor.canEdit ? (
         <Stack gap="xs">
-          <DropSource source={isStaged ? source : null} onSource={(chosen) => void take(chosen)} />
+          <DropSource source={isStaged ? source : null} onSource={(chosen) => void upload(chosen)} />
           {sending && <UnderWay sending={sending} />}
         </Stack>
       ) : (
         <Text size="sm" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
-          {(value as string | null) ?? otherwise}
+          {(value as string | null) ?? defaultText}
         </Text>
       )}
     </Input.Wrapper>

@@ -5,7 +5,7 @@ import type { Problem } from '../../api/problem.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import type { Source } from '../../components/upload/dropped.ts'
 import { type Sending, useSend } from '../../components/upload/send.ts'
-import { type Draft, inputOf } from './draft.ts'
+import { type Draft, toCreateInput } from './draft.ts'
 
 const createMutation = graphql(
   `
@@ -52,15 +52,15 @@ const useMutation = graphql(
   [wrongFragment],
 )
 
-interface Made {
+interface Created {
   deploymentId: string
   revisionId: string
 }
 
-type Result = { ok: true; made: Made } | { ok: false; problem: Problem }
+type Result = { ok: true; made: Created } | { ok: false; problem: Problem }
 
 /** It never throws. `sending`: of an upload. */
-export function useMake(): [
+export function useCreateDeployment(): [
   make: (draft: Draft, source: Source | null) => Promise<Result>,
   progress: { busy: boolean; sending: Sending },
 ] {
@@ -72,7 +72,7 @@ export function useMake(): [
   const begun = useRef<{ id: string; sent: string } | null>(null)
 
   async function steps(draft: Draft, source: Source | null): Promise<Result> {
-    const input = inputOf(draft)
+    const input = toCreateInput(draft)
     const sent = JSON.stringify(input)
     if (draft.from !== 'upload' || begun.current?.sent !== sent) {
       const outcome = await create({ input })

@@ -8,10 +8,10 @@ import { LinkTo } from '../../components/links.tsx'
 import { servesOf } from '../../components/serving.ts'
 import { StateBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import classes from './address.module.css'
 import type { ShownDeployment } from './documents.ts'
+import classes from './overview.module.css'
 
-export function Address({ deployment }: { deployment: ShownDeployment }) {
+export function Overview({ deployment }: { deployment: ShownDeployment }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const { id, url, health, serving, activeRevision: active, imageVersion, listener } = deployment
   return (

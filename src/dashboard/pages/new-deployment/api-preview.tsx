@@ -3,15 +3,15 @@ import { Code, Group, Paper, SegmentedControl, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Copy } from '../../components/copy.tsx'
 import { useMe } from '../../components/me.tsx'
+import { curlCommand, graphqlMutation } from './api-request.ts'
 import type { Draft } from './draft.ts'
 import classes from './new-deployment.module.css'
-import { curlOf, graphqlOf } from './same-as.ts'
 
-export function SameAs({ draft }: { draft: Draft }) {
+export function ApiPreview({ draft }: { draft: Draft }) {
   const [as, setAs] = useState<'curl' | 'graphql'>('curl')
   const me = useMe()
   const where = { origin: location.origin, workspaceId: me?.organizationWide ? me.workspace.id : null }
-  const text = as === 'curl' ? curlOf(draft, where) : graphqlOf(draft)
+  const text = as === 'curl' ? curlCommand(draft, where) : graphqlMutation(draft)
   return (
     <Paper withBorder p="md" component="section" aria-label="The same by the API">
       <Group justify="space-between" mb="xs">

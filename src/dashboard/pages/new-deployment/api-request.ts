@@ -1,29 +1,29 @@
 /** The same as text, for a terminal and for GraphQL: what is typed becomes a script at once. Values of secrets are left out. Pure. */
-import { type Draft, inputOf } from './draft.ts'
+import { type Draft, toCreateInput } from './draft.ts'
 
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-function inSnake(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inSnake)
+function toSnakeCase(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toSnakeCase)
   if (value === null || typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [snake(key), inSnake(one)]))
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [snake(key), toSnakeCase(one)]))
 }
 
 const withoutValues = (draft: Draft) => {
-  const input = inputOf(draft)
+  const input = toCreateInput(draft)
   return { ...input, secrets: input.secrets.map(({ name }) => ({ name, value: '…' })) }
 }
 
 /** In single quotes of a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-interface Where {
+interface ApiTarget {
   origin: string
   /** null: the key says it */
   workspaceId: string | null
 }
 
-export function curlOf(draft: Draft, { origin, workspaceId }: Where): string {
+export function curlCommand(draft: Draft, { origin, workspaceId }: ApiTarget): string {
   const call = (method: string, path: string, body?: string) =>
     [
       `curl -sS -X ${method} ${path}`,
@@ -31,7 +31,7 @@ export function curlOf(draft: Draft, { origin, workspaceId }: Where): string {
       ...(workspaceId ? [`-H 'X-Tenant-Id: ${workspaceId}'`] : []),
       ...(body ? [`-H 'Content-Type: application/json'`, `-d ${body}`] : []),
     ].join(' \\\n  ')
-  const body = JSON.stringify(inSnake(withoutValues(draft)), null, 2)
+  const body = JSON.stringify(toSnakeCase(withoutValues(draft)), null, 2)
   const create = call('POST', `${origin}/v2/deployments`, quoted(body))
   if (draft.from !== 'upload') return create
   return [
@@ -69,7 +69,7 @@ const RESULT = `__typename
     ... on CreateDeploymentSuccess { deployment { id } revision { id } }
     ... on Error { code message }`
 
-export function graphqlOf(draft: Draft): string {
+export function graphqlMutation(draft: Draft): string {
   const create = `mutation {\n  createDeployment(input: ${literal(withoutValues(draft), '  ')}) {\n    ${RESULT}\n  }\n}`
   if (draft.from !== 'upload') return create
   const then = `# then, with what was answered: PUT the tarball to uploadUrl, and name its objectPath

@@ -2,7 +2,7 @@
 
 export type Source = 'gitprovider' | 'internal_source' | 'internal_container' | 'external_container'
 
-export interface Stored {
+export interface StoredSettings {
   source: Source
   sourceConfig: { resourceSpec: object | null }
   /** `setAt`: null where nobody knows */

@@ -7,10 +7,10 @@ const SECTIONS = [
   ['references', 'References'],
   ['resources', 'Resources'],
   ['tags', 'Tags'],
-  ['facts', 'What it is'],
+  ['general', 'What it is'],
 ] as const
 
-export function Contents({ references }: { references: boolean }) {
+export function SectionNav({ references }: { references: boolean }) {
   // no links: an address with a place in it would be another page for who is asked whether to leave this one
   return (
     <Group component="nav" aria-label="On this page" gap={4} ml={-8}>

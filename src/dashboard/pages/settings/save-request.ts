@@ -1,14 +1,14 @@
 /** What saving will send, and what comes of it. Pure. */
-import { type Effect, fieldAt } from './fields.ts'
-import { plain, type Staged, shownAt, storedAt } from './staged.ts'
-import type { Stored } from './stored.ts'
+import { type Effect, findField } from './fields.ts'
+import { currentValue, type StagedChanges, storedValue, withoutNulls } from './staged-changes.ts'
+import type { StoredSettings } from './stored-settings.ts'
 
 const SPEC = 'sourceConfig.resourceSpec.'
 /** What the server shows of a value, and keeps where it is sent back. */
-const KEPT = '••••••••'
+const MASKED_VALUE = '••••••••'
 
 /** Of what is staged. */
-export interface Plan {
+export interface SaveRequest {
   /** for updateDeployment, without id and version; null: not needed */
   update: Record<string, unknown> | null
   /** for setSecrets, likewise; with an update they are in that, so that there is one revision */
@@ -16,7 +16,7 @@ export interface Plan {
   tags: { key: string; value: string }[] | null
 }
 
-export function planOf(settings: Stored, staged: Staged): Plan {
+export function buildSaveRequest(settings: StoredSettings, staged: StagedChanges): SaveRequest {
   const { edits, secrets } = staged
   const paths = [...edits.keys()].filter((path) => path !== 'tags')
   const set = [...secrets].flatMap(([name, { value }]) => (value === null ? [] : [{ name, value }]))
@@ -31,17 +31,17 @@ export function planOf(settings: Stored, staged: Staged): Plan {
     if (name === undefined) update[part] = value ?? []
     else update[part] = { ...(update[part] as object | undefined), [name]: value }
   }
-  const resourceSpec = resourcesAfter(settings, staged)
+  const resourceSpec = editedResourceSpec(settings, staged)
   if (resourceSpec) update.sourceConfig = { ...(update.sourceConfig as object | undefined), resourceSpec }
-  if (secrets.size > 0) update.secrets = allSecrets(settings, staged)
+  if (secrets.size > 0) update.secrets = completeSecrets(settings, staged)
   return { update, secrets: null, tags }
 }
 
 /** The whole spec, since one that is sent replaces the stored one; null: nothing of it was edited. */
-export function resourcesAfter(settings: Stored, { edits }: Staged): Record<string, unknown> | null {
+export function editedResourceSpec(settings: StoredSettings, { edits }: StagedChanges): Record<string, unknown> | null {
   const edited = [...edits].filter(([path]) => path.startsWith(SPEC))
   if (edited.length === 0) return null
-  const spec: Record<string, unknown> = { ...(plain(settings.sourceConfig.resourceSpec) as object | null) }
+  const spec: Record<string, unknown> = { ...(withoutNulls(settings.sourceConfig.resourceSpec) as object | null) }
   for (const [path, { value }] of edited) {
     const name = path.slice(SPEC.length)
     if (value === null) delete spec[name]
@@ -51,24 +51,27 @@ export function resourcesAfter(settings: Stored, { edits }: Staged): Record<stri
 }
 
 /** Every name: those that stay keep their values, which nobody has to know for that. The version guards against what others set meanwhile. */
-function allSecrets(settings: Stored, { secrets }: Staged) {
+function completeSecrets(settings: StoredSettings, { secrets }: StagedChanges) {
   const names = new Set([...settings.secrets.map(({ name }) => name), ...secrets.keys()])
   return [...names].flatMap((name) => {
     const edit = secrets.get(name)
     if (edit?.value === null) return []
-    return [{ name, value: edit?.value ?? KEPT }]
+    return [{ name, value: edit?.value ?? MASKED_VALUE }]
   })
 }
 
-export interface Consequences {
+export interface SaveEffects {
   /** of the revision that is made; null: none is */
   revision: 'builds' | 'deploys' | 'keeps' | null
   effects: ReadonlySet<Effect>
 }
 
 /** What saving does. A source or a command beside new secrets is built; secrets alone keep what runs. */
-export function consequencesOf({ edits, secrets }: Staged, { source }: Pick<Stored, 'source'>): Consequences {
-  const effects = new Set([...edits.keys()].flatMap((path) => fieldAt(path)?.effect ?? []))
+export function saveEffects(
+  { edits, secrets }: StagedChanges,
+  { source }: Pick<StoredSettings, 'source'>,
+): SaveEffects {
+  const effects = new Set([...edits.keys()].flatMap((path) => findField(path)?.effect ?? []))
   const isBuilt = source === 'gitprovider' || source === 'internal_source'
   if (effects.has('builds')) return { revision: 'builds', effects }
   if (effects.has('deploys')) return { revision: 'deploys', effects }
@@ -76,16 +79,16 @@ export function consequencesOf({ edits, secrets }: Staged, { source }: Pick<Stor
   return { revision: effects.has('nextBuild') && isBuilt ? 'builds' : 'keeps', effects }
 }
 
-export interface Change {
+export interface FieldChange {
   path: string
   before: unknown
   after: unknown
 }
 
 /** What is staged, field by field, against what is stored now. */
-export const changesOf = (settings: Stored, staged: Staged): Change[] =>
+export const changedFields = (settings: StoredSettings, staged: StagedChanges): FieldChange[] =>
   [...staged.edits.keys()].map((path) => ({
     path,
-    before: storedAt(settings, path),
-    after: shownAt(settings, staged, path),
+    before: storedValue(settings, path),
+    after: currentValue(settings, staged, path),
   }))

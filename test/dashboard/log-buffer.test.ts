@@ -2,13 +2,13 @@
 import { createClient } from 'graphql-ws'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import WebSocket from 'ws'
-import { type Line, LogBook, type LogSource } from '../../src/dashboard/pages/revision/log-book.ts'
+import { type Line, LogBuffer, type LogSource } from '../../src/dashboard/pages/revision/log-buffer.ts'
 import { type TestApp, testApp } from '../support/app.ts'
 import { gitDeployment } from '../support/factories.ts'
 import { writeLog } from '../support/log.ts'
 
 let app: TestApp
-const books: LogBook[] = []
+const buffers: LogBuffer[] = []
 beforeAll(async () => {
   app = await testApp()
 })
@@ -25,7 +25,7 @@ function sourceOf(id: string): LogSource {
     async page(args) {
       const { data } = await app.gql(PAGE, { id, ...args })
       const { nodes, pageInfo } = data.revision.logs
-      return { lines: nodes, more: args.last === undefined ? pageInfo.hasNextPage : pageInfo.hasPreviousPage }
+      return { lines: nodes, hasMore: args.last === undefined ? pageInfo.hasNextPage : pageInfo.hasPreviousPage }
     },
     follow(after, { line, end, failed }) {
       const client = createClient({
@@ -42,16 +42,16 @@ function sourceOf(id: string): LogSource {
   }
 }
 
-function bookOf(id: string): LogBook {
-  const book = new LogBook(sourceOf(id))
-  books.push(book)
-  return book
+function bufferOf(id: string): LogBuffer {
+  const buffer = new LogBuffer(sourceOf(id))
+  buffers.push(buffer)
+  return buffer
 }
 afterAll(() => {
-  for (const book of books) book.close()
+  for (const buffer of buffers) buffer.close()
 })
 
-const messages = (book: LogBook) => book.snapshot().lines.map(({ message }) => Number(message))
+const messages = (buffer: LogBuffer) => buffer.getSnapshot().lines.map(({ message }) => Number(message))
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i)
 const write = (revisionId: string, from: number, to: number) =>
   writeLog(
@@ -70,36 +70,36 @@ async function logOf(lines: number): Promise<string> {
 
 test('it begins with the newest lines, reads back to the first, and continues with new ones', async () => {
   const id = await logOf(2_500)
-  const book = bookOf(id)
-  await book.openNewest()
-  expect(messages(book)).toEqual(range(1_501, 2_500))
-  expect(book.snapshot()).toMatchObject({ state: 'following', atStart: false, base: 0 })
-  await book.earlier()
-  expect(messages(book)).toEqual(range(501, 2_500))
+  const buffer = bufferOf(id)
+  await buffer.openNewest()
+  expect(messages(buffer)).toEqual(range(1_501, 2_500))
+  expect(buffer.getSnapshot()).toMatchObject({ state: 'following', atStart: false, firstIndex: 0 })
+  await buffer.loadOlder()
+  expect(messages(buffer)).toEqual(range(501, 2_500))
   // so that readers keep their place
-  expect(book.snapshot()).toMatchObject({ atStart: false, base: -1_000 })
-  await book.earlier()
-  await book.earlier()
-  expect(messages(book)).toEqual(range(1, 2_500))
-  expect(book.snapshot()).toMatchObject({ atStart: true, base: -1_500 })
+  expect(buffer.getSnapshot()).toMatchObject({ atStart: false, firstIndex: -1_000 })
+  await buffer.loadOlder()
+  await buffer.loadOlder()
+  expect(messages(buffer)).toEqual(range(1, 2_500))
+  expect(buffer.getSnapshot()).toMatchObject({ atStart: true, firstIndex: -1_500 })
   await write(id, 2_501, 2_600)
-  await expect.poll(() => messages(book)).toEqual(range(1, 2_600))
+  await expect.poll(() => messages(buffer)).toEqual(range(1, 2_600))
 })
 
 test('it opens around a line, and reads on to the end, where it follows', async () => {
   const id = await logOf(1_500)
   const { lines } = await sourceOf(id).page({ first: 400 })
-  const book = bookOf(id)
-  await book.openAt(lines[349]!.cursor)
-  expect(book.snapshot()).toMatchObject({ state: 'still', atStart: false, found: lines[349]!.cursor })
-  expect(messages(book)).toEqual(range(150, 1_349))
-  expect(messages(book)).toContain(350)
-  await book.later()
-  expect(messages(book)).toEqual(range(150, 1_500))
-  expect(book.snapshot().state).toBe('following')
-  expect(book.point(lines[200]!.cursor)).toBe(true)
-  expect(book.snapshot().found).toBe(lines[200]!.cursor)
-  expect(book.point(lines[0]!.cursor)).toBe(false)
+  const buffer = bufferOf(id)
+  await buffer.openAt(lines[349]!.cursor)
+  expect(buffer.getSnapshot()).toMatchObject({ state: 'paused', atStart: false, highlighted: lines[349]!.cursor })
+  expect(messages(buffer)).toEqual(range(150, 1_349))
+  expect(messages(buffer)).toContain(350)
+  await buffer.loadNewer()
+  expect(messages(buffer)).toEqual(range(150, 1_500))
+  expect(buffer.getSnapshot().state).toBe('following')
+  expect(buffer.highlight(lines[200]!.cursor)).toBe(true)
+  expect(buffer.getSnapshot().highlighted).toBe(lines[200]!.cursor)
+  expect(buffer.highlight(lines[0]!.cursor)).toBe(false)
 })
 
 test('it holds a limited part, in either direction of reading', async () => {
@@ -108,36 +108,36 @@ test('it holds a limited part, in either direction of reading', async () => {
   await app.app.core.db.$executeRaw`
     INSERT INTO log_lines (deployment_id, revision_id, type, attempt, level, message, time)
     SELECT ${deploymentId}::uuid, ${id}::uuid, 'build', 1, 'info', n::text, now() FROM generate_series(2, 12000) n`
-  const book = bookOf(id)
-  await book.openOldest()
-  expect(messages(book)[0]).toBe(1)
-  while (book.snapshot().state === 'still') await book.later()
-  expect(messages(book)).toEqual(range(2_001, 12_000))
-  expect(book.snapshot()).toMatchObject({ state: 'following', atStart: false, base: 2_000 })
-  await book.earlier()
-  expect(messages(book)).toEqual(range(1_001, 11_000))
+  const buffer = bufferOf(id)
+  await buffer.openOldest()
+  expect(messages(buffer)[0]).toBe(1)
+  while (buffer.getSnapshot().state === 'paused') await buffer.loadNewer()
+  expect(messages(buffer)).toEqual(range(2_001, 12_000))
+  expect(buffer.getSnapshot()).toMatchObject({ state: 'following', atStart: false, firstIndex: 2_000 })
+  await buffer.loadOlder()
+  expect(messages(buffer)).toEqual(range(1_001, 11_000))
   // its newest end was dropped: nothing is shown after a gap
-  expect(book.snapshot()).toMatchObject({ state: 'still', base: 1_000 })
+  expect(buffer.getSnapshot()).toMatchObject({ state: 'paused', firstIndex: 1_000 })
   await write(id, 12_001, 12_002)
-  while (book.snapshot().state === 'still') await book.later()
+  while (buffer.getSnapshot().state === 'paused') await buffer.loadNewer()
   // the last two by a page or as they arrive
-  await expect.poll(() => messages(book).slice(-2)).toEqual([12_001, 12_002])
-  expect(messages(book)).toEqual(range(2_003, 12_002))
+  await expect.poll(() => messages(buffer).slice(-2)).toEqual([12_001, 12_002])
+  expect(messages(buffer)).toEqual(range(2_003, 12_002))
 })
 
 test('results of earlier requests do not disturb a newly opened log', async () => {
   const id = await logOf(1_200)
-  const book = bookOf(id)
-  const before = book.openOldest()
-  await book.openNewest()
+  const buffer = bufferOf(id)
+  const before = buffer.openOldest()
+  await buffer.openNewest()
   await before
-  expect(messages(book)).toEqual(range(201, 1_200))
-  book.close()
-  expect(book.isNew).toBe(true)
+  expect(messages(buffer)).toEqual(range(201, 1_200))
+  buffer.close()
+  expect(buffer.isUnopened).toBe(true)
 })
 
 test('a failed read is shown', async () => {
-  const book = bookOf('00000000-0000-4000-8000-000000000000')
-  await book.openNewest()
-  expect(book.snapshot()).toMatchObject({ state: 'failed', lines: [] })
+  const buffer = bufferOf('00000000-0000-4000-8000-000000000000')
+  await buffer.openNewest()
+  expect(buffer.getSnapshot()).toMatchObject({ state: 'failed', lines: [] })
 })

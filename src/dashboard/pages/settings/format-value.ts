@@ -1,26 +1,26 @@
 /** Values of fields for people: on one line, or as JSON. Pure. */
 import type { Field } from './fields.ts'
-import { plain } from './staged.ts'
+import { withoutNulls } from './staged-changes.ts'
 
-export function describe(field: Field | undefined, value: unknown): string {
-  const one = plain(value)
-  if (one === null || one === '' || (Array.isArray(one) && one.length === 0)) return field?.otherwise ?? 'nothing'
+export function formatValue(field: Field | undefined, value: unknown): string {
+  const one = withoutNulls(value)
+  if (one === null || one === '' || (Array.isArray(one) && one.length === 0)) return field?.defaultText ?? 'nothing'
   if (typeof one === 'boolean') return one ? 'on' : 'off'
   if (typeof one !== 'object') return String(one)
   if (field?.kind === 'names') return (one as { name: string }[]).map(({ name }) => name).join(', ')
-  if (field?.kind === 'pairs') return linesOf(one as Record<string, string>)
+  if (field?.kind === 'pairs') return formatPairs(one as Record<string, string>)
   if (field?.path === 'tags')
     return (one as { key: string; value: string }[]).map(({ key, value }) => `${key}: ${value}`).join('\n')
   return JSON.stringify(one, null, 2)
 }
 
-export const linesOf = (pairs: Record<string, string> | null): string =>
+export const formatPairs = (pairs: Record<string, string> | null): string =>
   Object.entries(pairs ?? {})
     .map(([name, value]) => `${name}=${value}`)
     .join('\n')
 
 /** Of lines `name=value`; a text: what is wrong. */
-export function pairsOf(text: string): Record<string, string> | string {
+export function parsePairs(text: string): Record<string, string> | string {
   const pairs: Record<string, string> = {}
   for (const line of text.split('\n')) {
     if (line.trim() === '') continue
@@ -32,7 +32,7 @@ export function pairsOf(text: string): Record<string, string> | string {
 }
 
 /** Lines of an `.env` file; null: it is none, not a single line of it. */
-export function secretsOf(text: string): Map<string, string> | null {
+export function parseEnvFile(text: string): Map<string, string> | null {
   const found = new Map<string, string>()
   for (const line of text.split(/\r?\n/)) {
     const [, name, raw] = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=(.*)$/.exec(line) ?? []

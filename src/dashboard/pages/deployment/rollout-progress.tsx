@@ -10,7 +10,7 @@ import {
 } from '@tabler/icons-react'
 import { duration, Elapsed, TimeAgo } from '../../components/time.tsx'
 import type { TimelineRevision } from './documents.ts'
-import classes from './rollout-line.module.css'
+import classes from './rollout-progress.module.css'
 import { type Stage, type StageState, stagesOf } from './stages.ts'
 
 const WORDS: Record<StageState, string> = {
@@ -24,22 +24,26 @@ const WORDS: Record<StageState, string> = {
 }
 
 /** ms of waiting that are worth a word */
-const WORTH = 1_000
+const MIN_SHOWN_WAIT_MS = 1_000
 
-export function RolloutLine({ revision, serves }: { revision: TimelineRevision; serves: boolean | null }) {
+export function RolloutProgress({ revision, serves }: { revision: TimelineRevision; serves: boolean | null }) {
   return (
     <ol className={classes.line} aria-label={`Rollout of revision ${revision.number}`}>
       {stagesOf(revision, serves).map((stage) => (
         <li key={stage.name} className={classes.stage} data-state={stage.state}>
           <span className={classes.sign}>
-            <Sign stage={stage} />
+            <StageIcon stage={stage} />
           </span>
           <div className={classes.words}>
             <Text size="sm" fw={600}>
               {stage.name}
             </Text>
             <Text size="xs" c="dimmed" component="div">
-              <Spent stage={stage} queuePosition={revision.queuePosition} superseded={revision.status === 'DEPLOYED'} />
+              <StageTime
+                stage={stage}
+                queuePosition={revision.queuePosition}
+                superseded={revision.status === 'DEPLOYED'}
+              />
             </Text>
           </div>
         </li>
@@ -48,7 +52,7 @@ export function RolloutLine({ revision, serves }: { revision: TimelineRevision; 
   )
 }
 
-function Sign({ stage: { name, state } }: { stage: Stage }) {
+function StageIcon({ stage: { name, state } }: { stage: Stage }) {
   const label = `${name}: ${WORDS[state]}`
   if (state === 'busy') return <Loader size={18} color="blue" role="img" aria-label={label} />
   if (state === 'done')
@@ -61,7 +65,7 @@ function Sign({ stage: { name, state } }: { stage: Stage }) {
   return <IconCircleDashed size={20} opacity={0.6} aria-label={label} />
 }
 
-function Spent({
+function StageTime({
   stage: { name, state, took, since, waited, tries, at },
   queuePosition,
   superseded,
@@ -100,7 +104,7 @@ function Spent({
       {state === 'failed' && ', failed'}
       {state === 'ended' && ', stopped'}
       {tries > 1 && `, ${tries} tries`}
-      {waited !== null && waited >= WORTH && (
+      {waited !== null && waited >= MIN_SHOWN_WAIT_MS && (
         <>
           <br />
           after {duration(waited)} of waiting
