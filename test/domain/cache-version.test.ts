@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isSameVersion, readCacheVersion, withoutHeard } from '../../src/domain/cache-version/version.ts'
+import { isSameVersion, readCacheVersion, withoutLastSeen } from '../../src/domain/cache-version/version.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
 import { asAdmin, countStatements } from '../support/database.ts'
@@ -108,9 +108,9 @@ const versionIn = async (client: pg.Client, workspaceId: string): Promise<string
 /** Whether the workspace's version, without when listeners were heard, moves by a statement that is taken back again. */
 async function moves(client: pg.Client, workspaceId: string, sql: string): Promise<boolean> {
   await client.query('BEGIN')
-  const before = withoutHeard(await versionIn(client, workspaceId))
+  const before = withoutLastSeen(await versionIn(client, workspaceId))
   const { rowCount } = await client.query(sql)
-  const after = withoutHeard(await versionIn(client, workspaceId))
+  const after = withoutLastSeen(await versionIn(client, workspaceId))
   await client.query('ROLLBACK')
   if (!rowCount) throw new Error(`nothing was changed by ${sql}`)
   return before !== after
@@ -139,11 +139,11 @@ test('every column that a read can show moves the version when it is changed, wh
       const unseen = UNSEEN[table]
       if (!unseen) continue
       await client.query('SAVEPOINT s')
-      const before = withoutHeard(await versionIn(client, ctx.workspace.id))
+      const before = withoutLastSeen(await versionIn(client, ctx.workspace.id))
       const { rowCount } = await client.query(
         `UPDATE ${table} SET ${column} = ${other(column, type)} ${of(table, ctx, id)}`,
       )
-      const after = withoutHeard(await versionIn(client, ctx.workspace.id))
+      const after = withoutLastSeen(await versionIn(client, ctx.workspace.id))
       await client.query('ROLLBACK TO s')
       if (!rowCount || (before !== after) === unseen.includes(column))
         wrong.push(`${table}.${column} (${rowCount} rows)`)
@@ -218,7 +218,7 @@ test('a listener that calls again and again moves only what says when it was hea
     const before = (await readCacheVersion(ctx, ctx.workspace.id))!
     await asAdmin(domain.url, (client) => client.query(seen(when)))
     const after = await readCacheVersion(ctx, ctx.workspace.id)
-    return { all: isSameVersion(before, after), others: isSameVersion(withoutHeard(before), after) }
+    return { all: isSameVersion(before, after), others: isSameVersion(withoutLastSeen(before), after) }
   }
   expect(await called(`clock_timestamp() + interval '1 second'`)).toEqual({ all: false, others: true })
   expect(await called(`clock_timestamp() - interval '2 minutes'`)).toEqual({ all: false, others: false })
@@ -299,8 +299,8 @@ test('every one of many commits at once moves it, and no more slots are left tha
       for (let n = 0; n < 40; n++) {
         const before = await versionIn(client, ctx.workspace.id)
         await client.query(`UPDATE deployments SET status_message = '${n}' WHERE id = '${id}'`)
-        expect(BigInt(withoutHeard(await versionIn(client, ctx.workspace.id)))).toBeGreaterThan(
-          BigInt(withoutHeard(before)),
+        expect(BigInt(withoutLastSeen(await versionIn(client, ctx.workspace.id)))).toBeGreaterThan(
+          BigInt(withoutLastSeen(before)),
         )
       }
     }),

@@ -239,7 +239,7 @@ test('a holder that leases first and takes its step again later loses no try', a
         work({
           ...connection,
           query: (statement, values) => {
-            if (failed || statement.name !== 'what is held') return connection.query(statement, values)
+            if (failed || statement.name !== 'claim states') return connection.query(statement, values)
             failed = true
             return Promise.reject(new Error('it took too long'))
           },

@@ -6,8 +6,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
   type Action,
-  after,
-  expire,
+  expireOverdue,
   fail,
   interrupt,
   isExhausted,
@@ -15,6 +14,7 @@ import {
   type OpenStep,
   plan,
   type State,
+  stateAfter,
   statusWhenTaken,
   succeed,
   supersede,
@@ -80,7 +80,7 @@ class World {
       }
       if (action.do === 'open step') must(step === null, 'one step is open')
       if (action.do === 'close step') must(step !== null, 'only what is open is closed')
-      this.state = after(this.state, action)
+      this.state = stateAfter(this.state, action)
       if (action.do === 'open step') this.#step({ id: `step ${++this.#steps}` })
     }
   }
@@ -197,11 +197,11 @@ class World {
     if (step && step.tries > step.triesGivenBack) this.#step({ triesGivenBack: step.triesGivenBack + 1 })
   }
 
-  sweep(clock: Partial<Parameters<typeof expire>[1]>): void {
+  sweep(clock: Partial<Parameters<typeof expireOverdue>[1]>): void {
     const { step } = this.state
     const untaken = clock.untaken === true && !step?.firstTakenAt
     const late = clock.late === true && step?.firstTakenAt != null
-    this.#settle(expire(this.state, { ...QUIET, ...clock, untaken, late }))
+    this.#settle(expireOverdue(this.state, { ...QUIET, ...clock, untaken, late }))
     must(!untaken || !step || step.kind === 'TEARDOWN' || this.state.step !== step, 'nobody takes it: it ends')
     must(!late || this.state.step !== step, 'what is late ends')
   }

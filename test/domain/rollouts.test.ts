@@ -329,18 +329,18 @@ describe('Delete', () => {
       query: { force: 'true', delete_tracing_project: 'true' },
     })
     expect(await row(id)).toMatchObject({ tornDownAt: expect.any(Date), tracingProjectId: null })
-    expect(await whoTore(id)).toBe(ctx.actor.subject)
+    expect(await teardownActor(id)).toBe(ctx.actor.subject)
   })
 
   test.each([undefined, 'true'])('a deployment without a taken step needs no teardown; force: %s', async (force) => {
     const id = await gitDeployment(ctx)
     await deleteDeployment(ctx, { path: { deployment_id: id }, query: { force } })
     expect((await row(id)).tornDownAt).not.toBeNull()
-    expect(await whoTore(id)).toBeNull()
+    expect(await teardownActor(id)).toBeNull()
   })
 
   /** The actor that gave up the runtime; null: the teardown was complete. */
-  async function whoTore(deploymentId: string): Promise<string | null> {
+  async function teardownActor(deploymentId: string): Promise<string | null> {
     const where = { deploymentId, type: 'deployment.torn_down' } as const
     return (await domain.core.db.event.findFirstOrThrow({ where })).actor
   }

@@ -28,8 +28,8 @@ export function createOAuthClient(rules: OutboundRules, resolve?: ResolveHost): 
     async refresh(access, refreshToken, timeoutMs) {
       const { server, client, authentication } = oauthParties(access)
       const options = { ...requestOptions(outbound, timeoutMs), additionalParameters: resourceParameter(access) }
-      const asked = oauth.refreshTokenGrantRequest(server, client, authentication, refreshToken, options)
-      return readTokenSet(asked, server, client, access.providerType)
+      const pendingResponse = oauth.refreshTokenGrantRequest(server, client, authentication, refreshToken, options)
+      return readTokenSet(pendingResponse, server, client, access.providerType)
     },
     revoke: (access, revocationUrl, token) => revoke(outbound, access, revocationUrl, token),
     published: (access) => findEndpoints(rules, outbound, access),
@@ -66,7 +66,7 @@ async function exchange(
   const callback = validateCallback(access, server, client, grant)
   const options = { ...requestOptions(outbound, TIMEOUT_MS.exchange), additionalParameters: resourceParameter(access) }
   const verifier = grant.codeVerifier ?? oauth.nopkce
-  const asked = oauth.authorizationCodeGrantRequest(
+  const pendingResponse = oauth.authorizationCodeGrantRequest(
     server,
     client,
     authentication,
@@ -75,7 +75,7 @@ async function exchange(
     verifier,
     options,
   )
-  return readTokenSet(asked, server, client, access.providerType)
+  return readTokenSet(pendingResponse, server, client, access.providerType)
 }
 
 /** Compares `iss` with a known issuer (RFC 9207). Otherwise the separate redirect URIs protect (RFC 9700, 4.4.2.2). */

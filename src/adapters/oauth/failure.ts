@@ -11,14 +11,14 @@ import { OAuthFailure } from '../../domain/ports/oauth-client.ts'
 /** The form of an error code. Any other text might be a secret that the provider echoes. */
 const ERROR_CODE = /^[a-z]{2,24}([_.-][a-z]{1,24}){0,5}$/
 
-/** `wanted`: the expected content. Library errors contain the response, so they are not passed on, not even as a cause. */
-export function toOAuthFailure(error: unknown, wanted: string): OAuthFailure {
+/** `expected`: names the expected content. Library errors contain the response, so they are not passed on, not even as a cause. */
+export function toOAuthFailure(error: unknown, expected: string): OAuthFailure {
   if (error instanceof OAuthFailure) return error
   if (error instanceof ResponseBodyError || error instanceof AuthorizationResponseError) return toRefusal(error.error)
   if (error instanceof WWWAuthenticateChallengeError)
     return toRefusal(error.cause.find(({ parameters }) => parameters.error)?.parameters.error, error.status)
   if (error instanceof OperationProcessingError || error instanceof UnsupportedOperationError)
-    return new OAuthFailure('unusable', `answered with something that is not ${wanted}`)
+    return new OAuthFailure('unusable', `answered with something that is not ${expected}`)
   // unexpected, so it is unknown whether the provider acted
   return new OAuthFailure('unanswered', 'could not be asked')
 }
@@ -39,14 +39,14 @@ export function requireUsableStatus(response: Response): Response {
 }
 
 /** Reads the JSON object of a response with a status below 500. Throws OAuthFailure. */
-export async function readJsonObject(response: Response, wanted: string): Promise<Record<string, unknown>> {
+export async function readJsonObject(response: Response, expected: string): Promise<Record<string, unknown>> {
   const text = await requireUsableStatus(response).text()
   const parsed = parseObject(text)
   if (parsed) return parsed
   if (!response.ok) throw new OAuthFailure('unusable', `answered ${response.status}`)
   // A truncated success: the provider may have fulfilled the request.
   const kind = isJson(response) && parseJson(text) === undefined ? 'unanswered' : 'unusable'
-  throw new OAuthFailure(kind, `answered with ${describeBody(response, text)} instead of ${wanted}`)
+  throw new OAuthFailure(kind, `answered with ${describeBody(response, text)} instead of ${expected}`)
 }
 
 /** Describes a response that is not metadata, as a clause without any part of the response. */

@@ -51,8 +51,8 @@ export function createOutbound(rules: OutboundRules, resolve?: ResolveHost): Out
         const { authorization: _, ...headers } = lowerCaseNames(init.headers)
         let at = url
         for (let redirects = 0; ; redirects++) {
-          const asked = request(at, { ...init, headers, method: 'GET', body: null }, signal)
-          const response = await asked.catch((error) => {
+          const pendingResponse = request(at, { ...init, headers, method: 'GET', body: null }, signal)
+          const response = await pendingResponse.catch((error) => {
             throw redirects === 0 ? error : redirectFailure(at, error)
           })
           const next = redirectTarget(response, at)

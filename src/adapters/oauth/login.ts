@@ -38,8 +38,8 @@ export function createLogin(
 ): Login {
   const outbound = createOutbound(ANY_NETWORK)
   let known: CachedConfiguration | null = null
-  let asking: Promise<oidc.Configuration> | null = null
-  let atOnce = 0
+  let pendingConfiguration: Promise<oidc.Configuration> | null = null
+  let runningLogins = 0
 
   const call: oidc.CustomFetch = async (url, { method, headers, body }) => {
     const sent = body instanceof URLSearchParams || typeof body === 'string' ? body : null
@@ -49,7 +49,7 @@ export function createLogin(
     return response
   }
 
-  async function ask(): Promise<oidc.Configuration> {
+  async function discover(): Promise<oidc.Configuration> {
     const configuration = await oidc.discovery(new URL(settings.issuer), settings.clientId, {}, authentication(), {
       [oidc.customFetch]: call,
       // the address guard allows http only to this machine
@@ -65,11 +65,11 @@ export function createLogin(
   /** One request for all waiting logins. While metadata is cached, an unavailable provider does not matter. */
   async function configuration(): Promise<oidc.Configuration> {
     if (known && now() - known.since < METADATA_MAX_AGE_MS) return known.configuration
-    asking ??= ask().finally(() => {
-      asking = null
+    pendingConfiguration ??= discover().finally(() => {
+      pendingConfiguration = null
     })
-    if (!known) return asking
-    asking.catch(() => undefined)
+    if (!known) return pendingConfiguration
+    pendingConfiguration.catch(() => undefined)
     return known.configuration
   }
 
@@ -87,8 +87,8 @@ export function createLogin(
   }
 
   async function bounded<T>(work: () => Promise<T>): Promise<T> {
-    if (atOnce >= MAX_CONCURRENT_LOGINS) throw new OAuthFailure('unreachable', 'has too many concurrent logins')
-    atOnce++
+    if (runningLogins >= MAX_CONCURRENT_LOGINS) throw new OAuthFailure('unreachable', 'has too many concurrent logins')
+    runningLogins++
     try {
       return await work()
     } catch (error) {
@@ -97,7 +97,7 @@ export function createLogin(
       if (failure.kind === 'unusable') known = null
       throw failure
     } finally {
-      atOnce--
+      runningLogins--
     }
   }
 

@@ -30,13 +30,13 @@ export interface UsableServer {
 
 /** `unnamed`: why the MCP server's own origin is assumed, as a sentence; null: the MCP server names this issuer. */
 export async function findAuthorizationServer(
-  asking: McpRequests,
+  requests: McpRequests,
   issuer: string,
   unnamed: string | null,
 ): Promise<UsableServer> {
-  const refusal = addressRefusal(asking.rules, issuer)
+  const refusal = addressRefusal(requests.rules, issuer)
   if (refusal !== null) throw new McpDiscoveryError(`The authorization server of this MCP server ${refusal}.`)
-  const found = await findMetadata(asking, new URL(issuer), unnamed)
+  const found = await findMetadata(requests, new URL(issuer), unnamed)
   if (!lists(found.code_challenge_methods_supported, 'S256'))
     throw unsupported(
       'does not say that it supports PKCE with S256 (code_challenge_methods_supported), which MCP asks for',
@@ -47,14 +47,14 @@ export async function findAuthorizationServer(
     throw unsupported(
       'registers no clients by itself. Register one there, and create the provider with it (POST /v2/auth/providers)',
     )
-  const ours = (member: keyof oauth.AuthorizationServer) =>
-    endpoint(found, member, (url) => addressRefusal(asking.rules, url))
-  const optional = (member: keyof oauth.AuthorizationServer) => (found[member] == null ? null : ours(member))
+  const checkedEndpoint = (member: keyof oauth.AuthorizationServer) =>
+    endpoint(found, member, (url) => addressRefusal(requests.rules, url))
+  const optional = (member: keyof oauth.AuthorizationServer) => (found[member] == null ? null : checkedEndpoint(member))
   return {
     issuer: found.issuer,
-    authUrl: ours('authorization_endpoint'),
-    tokenUrl: ours('token_endpoint'),
-    registrationUrl: ours('registration_endpoint'),
+    authUrl: checkedEndpoint('authorization_endpoint'),
+    tokenUrl: checkedEndpoint('token_endpoint'),
+    registrationUrl: checkedEndpoint('registration_endpoint'),
     revocationUrl: optional('revocation_endpoint'),
     userinfoUrl: optional('userinfo_endpoint'),
     authMethods: listed(found.token_endpoint_auth_methods_supported),
@@ -64,7 +64,7 @@ export async function findAuthorizationServer(
 
 /** Tries the locations in the order of MCP authorization 2025-06-18, "Authorization Server Metadata Discovery". */
 async function findMetadata(
-  asking: McpRequests,
+  requests: McpRequests,
   issuer: URL,
   unnamed: string | null,
 ): Promise<oauth.AuthorizationServer> {
@@ -73,29 +73,30 @@ async function findMetadata(
     unnamed === null
       ? ''
       : `${unnamed} So its own origin was assumed to be its authorization server, as for older servers. `
-  const looked: Exclude<LookupResult, { found: unknown }>[] = []
-  for (const { place, ask } of metadataLocations(asking, issuer)) {
-    const look = await readMetadata(issuer, ask).catch((error) => {
-      throw toMcpError(asking, `${before}${UNREAD}`, issuer, error)
+  const attempts: Exclude<LookupResult, { found: unknown }>[] = []
+  for (const { place, request } of metadataLocations(requests, issuer)) {
+    const result = await readMetadata(issuer, request).catch((error) => {
+      throw toMcpError(requests, `${before}${UNREAD}`, issuer, error)
     })
-    if ('found' in look) return look.found
-    looked.push({ ...look, how: `${place} ${look.how}` })
+    if ('found' in result) return result.found
+    attempts.push({ ...result, how: `${place} ${result.how}` })
   }
   // metadata of another issuer must not be used (RFC 8414, 3.3)
-  if (looked.some(({ why }) => why === 'another issuer'))
+  if (attempts.some(({ why }) => why === 'another issuer'))
     throw new McpDiscoveryError(`${before}${SERVER} publishes metadata of another issuer (asked ${issuer.host}).`)
-  const asked = `${issuer.host}: ${looked.map(({ how }) => how).join(', ')}`
-  if (looked.some(({ why }) => why === 'trouble')) throw new McpUnavailableError(`${before}${UNREAD} (asked ${asked}).`)
+  const attempted = `${issuer.host}: ${attempts.map(({ how }) => how).join(', ')}`
+  if (attempts.some(({ why }) => why === 'trouble'))
+    throw new McpUnavailableError(`${before}${UNREAD} (asked ${attempted}).`)
   const standards = 'RFC 8414, OpenID Connect Discovery'
-  throw new McpDiscoveryError(`${before}${SERVER} publishes no metadata (${standards}; asked ${asked}).`)
+  throw new McpDiscoveryError(`${before}${SERVER} publishes no metadata (${standards}; asked ${attempted}).`)
 }
 
 type LookupResult = { found: oauth.AuthorizationServer } | { why: 'none' | 'another issuer' | 'trouble'; how: string }
 
-async function readMetadata(issuer: URL, ask: () => Promise<Response>): Promise<LookupResult> {
+async function readMetadata(issuer: URL, request: () => Promise<Response>): Promise<LookupResult> {
   let response: Response
   try {
-    response = requireAvailable(await ask())
+    response = requireAvailable(await request())
   } catch (error) {
     // the other locations are on the same server, but only this one may fail
     if (error instanceof OAuthFailure && error.kind === 'unusable') return { why: 'trouble', how: error.message }
@@ -113,8 +114,8 @@ async function readMetadata(issuer: URL, ask: () => Promise<Response>): Promise<
 }
 
 /** `place` is for messages. It omits the issuer's path, because that is the MCP server's text. */
-function metadataLocations(asking: McpRequests, issuer: URL): { place: string; ask(): Promise<Response> }[] {
-  const options = discoveryOptions(asking)
+function metadataLocations(requests: McpRequests, issuer: URL): { place: string; request(): Promise<Response> }[] {
+  const options = discoveryOptions(requests)
   const openid = '/.well-known/openid-configuration'
   const inserted = new URL(issuer)
   inserted.pathname = `${openid}${issuer.pathname.replace(/\/$/, '')}`
@@ -122,13 +123,13 @@ function metadataLocations(asking: McpRequests, issuer: URL): { place: string; a
   return [
     {
       place: `/.well-known/oauth-authorization-server${atRoot ? '' : '/…'}`,
-      ask: () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oauth2' }),
+      request: () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oauth2' }),
     },
     // The library only appends the path; without a path both URLs are equal.
-    ...(atRoot ? [] : [{ place: `${openid}/…`, ask: () => getJson(asking, inserted.href) }]),
+    ...(atRoot ? [] : [{ place: `${openid}/…`, request: () => getJson(requests, inserted.href) }]),
     {
       place: `${atRoot ? '' : '/…'}${openid}`,
-      ask: () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oidc' }),
+      request: () => oauth.discoveryRequest(issuer, { ...options, algorithm: 'oidc' }),
     },
   ]
 }

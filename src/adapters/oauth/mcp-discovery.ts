@@ -20,13 +20,13 @@ export async function registerForMcp(
   timeoutMs = TIMEOUT_MS,
 ): Promise<RegisteredClient> {
   return withTimeout(timeoutMs, new AbortController().signal, async (signal) => {
-    const asking = { outbound, rules, timeoutMs, signal }
-    const { resource, issuers, unnamed } = await findProtectedResource(asking, new URL(mcpServerUrl))
+    const requests = { outbound, rules, timeoutMs, signal }
+    const { resource, issuers, unnamed } = await findProtectedResource(requests, new URL(mcpServerUrl))
     let wrong: unknown
     for (const issuer of issuers) {
       try {
-        const server = await findAuthorizationServer(asking, issuer, unnamed)
-        const registered = await registerClient(asking, server, client)
+        const server = await findAuthorizationServer(requests, issuer, unnamed)
+        const registered = await registerClient(requests, server, client)
         const { authUrl, tokenUrl, revocationUrl, userinfoUrl } = server
         return { ...registered, issuer: server.issuer, authUrl, tokenUrl, revocationUrl, userinfoUrl, resource }
       } catch (error) {

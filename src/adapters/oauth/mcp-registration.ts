@@ -24,17 +24,17 @@ const PREFERRED_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] 
 const MIN_SECRET_LIFETIME_SECONDS = 365 * 24 * 60 * 60
 
 export async function registerClient(
-  asking: McpRequests,
+  requests: McpRequests,
   server: UsableServer,
   client: NewClient,
 ): Promise<Registered> {
   const offered = server.authMethods ?? ['client_secret_basic']
   const method = PREFERRED_METHODS.find((one) => offered.includes(one))
   if (!method) throw registrationError(`supports none of the auth methods ${PREFERRED_METHODS.join(', ')}`)
-  const registered = await registerAs(method, asking, server, client)
+  const registered = await registerAs(method, requests, server, client)
   if (registered) return registered
   // A public client has no secret that expires. The response tells whether the server accepts one.
-  const secretless = await registerAs('none', asking, server, client)
+  const secretless = await registerAs('none', requests, server, client)
   if (secretless) return secretless
   throw registrationError('gives out client secrets that expire')
 }
@@ -42,14 +42,14 @@ export async function registerClient(
 /** Null: the client's secret expires. */
 async function registerAs(
   method: AuthMethod,
-  asking: McpRequests,
+  requests: McpRequests,
   server: UsableServer,
   client: NewClient,
 ): Promise<Registered | null> {
   const what = 'The authorization server of this MCP server could not be asked to register a client'
-  const asked = sendRegistration(method, asking, server, client).then(requireAvailable)
-  const response = await asked.catch((error) => {
-    throw toMcpError(asking, what, server.registrationUrl, error)
+  const pendingResponse = sendRegistration(method, requests, server, client).then(requireAvailable)
+  const response = await pendingResponse.catch((error) => {
+    throw toMcpError(requests, what, server.registrationUrl, error)
   })
   return toRegisteredClient(method, await readRegistration(response))
 }
@@ -91,10 +91,14 @@ async function readRegistration(response: Response): Promise<oauth.OmitSymbolPro
 }
 
 /** The response decides, because the server may change requested values (RFC 7591, 3.2.1). */
-function toRegisteredClient(asked: AuthMethod, answer: oauth.OmitSymbolProperties<oauth.Client>): Registered | null {
+function toRegisteredClient(
+  requestedMethod: AuthMethod,
+  answer: oauth.OmitSymbolProperties<oauth.Client>,
+): Registered | null {
   const { client_id: clientId, client_secret: secret, client_secret_expires_at: ends } = answer
-  const unsaid = secret === undefined ? 'none' : asked === 'none' ? 'client_secret_basic' : asked
-  const method = AUTH_METHODS.find((one) => one === (answer.token_endpoint_auth_method ?? unsaid))
+  const defaultMethod =
+    secret === undefined ? 'none' : requestedMethod === 'none' ? 'client_secret_basic' : requestedMethod
+  const method = AUTH_METHODS.find((one) => one === (answer.token_endpoint_auth_method ?? defaultMethod))
   if (!method) throw registrationError('registered a client with an unsupported auth method')
   if (method !== 'none' && secret === undefined)
     throw registrationError('registered a client without the secret that it needs')
@@ -102,8 +106,9 @@ function toRegisteredClient(asked: AuthMethod, answer: oauth.OmitSymbolPropertie
   // characters of a client id and a secret (RFC 6749, A.1, A.2)
   if (![clientId, clientSecret ?? '-'].every((text) => /^[ -~]{1,4096}$/.test(text)))
     throw registrationError('registered a client whose id or secret can’t be used')
-  const lasts = clientSecret === null || ends === 0 || Number(ends) > Date.now() / 1000 + MIN_SECRET_LIFETIME_SECONDS
-  return lasts ? { clientId, clientSecret, tokenEndpointAuthMethod: method } : null
+  const isLongLived =
+    clientSecret === null || ends === 0 || Number(ends) > Date.now() / 1000 + MIN_SECRET_LIFETIME_SECONDS
+  return isLongLived ? { clientId, clientSecret, tokenEndpointAuthMethod: method } : null
 }
 
 /** Advises a manual registration, which is always possible. */

@@ -32,8 +32,8 @@ const MAX_ISSUERS = 3
  * "Authorization Server Discovery"). Without a named authorization server, the server's own origin is assumed (MCP authorization
  * 2025-03-26). Throws McpDiscoveryError, McpUnavailableError.
  */
-export async function findProtectedResource(asking: McpRequests, server: URL): Promise<ProtectedResource> {
-  const { published, absence } = await findResourceMetadata(asking, server)
+export async function findProtectedResource(requests: McpRequests, server: URL): Promise<ProtectedResource> {
+  const { published, absence } = await findResourceMetadata(requests, server)
   if (published && !coversServer(published.resource, server))
     throw new McpDiscoveryError('The metadata of this MCP server names another resource.')
   const issuers = Array.isArray(published?.authorization_servers) ? published.authorization_servers : []
@@ -49,13 +49,13 @@ const UNREAD = `${METADATA} could not be read`
 
 type Published = { published: oauth.ResourceServer; absence?: undefined } | { published?: undefined; absence: string }
 
-async function findResourceMetadata(asking: McpRequests, server: URL): Promise<Published> {
-  const address = await metadataUrlFromChallenge(asking, server)
+async function findResourceMetadata(requests: McpRequests, server: URL): Promise<Published> {
+  const address = await metadataUrlFromChallenge(requests, server)
   if (address !== null) {
-    const refusal = addressRefusal(asking.rules, address)
+    const refusal = addressRefusal(requests.rules, address)
     if (refusal !== null) throw new McpDiscoveryError(`The address of this MCP server’s metadata ${refusal}.`)
-    const { published, how } = await readMetadata(getJson(asking, address)).catch((error) => {
-      throw toMcpError(asking, UNREAD, address, error)
+    const { published, how } = await readMetadata(getJson(requests, address)).catch((error) => {
+      throw toMcpError(requests, UNREAD, address, error)
     })
     if (published) return { published }
     const { host } = new URL(address)
@@ -63,25 +63,25 @@ async function findResourceMetadata(asking: McpRequests, server: URL): Promise<P
       `This MCP server names a URL without protected-resource metadata (RFC 9728): ${host} ${how}.`,
     )
   }
-  const asked: string[] = []
+  const attempts: string[] = []
   // the root is for MCP servers that do not know of the path rule
   for (const place of new Set([server.href, `${server.origin}/`])) {
     const url = new URL(place)
-    const looked = readMetadata(oauth.resourceDiscoveryRequest(url, discoveryOptions(asking)))
-    const { published, how } = await looked.catch((error) => {
-      throw toServerError(asking, UNREAD, server, error)
+    const reading = readMetadata(oauth.resourceDiscoveryRequest(url, discoveryOptions(requests)))
+    const { published, how } = await reading.catch((error) => {
+      throw toServerError(requests, UNREAD, server, error)
     })
     if (published) return { published }
-    asked.push(`${WELL_KNOWN}${url.pathname === '/' ? '' : url.pathname} ${how}`)
+    attempts.push(`${WELL_KNOWN}${url.pathname === '/' ? '' : url.pathname} ${how}`)
   }
-  const all = `${server.host}: ${asked.join(', ')}`
+  const all = `${server.host}: ${attempts.join(', ')}`
   return { absence: `This MCP server publishes no protected-resource metadata (RFC 9728; asked ${all}).` }
 }
 
 /** Like `toMcpError`, but a wrong host name is a McpDiscoveryError, because the caller entered it. */
-function toServerError(asking: McpRequests, what: string, server: URL, error: unknown): unknown {
+function toServerError(requests: McpRequests, what: string, server: URL, error: unknown): unknown {
   if (error instanceof WrongAddressFailure) return new McpDiscoveryError(`This MCP server ${error.message}.`)
-  return toMcpError(asking, what, server, error)
+  return toMcpError(requests, what, server, error)
 }
 
 /** A request that neither needs nor starts a session (MCP, "Lifecycle"). */
@@ -91,13 +91,13 @@ const PING = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
 const PING_SHARE = 1 / 4
 
 /** The metadata URL in the challenge to a call without a token; null: none. */
-async function metadataUrlFromChallenge(asking: McpRequests, server: URL): Promise<string | null> {
-  const { outbound, timeoutMs, signal } = asking
+async function metadataUrlFromChallenge(requests: McpRequests, server: URL): Promise<string | null> {
+  const { outbound, timeoutMs, signal } = requests
   const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const ping = { method: 'POST', headers, body: PING, signal, timeoutMs: timeoutMs * PING_SHARE }
   const answer = await outbound.fetch(server.href, ping).catch((error) => {
     if (error instanceof OAuthFailure && error.kind === 'unanswered') return null
-    throw toServerError(asking, 'This MCP server could not be asked', server, error)
+    throw toServerError(requests, 'This MCP server could not be asked', server, error)
   })
   const header = answer?.status === 401 ? answer.headers.get('www-authenticate') : null
   if (!header) return null
@@ -118,8 +118,8 @@ async function parseChallenges(header: string): Promise<oauth.WWWAuthenticateCha
 
 type Answer = { published: oauth.ResourceServer; how?: undefined } | { published?: undefined; how: string }
 
-async function readMetadata(asked: Promise<Response>): Promise<Answer> {
-  const response = requireAvailable(await asked)
+async function readMetadata(pendingResponse: Promise<Response>): Promise<Answer> {
+  const response = requireAvailable(await pendingResponse)
   const copy = response.clone()
   try {
     // The resource may be a parent of the server, so the expected value is known only now; `coversServer` checks it.

@@ -16,8 +16,8 @@ type Json = Record<string, unknown>
  */
 export function scopeParameters(type: ProviderType | null, scopes: readonly string[]): Record<string, string> {
   if (type === 'slack') return scopes.length > 0 ? { user_scope: scopes.join(',') } : {}
-  const asked = type === 'microsoft' ? [...new Set([...scopes, 'offline_access'])] : scopes
-  return asked.length > 0 ? { scope: asked.join(' ') } : {}
+  const requested = type === 'microsoft' ? [...new Set([...scopes, 'offline_access'])] : scopes
+  return requested.length > 0 ? { scope: requested.join(' ') } : {}
 }
 
 /**

@@ -24,18 +24,18 @@ export async function findEndpoints(
   outbound: Outbound,
   access: Pick<ProviderAccess, 'authUrl' | 'tokenUrl'>,
 ): Promise<PublishedEndpoints> {
-  const asked = candidateIssuers(access).flatMap((issuer) =>
+  const lookups = candidateIssuers(access).flatMap((issuer) =>
     (['oauth2', 'oidc'] as const).map(async (algorithm) => ({
       issuer,
       ...(await readMetadata(outbound, issuer, algorithm)),
     })),
   )
-  const answers = await Promise.all(asked)
+  const answers = await Promise.all(lookups)
   const found = answers.find(({ metadata }) => metadata?.token_endpoint === access.tokenUrl)
   if (!found?.metadata) {
     const { origin } = new URL(access.tokenUrl)
-    const away = answers.find(({ issuer, failure }) => failure && issuer.origin === origin)
-    if (away?.failure) throw away.failure
+    const unreachable = answers.find(({ issuer, failure }) => failure && issuer.origin === origin)
+    if (unreachable?.failure) throw unreachable.failure
     return { issuer: null, revocationUrl: null, userinfoUrl: null }
   }
   const { issuer, revocation_endpoint, userinfo_endpoint } = found.metadata
@@ -81,9 +81,9 @@ async function readMetadata(
   issuer: URL,
   algorithm: 'oauth2' | 'oidc',
 ): Promise<{ metadata?: AuthorizationServer; failure?: OAuthFailure }> {
-  const asking = (url: string, init: { headers: Record<string, string> }) =>
+  const fetchWithTimeout = (url: string, init: { headers: Record<string, string> }) =>
     outbound.fetch(url, { headers: init.headers, timeoutMs: TIMEOUT_MS })
-  const options = { algorithm, [customFetch]: asking, [allowInsecureRequests]: true }
+  const options = { algorithm, [customFetch]: fetchWithTimeout, [allowInsecureRequests]: true }
   let response: Response
   try {
     response = await discoveryRequest(issuer, options)

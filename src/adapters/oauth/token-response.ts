@@ -17,13 +17,13 @@ const MAX_SCOPES = 500
 
 /** Throws OAuthFailure: `refused`, `unusable` without a usable token, `unanswered` for truncated JSON. */
 export async function readTokenSet(
-  asked: Promise<Response>,
+  pendingResponse: Promise<Response>,
   server: AuthorizationServer,
   client: Client,
   type: ProviderType | null,
 ): Promise<TokenSet> {
   try {
-    const response = await asked
+    const response = await pendingResponse
     const body = await readJsonObject(response, EXPECTED_CONTENT)
     const { id_token, expires_in, ...answer } = toStandardResponse(type, body)
     const read = await processGenericTokenEndpointResponse(server, client, toLibraryResponse(response.status, answer))
@@ -52,8 +52,10 @@ function toLibraryResponse(status: number, answer: Record<string, unknown>): Res
   if (status >= 400) throw new OAuthFailure('unusable', `answered ${status}`)
   // Twitch sends an array (dev.twitch.tv/docs/authentication/getting-tokens-oauth)
   const standard = { ...answer, scope: Array.isArray(answer.scope) ? answer.scope.join(' ') : answer.scope }
-  const said = Object.entries(standard).filter(([name, value]) => value !== null && (value !== '' || name === 'scope'))
-  return Response.json(Object.fromEntries(said))
+  const present = Object.entries(standard).filter(
+    ([name, value]) => value !== null && (value !== '' || name === 'scope'),
+  )
+  return Response.json(Object.fromEntries(present))
 }
 
 /** Null: absent, not a number, or 0, which some use for "never" (Mailchimp, VK). Negative: already expired. */

@@ -27,7 +27,7 @@ const MAX_LOCATED_LENGTH = 32_768
 const MAX_LOCATED_LINES = 1_000
 
 /** Limits on tokens, depth and aliases. */
-export function formLimits(): Plugin[] {
+export function documentFormLimits(): Plugin[] {
   return [
     maxTokensPlugin({ n: MAX_TOKENS }),
     maxDepthPlugin({ n: MAX_DEPTH }),

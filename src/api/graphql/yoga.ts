@@ -18,7 +18,7 @@ import { useDocumentCache } from './fast-path/use-document-cache.ts'
 import { schema } from './schema.ts'
 import { useStreams } from './subscriptions/use-streams.ts'
 import { type ServerContext, useAuthentication } from './use-authentication.ts'
-import { formLimits, useDocumentLimits } from './use-document-limits.ts'
+import { documentFormLimits, useDocumentLimits } from './use-document-limits.ts'
 import { usePresentedErrors, useReadableRequests } from './use-errors.ts'
 import { useGraphiqlPolicy } from './use-graphiql-policy.ts'
 import { useIdempotency } from './use-idempotency.ts'
@@ -108,7 +108,7 @@ export function createGraphql(options: GraphQLOptions): { yoga: GraphQLServer; f
       useAuthentication(authenticate, relay, core.log),
       useStreams(core, relay, heartbeat),
       useReadableRequests,
-      ...formLimits(),
+      ...documentFormLimits(),
       useDocumentLimits(heavyQueries),
       useIdempotency(),
       useNoStore(),

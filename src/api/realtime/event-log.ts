@@ -5,7 +5,7 @@ import {
   currentSequences,
   type EventScope,
   readEvents,
-  removedUntil,
+  readRemovedUntil,
   type StoredEvent,
 } from '../../domain/events/read.ts'
 import { EVENT_CHANNEL } from '../../domain/outbox/append.ts'
@@ -22,6 +22,6 @@ export function eventLog(db: Db): LogKind<StoredEvent, EventScope> {
     cursorOf: (workspaceId, sequence) => eventCursor({ workspaceId, sequence }),
     newest: (workspaceIds) => currentSequences(db, workspaceIds),
     read: (workspaceId, after, limit, scope) => readEvents(db, workspaceId, after, limit, scope),
-    throwIfRemoved: async (workspaceId, after) => refuseExpired(after, await removedUntil(db, workspaceId)),
+    throwIfRemoved: async (workspaceId, after) => refuseExpired(after, await readRemovedUntil(db, workspaceId)),
   }
 }

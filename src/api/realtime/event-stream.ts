@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { NotFoundError } from '../../domain/errors/errors.ts'
 import { readPastCursor, refuseExpired } from '../../domain/events/cursor.ts'
 import { eventTypes, expandTypes } from '../../domain/events/page.ts'
-import { type EventScope, eventsLeft, inScope, type LogSnapshot, type StoredEvent } from '../../domain/events/read.ts'
+import { type EventScope, hasEvents, inScope, type LogSnapshot, type StoredEvent } from '../../domain/events/read.ts'
 import { queryText, queryUuid } from '../../domain/parsing/fields.ts'
 import { parse, type RawInput } from '../../domain/parsing/parse.ts'
 import { requireRole } from '../../domain/transaction/access.ts'
@@ -96,7 +96,7 @@ async function isOver(
   const there = revisionId === undefined ? deployment !== null : revision !== null
   if (there) return gone || (revisionId !== undefined && isTerminal(revision!.status))
   // its row is gone, too, but events outlive it
-  if (await eventsLeft(db, workspace.id, { deploymentId, ...(revisionId && { revisionId }) })) return true
+  if (await hasEvents(db, workspace.id, { deploymentId, ...(revisionId && { revisionId }) })) return true
   throw revisionId === undefined
     ? new NotFoundError('Deployment', deploymentId)
     : new NotFoundError('Revision', revisionId)

@@ -3,7 +3,7 @@
  * reuse, so a caller never gets an answer from before a write that it knows of. See README.md.
  */
 
-import { isSameVersion, readCacheVersion, withoutHeard } from '../../domain/cache-version/version.ts'
+import { isSameVersion, readCacheVersion, withoutLastSeen } from '../../domain/cache-version/version.ts'
 import { type Actor, seesValues } from '../../domain/transaction/access.ts'
 import type { RequestContext } from '../../domain/transaction/context.ts'
 import { CacheEntries } from './cache-entries.ts'
@@ -77,7 +77,7 @@ export class ResponseCache {
     const offset = clockOffsetOf(ctx)
     const { value, toEntry, version: readVersion, showsLastSeen, expiresAt } = await read()
     const at = readVersion ?? seen
-    const version = at === null || showsLastSeen ? at : withoutHeard(at)
+    const version = at === null || showsLastSeen ? at : withoutLastSeen(at)
     const entry = cached !== undefined && version !== null ? toEntry() : null
     entries.set(
       key,

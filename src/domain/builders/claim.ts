@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import { longPoll } from '../../platform/async/long-poll.ts'
 import { workOf } from '../claims/assignment.ts'
-import { type ClaimState, knownOf, readClaimStates } from '../claims/claim-state.ts'
+import { type ClaimState, loadedAggregate, readClaimStates } from '../claims/claim-state.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import type { BuilderClaim, BuilderClaimRequest } from '../protocol/builders.ts'
 import { notifyHolder } from '../repositories/deployment.ts'
@@ -81,8 +81,8 @@ function takeOffered(core: Core, scope: BuilderScope, request: BuilderClaimReque
     const claims: BuilderClaim[] = []
     for (const deployment of free) {
       const reading = readings.get(deployment.id)!
-      if ('held' in reading) {
-        claims.push(...(await take(core, tx, { ...reading.held, deployment }, request)))
+      if ('state' in reading) {
+        claims.push(...(await take(core, tx, { ...reading.state, deployment }, request)))
         continue
       }
       core.log.error({ err: reading.error, deploymentId: deployment.id }, 'could not assign a build to a builder')
@@ -109,16 +109,16 @@ async function lockOffered(tx: Tx, scope: BuilderScope, max: number): Promise<Lo
 
 /** As read under the lock. */
 const offeredStep = (tx: Tx, deployment: LockedDeployment) =>
-  knownOf(tx, deployment).steps.find(({ finishedAt, offeredAt }) => finishedAt === null && offeredAt !== null)
+  loadedAggregate(tx, deployment).steps.find(({ finishedAt, offeredAt }) => finishedAt === null && offeredAt !== null)
 
 /** Empty: another builder was faster, or the step is exhausted and failed. */
 async function take(
   core: Core,
   tx: Tx,
-  held: ClaimState,
+  claimState: ClaimState,
   { holder, leaseSeconds }: BuilderClaimRequest,
 ): Promise<BuilderClaim[]> {
-  const { deployment, begunAt } = held
+  const { deployment, begunAt } = claimState
   const offered = offeredStep(tx, deployment)
   const isFree = !offered?.builderLeaseExpiresAt || offered.builderLeaseExpiresAt <= begunAt
   if (!offered || offered.revisionId === null || !isFree) return []
@@ -148,7 +148,7 @@ async function take(
       stepId: step.id,
       tries: step.tries,
       secondsLeft: (step.deadlineAt!.getTime() - tx.now().getTime()) / 1000,
-      revision: workOf(tx, held, offered.revisionId),
+      revision: workOf(tx, claimState, offered.revisionId),
     },
   ]
 }

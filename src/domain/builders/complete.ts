@@ -3,7 +3,7 @@
  * (claims/complete.ts) and wakes the holder for the next step.
  */
 
-import { knownOf } from '../claims/claim-state.ts'
+import { loadedAggregate } from '../claims/claim-state.ts'
 import { recordReport } from '../claims/complete.ts'
 import { rejectIfAny, type Violation } from '../errors/errors.ts'
 import { violation } from '../parsing/parse.ts'
@@ -19,14 +19,16 @@ import type { BuilderScope } from './scope.ts'
 export function completeBuild(core: Core, scope: BuilderScope, request: BuilderCompleteRequest): Promise<boolean> {
   const record = () =>
     transaction(core, async (tx) => {
-      const held = await lockBuild(tx, scope, request, { over: true })
-      const { deployment, requestedStep: step } = held
+      const claimState = await lockBuild(tx, scope, request, { over: true })
+      const { deployment, requestedStep: step } = claimState
       rejectIfAny(violations(core, deployment, request))
-      const { recorded, deployment: now } = await recordReport(core, tx, held, deployment, step, {
+      const { recorded, deployment: now } = await recordReport(core, tx, claimState, deployment, step, {
         ...request,
         stepId: step.id,
       })
-      const isOpen = knownOf(tx, deployment).steps.some(({ id, finishedAt }) => id === step.id && finishedAt === null)
+      const isOpen = loadedAggregate(tx, deployment).steps.some(
+        ({ id, finishedAt }) => id === step.id && finishedAt === null,
+      )
       // the build was stopped; any builder may take it
       if (isOpen) await offerAgain(tx, now, step)
       return recorded

@@ -23,13 +23,13 @@ export async function heartbeatOfBuilds(
   const items = claims.map(({ progress, ...claim }) =>
     progress === undefined ? claim : { ...claim, progress: progress ?? {} },
   )
-  const asked = Prisma.sql`
+  const requested = Prisma.sql`
     SELECT * FROM jsonb_to_recordset(${JSON.stringify(items)}::jsonb) AS c("claimId" uuid, token numeric, progress jsonb)`
   let first = true
   const look = async () => {
-    const held = await (first ? renew(core, scope, asked, leaseSeconds) : findHeld(core, scope, asked))
+    const valid = await (first ? renew(core, scope, requested, leaseSeconds) : findValid(core, scope, requested))
     first = false
-    const ids = new Set(held.map(({ claimId }) => claimId))
+    const ids = new Set(valid.map(({ claimId }) => claimId))
     const lost = claims.map(({ claimId }) => claimId).filter((id) => !ids.has(id))
     return lost.length > 0 ? lost : null
   }
@@ -43,32 +43,32 @@ interface Building {
   claimId: string
 }
 
-const heldBuildsSql = (scope: BuilderScope, asked: Prisma.Sql) => Prisma.sql`
-  (${asked}) a JOIN steps s ON s.builder_claim_id = a."claimId" JOIN deployments d ON d.id = s.deployment_id
+const heldBuildsSql = (scope: BuilderScope, requested: Prisma.Sql) => Prisma.sql`
+  (${requested}) a JOIN steps s ON s.builder_claim_id = a."claimId" JOIN deployments d ON d.id = s.deployment_id
   WHERE ${buildHeldSql(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)}`
 
 /**
  * Renews these claims for `seconds`, and returns those that hold. Waits for no lock: a locked step is renewed with the next
  * heartbeat.
  */
-function renew(core: Core, scope: BuilderScope, asked: Prisma.Sql, seconds: number): Promise<Building[]> {
+function renew(core: Core, scope: BuilderScope, requested: Prisma.Sql, seconds: number): Promise<Building[]> {
   return core.renew<Building>(Prisma.sql`
-    WITH ${builderSeen(scope)}, asked AS MATERIALIZED (${asked}), free AS MATERIALIZED (
-      SELECT s.id FROM ${heldBuildsSql(scope, Prisma.sql`SELECT * FROM asked`)} ${toChangeOrSkip('s')}
+    WITH ${builderSeen(scope)}, requested AS MATERIALIZED (${requested}), free AS MATERIALIZED (
+      SELECT s.id FROM ${heldBuildsSql(scope, Prisma.sql`SELECT * FROM requested`)} ${toChangeOrSkip('s')}
     ), renewed AS (
       UPDATE steps s SET builder_lease_expires_at = ${leaseEnd(seconds)} FROM free WHERE s.id = free.id
       RETURNING s.revision_id, s.builder_claim_id, s.builder_holder
     ), progress AS (
       SELECT n.revision_id AS id, coalesce(a.progress->>'reason', ${'IN_PROGRESS' satisfies Reason}) AS reason,
              left('Building on ' || n.builder_holder || coalesce(': ' || (a.progress->>'message'), '.'), ${MAX_MESSAGE_CHARS}) AS message
-      FROM asked a JOIN renewed n ON n.builder_claim_id = a."claimId" WHERE a.progress IS NOT NULL
+      FROM requested a JOIN renewed n ON n.builder_claim_id = a."claimId" WHERE a.progress IS NOT NULL
     ), ${progressOfRevisions}
-    SELECT a."claimId" FROM ${heldBuildsSql(scope, Prisma.sql`SELECT * FROM asked`)}`)
+    SELECT a."claimId" FROM ${heldBuildsSql(scope, Prisma.sql`SELECT * FROM requested`)}`)
 }
 
 /** The same without a write. */
-function findHeld(core: Core, scope: BuilderScope, asked: Prisma.Sql): Promise<Building[]> {
+function findValid(core: Core, scope: BuilderScope, requested: Prisma.Sql): Promise<Building[]> {
   return core.db.$queryRaw<
     Building[]
-  >`WITH ${builderSeen(scope)} SELECT a."claimId" FROM ${heldBuildsSql(scope, asked)}`
+  >`WITH ${builderSeen(scope)} SELECT a."claimId" FROM ${heldBuildsSql(scope, requested)}`
 }

@@ -35,12 +35,12 @@ export async function lockBuild(
   if (!deployment) throw new ClaimLostError()
   const reading = (await readClaimStates(tx, null, [{ deployment, stepId: found.id }])).get(deployment.id)!
   if ('error' in reading) throw reading.error
-  const { requestedStep: step, begunAt } = reading.held
+  const { requestedStep: step, begunAt } = reading.state
   // before the lock, the step may have been offered again or taken by another builder
   const isOurs = step?.builderClaimId === claimId
   const holds = step?.finishedAt ? over : (step?.builderLeaseExpiresAt ?? begunAt) > begunAt
   if (!step || !isOurs || !holds) throw new ClaimLostError()
-  return { ...reading.held, requestedStep: step }
+  return { ...reading.state, requestedStep: step }
 }
 
 /** Runs a builder's call. If the claim is lost, its try is returned. */

@@ -58,17 +58,17 @@ export function readCacheVersion({ query }: Pick<Core, 'query'>, workspaceId: st
 }
 
 /** The part of the version that matters to answers without the last call of a listener. */
-export const withoutHeard = (version: string): string => version.slice(0, version.indexOf(':'))
+export const withoutLastSeen = (version: string): string => version.slice(0, version.indexOf(':'))
 
 /**
- * SQL condition: visible data changed since `known`, ignoring the last calls of listeners. `known`: from withoutHeard(); null: no
- * version is known.
+ * SQL condition: visible data changed since `known`, ignoring the last calls of listeners. `known`: from withoutLastSeen();
+ * null: no version is known.
  */
 export const changedSince = (workspaceId: string, known: string | null): Prisma.Sql =>
   Prisma.sql`(SELECT sum(v.n)::text FROM shown_versions v WHERE v.workspace_id = ${workspaceId}::uuid) IS DISTINCT FROM ${known}::text`
 
-/** Whether data that was read at `known` (whole, or from withoutHeard()) is unchanged at `now`. */
+/** Whether data that was read at `known` (whole, or from withoutLastSeen()) is unchanged at `now`. */
 export function isSameVersion(known: string, now: string | null): boolean {
   if (now === null) return false
-  return known.includes(':') ? known === now : known === withoutHeard(now)
+  return known.includes(':') ? known === now : known === withoutLastSeen(now)
 }

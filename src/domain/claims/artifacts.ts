@@ -3,18 +3,18 @@
  * Revisions with the same source share an artifact. It sends no statement; claim-state.ts has read everything.
  */
 import type { Tx } from '../transaction/context.ts'
-import { type ClaimState, KEPT_OLD_ARTIFACTS, knownOf } from './claim-state.ts'
+import { type ClaimState, KEPT_OLD_ARTIFACTS, loadedAggregate } from './claim-state.ts'
 
 /** Names of the artifacts to keep. `gone`: those that this call forgot or lost. */
 export function keptArtifacts(tx: Tx, { deployment, artifacts }: ClaimState, gone: ReadonlySet<string>): string[] {
   const ended = artifacts.filter(({ name, ended }) => ended && !gone.has(name)).map(({ name }) => name)
-  const known = knownOf(tx, deployment).revisions.flatMap(({ artifact }) => artifact ?? [])
+  const known = loadedAggregate(tx, deployment).revisions.flatMap(({ artifact }) => artifact ?? [])
   return [...new Set([...ended, ...known])]
 }
 
 /** Stores the artifact of a successful build, also for waiting revisions of the same source, which then need no build. */
 export function recordArtifact(tx: Tx, { deployment }: ClaimState, revisionId: string, artifact: string | null): void {
-  const { revisions } = knownOf(tx, deployment)
+  const { revisions } = loadedAggregate(tx, deployment)
   const built = revisions.find(({ id }) => id === revisionId)!
   const source = built.basedOnId ?? built.id
   for (const { id, basedOnId, artifact: own, status } of revisions) {
@@ -25,7 +25,7 @@ export function recordArtifact(tx: Tx, { deployment }: ClaimState, revisionId: s
 
 /** Forgets the artifact of a revision after its holder lost it. All revisions with it are built again. Returns its name. */
 export function forgetLostArtifact(tx: Tx, { deployment, siblings }: ClaimState, revisionId: string): string[] {
-  const lost = knownOf(tx, deployment).revisions.find(({ id }) => id === revisionId)?.artifact
+  const lost = loadedAggregate(tx, deployment).revisions.find(({ id }) => id === revisionId)?.artifact
   for (const id of siblings) tx.unit.update('revision', id, { artifact: null })
   return lost ? [lost] : []
 }
@@ -35,7 +35,7 @@ export function forgetLostArtifact(tx: Tx, { deployment, siblings }: ClaimState,
  * *different* ones stay, so a series of changes of secrets alone does not prevent a rollback.
  */
 export function pruneArtifacts(tx: Tx, { deployment, artifacts }: ClaimState, revisionId: string): string[] {
-  const deployed = knownOf(tx, deployment).revisions.find(({ id }) => id === revisionId)!.artifact
+  const deployed = loadedAggregate(tx, deployment).revisions.find(({ id }) => id === revisionId)!.artifact
   const others = artifacts.filter(({ name }) => name !== deployed)
   const before = others
     .filter(({ deployedAt }) => deployedAt !== null)

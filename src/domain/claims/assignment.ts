@@ -18,7 +18,7 @@ import { asReported } from '../values/explanation.ts'
 import { effectiveSpec, type ResourceSpec } from '../values/resource-spec.ts'
 import type { SecretReference } from '../values/shapes.ts'
 import { keptArtifacts } from './artifacts.ts'
-import { type ClaimState, knownOf } from './claim-state.ts'
+import { type ClaimState, loadedAggregate } from './claim-state.ts'
 
 const NOTHING: ReadonlySet<string> = new Set()
 const STEP_KINDS = Object.values(StepKind)
@@ -27,32 +27,33 @@ const STEP_KINDS = Object.values(StepKind)
 export async function assign(
   core: Core,
   tx: Tx,
-  held: ClaimState,
+  claimState: ClaimState,
   now: LockedDeployment,
   gone: ReadonlySet<string> = NOTHING,
 ): Promise<Assignment> {
-  const due = dueStep(tx, held)
+  const due = dueStep(tx, claimState)
   const stop = now.busyStepId !== null && now.busyStepId !== due?.id
-  const { deployment, step } = stop || !due ? { deployment: now, step: null } : await take(core, tx, held, now, due)
+  const { deployment, step } =
+    stop || !due ? { deployment: now, step: null } : await take(core, tx, claimState, now, due)
   const placed = currentSpec(deployment)
   const { activeRevisionId } = deployment
-  const builder = buildElsewhere(tx, held)
+  const builder = buildElsewhere(tx, claimState)
   return {
     run:
       activeRevisionId === null || deployment.deletedAt
         ? null
-        : { revision: workOf(tx, held, activeRevisionId), ...placed },
+        : { revision: workOf(tx, claimState, activeRevisionId), ...placed },
     step: step && {
       id: step.id,
       kind: step.kind,
       tries: step.tries,
       secondsLeft: (step.deadlineAt!.getTime() - tx.now().getTime()) / 1000,
-      revision: step.revisionId === null ? null : workOf(tx, held, step.revisionId),
+      revision: step.revisionId === null ? null : workOf(tx, claimState, step.revisionId),
       ...placed,
     },
     stop,
     ...(builder && { builder }),
-    keepArtifacts: keptArtifacts(tx, held, gone),
+    keepArtifacts: keptArtifacts(tx, claimState, gone),
     generation: deployment.generation,
   }
 }
@@ -64,7 +65,7 @@ function dueStep(tx: Tx, { deployment, begunAt }: ClaimState): StepRow | null {
 }
 
 const openStep = (tx: Tx, deployment: LockedDeployment): StepRow | undefined =>
-  knownOf(tx, deployment).steps.find(({ finishedAt }) => finishedAt === null)
+  loadedAggregate(tx, deployment).steps.find(({ finishedAt }) => finishedAt === null)
 
 /** The open step, if it is offered to builders. */
 function buildElsewhere(tx: Tx, { deployment, begunAt }: ClaimState): Assignment['builder'] {
@@ -84,7 +85,13 @@ interface Taken {
 }
 
 /** Takes the step unless it is taken. An exhausted step fails, and the next step is tried. */
-async function take(core: Core, tx: Tx, held: ClaimState, deployment: LockedDeployment, due: StepRow): Promise<Taken> {
+async function take(
+  core: Core,
+  tx: Tx,
+  claimState: ClaimState,
+  deployment: LockedDeployment,
+  due: StepRow,
+): Promise<Taken> {
   if (deployment.busyStepId !== null) return { deployment, step: due }
   if (refusedKinds(core, deployment).includes(due.kind)) return { deployment, step: null }
   if (!isExhausted(due)) {
@@ -94,8 +101,8 @@ async function take(core: Core, tx: Tx, held: ClaimState, deployment: LockedDepl
   }
   const situation = await readSituation(core, tx, deployment)
   const settled = await settle(core, tx, situation, fail(situation.state, WORKER_LOST))
-  const next = dueStep(tx, held)
-  return next ? take(core, tx, held, settled, next) : { deployment: settled, step: null }
+  const next = dueStep(tx, claimState)
+  return next ? take(core, tx, claimState, settled, next) : { deployment: settled, step: null }
 }
 
 const DRAINING = asReported('IN_PROGRESS', 'Open requests and streams may end first; then everything is removed.')
@@ -105,7 +112,7 @@ function begin(tx: Tx, deployment: LockedDeployment, step: StepRow): LockedDeplo
   if (step.kind === 'TEARDOWN')
     // the reason of the last failed teardown stays visible
     return deployment.reason === 'TEARDOWN_FAILED' ? deployment : explainTeardown(tx, deployment, DRAINING)
-  const { revisions } = knownOf(tx, deployment)
+  const { revisions } = loadedAggregate(tx, deployment)
   if (step.revisionId === null) {
     for (const { id, status } of revisions) if (status === 'CREATING') tx.unit.update('revision', id, NOTHING_WAITS)
     return deployment
@@ -126,7 +133,7 @@ const currentSpec = ({ resourceSpec, secretReferences, customUrl }: LockedDeploy
 const WORK = Object.keys(WORK_COLUMNS) as (keyof typeof WORK_COLUMNS)[]
 
 export function workOf(tx: Tx, { deployment, secrets }: ClaimState, id: string): RevisionWork {
-  const revision = knownOf(tx, deployment).revisions.find((one) => one.id === id)!
+  const revision = loadedAggregate(tx, deployment).revisions.find((one) => one.id === id)!
   const work = Object.fromEntries(WORK.map((column) => [column, revision[column]])) as Omit<RevisionWork, 'secrets'>
   return { ...work, secrets: revision.secretSetId === null ? [] : secrets.get(revision.secretSetId)! }
 }

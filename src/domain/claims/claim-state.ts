@@ -56,9 +56,9 @@ interface Row {
   revisions: Json[] | null
   steps: Json[] | null
   sets: Json[] | null
-  asked: Json | null
+  requested_step: Json | null
   siblings: string[] | null
-  speechless: string[] | null
+  without_message: string[] | null
   artifacts: { artifact: string; at: string | null; ended: boolean; ids: string[] | null }[] | null
   listener: Times<ListenerFacts> | null
   begunAt: Date
@@ -73,16 +73,16 @@ export const KEPT_OLD_ARTIFACTS = 4
  * liveness.ts returns tries under step locks alone. Sub-selects hide the array sizes from the planner
  * (sql/hide-from-planner.ts).
  */
-const READ = {
-  name: 'what is held',
+const READ_CLAIM_STATES = {
+  name: 'claim states',
   text: `
-    WITH asked AS (
+    WITH requested AS (
       SELECT * FROM unnest((SELECT $1::uuid[]), (SELECT $2::uuid[]), (SELECT $3::boolean[])) AS a (id, step_id, artifact_lost)
     ), open_steps AS MATERIALIZED (
       SELECT s.* FROM steps s WHERE s.deployment_id = ANY ((SELECT $1::uuid[])::uuid[]) AND s.finished_at IS NULL ORDER BY s.id ${toChange('s').sql}
     )
-    SELECT d.id, v.revisions, x.sets, w.steps, row_to_json(t) AS asked,
-      CASE WHEN t.kind = 'BUILD' OR asked.artifact_lost THEN ARRAY(
+    SELECT d.id, v.revisions, x.sets, w.steps, row_to_json(t) AS requested_step,
+      CASE WHEN t.kind = 'BUILD' OR requested.artifact_lost THEN ARRAY(
         SELECT r.id FROM revisions b JOIN revisions r ON r.deployment_id = b.deployment_id
         WHERE b.id = t.revision_id AND CASE WHEN t.kind = 'BUILD'
           THEN r.repo_commit_sha IS NULL AND (r.id = b.id OR r.based_on_id = coalesce(b.based_on_id, b.id))
@@ -91,7 +91,7 @@ const READ = {
       CASE WHEN t.kind = 'BUILD' THEN ARRAY(
         SELECT r.id FROM revisions b JOIN revisions r ON r.deployment_id = b.deployment_id AND r.repo_commit_sha = b.repo_commit_sha
         WHERE b.id = t.revision_id AND r.commit_message IS NULL
-      ) END AS speechless,
+      ) END AS without_message,
       (SELECT json_agg(json_build_object('artifact', a.artifact, 'at', a.at, 'ended', a.ended,
                 'ids', CASE WHEN a.nth > ${KEPT_OLD_ARTIFACTS} OR a.at IS NULL THEN (
                   SELECT json_agg(r.id) FROM revisions r WHERE r.deployment_id = d.id AND r.artifact = a.artifact AND NOT ${IS_OPEN}) END))
@@ -100,8 +100,8 @@ const READ = {
              FROM revisions r WHERE r.deployment_id = d.id AND r.artifact IS NOT NULL GROUP BY r.artifact) a) AS artifacts,
       ${LISTENER_FACTS} AS listener,
       now() AS "begunAt"
-    FROM asked JOIN deployments d ON d.id = asked.id
-    LEFT JOIN steps t ON t.id = asked.step_id AND t.deployment_id = d.id
+    FROM requested JOIN deployments d ON d.id = requested.id
+    LEFT JOIN steps t ON t.id = requested.step_id AND t.deployment_id = d.id
     CROSS JOIN LATERAL (
       SELECT json_agg(r) AS revisions, array_agg(r.secret_set_id) AS set_ids FROM (
         SELECT r.* FROM revisions r WHERE r.deployment_id = d.id AND ${IS_OPEN}
@@ -120,7 +120,7 @@ const READ = {
     ) w`,
 }
 
-export type ReadResult = { held: ClaimState } | { error: unknown }
+export type ReadResult = { state: ClaimState } | { error: unknown }
 
 /**
  * Returns results by deployment id. Secrets that can't be decrypted fail only their own deployment. `keyring`: null to skip
@@ -129,16 +129,16 @@ export type ReadResult = { held: ClaimState } | { error: unknown }
 export async function readClaimStates(
   tx: Tx,
   keyring: KeyRing | null,
-  asked: readonly StateRequest[],
+  requests: readonly StateRequest[],
 ): Promise<Map<string, ReadResult>> {
-  const rows = await tx.query<Row>(READ, [
-    asked.map(({ deployment }) => deployment.id),
-    asked.map(({ stepId }) => stepId ?? null),
-    asked.map(({ artifactLost }) => artifactLost ?? false),
+  const rows = await tx.query<Row>(READ_CLAIM_STATES, [
+    requests.map(({ deployment }) => deployment.id),
+    requests.map(({ stepId }) => stepId ?? null),
+    requests.map(({ artifactLost }) => artifactLost ?? false),
   ])
   const byId = new Map(rows.map((row) => [row.id, row]))
   return new Map(
-    asked.map(({ deployment }) => [deployment.id, toClaimState(tx, keyring, deployment, byId.get(deployment.id)!)]),
+    requests.map(({ deployment }) => [deployment.id, toClaimState(tx, keyring, deployment, byId.get(deployment.id)!)]),
   )
 }
 
@@ -155,11 +155,11 @@ function toClaimState(tx: Tx, keyring: KeyRing | null, deployment: LockedDeploym
   })
   try {
     return {
-      held: {
+      state: {
         deployment,
-        requestedStep: row.asked && fromJson('step', row.asked),
+        requestedStep: row.requested_step && fromJson('step', row.requested_step),
         siblings: row.siblings ?? [],
-        withoutMessage: row.speechless ?? [],
+        withoutMessage: row.without_message ?? [],
         secrets: keyring ? openSets(keyring, row.sets ?? []) : new Map(),
         artifacts: (row.artifacts ?? []).map(({ artifact: name, at, ended, ids }) => ({
           name,
@@ -179,7 +179,7 @@ const openSets = (keyring: KeyRing, sets: readonly Json[]) =>
   new Map(sets.map((json) => fromJson('secretSet', json)).map((set) => [set.id, openSecrets(keyring, set)]))
 
 /** The transaction's loaded state of a deployment, with all changes recorded so far. */
-export function knownOf(tx: Tx, { id }: LockedDeployment): LockedAggregate {
+export function loadedAggregate(tx: Tx, { id }: LockedDeployment): LockedAggregate {
   const known = tx.unit.known.get(id)
   if (!known) throw new Error(`deployment ${id} was not read`)
   return known

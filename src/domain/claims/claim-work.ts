@@ -15,9 +15,9 @@ export interface ClaimWork<Item extends HeldClaim, Answer> {
   /** what to read in addition to the usual state */
   request?(item: Item): Omit<StateRequest, 'deployment'>
   /** Throws if the request is invalid. Runs before anything is recorded. */
-  check?(held: ClaimState, item: Item): void
+  check?(claimState: ClaimState, item: Item): void
   /** Records changes in the unit of work. Sends no statement. */
-  record(tx: Tx, held: ClaimState, item: Item): Promise<Answer>
+  record(tx: Tx, claimState: ClaimState, item: Item): Promise<Answer>
 }
 
 export type Outcome<Answer> = { answer: Answer } | { error: unknown }
@@ -129,19 +129,19 @@ async function recordAll<Item extends HeldClaim, Answer>(
   const own: Tx = work.assigns ? withoutHolderWakeups(tx) : tx
   for (const { item, deployment } of locked) {
     const reading = readings.get(deployment.id)!
-    const refused = 'error' in reading ? reading : refusal(work, reading.held, item)
-    outcomes.set(item, refused ?? { answer: await work.record(own, (reading as { held: ClaimState }).held, item) })
+    const refused = 'error' in reading ? reading : refusal(work, reading.state, item)
+    outcomes.set(item, refused ?? { answer: await work.record(own, (reading as { state: ClaimState }).state, item) })
   }
   return outcomes
 }
 
 function refusal<Item extends HeldClaim, Answer>(
   { check }: ClaimWork<Item, Answer>,
-  held: ClaimState,
+  claimState: ClaimState,
   item: Item,
 ): { error: unknown } | null {
   try {
-    check?.(held, item)
+    check?.(claimState, item)
     return null
   } catch (error) {
     return { error }

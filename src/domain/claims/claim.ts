@@ -75,9 +75,9 @@ async function handOut(
   const left = claims.filter((_, i) => taken[i]!.outcome === null)
   const work: ClaimWork<HeldClaim, Assignment> = {
     assigns: true,
-    record(tx, held, { claimId }) {
+    record(tx, claimState, { claimId }) {
       recordLapsedLease(tx, taken.find((one) => one.claimId === claimId)!.before, holder)
-      return assign(core, tx, held, held.deployment)
+      return assign(core, tx, claimState, claimState.deployment)
     },
   }
   const later = left.length > 0 ? await forEachClaim(core, scope, left, work, () => signal?.aborted === true) : []

@@ -11,7 +11,7 @@ import type { Scope } from '../repositories/lease.ts'
 import type { LockedDeployment } from '../repositories/locks.ts'
 import { buildersFor } from '../rollouts/available-builders.ts'
 import { offerToBuilders } from '../rollouts/builder-offers.ts'
-import { type Action, deadlinePassed, fail, isExhausted, type State, succeed } from '../rollouts/plan.ts'
+import { type Action, deadlineFailure, fail, isExhausted, type State, succeed } from '../rollouts/plan.ts'
 import { readSituation, settle } from '../rollouts/reconcile.ts'
 import { returnStep } from '../rollouts/steps.ts'
 import { type Core, type RequestContext, type Tx, WORK_CHANNEL } from '../transaction/context.ts'
@@ -21,7 +21,7 @@ import { FAILED_STEP } from '../values/reasons.ts'
 import { commitWords } from '../values/revision-source.ts'
 import { forgetLostArtifact, pruneArtifacts, recordArtifact } from './artifacts.ts'
 import { assign } from './assignment.ts'
-import { type ClaimState, knownOf } from './claim-state.ts'
+import { type ClaimState, loadedAggregate } from './claim-state.ts'
 import { type ClaimWork, inOwnTransaction, inSharedTransaction, unwrap } from './claim-work.ts'
 import { returningLostTry } from './liveness.ts'
 
@@ -56,14 +56,15 @@ function completionWork(core: Core): ClaimWork<CompleteRequest, CompleteAnswer> 
   return {
     assigns: true,
     request: ({ stepId, outcome, artifactLost }) => ({ stepId, artifactLost: artifactLost && outcome !== 'succeeded' }),
-    check(held, request) {
-      if (held.requestedStep) rejectIfAny(reportViolations(held.deployment, held.requestedStep, request))
+    check(claimState, request) {
+      if (claimState.requestedStep)
+        rejectIfAny(reportViolations(claimState.deployment, claimState.requestedStep, request))
     },
-    async record(tx, held, request) {
-      const { recorded, deployment, gone } = await report(core, tx, held, request)
+    async record(tx, claimState, request) {
+      const { recorded, deployment, gone } = await report(core, tx, claimState, request)
       const assignment = deployment.tornDownAt
         ? emptyAssignment(deployment)
-        : await assign(core, tx, held, deployment, new Set(gone))
+        : await assign(core, tx, claimState, deployment, new Set(gone))
       return { recorded, assignment }
     },
   }
@@ -76,12 +77,12 @@ interface Reported {
   gone?: readonly string[]
 }
 
-async function report(core: Core, tx: Tx, held: ClaimState, request: CompleteRequest): Promise<Reported> {
-  const { deployment: locked, requestedStep: step } = held
+async function report(core: Core, tx: Tx, claimState: ClaimState, request: CompleteRequest): Promise<Reported> {
+  const { deployment: locked, requestedStep: step } = claimState
   // a repeated report may refer to an earlier try of the step
   const current = request.tries === undefined || request.tries === step?.tries
   const working = locked.busyStepId === request.stepId && current
-  if (step && working) return recordReport(core, tx, held, noLongerBusy(tx, locked), step, request)
+  if (step && working) return recordReport(core, tx, claimState, noLongerBusy(tx, locked), step, request)
   // the step stays offered to builders, even if it has ended since
   if (request.elsewhere && step?.offeredTo) return { recorded: true, deployment: locked }
   return { recorded: step?.finishedBy === BigInt(request.token), deployment: locked }
@@ -94,23 +95,27 @@ async function report(core: Core, tx: Tx, held: ClaimState, request: CompleteReq
 export async function recordReport(
   core: Core,
   tx: Tx,
-  held: ClaimState,
+  claimState: ClaimState,
   deployment: LockedDeployment,
   step: Step,
   request: CompleteRequest,
 ): Promise<Reported> {
-  pinCommit(tx, held, request)
-  recordBuildPlan(tx, held, request)
+  pinCommit(tx, claimState, request)
+  recordBuildPlan(tx, claimState, request)
   if (step.finishedAt) return { recorded: step.finishedBy === BigInt(request.token), deployment }
-  return record(core, tx, held, deployment, step, request)
+  return record(core, tx, claimState, deployment, step, request)
 }
 
 /** Stores a build's commit on all revisions of its source that have none at any outcome. A stored commit never changes. */
-function pinCommit(tx: Tx, held: ClaimState, { repoCommitSha, commitMessage, commitAuthor }: CompleteRequest): void {
-  const { requestedStep: step, siblings, withoutMessage, deployment } = held
+function pinCommit(
+  tx: Tx,
+  claimState: ClaimState,
+  { repoCommitSha, commitMessage, commitAuthor }: CompleteRequest,
+): void {
+  const { requestedStep: step, siblings, withoutMessage, deployment } = claimState
   if (step?.kind !== 'BUILD' || !repoCommitSha) return
   const words = commitWords(commitMessage, commitAuthor)
-  const pinned = knownOf(tx, deployment).revisions.find(({ id }) => id === step.revisionId)?.repoCommitSha
+  const pinned = loadedAggregate(tx, deployment).revisions.find(({ id }) => id === step.revisionId)?.repoCommitSha
   for (const id of siblings) tx.unit.update('revision', id, { repoCommitSha, ...words })
   // only of the commit that was built, not of another that a holder may name
   if (pinned === repoCommitSha && words.commitMessage)
@@ -149,14 +154,14 @@ const emptyAssignment = ({ generation }: LockedDeployment): Assignment => ({
 async function record(
   core: Core,
   tx: Tx,
-  held: ClaimState,
+  claimState: ClaimState,
   deployment: LockedDeployment,
   step: Step,
   request: CompleteRequest,
 ): Promise<Reported> {
   const { outcome, artifact, artifactLost, message } = request
   if (outcome === 'stopped' && !(message && isExhausted(step))) return { recorded: false, deployment }
-  const isLate = step.deadlineAt !== null && step.deadlineAt < held.begunAt
+  const isLate = step.deadlineAt !== null && step.deadlineAt < claimState.begunAt
   // without a registry, builders could not push
   if (request.elsewhere && step.kind === 'BUILD' && !isLate && core.registry) {
     const builders = await buildersFor(tx, deployment)
@@ -168,19 +173,20 @@ async function record(
   const gone: string[] = []
   if (step.revisionId && !isLate) {
     if (outcome !== 'succeeded' && artifactLost && step.kind !== 'BUILD')
-      gone.push(...forgetLostArtifact(tx, held, step.revisionId))
-    if (outcome === 'succeeded' && step.kind === 'BUILD') recordArtifact(tx, held, step.revisionId, artifact ?? null)
+      gone.push(...forgetLostArtifact(tx, claimState, step.revisionId))
+    if (outcome === 'succeeded' && step.kind === 'BUILD')
+      recordArtifact(tx, claimState, step.revisionId, artifact ?? null)
   }
   if (deployment.listenerId === null) core.admission?.ended()
   const situation = await readSituation(core, tx, deployment)
   const actions = isLate
-    ? fail(situation.state, deadlinePassed(step, outcome === 'succeeded' ? undefined : message))
+    ? fail(situation.state, deadlineFailure(step, outcome === 'succeeded' ? undefined : message))
     : actionsOfReport(situation.state, step, request)
   // an exceeded deadline is the system's doing, not the holder's
   const actor = isLate ? undefined : holderOf(deployment.listenerId)
   const settled = await settle(core, tx, situation, actions, actor)
   const deployed = actions.find((action) => action.do === 'deployed')
-  if (deployed) gone.push(...pruneArtifacts(tx, held, deployed.revisionId))
+  if (deployed) gone.push(...pruneArtifacts(tx, claimState, deployed.revisionId))
   return { recorded: !isLate, deployment: settled, gone }
 }
 

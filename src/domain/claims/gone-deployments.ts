@@ -3,10 +3,10 @@ import type { Core } from '../transaction/context.ts'
 
 /** Of these ids, those that are torn down or don't exist. */
 export async function goneDeployments(core: Core, ids: readonly string[]): Promise<string[]> {
-  const there = await core.db.deployment.findMany({
+  const existing = await core.db.deployment.findMany({
     where: { id: { in: [...ids] }, tornDownAt: null },
     select: { id: true },
   })
-  const living = new Set(there.map(({ id }) => id))
+  const living = new Set(existing.map(({ id }) => id))
   return ids.filter((id) => !living.has(id))
 }

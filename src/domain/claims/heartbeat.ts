@@ -78,16 +78,16 @@ async function answerAll(
   changed: Changed[],
 ): Promise<Map<string, HeartbeatAnswer> | null> {
   const answers = new Map(changed.filter(({ lost }) => lost).map(({ claimId }) => [claimId, lostClaim(claimId)]))
-  const asked = new Map(claims.map((item) => [item.claimId, item]))
+  const itemsById = new Map(claims.map((item) => [item.claimId, item]))
   const news = [...new Set(changed.map(({ claimId }) => claimId))].filter((id) => !answers.has(id))
   // as above
   const until = performance.now() + (leaseSeconds * 1000) / 8
   const over = () => performance.now() > until
   const work: ClaimWork<HeartbeatItem, Assignment> = {
     assigns: true,
-    record: (tx, held) => assign(core, tx, held, held.deployment),
+    record: (tx, claimState) => assign(core, tx, claimState, claimState.deployment),
   }
-  const items = news.map((id) => asked.get(id)!)
+  const items = news.map((id) => itemsById.get(id)!)
   const outcomes = await forEachClaim(core, scope, items, work, over)
   for (const [i, { claimId }] of items.entries()) {
     const outcome = outcomes[i]
@@ -107,21 +107,21 @@ async function answerAll(
  */
 function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
   return core.renew<Changed>(Prisma.sql`
-    WITH ${listenerSeen(scope)} asked AS (${requestedSql(request)}),
+    WITH ${listenerSeen(scope)} requested AS (${requestedSql(request)}),
     free AS MATERIALIZED (
-      SELECT d.id, d.claim_id, d.idle, d.health FROM asked a JOIN deployments d ON ${heldClaimSql(scope)} ${toChangeOrSkip('d')}
+      SELECT d.id, d.claim_id, d.idle, d.health FROM requested a JOIN deployments d ON ${heldClaimSql(scope)} ${toChangeOrSkip('d')}
     ), renewed AS (
       ${renewHeld(request.leaseSeconds)}
       RETURNING d.id, d.claim_id, d.generation, d.busy_step_id, ${stepDueSql(core, scope)} AS step_due, ${hintOfRenewal}
     ), beside AS (
       INSERT INTO lease_renewals (claim_id, expires_at)
-      SELECT DISTINCT d.claim_id, ${leaseEnd(request.leaseSeconds)} FROM asked a JOIN deployments d ON ${heldClaimSql(scope)}
+      SELECT DISTINCT d.claim_id, ${leaseEnd(request.leaseSeconds)} FROM requested a JOIN deployments d ON ${heldClaimSql(scope)}
       WHERE d.id NOT IN (SELECT id FROM free)
       ON CONFLICT (claim_id) DO UPDATE SET expires_at = excluded.expires_at RETURNING claim_id
     ), needless AS (
       DELETE FROM lease_renewals x USING free WHERE x.claim_id = free.claim_id
     ), ${progressSql}
-    SELECT a."claimId", h.claim_id IS NULL AS lost FROM asked a LEFT JOIN renewed h ON h.claim_id = a."claimId"
+    SELECT a."claimId", h.claim_id IS NULL AS lost FROM requested a LEFT JOIN renewed h ON h.claim_id = a."claimId"
     WHERE (h.claim_id IS NULL OR h.generation IS DISTINCT FROM a.generation OR h.step_due)
       AND a."claimId" NOT IN (SELECT claim_id FROM beside)`)
 }
@@ -129,8 +129,8 @@ function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promi
 /** The same without a write, for waiting calls that look repeatedly. */
 function findChanged(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
   return core.db.$queryRaw<Changed[]>`
-    WITH ${listenerSeen(scope)} asked AS (${requestedSql(request)})
-    SELECT a."claimId", d.id IS NULL AS lost FROM asked a LEFT JOIN deployments d ON ${heldClaimSql(scope)}
+    WITH ${listenerSeen(scope)} requested AS (${requestedSql(request)})
+    SELECT a."claimId", d.id IS NULL AS lost FROM requested a LEFT JOIN deployments d ON ${heldClaimSql(scope)}
     WHERE d.id IS NULL OR d.generation IS DISTINCT FROM a.generation OR ${stepDueSql(core, scope)}`
 }
 
@@ -153,7 +153,7 @@ const progressSql = Prisma.sql`
   progress AS (
     SELECT left(a.progress->>'message', ${MAX_MESSAGE_CHARS}) AS message, a.progress->>'reason' AS reason,
            coalesce(s.revision_id, (SELECT r.id FROM revisions r WHERE r.deployment_id = h.id AND r.status = 'CREATING' LIMIT 1)) AS id
-    FROM asked a JOIN renewed h ON h.claim_id = a."claimId" JOIN steps s ON s.id = h.busy_step_id AND s.finished_at IS NULL
+    FROM requested a JOIN renewed h ON h.claim_id = a."claimId" JOIN steps s ON s.id = h.busy_step_id AND s.finished_at IS NULL
     WHERE a.progress IS NOT NULL AND s.kind <> 'TEARDOWN'
   ), ${progressOfRevisions}`
 

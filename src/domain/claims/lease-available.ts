@@ -32,9 +32,9 @@ export function leaseAvailable(core: Core, scope: Scope, request: ClaimRequest, 
   return transaction(core, async (tx) => {
     const free = await lockAvailable(tx, scope, request, refusedKinds(core, scope))
     if (free.length === 0) return []
-    const asked = free.map(({ deployment }) => ({ deployment }))
+    const requests = free.map(({ deployment }) => ({ deployment }))
     // without assignments nothing is read, because reading may fail
-    const readings = assigns ? await readClaimStates(tx, core.keyring, asked) : null
+    const readings = assigns ? await readClaimStates(tx, core.keyring, requests) : null
     const own = withoutHolderWakeups(tx)
     const taken: NewClaim[] = []
     for (const { deployment: before, begunAt } of free) {
@@ -44,7 +44,7 @@ export function leaseAvailable(core: Core, scope: Scope, request: ClaimRequest, 
       const reading = readings?.get(before.id)
       let outcome: NewClaim['outcome'] = null
       if (reading && 'error' in reading) outcome = reading
-      else if (reading) outcome = { answer: await assign(core, own, { ...reading.held, deployment }, deployment) }
+      else if (reading) outcome = { answer: await assign(core, own, { ...reading.state, deployment }, deployment) }
       const { claimId, leaseToken } = deployment
       taken.push({ claimId: claimId!, token: String(leaseToken), deployment, before, outcome })
     }

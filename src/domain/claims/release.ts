@@ -4,7 +4,7 @@ import { released, releasedAll } from '../repositories/deployment.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
 import { returnStep } from '../rollouts/steps.ts'
 import { type Core, transaction } from '../transaction/context.ts'
-import { knownOf } from './claim-state.ts'
+import { loadedAggregate } from './claim-state.ts'
 import { type ClaimWork, inOwnTransaction, unwrap } from './claim-work.ts'
 import { pauseStepsOfDeadHolder, returningLostTry } from './liveness.ts'
 
@@ -16,7 +16,7 @@ export async function release(core: Core, scope: Scope, claim: HeldClaim): Promi
 export const RELEASE: ClaimWork<HeldClaim, void> = {
   assigns: false,
   async record(tx, { deployment }, { claimId }) {
-    const busyWith = knownOf(tx, deployment).steps.find(({ id }) => id === deployment.busyStepId)
+    const busyWith = loadedAggregate(tx, deployment).steps.find(({ id }) => id === deployment.busyStepId)
     if (busyWith) returnStep(tx, busyWith, claimId)
     released(tx, deployment)
   },

@@ -14,7 +14,7 @@ const RENEWAL_COMMIT_MS = 60_000
 /** A time in the past: the answer must not be cached. */
 const NOT_CACHEABLE = new Date(0)
 
-type Heard = Pick<Listener, 'lastSeenAt' | 'createdAt'>
+type ListenerTimes = Pick<Listener, 'lastSeenAt' | 'createdAt'>
 
 /** The earliest of these times; null: the clock changes nothing. */
 export function earliest(times: Iterable<Date | null>): Date | null {
@@ -30,7 +30,7 @@ function validUntil(end: Date, now: Date): Date | null {
 }
 
 /** Until when the shown state of a listener is valid. */
-export function listenerValidUntil({ lastSeenAt, createdAt }: Heard, now: Date): Date | null {
+export function listenerValidUntil({ lastSeenAt, createdAt }: ListenerTimes, now: Date): Date | null {
   return validUntil(new Date((lastSeenAt ?? createdAt).getTime() + LISTENER_SILENT_MS), now)
 }
 
@@ -48,7 +48,7 @@ export function deploymentValidUntil(
     activeRevisionId,
     leaseExpiresAt,
     listener,
-  }: Pick<Deployment, 'deletedAt' | 'activeRevisionId' | 'leaseExpiresAt'> & { listener: Heard | null },
+  }: Pick<Deployment, 'deletedAt' | 'activeRevisionId' | 'leaseExpiresAt'> & { listener: ListenerTimes | null },
   now: Date,
 ): Date | null {
   if (deletedAt) return null

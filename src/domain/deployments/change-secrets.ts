@@ -37,7 +37,7 @@ export const unsetSecretsInput = z.object({
   body: z.object({ unset: unset.describe('Names of the secrets to remove.') }),
 })
 
-const FACTS = { shown: true }
+const AGGREGATE_PARTS = { shown: true }
 
 /**
  * Makes one revision of the running or coming source, without a build, like a PATCH of `secrets` alone. An empty change does
@@ -52,7 +52,7 @@ export const changeSecrets = writeVerb<Written>(async (ctx, raw, read) => {
     requireVersion(raw.ifMatch, 'Deployment', id, deployment)
     return read(tx, { deploymentId: id, revisionId: await apply(ctx, tx, deployment, change) })
   }
-  return lockDeployment(ctx, id, work, FACTS)
+  return lockDeployment(ctx, id, work, AGGREGATE_PARTS)
 })
 
 type Change = Parameters<typeof changeViolations>[0]
@@ -64,7 +64,7 @@ async function apply(
   deployment: LockedDeployment,
   change: Change,
 ): Promise<string | null> {
-  const { revisions, secretSet: set } = await lockedAggregate(tx, deployment, FACTS)
+  const { revisions, secretSet: set } = await lockedAggregate(tx, deployment, AGGREGATE_PARTS)
   const references = (deployment.secretReferences ?? []) as unknown as SecretReference[]
   rejectIfAny(changeViolations(change, { names: set?.names ?? [], references }))
   refuseDeleted(deployment)

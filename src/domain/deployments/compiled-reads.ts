@@ -11,7 +11,7 @@ import { deploymentPath } from '../values/shapes.ts'
 import type { DeploymentFilter } from './filter.ts'
 import type { DeploymentOrder } from './order.ts'
 import { oneRow, windowRows } from './row-source.ts'
-import { counting } from './total.ts'
+import { prepareCount } from './total.ts'
 
 /**
  * Like `windowDeployments`, and with `counts` also `countDeployments`. Role: viewer. Throws ValidationError for a wrong
@@ -26,7 +26,7 @@ export async function readWindow(
   counts: boolean,
 ): Promise<CountedSlice> {
   requireRole(ctx, 'viewer')
-  const count = counts ? counting(ctx, filter) : null
+  const count = counts ? prepareCount(ctx, filter) : null
   const call = windowRows(ctx, window, filter, order, variables)
   const rows = await selection.read(ctx, { ...call, extra: count?.value })
   const total = count && (await count.total(rows))

@@ -3,7 +3,7 @@
  * remembered row, so deep offsets are not counted from the beginning.
  */
 import { LRUCache } from 'lru-cache'
-import { withoutHeard } from '../cache-version/version.ts'
+import { withoutLastSeen } from '../cache-version/version.ts'
 import type { RequestContext } from '../transaction/context.ts'
 import type { DeploymentFilter } from './filter.ts'
 
@@ -47,48 +47,48 @@ export function cursorBefore(
   ctx: RequestContext,
   filter: DeploymentFilter,
   offset: number,
-): { mark: OffsetCursor; version: string } | null {
+): { cursor: OffsetCursor; version: string } | null {
   const list = listsOf(ctx).get(keyOf(ctx, filter))
-  const mark = list?.cursors[indexAfter(list.cursors, offset) - 1]
-  return mark ? { mark, version: list!.version } : null
+  const cursor = list?.cursors[indexAfter(list.cursors, offset) - 1]
+  return cursor ? { cursor: cursor, version: list!.version } : null
 }
 
 /** Remembers the end of a page. `version`: at which it was read; null: unknown, nothing is stored. */
 export function rememberCursor(
   ctx: RequestContext,
   filter: DeploymentFilter,
-  mark: OffsetCursor,
+  cursor: OffsetCursor,
   version: string | null,
 ): void {
   const key = keyOf(ctx, filter)
   // matches of these filters also change with time
   if (version === null || filter.status !== undefined || filter.serving !== undefined || key.length > MAX_KEY_LENGTH)
     return
-  const at = withoutHeard(version)
+  const at = withoutLastSeen(version)
   let list = listsOf(ctx).get(key)
   if (list?.version !== at) {
     list = { version: at, cursors: [] }
     listsOf(ctx).set(key, list)
   }
-  const { cursors: marks } = list
-  const place = indexAfter(marks, mark.offset)
-  const before = marks[place - 1]?.offset ?? 0
-  const behind = marks[place]?.offset ?? Number.POSITIVE_INFINITY
+  const { cursors } = list
+  const place = indexAfter(cursors, cursor.offset)
+  const before = cursors[place - 1]?.offset ?? 0
+  const behind = cursors[place]?.offset ?? Number.POSITIVE_INFINITY
   if (
-    mark.offset - before < MIN_GAP_ROWS ||
-    behind - mark.offset < MIN_GAP_ROWS ||
-    marks.length >= MAX_CURSORS_PER_LIST
+    cursor.offset - before < MIN_GAP_ROWS ||
+    behind - cursor.offset < MIN_GAP_ROWS ||
+    cursors.length >= MAX_CURSORS_PER_LIST
   )
     return
-  marks.splice(place, 0, mark)
+  cursors.splice(place, 0, cursor)
 }
 
 /** The number of cursors at or before `offset`. */
-function indexAfter(marks: readonly OffsetCursor[], offset: number): number {
-  let [low, high] = [0, marks.length]
+function indexAfter(cursors: readonly OffsetCursor[], offset: number): number {
+  let [low, high] = [0, cursors.length]
   while (low < high) {
     const middle = (low + high) >> 1
-    if (marks[middle]!.offset <= offset) low = middle + 1
+    if (cursors[middle]!.offset <= offset) low = middle + 1
     else high = middle
   }
   return low

@@ -68,12 +68,12 @@ function pageFrom(
   }
   // walks an index without reading rows until the page begins
   const known = cursorBefore(ctx, filter, offset)
-  const either = (now: Prisma.Sql, atMark: Prisma.Sql) =>
-    Prisma.sql`(SELECT CASE WHEN has.changed THEN ${now} ELSE ${atMark} END FROM has)`
+  const either = (now: Prisma.Sql, atCursor: Prisma.Sql) =>
+    Prisma.sql`(SELECT CASE WHEN has.changed THEN ${now} ELSE ${atCursor} END FROM has)`
   return Prisma.sql`(
     WITH has AS MATERIALIZED (SELECT ${changedSince(ctx.workspace.id, known?.version ?? null)} AS changed)
     SELECT d.id FROM ${filterTables(filter)} WHERE ${filterSql(ctx, filter)} AND (d.created_at, d.id) < (
-      ${either(MAX_TIME, Prisma.sql`${known?.mark.createdAt ?? null}::timestamptz`)}, ${either(MAX_ID, Prisma.sql`${known?.mark.id ?? null}::uuid`)})
-    ${sorted} ${size} OFFSET ${either(Prisma.sql`${offset}::int`, Prisma.sql`${offset - (known?.mark.offset ?? 0)}::int`)}
+      ${either(MAX_TIME, Prisma.sql`${known?.cursor.createdAt ?? null}::timestamptz`)}, ${either(MAX_ID, Prisma.sql`${known?.cursor.id ?? null}::uuid`)})
+    ${sorted} ${size} OFFSET ${either(Prisma.sql`${offset}::int`, Prisma.sql`${offset - (known?.cursor.offset ?? 0)}::int`)}
   ) page JOIN deployments d ON d.id = page.id`
 }

@@ -1,6 +1,6 @@
 /** Counts matching deployments, with a page or alone. Counts are bounded, and reused until the workspace changes (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
-import { cacheVersionSql, changedSince, withoutHeard } from '../cache-version/version.ts'
+import { cacheVersionSql, changedSince, withoutLastSeen } from '../cache-version/version.ts'
 import { countedSql, EXACT_UP_TO, ofCounted, type Total } from '../paging/total.ts'
 import { TotalCache } from '../paging/total-cache.ts'
 import type { Raw } from '../query-engine/rows.ts'
@@ -11,7 +11,7 @@ import type { Core, RequestContext } from '../transaction/context.ts'
 import { candidates, idAmong, MAX_DUPLICATES_PER_ID, shortNameCondition } from './candidates.ts'
 import { type DeploymentFilter, filterSql, filterTables } from './filter.ts'
 
-export interface Counting {
+export interface CountQuery {
   /** selected with every row (`Call.extra`); undefined: the total is known */
   value: Prisma.Sql | undefined
   /** Takes the total from the rows; without rows, one more statement counts. */
@@ -22,7 +22,7 @@ export interface Counting {
 const totalsByInstallation = new WeakMap<Core['query'], TotalCache>()
 
 /** Prepares a count as part of a statement that reads a page. */
-export function counting(ctx: RequestContext, filter: DeploymentFilter): Counting {
+export function prepareCount(ctx: RequestContext, filter: DeploymentFilter): CountQuery {
   let totals = totalsByInstallation.get(ctx.query)
   if (!totals) {
     totals = new TotalCache()
@@ -43,8 +43,8 @@ export function counting(ctx: RequestContext, filter: DeploymentFilter): Countin
       if (counted === null && before) return before.total
       const total = await ofCounted(ctx.db, counted as number, () => estimateSql(ctx, filter))
       // matches of these filters also change with time
-      const lasts = filter.status === undefined && filter.serving === undefined && version !== null
-      known.keep(key, total, lasts ? withoutHeard(version) : null)
+      const isCacheable = filter.status === undefined && filter.serving === undefined && version !== null
+      known.keep(key, total, isCacheable ? withoutLastSeen(version) : null)
       return total
     },
   }
@@ -53,7 +53,7 @@ export function counting(ctx: RequestContext, filter: DeploymentFilter): Countin
 /** Role: viewer. */
 export async function countDeployments(ctx: RequestContext, filter: DeploymentFilter): Promise<Total> {
   requireRole(ctx, 'viewer')
-  return counting(ctx, filter).total([])
+  return prepareCount(ctx, filter).total([])
 }
 
 /** The count and the version, from one snapshot. */

@@ -66,10 +66,10 @@ async function change<T>(
     const revisionId = await merge(ctx, tx, deployment, body, tarball, revise)
     return read(tx, { deploymentId, revisionId })
   }
-  return lockDeployment(ctx, deploymentId, work, FACTS)
+  return lockDeployment(ctx, deploymentId, work, AGGREGATE_PARTS)
 }
 
-const FACTS = { shown: true }
+const AGGREGATE_PARTS = { shown: true }
 
 /** A non-null member of these makes a revision, even if its value is the stored one. */
 function triggerOf(body: UpdateBody): Trigger | null {
@@ -86,7 +86,7 @@ async function merge(
   tarball: Tarball | null,
   revise: Trigger | null,
 ): Promise<string | null> {
-  const { revisions, secretSet: set } = await lockedAggregate(tx, deployment, FACTS)
+  const { revisions, secretSet: set } = await lockedAggregate(tx, deployment, AGGREGATE_PARTS)
   const base = baseOf(deployment, revisions, body)
   const config = body.source_config
   const stored = { deployment, base, secrets: set?.names ?? [] }
@@ -146,12 +146,12 @@ function replaceSecrets(
   ctx: RequestContext,
   tx: Tx,
   deploymentId: string,
-  asked: UpdateBody['secrets'],
+  sent: UpdateBody['secrets'],
   set: SecretSet | null,
 ): { id: string; different: boolean } | null {
-  if (asked == null) return null
+  if (sent == null) return null
   const stored = openSecrets(ctx.keyring, set)
-  const secrets = unmask(asked, stored)
+  const secrets = unmask(sent, stored)
   const origins = originsAfter({ set, secrets: stored }, secrets, { at: tx.now(), by: actorOf(ctx.actor) })
   const id = storeSecrets(tx, ctx.keyring, { deploymentId, origins }, secrets)
   return { id, different: secretsDiffer(stored, secrets) }

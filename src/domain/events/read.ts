@@ -116,7 +116,7 @@ export async function currentSequences(db: Db, workspaceIds: readonly string[]):
 }
 
 /** Events up to this number were removed by age. One statement. */
-export async function removedUntil(db: Db, workspaceId: string): Promise<bigint> {
+export async function readRemovedUntil(db: Db, workspaceId: string): Promise<bigint> {
   const [row] = await db.$queryRaw<{ removed: bigint }[]>`
     SELECT ${REMOVED_UNTIL} AS removed FROM event_counters c WHERE c.workspace_id = ${workspaceId}::uuid`
   return row?.removed ?? 0n
@@ -127,7 +127,7 @@ export const REMOVED_UNTIL = Prisma.sql`
   coalesce((SELECT e.sequence - 1 FROM events e WHERE e.workspace_id = c.workspace_id ORDER BY e.sequence LIMIT 1), c.sequence)`
 
 /** Whether the log still has matching events. One statement. */
-export async function eventsLeft(db: Db, workspaceId: string, scope: EventScope): Promise<boolean> {
+export async function hasEvents(db: Db, workspaceId: string, scope: EventScope): Promise<boolean> {
   return (await readEvents(db, workspaceId, 0n, 1, scope)).length > 0
 }
 

@@ -21,25 +21,25 @@ export function subjectOf({
  */
 export async function nameSubjects(ctx: RequestContext, subjects: readonly string[]): Promise<Map<string, string>> {
   requireRole(ctx, 'viewer')
-  const asked = subjects.map((subject) => subject.split(' '))
+  const requested = subjects.map((subject) => subject.split(' '))
   const { id: workspace, organizationId: organization } = ctx.workspace
   const rows = await ctx.db.$queryRaw<{ resource: string; id: string; name: string }[]>`
-    WITH asked AS (
-      SELECT * FROM unnest(${asked.map(([resource]) => resource!)}::text[], ${asked.map(([, id]) => id!)}::uuid[]) AS a(resource, id)),
+    WITH requested AS (
+      SELECT * FROM unnest(${requested.map(([resource]) => resource!)}::text[], ${requested.map(([, id]) => id!)}::uuid[]) AS a(resource, id)),
     own AS (SELECT ${workspace}::uuid AS id)
-    SELECT a.resource, a.id::text, d.name FROM asked a JOIN deployments d ON d.id = a.id, own
+    SELECT a.resource, a.id::text, d.name FROM requested a JOIN deployments d ON d.id = a.id, own
       WHERE a.resource = 'deployment' AND d.workspace_id = own.id
-    UNION ALL SELECT a.resource, a.id::text, l.compute_id FROM asked a JOIN listeners l ON l.id = a.id, own
+    UNION ALL SELECT a.resource, a.id::text, l.compute_id FROM requested a JOIN listeners l ON l.id = a.id, own
       WHERE a.resource = 'listener' AND l.workspace_id = own.id
-    UNION ALL SELECT a.resource, a.id::text, k.name FROM asked a JOIN api_keys k ON k.id = a.id, own
+    UNION ALL SELECT a.resource, a.id::text, k.name FROM requested a JOIN api_keys k ON k.id = a.id, own
       WHERE a.resource = 'api_key' AND k.organization_id = ${organization}::uuid AND (k.workspace_id = own.id OR k.workspace_id IS NULL)
-    UNION ALL SELECT a.resource, a.id::text, t.key || '=' || t.value FROM asked a JOIN tags t ON t.id = a.id, own
+    UNION ALL SELECT a.resource, a.id::text, t.key || '=' || t.value FROM requested a JOIN tags t ON t.id = a.id, own
       WHERE a.resource = 'tag' AND t.workspace_id = own.id
-    UNION ALL SELECT a.resource, a.id::text, p.name FROM asked a JOIN tracing_projects p ON p.id = a.id, own
+    UNION ALL SELECT a.resource, a.id::text, p.name FROM requested a JOIN tracing_projects p ON p.id = a.id, own
       WHERE a.resource = 'tracing_project' AND p.workspace_id = own.id
-    UNION ALL SELECT a.resource, a.id::text, i.name FROM asked a JOIN integrations i ON i.id = a.id, own
+    UNION ALL SELECT a.resource, a.id::text, i.name FROM requested a JOIN integrations i ON i.id = a.id, own
       WHERE a.resource = 'integration' AND i.workspace_id = own.id
-    UNION ALL SELECT a.resource, a.id::text, o.name FROM asked a JOIN oauth_providers o ON o.id = a.id
+    UNION ALL SELECT a.resource, a.id::text, o.name FROM requested a JOIN oauth_providers o ON o.id = a.id
       WHERE a.resource = 'oauth_provider' AND o.organization_id = ${organization}::uuid`
   return new Map(rows.map(({ resource, id, name }) => [`${resource} ${id}`, name]))
 }

@@ -60,7 +60,7 @@ export class KeyedRequest implements Idempotency {
   readonly #entries: ReadonlyMap<string, StoredEntry>
   #write = 0
   /** positions requested so far; #repeated counts those answered from the store */
-  readonly #asked = new Set<string>()
+  readonly #requested = new Set<string>()
   #repeated = 0
   /** fingerprints that match this request */
   readonly #own = new Set<string>()
@@ -97,8 +97,8 @@ export class KeyedRequest implements Idempotency {
   /** Whether every write was answered from the store. */
   get isRepeat(): boolean {
     const all = this.#options.numbered ? this.#write : 1
-    const writes = new Set([...this.#asked].map((position) => position.split('/')[0]))
-    return this.#repeated === this.#asked.size && writes.size === all
+    const writes = new Set([...this.#requested].map((position) => position.split('/')[0]))
+    return this.#repeated === this.#requested.size && writes.size === all
   }
 
   next(): void {
@@ -140,7 +140,7 @@ export class KeyedRequest implements Idempotency {
     let kept: Entry | null = null
     let committed = false
     const entry = this.#entries.get(position)
-    this.#asked.add(position)
+    this.#requested.add(position)
     return {
       known: entry && !this.known.refused ? { instead: new Repeated(entry) } : this.known,
       open: async (query) => {

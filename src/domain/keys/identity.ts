@@ -53,14 +53,14 @@ const TENANCY: Statement = {
 export async function identifyKey(core: Core, hash: string, tenantId: string | null): Promise<KeyIdentity | null> {
   const [row] = await core.query<KeyRow>(BY_HASH, [hash, tenantId])
   if (!row) return null
-  const { id, validForMs, stale, plan, tenantId: asked, ...rights } = row
+  const { id, validForMs, stale, plan, tenantId: requestedId, ...rights } = row
   if (stale) recordUse(core, id)
   const { organizationId, role, secretsRead } = rights
   return {
     id,
     validForMs,
     actor: { ...rights, kind: 'api_key', subject: id, secretsRead: secretsRead || role === 'admin' },
-    workspace: asked === null ? null : { id: asked, organizationId, plan },
+    workspace: requestedId === null ? null : { id: requestedId, organizationId, plan },
   }
 }
 

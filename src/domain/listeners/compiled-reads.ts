@@ -46,20 +46,20 @@ const usedBy = (own: string, above: string) =>
 /** A window of each listener's deployments. `of` computes the window from the caller's variables. */
 export function deploymentsOf(
   listener: SelectedRow,
-  of: (variables: Call['variables']) => Window,
+  windowOf: (variables: Call['variables']) => Window,
 ): { key: Key; rows: RowSelection } {
   return listener.many(
     'Deployment',
     (own, above) => [
       usedBy(own, above),
       ({ variables }) => {
-        const { where, order, limit } = newestFirstSql(of(variables), own)
+        const { where, order, limit } = newestFirstSql(windowOf(variables), own)
         return Prisma.sql`${where} ORDER BY ${order} ${limit}`
       },
     ],
     (own) =>
       ({ variables }) =>
-        newestFirstSql(of(variables), own).order,
+        newestFirstSql(windowOf(variables), own).order,
   )
 }
 

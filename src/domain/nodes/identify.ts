@@ -30,31 +30,31 @@ export async function identifyNodes(ctx: RequestContext, ids: readonly string[])
   if (known.length === 0) return new Map()
   const { id: workspace, organizationId: organization, plan } = ctx.workspace
   const rows = await ctx.db.$queryRaw<{ type: NodeType; id: string }[]>`
-    WITH asked AS (SELECT unnest(${known}::uuid[]) AS id), own AS (SELECT ${workspace}::uuid AS id)
-    SELECT 'Organization' AS type, id FROM organizations JOIN asked USING (id) WHERE id = ${organization}::uuid
-    UNION ALL SELECT 'Workspace', id FROM workspaces JOIN asked USING (id)
+    WITH requested AS (SELECT unnest(${known}::uuid[]) AS id), own AS (SELECT ${workspace}::uuid AS id)
+    SELECT 'Organization' AS type, id FROM organizations JOIN requested USING (id) WHERE id = ${organization}::uuid
+    UNION ALL SELECT 'Workspace', id FROM workspaces JOIN requested USING (id)
       WHERE organization_id = ${organization}::uuid AND (${ctx.actor.workspaceId}::uuid IS NULL OR id = ${ctx.actor.workspaceId}::uuid)
-    UNION ALL SELECT 'Deployment', d.id FROM deployments d JOIN asked USING (id), own
+    UNION ALL SELECT 'Deployment', d.id FROM deployments d JOIN requested USING (id), own
       WHERE d.workspace_id = own.id AND d.torn_down_at IS NULL
-    UNION ALL SELECT 'Revision', r.id FROM revisions r JOIN asked USING (id) JOIN deployments d ON d.id = r.deployment_id, own
+    UNION ALL SELECT 'Revision', r.id FROM revisions r JOIN requested USING (id) JOIN deployments d ON d.id = r.deployment_id, own
       WHERE d.workspace_id = own.id AND d.torn_down_at IS NULL
-    UNION ALL SELECT 'Listener', l.id FROM listeners l JOIN asked USING (id), own
+    UNION ALL SELECT 'Listener', l.id FROM listeners l JOIN requested USING (id), own
       WHERE l.workspace_id = own.id AND ${hasListeners(plan)}::boolean
-    UNION ALL SELECT 'TracingProject', p.id FROM tracing_projects p JOIN asked USING (id), own WHERE p.workspace_id = own.id
-    UNION ALL SELECT 'Tag', t.id FROM tags t JOIN asked USING (id), own WHERE t.workspace_id = own.id
-    UNION ALL SELECT 'GitIntegration', i.id FROM integrations i JOIN asked USING (id), own
+    UNION ALL SELECT 'TracingProject', p.id FROM tracing_projects p JOIN requested USING (id), own WHERE p.workspace_id = own.id
+    UNION ALL SELECT 'Tag', t.id FROM tags t JOIN requested USING (id), own WHERE t.workspace_id = own.id
+    UNION ALL SELECT 'GitIntegration', i.id FROM integrations i JOIN requested USING (id), own
       WHERE i.workspace_id = own.id AND i.removed_at IS NULL
-    UNION ALL SELECT 'ApiKey', k.id FROM api_keys k JOIN asked USING (id), own
+    UNION ALL SELECT 'ApiKey', k.id FROM api_keys k JOIN requested USING (id), own
       WHERE k.organization_id = ${organization}::uuid AND (k.workspace_id = own.id OR k.workspace_id IS NULL)
         AND ${ctx.actor.role === 'admin'}::boolean
-    UNION ALL SELECT 'Session', s.id FROM sessions s JOIN asked USING (id), own
+    UNION ALL SELECT 'Session', s.id FROM sessions s JOIN requested USING (id), own
       WHERE s.organization_id = ${organization}::uuid AND (s.workspace_id = own.id OR s.workspace_id IS NULL) AND s.opened_at IS NOT NULL
         AND (${ctx.actor.role === 'admin'}::boolean OR (s.kind = ${ctx.actor.kind} AND s.subject = ${ctx.actor.subject}))
-    UNION ALL SELECT 'OAuthProvider', p.id FROM oauth_providers p JOIN asked USING (id)
+    UNION ALL SELECT 'OAuthProvider', p.id FROM oauth_providers p JOIN requested USING (id)
       WHERE p.organization_id = ${organization}::uuid
-    UNION ALL SELECT 'OAuthToken', t.id FROM oauth_tokens t JOIN asked USING (id), own
+    UNION ALL SELECT 'OAuthToken', t.id FROM oauth_tokens t JOIN requested USING (id), own
       WHERE t.workspace_id = own.id AND t.subject = ${ctx.actor.subject}
-    UNION ALL SELECT 'AgentLink', c.id FROM agent_connections c JOIN asked USING (id) JOIN oauth_tokens t ON t.id = c.token_id, own
+    UNION ALL SELECT 'AgentLink', c.id FROM agent_connections c JOIN requested USING (id) JOIN oauth_tokens t ON t.id = c.token_id, own
       WHERE c.workspace_id = own.id AND t.subject = ${ctx.actor.subject}`
   return new Map(rows.map((row) => [row.id, row.type]))
 }

@@ -15,7 +15,7 @@ const version: Hole = ({ workspaceId }) => cacheVersionSql(workspaceId)
 /** The version that rows of a `PlannedRead` were read at; null: there is none, or no row. It stands behind their columns. */
 export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.at(-1) as string | undefined) ?? null
 
-/** What a call has asked for further: `Call.further`, of each row. */
+/** The value of `Call.extra` in a row. */
 export const extraOf = (row: Raw): unknown => row.at(-2)
 
 export class PlannedRead {

@@ -269,7 +269,7 @@ export const freeToLease = (scope: Scope, max: number, refused: readonly StepKin
     ORDER BY d.lease_token, d.created_at, d.id LIMIT ${max} ${toChangeOrSkip('d')}
   )`
 
-/** The UPDATE that renews the leases of `free` (with `idle` and `health`) and notes what its holder says of them in `asked`, without what it returns. */
+/** The UPDATE that renews the leases of `free` (with `idle` and `health`) and notes what its holder says of them in `requested`, without what it returns. */
 export const renewHeld = (seconds: number) => Prisma.sql`
   UPDATE deployments d
   SET lease_expires_at = ${leaseEnd(seconds)},
@@ -277,7 +277,7 @@ export const renewHeld = (seconds: number) => Prisma.sql`
       health = CASE WHEN a.health IS NULL OR a.health = 'null'::jsonb THEN d.health
                     WHEN d.health - 'observedAt' = a.health THEN d.health
                     ELSE a.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
-  FROM asked a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`
+  FROM requested a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`
 
 /** What of a renewal shows: to be returned by it, which notifies those who wait for a change. */
 export const hintOfRenewal = Prisma.sql`

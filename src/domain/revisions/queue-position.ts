@@ -10,7 +10,7 @@ import { liveDeploymentSql, REVISIONS_WITH_DEPLOYMENT } from './tenant-sql.ts'
 export async function readQueuePositions(ctx: RequestContext, ids: readonly string[]): Promise<Map<string, number>> {
   requireRole(ctx, 'viewer')
   const rows = await ctx.db.$queryRaw<{ id: string; position: number }[]>`
-    WITH asked AS MATERIALIZED (
+    WITH requested AS MATERIALIZED (
       SELECT d.id, s.id AS step, o.listener_id FROM ${REVISIONS_WITH_DEPLOYMENT}
       JOIN steps s ON s.deployment_id = d.deployment_id AND s.finished_at IS NULL AND s.first_taken_at IS NULL AND s.offered_at IS NULL
         AND (s.revision_id = d.id OR (s.kind = 'PROVISION' AND d.status = 'CREATING'))
@@ -19,8 +19,8 @@ export async function readQueuePositions(ctx: RequestContext, ids: readonly stri
       SELECT w.id, row_number() OVER (PARTITION BY x.listener_id ORDER BY w.created_at, w.id)::int AS position
       FROM steps w JOIN deployments x ON x.id = w.deployment_id
       WHERE w.finished_at IS NULL AND w.first_taken_at IS NULL AND w.offered_at IS NULL
-        AND EXISTS (SELECT 1 FROM asked a WHERE a.listener_id IS NOT DISTINCT FROM x.listener_id)
+        AND EXISTS (SELECT 1 FROM requested a WHERE a.listener_id IS NOT DISTINCT FROM x.listener_id)
     )
-    SELECT a.id, l.position FROM asked a JOIN line l ON l.id = a.step`
+    SELECT a.id, l.position FROM requested a JOIN line l ON l.id = a.step`
   return new Map(rows.map(({ id, position }) => [id, position]))
 }

@@ -26,9 +26,9 @@ export const interruptInput = z.object({ path: revisionPath })
 export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(interruptInput, raw)
-  const asked = { revisionId: path.revision_id }
+  const parts = { revisionId: path.revision_id }
   const work = async (tx: Tx, deployment: LockedDeployment) => {
-    const { revisions } = await lockedAggregate(tx, deployment, asked)
+    const { revisions } = await lockedAggregate(tx, deployment, parts)
     const revision = revisions.find(({ id }) => id === path.revision_id)
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     refuseDeleted(deployment)
@@ -39,5 +39,5 @@ export const interruptRevision = writeVerb<Written>(async (ctx, raw, read) => {
     await settle(ctx, tx, await readSituation(ctx, tx, deployment), actions, actorOf(ctx.actor))
     return read(tx, { deploymentId: deployment.id, revisionId: revision.id })
   }
-  return lockDeployment(ctx, path.deployment_id, work, asked)
+  return lockDeployment(ctx, path.deployment_id, work, parts)
 })

@@ -87,7 +87,7 @@ const move = ({ id }: { id: string }, to: RevisionStatus, why: Cause | null = nu
 /** Returns all actions that are due, in order. After them, the plan of the new state is empty. */
 export function plan(state: State): Action[] {
   const action = nextAction(state)
-  return action ? [action, ...plan(after(state, action))] : []
+  return action ? [action, ...plan(stateAfter(state, action))] : []
 }
 
 function nextAction(state: State): Action | null {
@@ -108,7 +108,7 @@ function nextAction(state: State): Action | null {
   // no revision has the turn: the queued one with the lowest rollout gets it
   if (!current && first) return move(first, needsBuild(first) ? 'AWAITING_BUILD' : 'AWAITING_DEPLOY')
   if (current && !state.hasRuntime && isWaiting(current.status)) {
-    const kind = kindOf(current)
+    const kind = stepKindOf(current)
     return move(current, FAILED_AS[kind], { reason: 'NO_RUNTIME', kind })
   }
   return desired && !step ? { do: 'open step', ...desired } : null
@@ -122,7 +122,7 @@ function leavesCreating(state: State, revision: OpenRevision): Action | null {
 }
 
 /** The kind of step that the revision in turn needs. */
-export const kindOf = ({ status }: OpenRevision) =>
+export const stepKindOf = ({ status }: OpenRevision) =>
   status === 'AWAITING_BUILD' || status === 'BUILDING' ? ('BUILD' as const) : ('DEPLOY' as const)
 
 /** The step that must be open in this state; null: none. */
@@ -137,13 +137,13 @@ function desiredStep({
   if (deleted) return stepsTaken > 0 ? { kind: 'TEARDOWN', revisionId: null } : null
   if (!provisioned && open.some(({ status }) => status === 'CREATING')) return { kind: 'PROVISION', revisionId: null }
   const current = open.find(({ status }) => isInTurn(status))
-  return current ? { kind: kindOf(current), revisionId: current.id } : null
+  return current ? { kind: stepKindOf(current), revisionId: current.id } : null
 }
 
 const UNTAKEN = { id: '', firstTakenAt: null, tries: 0, triesGivenBack: 0 }
 
 /** The state after an action. */
-export function after<R extends OpenRevision>(state: State<R>, action: Action): State<R> {
+export function stateAfter<R extends OpenRevision>(state: State<R>, action: Action): State<R> {
   const { step } = state
   switch (action.do) {
     case 'move':
@@ -232,7 +232,7 @@ export const isExhausted = ({ tries, triesGivenBack }: Pick<OpenStep, 'tries' | 
 export const WORKER_LOST = explain('WORKER_LOST', { tries: MAX_TRIES })
 
 /** `last`: the last message of the step's holder. */
-export const deadlinePassed = (step: OpenStep, last?: string): RuleFailure => ({
+export const deadlineFailure = (step: OpenStep, last?: string): RuleFailure => ({
   reason: 'DEADLINE',
   kind: step.kind,
   offered: isOffered(step),
@@ -254,14 +254,14 @@ export interface Clock {
 }
 
 /** Fails everything that has waited too long. */
-export function expire(state: State, clock: Clock): Action[] {
+export function expireOverdue(state: State, clock: Clock): Action[] {
   return [...expireStep(state, clock), ...expireEmpty(state, clock)]
 }
 
 function expireStep(state: State, { late: isLate, untaken, mayComeBack }: Clock): Action[] {
   const { step } = state
   if (!step) return []
-  if (isLate) return fail(state, deadlinePassed(step))
+  if (isLate) return fail(state, deadlineFailure(step))
   // a teardown never expires
   if (untaken && step.kind !== 'TEARDOWN')
     return fail(state, { reason: 'NOBODY_TOOK_IT', kind: step.kind, offered: isOffered(step) })

@@ -16,7 +16,7 @@ import { type Explanation, explain, type ListenerFacts } from '../values/explana
 import { isOpen } from '../values/lifecycle.ts'
 import { buildersFor } from './available-builders.ts'
 import { queueImageRemoval } from './image-removals.ts'
-import { type Action, after, plan, type RuleFailure, type State } from './plan.ts'
+import { type Action, plan, type RuleFailure, type State, stateAfter } from './plan.ts'
 import { closeStep, openStep } from './steps.ts'
 import { findWaits } from './wait-explanations.ts'
 
@@ -107,7 +107,7 @@ async function perform(
   actor: ActorRef | undefined,
 ): Promise<Situation> {
   const { id: deploymentId, workspaceId } = deployment
-  const next = after(state, action)
+  const next = stateAfter(state, action)
   switch (action.do) {
     case 'move': {
       const { revisionId, to, why, by } = action

@@ -23,9 +23,9 @@ export const redeployInput = z.object({ path: revisionPath })
 export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
   requireRole(ctx, 'deployer')
   const { path } = parse(redeployInput, raw)
-  const asked = { revisionId: path.revision_id, shown: true }
+  const parts = { revisionId: path.revision_id, shown: true }
   const work = async (tx: Tx, deployment: LockedDeployment) => {
-    const { revisions } = await lockedAggregate(tx, deployment, asked)
+    const { revisions } = await lockedAggregate(tx, deployment, parts)
     const revision = revisions.find(({ id }) => id === path.revision_id)
     if (!revision) throw new NotFoundError('Revision', path.revision_id)
     requireVersion(raw.ifMatch, 'Deployment', deployment.id, deployment)
@@ -50,5 +50,5 @@ export const redeployRevision = writeVerb<Written>(async (ctx, raw, read) => {
     await settle(ctx, tx, { deployment: moved(tx, next, again.id, again.status), state: { ...skipped.state, open } })
     return read(tx, { deploymentId: deployment.id, revisionId: revision.id })
   }
-  return lockDeployment(ctx, path.deployment_id, work, asked)
+  return lockDeployment(ctx, path.deployment_id, work, parts)
 })

@@ -6,10 +6,10 @@ import { type Content, isTerminal, missingContent, needsBuild } from '../values/
 import type { RevisionStatus } from '../values/row-types.ts'
 import { STATUS_WORDS } from '../values/status-words.ts'
 
-type Asked = Content & { status: RevisionStatus }
+type RevisionFields = Content & { status: RevisionStatus }
 
 /** The reason, as a clause; null: it can be redeployed unless its tarball was removed. Pure. */
-export function whyNotRedeployable(revision: Asked, deployment: { deletedAt: Date | null }): string | null {
+export function whyNotRedeployable(revision: RevisionFields, deployment: { deletedAt: Date | null }): string | null {
   if (deployment.deletedAt) return 'its deployment is being deleted'
   if (!isTerminal(revision.status)) return `it ${STATUS_WORDS[revision.status]}`
   const missing = missingContent(revision)
@@ -17,7 +17,7 @@ export function whyNotRedeployable(revision: Asked, deployment: { deletedAt: Dat
 }
 
 /** The path of the tarball that a redeploy needs; null: none. */
-export const requiredTarball = (revision: Asked): string | null =>
+export const requiredTarball = (revision: RevisionFields): string | null =>
   needsBuild(revision) ? revision.sourceTarballPath : null
 
 export const TARBALL_REMOVED = 'its source tarball was removed; upload it again and make a new revision'
@@ -45,17 +45,17 @@ export async function readWhyNotRedeployable(
   const where = { id: { in: [...ids] }, deployment: liveDeployment(ctx) }
   const rows = await ctx.db.revision.findMany({ where, select: FIELDS })
   const needed = rows.flatMap((row) => requiredTarball(row) ?? [])
-  const there = needed.length === 0 ? [] : await tarballsThere(ctx, needed)
+  const existing = needed.length === 0 ? [] : await existingTarballs(ctx, needed)
   return new Map(
     rows.map((row) => {
       const tarball = requiredTarball(row)
-      const removed = tarball && !there.includes(tarball) ? TARBALL_REMOVED : null
+      const removed = tarball && !existing.includes(tarball) ? TARBALL_REMOVED : null
       return [row.id, whyNotRedeployable(row, row.deployment) ?? removed]
     }),
   )
 }
 
-async function tarballsThere({ db }: RequestContext, paths: string[]): Promise<string[]> {
+async function existingTarballs({ db }: RequestContext, paths: string[]): Promise<string[]> {
   const where = { objectPath: { in: paths }, removedAt: null }
   const found = await db.upload.findMany({ where, select: { objectPath: true } })
   return found.map(({ objectPath }) => objectPath)

@@ -13,7 +13,7 @@ import { type Core, type Tx, transaction } from '../transaction/context.ts'
 import type { Reason } from '../values/reasons.ts'
 import { builderAvailableSql } from './available-builders.ts'
 import { explainBuilderWait, offerAgain, recordOfferedTo } from './builder-offers.ts'
-import { type Clock, expire, MAX_TRIES } from './plan.ts'
+import { type Clock, expireOverdue, MAX_TRIES } from './plan.ts'
 import { readSituation, settle } from './reconcile.ts'
 
 /** Runs one round, with one transaction per deployment. A failing deployment is logged and does not stop the others. */
@@ -87,7 +87,7 @@ const WAIT_REASONS: readonly Reason[] = [
  */
 function outdatedExplanations(core: Core): Prisma.Sql {
   const silent = Prisma.sql`coalesce(l.last_seen_at, l.created_at) < ${silentBefore(core.clock())}`
-  const there = Prisma.raw(builderAvailableSql('d.workspace_id'))
+  const available = Prisma.raw(builderAvailableSql('d.workspace_id'))
   const refused = Object.values(StepKind).filter((kind) => core.admission?.refusal(kind))
   const isRefused = Prisma.sql`(s.kind::text = ANY (${refused}::text[]))`
   return Prisma.sql`
@@ -101,8 +101,8 @@ function outdatedExplanations(core: Core): Prisma.Sql {
       ELSE CASE coalesce(r.reason, d.reason)
         WHEN ${'WAITING_FOR_LISTENER' satisfies Reason} THEN ${silent}
         WHEN ${'LISTENER_SILENT' satisfies Reason} THEN NOT ${silent}
-        WHEN ${'WAITING_FOR_BUILDER' satisfies Reason} THEN NOT ${there}
-        WHEN ${'BUILDER_SILENT' satisfies Reason} THEN ${there}
+        WHEN ${'WAITING_FOR_BUILDER' satisfies Reason} THEN NOT ${available}
+        WHEN ${'BUILDER_SILENT' satisfies Reason} THEN ${available}
         WHEN ${'WAITING_FOR_WORKER' satisfies Reason} THEN ${isRefused}
         -- another server may have said so; one without a worker does not know better
         WHEN ${'SERVER_OVERLOADED' satisfies Reason} THEN ${core.admission !== undefined} AND NOT ${isRefused}
@@ -116,16 +116,16 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   if (!deployment) return
   const clock = await readClock(tx, id)
   const situation = await readSituation(core, tx, deployment)
-  const settled = await settle(core, tx, situation, expire(situation.state, clock))
+  const settled = await settle(core, tx, situation, expireOverdue(situation.state, clock))
   const { step } = situation.state
   if (!step) return
   const { steps } = await lockedAggregate(tx, settled)
   // the step may just have failed; the step that is open now must go to the holder first
   const found = steps.find(({ id, finishedAt }) => id === step.id && finishedAt === null)
   if (!found?.offeredAt) return
-  const still = found.offeredTo ? found : await recordOfferedTo(tx, settled, found)
-  if (clock.builderGone) await offerAgain(tx, settled, still)
-  else if (!still.builderClaimId) await explainBuilderWait(tx, settled, still)
+  const offered = found.offeredTo ? found : await recordOfferedTo(tx, settled, found)
+  if (clock.builderGone) await offerAgain(tx, settled, offered)
+  else if (!offered.builderClaimId) await explainBuilderWait(tx, settled, offered)
 }
 
 async function readClock(tx: Tx, id: string): Promise<Clock & { builderGone: boolean }> {

@@ -2,7 +2,7 @@
 import type { StepKind } from '../../generated/prisma/enums.ts'
 import { type Explanation, explain } from '../values/explanation.ts'
 import { isInTurn, isWaiting, missingContent } from '../values/lifecycle.ts'
-import { kindOf, type RuleFailure, type State } from './plan.ts'
+import { type RuleFailure, type State, stepKindOf } from './plan.ts'
 
 /** `step`: it waits for a worker that takes a step of this kind. */
 export interface Wait {
@@ -35,6 +35,6 @@ export function findWaits(state: State): Wait[] {
     }
     if (status === 'QUEUED')
       return current ? [{ revisionId, explanation: explain('QUEUED_BEHIND', { number: current.number }) }] : []
-    return isWaiting(status) || isAbandoned ? [{ revisionId, explanation: { step: kindOf(revision) } }] : []
+    return isWaiting(status) || isAbandoned ? [{ revisionId, explanation: { step: stepKindOf(revision) } }] : []
   })
 }

@@ -65,7 +65,7 @@ export async function identifySession(
 ): Promise<SessionIdentity | null> {
   const [row] = await core.query<Row>(BY_HASH, [hashes.split(' '), tenantId])
   if (!row) return null
-  const { id, keyId, validForMs, stale, plan, tenantId: asked, name, ...who } = row
+  const { id, keyId, validForMs, stale, plan, tenantId: requestedId, name, ...who } = row
   if (stale) recordUse(core, id)
   const { organizationId, subject } = who
   return {
@@ -73,7 +73,7 @@ export async function identifySession(
     keyId,
     validForMs,
     actor: { ...who, name: name ?? subject, listenerId: null, agentId: null, viaSession: true },
-    workspace: asked === null ? null : { id: asked, organizationId, plan },
+    workspace: requestedId === null ? null : { id: requestedId, organizationId, plan },
   }
 }
 

@@ -22,11 +22,11 @@ export const revokeInput = z.object({
 /** Throws NotFoundError, also for `current` without a session; ForbiddenError for another subject's organization-wide session. */
 export const revokeSession = writeVerb<SessionView>(async (ctx, raw, read) => {
   requireRole(ctx, 'viewer')
-  const { session_id: asked } = parse(revokeInput, raw).path
+  const { session_id: requestedId } = parse(revokeInput, raw).path
   const { actor, credential } = ctx
   const own = credential?.kind === 'session' ? credential.sessionId : null
-  const id = asked === 'current' ? own : asked
-  if (id === null) throw new NotFoundError('Session', asked)
+  const id = requestedId === 'current' ? own : requestedId
+  if (id === null) throw new NotFoundError('Session', requestedId)
   const row = await transaction(ctx, async (tx) => {
     const found = await tx.sql.session.findFirst({ where: { id, AND: visibleSessions(ctx) }, ...SESSION_VIEW })
     if (!found) throw new NotFoundError('Session', id)

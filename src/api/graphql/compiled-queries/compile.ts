@@ -9,7 +9,7 @@ import {
   type OperationDefinitionNode,
   OperationTypeNode,
 } from 'graphql'
-import { withoutHeard } from '../../../domain/cache-version/version.ts'
+import { withoutLastSeen } from '../../../domain/cache-version/version.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { Compilation, conditionVariables, NotCompilable, type Variables } from './compilation.ts'
 import { ROOT_FIELDS } from './root-fields.ts'
@@ -75,7 +75,7 @@ async function runVariant(variant: Variant, ctx: GraphQLContext, variables: Vari
   const isOne = version !== null && others.every((other) => other === version)
   return {
     data,
-    version: isOne ? (variant.showsLastSeen ? version : withoutHeard(version)) : null,
+    version: isOne ? (variant.showsLastSeen ? version : withoutLastSeen(version)) : null,
     expiresAt: Number.isFinite(execution.expiresAtMs) ? new Date(execution.expiresAtMs) : null,
   }
 }

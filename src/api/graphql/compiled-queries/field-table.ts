@@ -17,8 +17,8 @@ export interface Derived {
 }
 
 export type FieldSource =
-  /** a column of the row. `isHeard`: it changes with each call of a listener (domain/cache-version/version.ts) */
-  | { column: string; isHeard?: true }
+  /** a column of the row. `isLastSeen`: it changes with each call of a listener (domain/cache-version/version.ts) */
+  | { column: string; isLastSeen?: true }
   | { derived: Derived }
   /** the row of a relation, or null */
   | { one: string }
@@ -87,7 +87,7 @@ export const COMPILED_TYPES: Readonly<Record<string, CompiledType>> = {
   Listener: {
     fields: {
       ...columnFields('id', 'computeType', 'computeId', 'version', 'podClasses', 'createdBy', 'createdAt', 'updatedAt'),
-      lastSeenAt: { column: 'lastSeenAt', isHeard: true },
+      lastSeenAt: { column: 'lastSeenAt', isLastSeen: true },
       editVersion: columnField('editVersion'),
       ...derivedFields(LISTENER_DERIVED, LISTENER_HOLDS),
       computeConfig: { members: {} },

@@ -80,7 +80,7 @@ function fieldWriter(
   const { type, args } = selected.field!
   if (args.length > 0 && !('list' in source)) throw new NotCompilable()
   if ('column' in source) {
-    if (source.isHeard) compilation.showsLastSeen = true
+    if (source.isLastSeen) compilation.showsLastSeen = true
     return columnWriter(compilation, type, part.kind(source.column), part.column(source.column), below)
   }
   if ('derived' in source) {
@@ -129,15 +129,15 @@ interface RevisionArguments extends Window {
 
 function revisionsWriter(compilation: Compilation, selected: SelectedField, part: SelectedRow): Write {
   const args = argumentReader<RevisionArguments>(selected)
-  const of = (variables: Execution['variables']) => {
+  const filteredWindow = (variables: Execution['variables']) => {
     const window = args(variables)
     return { window, filter: parseRevisionFilter({ status: window.status }) }
   }
-  const { key, rows } = revisionsOf(part, of)
+  const { key, rows } = revisionsOf(part, filteredWindow)
   const number = rows.root.column('number')
   return pageWriter(compilation, selected, {
     list: { key, rows },
-    count: () => revisionCountOf(part, (variables) => of(variables).filter),
+    count: () => revisionCountOf(part, (variables) => filteredWindow(variables).filter),
     window: args,
     cursorOf: (row) => revisionCursor({ number: row[number] as number }),
   })

@@ -69,7 +69,7 @@ export async function answerByResolvers(
  * A copy of the context whose database calls all fail immediately with this error. After a database failure the resolvers
  * can present the error without another wait.
  */
-export function withoutDatabase(ctx: GraphQLContext, error: unknown): GraphQLContext {
+export function withFailingDatabase(ctx: GraphQLContext, error: unknown): GraphQLContext {
   const fail = () => {
     const failed = Promise.reject(error)
     // a caller of several promises may handle only the first failure

@@ -12,7 +12,7 @@ import type { Relay } from '../../realtime/relay.ts'
 import type { ResponseCache } from '../../response-cache/response-cache.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { COST_LIMIT, costOf } from '../builder/cost.ts'
-import { answerByResolvers, answerCompiled, withoutDatabase } from './answer.ts'
+import { answerByResolvers, answerCompiled, withFailingDatabase } from './answer.ts'
 import type { CachedQuery, DocumentCache } from './document-cache.ts'
 import { HEAVY_COST, HEAVY_DOCUMENT_LENGTH, type HeavyQuerySemaphore } from './heavy-query-semaphore.ts'
 import { parseRequestBody, readRequestBody } from './request-body.ts'
@@ -110,7 +110,7 @@ export function createFastPath({
         return await answerCompiled(responseCache, ctx, compiled, { query, sentVariables, variables: coerced })
       } catch (error) {
         // the resolvers answer or report the error; after a database failure they don't wait for the database again
-        if (databaseFailure(error) !== null) ctx = withoutDatabase(ctx, error)
+        if (databaseFailure(error) !== null) ctx = withFailingDatabase(ctx, error)
       }
     const result = await answerByResolvers(schema, ctx, { query, sentVariables, variables: coerced })
     if (!result.errors) return JSON.stringify(result)

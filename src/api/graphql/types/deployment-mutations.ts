@@ -15,7 +15,7 @@ import { setDeploymentTags, setTagsInput } from '../../../domain/tags/tags.ts'
 import { builder } from '../builder/builder.ts'
 import { toSnake } from '../builder/naming.ts'
 import { verbInput } from '../builder/verb-input.ts'
-import { perhapsWithRevision, readBack, withDeployment, withRevision } from './written-deployment.ts'
+import { readBack, withDeployment, withOptionalRevision, withRevision } from './written-deployment.ts'
 
 const DeleteDeploymentSuccess = builder.objectRef<{ deploymentId: string }>('DeleteDeploymentSuccess').implement({
   description: 'The deletion has begun. Until the runtime is torn down the status is AWAITING_DELETE.',
@@ -85,7 +85,7 @@ builder.mutationFields((t) => ({
     resolve: (_root, { input }, ctx, info) => createDeployment(ctx, create.raw(input), readBack(ctx, info)),
   }),
   updateDeployment: t.field({
-    type: perhapsWithRevision('UpdateDeploymentSuccess'),
+    type: withOptionalRevision('UpdateDeploymentSuccess'),
     description:
       'Changes the given members and keeps the rest. A git ref, configuration path, image, tarball or secrets create a new revision. If only secrets change, the new revision reuses what runs, without a build.',
     errors: { types: [NotFoundError, ConflictError, PreconditionFailedError] },

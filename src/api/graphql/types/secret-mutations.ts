@@ -6,7 +6,7 @@ import { ConflictError, NotFoundError, PreconditionFailedError } from '../../../
 import type { Secret } from '../../../domain/values/shapes.ts'
 import { builder } from '../builder/builder.ts'
 import { verbInput } from '../builder/verb-input.ts'
-import { perhapsWithRevision, readBack } from './written-deployment.ts'
+import { readBack, withOptionalRevision } from './written-deployment.ts'
 
 const RevealSecretSuccess = builder.objectRef<Secret>('RevealSecretSuccess').implement({
   description: 'The value of one secret. Don’t store it.',
@@ -21,7 +21,7 @@ const CHANGE_ERRORS = { types: [NotFoundError, ConflictError, PreconditionFailed
 
 builder.mutationFields((t) => ({
   setSecrets: t.field({
-    type: perhapsWithRevision('SetSecretsSuccess'),
+    type: withOptionalRevision('SetSecretsSuccess'),
     description:
       'Sets secrets by name and removes those in `unset`, in one new revision without a build. All other secrets stay, including concurrent changes to them.',
     errors: CHANGE_ERRORS,
@@ -29,7 +29,7 @@ builder.mutationFields((t) => ({
     resolve: (_root, { input }, ctx, info) => changeSecrets(ctx, set.raw(input), readBack(ctx, info)),
   }),
   unsetSecrets: t.field({
-    type: perhapsWithRevision('UnsetSecretsSuccess'),
+    type: withOptionalRevision('UnsetSecretsSuccess'),
     description: 'Removes secrets by name, in one new revision without a build. All other secrets stay.',
     errors: CHANGE_ERRORS,
     args: { input: t.arg({ type: unset.type, required: true }) },

@@ -52,7 +52,7 @@ export function withRevision(name: string) {
 }
 
 /** The same for a call that may create a revision. */
-export function perhapsWithRevision(name: string) {
+export function withOptionalRevision(name: string) {
   const success = withDeployment(name)
   builder.objectField(success, 'revision', (t) =>
     t.field({

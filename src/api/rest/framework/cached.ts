@@ -18,7 +18,7 @@ export interface Reusable {
   /** Whether the answer shows this caller values of secrets. */
   hasSecrets?(body: unknown, ctx: RequestContext): boolean
   /** it shows when a listener was last heard */
-  showsHeard?: boolean
+  showsLastSeen?: boolean
 }
 
 /** The part of an operation that this is about. */
@@ -56,7 +56,7 @@ export async function answerReusing(
   handle: (ctx: RequestContext) => Promise<{ body: unknown }>,
 ): Promise<FastifyReply> {
   const ctx = caller!
-  const { holds, hasSecrets, showsHeard = false } = reusable!
+  const { holds, hasSecrets, showsLastSeen: showsHeard = false } = reusable!
   const make = async (): Promise<FreshResponse<Kept>> => {
     const { body } = await handle(ctx)
     const now = ctx.clock()

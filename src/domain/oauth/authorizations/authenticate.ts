@@ -41,7 +41,7 @@ export async function authenticate(ctx: RequestContext, raw: RawInput): Promise<
   const provider = await requireProvider(ctx, ctx.db, body.provider)
   const missing = describeMissingSecret(provider)
   if (missing) throw new ConflictError(missing)
-  const asked: AuthorizationRequest = {
+  const authorization: AuthorizationRequest = {
     provider,
     subject,
     agentId: body.agent_id ?? null,
@@ -49,10 +49,10 @@ export async function authenticate(ctx: RequestContext, raw: RawInput): Promise<
   }
   const { status, token }: TokenMatch = body.force_new
     ? { status: 'pending', token: null }
-    : matchToken(await findCandidates(ctx, asked), provider, asked, ctx.clock())
+    : matchToken(await findCandidates(ctx, authorization), provider, authorization, ctx.clock())
   const tokenId = status === 'pending' ? null : token!.id
   if (status === 'completed') return { status, url: null, authId: null, tokenId }
-  return { status, tokenId, ...(await beginAuthorization(ctx, asked, token)) }
+  return { status, tokenId, ...(await beginAuthorization(ctx, authorization, token)) }
 }
 
 function tokenOwner(ctx: RequestContext, { user_id: userId }: AuthenticateBody): string {
@@ -79,15 +79,15 @@ function findCandidates(
 
 async function beginAuthorization(
   ctx: RequestContext,
-  asked: AuthorizationRequest,
+  authorization: AuthorizationRequest,
   renews: Candidate | null,
 ): Promise<{ url: string; authId: string }> {
-  const { provider } = asked
+  const { provider } = authorization
   const authId = randomUUID()
   const state = newState()
   const codeVerifier = provider.usesPkce ? await ctx.oauth.codeVerifier() : null
   const redirectUri = redirectUriOf(ctx, provider)
-  const scopes = [...new Set([...asked.scopes, ...(renews?.scopes ?? [])])]
+  const scopes = [...new Set([...authorization.scopes, ...(renews?.scopes ?? [])])]
   const request = { redirectUri, state, codeVerifier, scopes }
   const url = await ctx.oauth.authorizationUrl(openProviderAccess(ctx.keyring, provider), request)
   const sealed = codeVerifier === null ? null : seal(ctx.keyring, verifierContext(authId), codeVerifier)
@@ -104,7 +104,7 @@ async function beginAuthorization(
     )
     INSERT INTO oauth_authorizations (id, workspace_id, oauth_provider_id, subject, created_by, agent_id, scopes,
                                       state_hash, redirect_uri, code_verifier, renews_token_id, expires_at)
-    SELECT ${authId}::uuid, ${ctx.workspace.id}::uuid, provider.id, ${asked.subject}, ${ctx.actor.subject}, ${asked.agentId},
+    SELECT ${authId}::uuid, ${ctx.workspace.id}::uuid, provider.id, ${authorization.subject}, ${ctx.actor.subject}, ${authorization.agentId},
            ${scopes}::text[], ${hashState(state)}, ${redirectUri}, ${sealed}, (SELECT id FROM renewed),
            now() + make_interval(mins => ${AUTHORIZATION_MINUTES}::int)
     FROM provider`

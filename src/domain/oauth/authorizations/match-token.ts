@@ -17,14 +17,14 @@ export interface TokenMatch {
 export function matchToken(
   tokens: readonly Candidate[],
   provider: Pick<OAuthProvider, 'tokenUrl'>,
-  asked: { scopes: readonly string[]; agentId: string | null },
+  requested: { scopes: readonly string[]; agentId: string | null },
   now: Date,
 ): TokenMatch {
-  const connected = (token: Candidate) => asked.agentId === null || token.connections.length > 0
+  const connected = (token: Candidate) => requested.agentId === null || token.connections.length > 0
   const usable = (token: Candidate) => !isUnusable(token, provider, now)
   // Connected tokens first, otherwise in the order of `tokens`: find() returns the first match.
   const ordered = [...tokens.filter(connected), ...tokens.filter((token) => !connected(token))]
-  const covering = ordered.filter((token) => coversScopes(token, asked.scopes))
+  const covering = ordered.filter((token) => coversScopes(token, requested.scopes))
   // An expired token that the agent is connected to is renewed, even if a token of another account would match.
   const candidates = covering.some(connected) ? covering.filter(connected) : covering
   const match = candidates.find(usable)

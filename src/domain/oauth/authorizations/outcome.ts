@@ -40,11 +40,11 @@ const MAX_LISTED_SCOPES = 20
 
 /** Sentences about scopes that were requested but not granted; null: all were granted. */
 export function describeMissingScopes(
-  { scopes: asked, provider }: { scopes: string[]; provider: { name: string } },
+  { scopes: requested, provider }: { scopes: string[]; provider: { name: string } },
   scopes: readonly string[],
   saved: SavedToken,
 ): string | null {
-  if (asked.every((scope) => scopes.includes(scope))) return null
+  if (requested.every((scope) => scopes.includes(scope))) return null
   const only = scopes.length === 0 ? 'none of the permissions that were asked for' : `only: ${formatScopes(scopes)}`
   const agents =
     saved.agents.length === 0

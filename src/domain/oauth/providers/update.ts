@@ -26,13 +26,13 @@ export const updateProvider = writeVerb<OAuthProvider>(async (ctx, raw, read) =>
     requireNoOtherWorkspace(ctx, stored, users)
     requireVersion(raw.ifMatch, 'OAuth provider', path.provider_id, stored)
     rejectIfAny(updateViolations(ctx.oauth, stored, body))
-    const asked = { ...columns(body), ...secretColumn(ctx, stored, body) }
+    const columnValues = { ...columns(body), ...secretColumn(ctx, stored, body) }
     // A sent secret always counts as a change: it is encrypted again, and no caller can send the stored ciphertext back.
-    const changed = changedFields(stored, asked)
+    const changed = changedFields(stored, columnValues)
     if (changed.length === 0) return read(tx, stored)
     const updated = await tx.sql.oAuthProvider.update({
       where: { id: stored.id },
-      data: { ...asked, ...metadataColumns(stored, body), editVersion: { increment: 1 }, updatedAt: tx.now() },
+      data: { ...columnValues, ...metadataColumns(stored, body), editVersion: { increment: 1 }, updatedAt: tx.now() },
     })
     emitToWorkspaces(tx, ctx, { id: stored.id, users, type: 'oauth_provider.updated', changed })
     return read(tx, updated)

@@ -70,15 +70,15 @@ export async function issueAccessToken(ctx: RequestContext, raw: RawInput): Prom
  * Tries the next token after an ended one, without a second refresh: a provider that does not respond would end all tokens.
  * Throws OAuthUnavailableError if the next token needs a refresh as well.
  */
-async function freshToken(ctx: RequestContext, asked: TokenRequest): Promise<ConnectedToken> {
-  const { provider, connected } = await findConnected(ctx, asked)
-  const token = selectForAgent(connected, asked)
+async function freshToken(ctx: RequestContext, request: TokenRequest): Promise<ConnectedToken> {
+  const { provider, connected } = await findConnected(ctx, request)
+  const token = selectForAgent(connected, request)
   const freshness = await ensureFresh(ctx, provider, token)
   if (freshness === 'as read') return token
   // key, connection and scopes may have changed during the wait
   await refuseRevoked(ctx)
-  const { connected: now } = await findConnected(ctx, asked)
-  const next = selectForAgent(freshness === 'changed' ? now.filter(({ id }) => id === token.id) : now, asked)
+  const { connected: now } = await findConnected(ctx, request)
+  const next = selectForAgent(freshness === 'changed' ? now.filter(({ id }) => id === token.id) : now, request)
   if (freshness === 'ended' && next.validForSeconds !== null && next.validForSeconds <= 0)
     throw new OAuthUnavailableError(
       `A token of the OAuth provider '${provider}' has ended, and the next one must be refreshed first.`,
@@ -91,20 +91,20 @@ type Row = { provider: string } & (ConnectedToken | { [K in keyof ConnectedToken
 /** Returns the provider's name and the agent's connected tokens there, in order of preference. Throws NotFoundError. */
 async function findConnected(
   ctx: RequestContext,
-  asked: TokenRequest,
+  request: TokenRequest,
 ): Promise<{ provider: string; connected: ConnectedToken[] }> {
   const { id: workspaceId, organizationId } = ctx.workspace
-  const id = uuid.safeParse(asked.providerId)
-  const named = id.success ? Prisma.sql`p.id = ${id.data}::uuid` : Prisma.sql`p.provider_id = ${asked.providerId}`
+  const id = uuid.safeParse(request.providerId)
+  const named = id.success ? Prisma.sql`p.id = ${id.data}::uuid` : Prisma.sql`p.provider_id = ${request.providerId}`
   const rows = await ctx.db.$queryRaw<Row[]>`
     SELECT p.name AS provider, c.id AS "connectionId", ${SNAPSHOT_COLUMNS}
     FROM oauth_providers p
     LEFT JOIN (agent_connections c JOIN oauth_tokens t ON t.id = c.token_id AND t.workspace_id = c.workspace_id)
-      ON t.oauth_provider_id = p.id AND c.workspace_id = ${workspaceId}::uuid AND c.agent_id = ${asked.agentId}
+      ON t.oauth_provider_id = p.id AND c.workspace_id = ${workspaceId}::uuid AND c.agent_id = ${request.agentId}
     WHERE p.organization_id = ${organizationId}::uuid AND ${named}
     ORDER BY t.is_default DESC, t.created_at, t.id`
   const [first] = rows
-  if (!first) throw new NotFoundError('OAuth provider', asked.providerId)
+  if (!first) throw new NotFoundError('OAuth provider', request.providerId)
   return { provider: first.provider, connected: rows.filter((row) => row.connectionId !== null) }
 }
 

@@ -77,10 +77,10 @@ async function requestRefresh(core: Core, lease: RefreshLease): Promise<() => Pr
   }
   if (!prepared) return () => endToken(core, lease, 'The provider’s address has changed since it was issued.')
   const { provider, access, content } = prepared
-  const askedAt = performance.now()
+  const requestedAt = performance.now()
   try {
     const set = await core.oauth.refresh(access, content.refreshToken, REFRESH_TIMEOUT_MS)
-    return () => store(core, lease, provider, content.refreshToken, set, askedAt)
+    return () => store(core, lease, provider, content.refreshToken, set, requestedAt)
   } catch (error) {
     // an unexpected error may have happened at any point of the call
     const failure = error instanceof OAuthFailure ? error : new OAuthFailure('unanswered', 'could not be asked')
@@ -92,14 +92,14 @@ async function requestRefresh(core: Core, lease: RefreshLease): Promise<() => Pr
   }
 }
 
-/** `before`: the refresh token that was sent. `askedAt`: from the process's clock. */
+/** `before`: the refresh token that was sent. `requestedAt`: from the process's clock. */
 async function store(
   core: Core,
   lease: RefreshLease,
   provider: OAuthProvider,
   before: string,
   { accessToken, tokenType, expiresIn, scopes, ...set }: TokenSet,
-  askedAt: number,
+  requestedAt: number,
 ): Promise<void> {
   // without a new refresh token the old one stays valid (RFC 6749, 6)
   const refreshToken = set.refreshToken ?? before
@@ -107,7 +107,7 @@ async function store(
   const stored = await storeRefreshed(core, lease, {
     content,
     // counted from the start of the request, so it is never later than the real expiry
-    validForSeconds: expiresIn === null ? null : expiresIn - (performance.now() - askedAt) / 1000,
+    validForSeconds: expiresIn === null ? null : expiresIn - (performance.now() - requestedAt) / 1000,
     scopes: grantedScopes(lease.token.scopes, scopes),
     rotated: refreshToken !== before,
   })

@@ -16,10 +16,10 @@ export interface TokenRequest {
  * `connected`: in order of preference. Throws ConflictError: CONNECTION_REQUIRED if none covers the scopes, TOKEN_EXPIRED if all
  * that do have ended, CONFLICT if those have several owners, including ended ones (../README.md).
  */
-export function selectForAgent<T extends TokenSnapshot>(connected: readonly T[], asked: TokenRequest): T {
-  const theirs = connected.filter(({ subject }) => asked.userId === null || subject === asked.userId)
-  const fitting = theirs.filter((token) => coversScopes(token, asked.scopes))
-  if (fitting.length === 0) throw new ConflictError(describeMissing(theirs, asked), 'CONNECTION_REQUIRED')
+export function selectForAgent<T extends TokenSnapshot>(connected: readonly T[], request: TokenRequest): T {
+  const ofUser = connected.filter(({ subject }) => request.userId === null || subject === request.userId)
+  const fitting = ofUser.filter((token) => coversScopes(token, request.scopes))
+  if (fitting.length === 0) throw new ConflictError(describeMissing(ofUser, request), 'CONNECTION_REQUIRED')
   if (new Set(fitting.map(({ subject }) => subject)).size > 1)
     throw new ConflictError('The agent is connected to tokens of several people: name user_id.')
   const usable = fitting.find(isUsable)
@@ -37,14 +37,14 @@ function tokenExpired({ endedBecause }: TokenSnapshot): ConflictError {
 }
 
 function describeMissing(
-  theirs: readonly TokenSnapshot[],
+  ofUser: readonly TokenSnapshot[],
   { agentId, providerId, scopes, userId }: TokenRequest,
 ): string {
   const whose = userId === null ? '' : ' of this user'
   const how = 'Authenticate with agent_id and these scopes, or connect the agent to a token that has them.'
-  if (theirs.length === 0)
+  if (ofUser.length === 0)
     return `The agent ${agentId} is not connected to a token${whose} of the provider ${providerId}. ${how}`
-  const [fewest] = theirs
+  const [fewest] = ofUser
     .map((token) => scopes.filter((scope) => !token.scopes.includes(scope)))
     .sort((one, other) => one.length - other.length)
   return `The tokens${whose} that the agent ${agentId} is connected to lack scopes: ${fewest!.join(' ')}. ${how}`

@@ -7,12 +7,12 @@
 const OPENID_SCOPES: readonly string[] = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access']
 
 /** `answered` null: all were granted (RFC 6749, 5.1). Requested scopes of OpenID Connect always count as granted. */
-export function grantedScopes(asked: readonly string[], answered: readonly string[] | null): string[] {
-  if (!answered) return [...new Set(asked)]
-  return [...new Set([...answered, ...asked.filter((scope) => OPENID_SCOPES.includes(scope))])]
+export function grantedScopes(requested: readonly string[], answered: readonly string[] | null): string[] {
+  if (!answered) return [...new Set(requested)]
+  return [...new Set([...answered, ...requested.filter((scope) => OPENID_SCOPES.includes(scope))])]
 }
 
-/** `expiresIn`: seconds. `askedAt`: start of the request, so the result is never later than the real expiry. */
-export function expiryOf(expiresIn: number | null, askedAt: Date): Date | null {
-  return expiresIn === null ? null : new Date(askedAt.getTime() + expiresIn * 1000)
+/** `expiresIn`: seconds. `requestedAt`: start of the request, so the result is never later than the real expiry. */
+export function expiryOf(expiresIn: number | null, requestedAt: Date): Date | null {
+  return expiresIn === null ? null : new Date(requestedAt.getTime() + expiresIn * 1000)
 }

@@ -65,6 +65,6 @@ export function displayLabel(token: Pick<OAuthToken, 'label' | 'accountLabel'>):
   return token.label ?? token.accountLabel
 }
 
-export function coversScopes(token: Pick<OAuthToken, 'scopes'>, asked: readonly string[]): boolean {
-  return asked.every((scope) => token.scopes.includes(scope))
+export function coversScopes(token: Pick<OAuthToken, 'scopes'>, scopes: readonly string[]): boolean {
+  return scopes.every((scope) => token.scopes.includes(scope))
 }

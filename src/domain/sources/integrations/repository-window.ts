@@ -14,8 +14,8 @@ export const repositoryCursor = (repository: Repository): string => encodeCursor
 
 /** Keeps repositories with `search` in `owner/name`, ignoring case. */
 export function searchRepositories(all: readonly Repository[], search: string | null | undefined): Repository[] {
-  const wanted = search?.trim().toLowerCase() ?? ''
-  return all.filter(({ owner, name }) => `${owner}/${name}`.toLowerCase().includes(wanted))
+  const searched = search?.trim().toLowerCase() ?? ''
+  return all.filter(({ owner, name }) => `${owner}/${name}`.toLowerCase().includes(searched))
 }
 
 /** Throws ValidationError for a bad size or cursor. */

@@ -60,14 +60,14 @@ function parseScopes(text: string): { name: string; actions: string[] }[] {
 }
 
 /** For each requested repository: the actions granted for it or for a parent repository. */
-function intersection(granted: RegistryAccess[], asked: { name: string; actions: string[] }[]): RegistryAccess[] {
-  return [...new Set(asked.map(({ name }) => name))]
+function intersection(granted: RegistryAccess[], requested: { name: string; actions: string[] }[]): RegistryAccess[] {
+  return [...new Set(requested.map(({ name }) => name))]
     .map((repository) => {
-      const wanted = asked.filter(({ name }) => name === repository).flatMap((scope) => scope.actions)
+      const requestedActions = requested.filter(({ name }) => name === repository).flatMap((scope) => scope.actions)
       const allowed = granted
         .filter((access) => coversRepository(access.repository, repository))
         .flatMap((a) => a.actions)
-      return { repository, actions: [...new Set(allowed)].filter((action) => wanted.includes(action)) }
+      return { repository, actions: [...new Set(allowed)].filter((action) => requestedActions.includes(action)) }
     })
     .filter(({ actions }) => actions.length > 0)
 }
