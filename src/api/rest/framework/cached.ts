@@ -33,7 +33,7 @@ export const reusable = <B>(declared: {
   unless?: readonly string[]
   holds?(body: B, now: Date): Date | null
   hasSecrets?(body: B, ctx: RequestContext): boolean
-  showsHeard?: boolean
+  showsLastSeen?: boolean
 }): { reusable: Reusable } => ({ reusable: declared as Reusable })
 
 /** Whether this request is one whose answer may be given again. */
@@ -56,7 +56,7 @@ export async function answerReusing(
   handle: (ctx: RequestContext) => Promise<{ body: unknown }>,
 ): Promise<FastifyReply> {
   const ctx = caller!
-  const { holds, hasSecrets, showsLastSeen: showsHeard = false } = reusable!
+  const { holds, hasSecrets, showsLastSeen = false } = reusable!
   const make = async (): Promise<FreshResponse<Kept>> => {
     const { body } = await handle(ctx)
     const now = ctx.clock()
@@ -69,7 +69,7 @@ export async function answerReusing(
       value,
       toEntry: keep,
       version: versionReadAt(firstOf(body)),
-      showsLastSeen: showsHeard,
+      showsLastSeen,
       expiresAt: holds?.(body, now) ?? null,
     }
   }

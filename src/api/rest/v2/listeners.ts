@@ -34,7 +34,7 @@ export const listeners: Operation[] = [
     tag,
     input: listInput,
     ...answering(200, 'A page.', listenerList, listListeners),
-    ...reusable({ holds: pageHolds, showsHeard: true }),
+    ...reusable({ holds: pageHolds, showsLastSeen: true }),
     errors: [],
   }),
   operation({
@@ -45,7 +45,7 @@ export const listeners: Operation[] = [
     tag,
     input: getInput,
     ...answering(200, 'The listener.', listener, getListener),
-    ...reusable({ holds: listenerValidUntil, showsHeard: true }),
+    ...reusable({ holds: listenerValidUntil, showsLastSeen: true }),
     errors: [404],
   }),
   operation({
