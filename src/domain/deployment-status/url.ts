@@ -1,3 +1,4 @@
+/** The URL of a deployment, and the columns that it needs. */
 import type { Deployment, Prisma } from '../../generated/prisma/client.ts'
 
 export const URL_DESCRIPTION =

@@ -1,3 +1,4 @@
+/** The verb that creates a deployment with its first revision. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'

@@ -1,3 +1,4 @@
+/** Computes the resources of a spec before it is stored. */
 import { z } from 'zod'
 import { rejectIfAny } from '../errors/errors.ts'
 import { parse, type RawInput } from '../parsing/parse.ts'

@@ -1,3 +1,4 @@
+/** Parses the `Idempotency-Key` header. */
 import type { Violation } from '../errors/errors.ts'
 
 const MAX_LENGTH = 255

@@ -1,3 +1,4 @@
+/** Reads tags for compiled GraphQL queries. */
 import type { Window } from '../paging/paging.ts'
 import { type CountedSlice, type Reading, readNewest } from '../query-engine/reading.ts'
 import { requireRole } from '../transaction/access.ts'
