@@ -1,4 +1,4 @@
-/** `backup`, `restore`: everything that a server needs to be there again (docs/operations.md#backup-and-restore). */
+/** `backup`, `restore`: all data of a server (docs/operations.md#backup-and-restore). */
 import { backUp } from '../app/backup/backup.ts'
 import { BackupError, type Manifest } from '../app/backup/contents.ts'
 import { restore } from '../app/backup/restore.ts'
@@ -11,15 +11,15 @@ const FLAG = { type: 'boolean', default: false } as const
 export const makeBackup: Command = {
   usage: 'FOLDER [--dumps | --files-only]',
   summary: [
-    'writes databases, keys and files into a new folder, beside a server and agents that go on;',
-    '--dumps: of the embedded Postgres, too, for another version or machine, or for a DATABASE_URL;',
-    '--files-only: the databases of DATABASE_URL are backed up by other means',
+    'writes databases, keys and files to a new folder; the server and agents may run;',
+    '--dumps: also dumps the embedded Postgres, for another Postgres version, another machine or a DATABASE_URL;',
+    '--files-only: without the databases of DATABASE_URL, which you back up separately',
   ].join('\n      '),
   async run(args) {
     const { values, positionals } = readOptions(args, { 'files-only': FLAG, dumps: FLAG }, 1)
     const folder = positionals[0]!
     const config = configFor(values['files-only'])
-    const made = await explained(
+    const made = await withCommandErrors(
       backUp({
         config,
         target: folder,
@@ -29,41 +29,47 @@ export const makeBackup: Command = {
       }),
     )
     process.stdout.write(
-      [`${folder} is whole. Whoever can read it can read all secrets.`, ...missing(config, made), ''].join('\n'),
+      [
+        `The backup in ${folder} is complete. Protect it: it gives access to all secrets.`,
+        ...missingParts(config, made),
+        '',
+      ].join('\n'),
     )
   },
 }
 
 export const restoreBackup: Command = {
   usage: 'FOLDER [--files-only]',
-  summary: 'brings a backup back, into an empty DATA_DIR and an empty database; no server may run on them',
+  summary: 'restores a backup into an empty DATA_DIR and an empty database, which no server may use',
   async run(args) {
     const { values, positionals } = readOptions(args, { 'files-only': FLAG }, 1)
     const config = configFor(values['files-only'])
-    const made = await explained(
+    const made = await withCommandErrors(
       restore({ config, backup: positionals[0]!, filesOnly: values['files-only'], env: postgresEnvironment() }),
     )
-    process.stdout.write([`${config.DATA_DIR} is whole: start the server.`, ...missing(config, made), ''].join('\n'))
+    process.stdout.write(
+      [`Restored ${config.DATA_DIR}. Start the server.`, ...missingParts(config, made), ''].join('\n'),
+    )
   },
 }
 
 function configFor(filesOnly: boolean): Config {
   const config = readConfig(process.env)
   if (filesOnly && !config.DATABASE_URL)
-    throw new UsageError('--files-only is for a DATABASE_URL: the embedded Postgres is among the files.')
+    throw new UsageError('--files-only needs DATABASE_URL, because the embedded Postgres is part of the files.')
   return config
 }
 
-/** What else a restored server needs. */
-function missing({ STORAGE_S3_BUCKET }: Config, { databases, keys }: Manifest): string[] {
+/** Lists data that a restored server needs and the backup does not contain. */
+function missingParts({ STORAGE_S3_BUCKET }: Config, { databases, keys }: Manifest): string[] {
   return [
-    ...(keys ? [] : ['Not in it: SECRETS_KEYS. Without them nothing encrypted can be read again.']),
-    ...(databases ? [] : ['Not in it: the databases.']),
-    ...(STORAGE_S3_BUCKET ? [`Not in it: the bucket ${STORAGE_S3_BUCKET}.`] : []),
+    ...(keys ? [] : ['The backup does not contain SECRETS_KEYS. Keep them: encrypted data is lost without them.']),
+    ...(databases ? [] : ['The backup does not contain the databases.']),
+    ...(STORAGE_S3_BUCKET ? [`The backup does not contain the bucket ${STORAGE_S3_BUCKET}.`] : []),
   ]
 }
 
-async function explained<T>(work: Promise<T>): Promise<T> {
+async function withCommandErrors<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {

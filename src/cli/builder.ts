@@ -1,4 +1,4 @@
-/** `builder`: builds images for a control plane, on a machine of its own. */
+/** `builder`: builds images for a control plane on a separate machine. */
 import { exitMessage } from '../app/exit-message.ts'
 import { Lifetime, say } from '../app/lifetime.ts'
 import { createLogger } from '../app/logger.ts'
@@ -9,7 +9,7 @@ import { type Command, readOptions } from './terminal/command.ts'
 
 export const runBuilder: Command = {
   usage: '',
-  summary: 'runs a builder: builds images for a control plane, on a machine of its own; see its settings',
+  summary: 'runs a builder, which builds images for a control plane on a separate machine; see its settings',
   async run(args) {
     readOptions(args, {})
     const settings = readBuilderSettings(process.env)
@@ -27,7 +27,7 @@ export const runBuilder: Command = {
       if (lifetime.end(1)) say(`${exitMessage(error)}\n`)
     })
     if (lifetime.ending) await lifetime.leave()
-    // a signal ends it
+    // a signal ends the process
     await new Promise(() => {})
   },
 }

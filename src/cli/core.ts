@@ -1,4 +1,4 @@
-/** What the commands that work on the database share: the core, and the organization or workspace that an option names. */
+/** Helpers for commands that use the database: opening it, and choosing an organization or workspace. */
 import { pino } from 'pino'
 import { requireUsed } from '../app/backup/data-dir.ts'
 import { createCore, type Opened } from '../app/core.ts'
@@ -9,8 +9,8 @@ import { readConfig } from '../platform/config/config.ts'
 import { UsageError } from './terminal/command.ts'
 
 /**
- * Runs `work` on the database of the server, also while the server runs. Makes no database. Acts as the system, not as a
- * caller.
+ * Runs `work` on the server's database; the server may run. Throws if the database is unused instead of creating it. Acts as the
+ * system, not as a caller.
  */
 export async function withCore(work: (core: Core, opened: Opened) => Promise<void>): Promise<void> {
   const config = readConfig(process.env)
@@ -23,18 +23,18 @@ export async function withCore(work: (core: Core, opened: Opened) => Promise<voi
   }
 }
 
-/** The organization named by id, or the only one there is. */
-export async function theOrganization(core: Core, id: string | undefined): Promise<Organization> {
-  return one('organization', '--organization-id', await core.db.organization.findMany(), id)
+/** Returns the organization with this id, or the only one. Throws UsageError. */
+export async function selectOrganization(core: Core, id: string | undefined): Promise<Organization> {
+  return selectOne('organization', '--organization-id', await core.db.organization.findMany(), id)
 }
 
-/** The workspace named by id, or the only one there is. */
-export async function theWorkspace(core: Core, id: string | undefined): Promise<Workspace> {
-  return one('workspace', '--workspace', await core.db.workspace.findMany({ orderBy: { createdAt: 'asc' } }), id)
+/** Returns the workspace with this id, or the only one. Throws UsageError. */
+export async function selectWorkspace(core: Core, id: string | undefined): Promise<Workspace> {
+  return selectOne('workspace', '--workspace', await core.db.workspace.findMany({ orderBy: { createdAt: 'asc' } }), id)
 }
 
-function one<T extends { id: string; name: string }>(
-  what: string,
+function selectOne<T extends { id: string; name: string }>(
+  kind: string,
   option: string,
   all: T[],
   id: string | undefined,
@@ -42,8 +42,8 @@ function one<T extends { id: string; name: string }>(
   const found =
     id === undefined ? (all.length === 1 ? all[0] : undefined) : all.find((row) => row.id === id.toLowerCase())
   if (found) return found
-  if (all.length === 0) throw new UsageError('The database is empty: start the server once.')
+  if (all.length === 0) throw new UsageError('The database is empty. Start the server once to initialize it.')
   const choices = all.map((row) => `  ${row.id}  ${row.name}`).join('\n')
-  const problem = id === undefined ? `Which ${what}? Name it with ${option}` : `There is no ${what} ${id}`
-  throw new UsageError(`${problem}:\n${choices}`)
+  const problem = id === undefined ? `There are several ${kind}s` : `There is no ${kind} ${id}`
+  throw new UsageError(`${problem}. Choose one with ${option}:\n${choices}`)
 }

@@ -1,7 +1,6 @@
 /**
- * `npm run demo`, beside a running server: a repository, a deployment, its status as it changes, a call of the running
- * agent; then a change, and the way back. Uses the client (src/client) and git; only the dashboard's address at the end comes
- * from the database.
+ * `npm run demo`: creates a repository and a deployment on a running server, calls the agent, updates it and rolls back. Uses the
+ * client and git; only the dashboard's URL at the end comes from the database.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -12,42 +11,38 @@ import { promisify, styleText } from 'node:util'
 import { type Client, createClient, type Event, PilothouseError, UnreachableError } from '../client/index.ts'
 import { type Config, readConfig } from '../platform/config/config.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
-import { theServersAddress } from './dashboard.ts'
+import { serverDashboardAddress } from './dashboard.ts'
 import { type Command, CommandError, readOptions, UsageError } from './terminal/command.ts'
 
 const run = promisify(execFile)
-const AGENT = path.join(CHECKOUT, 'test/fixtures/agent')
-const NAME = 'demo'
+const AGENT_FOLDER = path.join(CHECKOUT, 'test/fixtures/agent')
+const DEPLOYMENT_NAME = 'demo'
 
-/**
- * Finds the server by PILOTHOUSE_URL, as the README's examples do, or by the settings that it was started with; its
- * folder of repositories by GIT_DIRECTORY or DATA_DIR.
- */
 export const runDemo: Command = {
   usage: '',
   summary: 'shows a deployment from a git repository, an update and a rollback on the running server',
   details: `
-CONTROL_PLANE_API_KEY is the admin key. The server is at PILOTHOUSE_URL, or where PUBLIC_URL, HOST and PORT say.
-The repository goes into GIT_DIRECTORY, or \`git\` in DATA_DIR.
+Reads the admin key from CONTROL_PLANE_API_KEY, and the server's URL from PILOTHOUSE_URL, otherwise from PUBLIC_URL or HOST and PORT.
+Creates the repository in GIT_DIRECTORY, by default \`git\` in DATA_DIR.
 `,
   async run(args) {
     readOptions(args, {})
     const config = readConfig(process.env)
     if (!config.CONTROL_PLANE_API_KEY)
       throw new UsageError('Set CONTROL_PLANE_API_KEY to the admin key that npm start printed.')
-    const [url, key] = [urlOf(config, process.env.PILOTHOUSE_URL), config.CONTROL_PLANE_API_KEY]
+    const [url, key] = [serverUrl(config, process.env.PILOTHOUSE_URL), config.CONTROL_PLANE_API_KEY]
     const say = (line: string) => process.stdout.write(`${line}\n`)
     await demo({ config, url, key, say })
-    const address = await theServersAddress({ url, key })
+    const address = await serverDashboardAddress({ url, key })
     say(
       address === null
-        ? `\nIt keeps running. Look at it in the dashboard: ${url}/`
-        : `\nIt keeps running. Look at it in the dashboard. This address opens it signed in, once, within 10 minutes:\n${address}`,
+        ? `\nThe deployment keeps running. Open the dashboard: ${url}/`
+        : `\nThe deployment keeps running. This URL opens the dashboard signed in, once, within 10 minutes:\n${address}`,
     )
   },
 }
 
-function urlOf(config: Config, named: string | undefined): string {
+function serverUrl(config: Config, named: string | undefined): string {
   if (named && !URL.canParse(named)) throw new UsageError(`PILOTHOUSE_URL must be an http(s) URL, not ${named}.`)
   const host = ['0.0.0.0', '::'].includes(config.HOST) ? 'localhost' : config.HOST
   return (named || config.PUBLIC_URL || `http://${host}:${config.PORT}`).replace(/\/$/, '')
@@ -55,42 +50,42 @@ function urlOf(config: Config, named: string | undefined): string {
 
 interface DemoOptions {
   config: Config
-  /** where the server is, e.g. `http://127.0.0.1:8080` */
+  /** the server, e.g. `http://127.0.0.1:8080` */
   url: string
   /** an admin key */
   key: string
   say: (line: string) => void
 }
 
-/** Throws CommandError with a line for people when the server is not there or a revision does not get DEPLOYED. */
+/** Throws CommandError if the server is unreachable or a revision does not become DEPLOYED. */
 async function demo(options: DemoOptions): Promise<void> {
   const work = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-demo-'))
   try {
-    await show(options, createClient({ baseUrl: options.url, apiKey: options.key, retryForMs: 5_000 }), work)
+    await runSteps(options, createClient({ baseUrl: options.url, apiKey: options.key, retryForMs: 5_000 }), work)
   } catch (error) {
     if (error instanceof UnreachableError)
-      throw new CommandError(`There is no server at ${options.url}. Start one with: npm start`)
+      throw new CommandError(`No server answers at ${options.url}. Start one with: npm start`)
     throw error instanceof PilothouseError ? new CommandError(error.message) : error
   } finally {
     await rm(work, { recursive: true, force: true })
   }
 }
 
-/** `work`: a folder for the working copy. */
-async function show({ config, url, say }: DemoOptions, client: Client, work: string): Promise<void> {
+/** `work`: a folder for the git working copy */
+async function runSteps({ config, url, say }: DemoOptions, client: Client, work: string): Promise<void> {
   say(strong(`A deployment from a git repository, on ${url}`))
-  await removeEarlier(client, say)
+  await removePrevious(client, say)
   const repository = path.join(config.GIT_DIRECTORY, 'demo', 'agent.git')
   await makeRepository(work, repository)
-  say(`A repository with a small agent was made: ${repository}`)
+  say(`Created a repository with a small agent: ${repository}`)
 
   const first = await deploy(client, pathToFileURL(repository).href)
-  say(`${strong('\nCreated by one call')}: deployment ${first.deploymentId}. Its first revision:`)
+  say(`${strong('\nCreated the deployment')} ${first.deploymentId} with one call. Its first revision:`)
   await follow(client, first, say)
   say(`  ${await call(client, first.deploymentId)}`)
 
   await commit(work, 'Hello from version 2')
-  say(`${strong('\nA change was pushed')}, and the same call asks for it. The second revision:`)
+  say(`${strong('\nPushed a change')} and repeated the call. The second revision:`)
   await follow(client, await deploy(client, pathToFileURL(repository).href), say)
   say(`  ${await call(client, first.deploymentId)}`)
 
@@ -100,16 +95,15 @@ async function show({ config, url, say }: DemoOptions, client: Client, work: str
   say(`  ${await call(client, first.deploymentId)}`)
 }
 
-interface Which {
+interface RevisionIds {
   deploymentId: string
   revisionId: string
 }
 
-/** Creates the deployment or updates it. */
-async function deploy(client: Client, repo_url: string): Promise<Which> {
+async function deploy(client: Client, repo_url: string): Promise<RevisionIds> {
   const { data } = await client.api.GET('/v1/integrations/gitprovider/install')
   const { deployment, revisionId } = await client.deploy({
-    name: NAME,
+    name: DEPLOYMENT_NAME,
     body: {
       source: 'gitprovider',
       source_config: { integration_id: data![0]!.id, repo_url },
@@ -120,16 +114,16 @@ async function deploy(client: Client, repo_url: string): Promise<Which> {
   return { deploymentId: deployment.id, revisionId: revisionId! }
 }
 
-/** Prints each status as it comes; ends with the revision. */
-async function follow(client: Client, which: Which, say: DemoOptions['say']): Promise<void> {
+/** Prints each status until the revision ends. */
+async function follow(client: Client, ids: RevisionIds, say: DemoOptions['say']): Promise<void> {
   const began = performance.now()
   let last: Event | undefined
   let waiting: NodeJS.Timeout | undefined
-  for await (const event of client.watch(which)) {
+  for await (const event of client.watch(ids)) {
     last = event
     say(statusLine(event.to!, performance.now() - began))
     clearTimeout(waiting)
-    if (event.message) waiting = setTimeout(() => say(dim(`  ${event.message}`)), LONG).unref()
+    if (event.message) waiting = setTimeout(() => say(dim(`  ${event.message}`)), WAIT_REASON_DELAY_MS).unref()
   }
   clearTimeout(waiting)
   if (last?.to !== 'DEPLOYED')
@@ -144,29 +138,29 @@ async function call(client: Client, id: string): Promise<string> {
 const strong = (text: string) => styleText('bold', text, { stream: process.stdout })
 const dim = (text: string) => styleText('dim', text, { stream: process.stdout })
 
-/** One status of a revision, and how long after its first one it came. */
+/** `ms`: time since the rollout began */
 function statusLine(to: string, ms: number): string {
   const colour = to === 'DEPLOYED' ? 'green' : to.endsWith('_FAILED') ? 'red' : 'cyan'
   const status = styleText(colour, to.padEnd(16), { stream: process.stdout })
   return `  ${status}${dim(`${(ms / 1000).toFixed(1).padStart(5)} s`)}`
 }
 
-/** ms after which somebody wants to know what a status waits for. Said at once, a moment's wait reads like a fault. */
-const LONG = 4_000
+/** The reason of a wait is printed after this delay, because a short wait's reason looks like an error. */
+const WAIT_REASON_DELAY_MS = 4_000
 
-/** The demo may be run again and again: what an earlier run left makes way. Its name is free at once. */
-async function removeEarlier({ api }: Client, say: DemoOptions['say']): Promise<void> {
-  const { data } = await api.GET('/v2/deployments', { params: { query: { name: NAME } } })
+/** Deletes the deployment of an earlier run. Its name is free immediately. */
+async function removePrevious({ api }: Client, say: DemoOptions['say']): Promise<void> {
+  const { data } = await api.GET('/v2/deployments', { params: { query: { name: DEPLOYMENT_NAME } } })
   for (const { id } of data!.resources.filter(({ status }) => status !== 'AWAITING_DELETE')) {
     await api.DELETE('/v2/deployments/{deployment_id}', { params: { path: { deployment_id: id } } })
-    say(dim(`The deployment of an earlier run makes way: ${id}.`))
+    say(dim(`Deleted the deployment of an earlier run: ${id}.`))
   }
 }
 
 async function makeRepository(work: string, repository: string): Promise<void> {
   await rm(repository, { recursive: true, force: true })
   await mkdir(path.dirname(repository), { recursive: true })
-  await cp(AGENT, work, { recursive: true })
+  await cp(AGENT_FOLDER, work, { recursive: true })
   await git(work, 'init', '--quiet', '--bare', '--initial-branch=main', repository)
   await git(work, 'init', '--quiet', '--initial-branch=main')
   await git(work, 'remote', 'add', 'origin', repository)

@@ -1,4 +1,4 @@
-/** `listener`: works for a control plane in a cluster. `listener manifest`: prints what installs it there. */
+/** `listener`: runs deployments of a control plane in a cluster. `listener manifest`: prints the YAML that installs a listener. */
 import type { ParseArgsConfig } from 'node:util'
 import { exitMessage } from '../app/exit-message.ts'
 import { Lifetime, say } from '../app/lifetime.ts'
@@ -11,7 +11,7 @@ import { type Command, readOptions, UsageError } from './terminal/command.ts'
 
 export const runListener: Command = {
   usage: '',
-  summary: 'runs a listener: carries out in a Kubernetes cluster what a control plane wants; see its settings',
+  summary: 'runs a listener, which runs deployments of a control plane in a Kubernetes cluster; see its settings',
   async run(args) {
     readOptions(args, {})
     const settings = readListenerSettings(process.env)
@@ -29,7 +29,7 @@ export const runListener: Command = {
       if (lifetime.end(1)) say(`${exitMessage(error)}\n`)
     })
     if (lifetime.ending) await lifetime.leave()
-    // a signal ends it
+    // a signal ends the process
     await new Promise(() => {})
   },
 }
@@ -49,16 +49,16 @@ export const printListenerManifest: Command = {
   usage:
     '--namespaces A,B --listener-id ID --control-plane-url URL --image IMAGE [--namespace NS] [--replicas N] [--secret-name NAME] [--set SETTING=VALUE …]',
   summary:
-    'prints the YAML that installs a listener; --namespaces: of the deployments; --namespace: of the listener itself (pilothouse)',
+    'prints the YAML that installs a listener; --namespaces: the namespaces of deployments; --namespace: the namespace of the listener (pilothouse)',
   async run(args) {
     const options = manifestOptions(readOptions(args, OPTIONS).values)
-    process.stdout.write(await yamlOf(listenerManifest(options)))
+    process.stdout.write(await toYaml(listenerManifest(options)))
     say(secretHint(options))
   },
 }
 
-async function yamlOf(objects: ListenerObject[]): Promise<string> {
-  // it takes a second to load, which no other command has to wait for
+async function toYaml(objects: ListenerObject[]): Promise<string> {
+  // loaded here, because loading takes a second
   const { dumpYaml } = await import('@kubernetes/client-node')
   return objects.map((object) => `---\n${dumpYaml(object)}`).join('')
 }
@@ -66,7 +66,7 @@ async function yamlOf(objects: ListenerObject[]): Promise<string> {
 function secretHint({ secretName, namespace, watched }: ManifestOptions): string {
   const all = [...new Set([namespace, ...watched])].join(', ')
   return [
-    `The namespaces (${all}) have to be there. The listener finds its key in a Secret, made once by:`,
+    `Create the namespaces (${all}) if they don't exist. Create the Secret with the listener's key once:`,
     `  printf %s "$${SECRET_KEY}" | kubectl create secret generic ${secretName} --namespace ${namespace} --from-file=${SECRET_KEY}=/dev/stdin`,
     '',
   ].join('\n')
@@ -75,42 +75,44 @@ function secretHint({ secretName, namespace, watched }: ManifestOptions): string
 type Values = ReturnType<typeof readOptions<typeof OPTIONS>>['values']
 
 function manifestOptions(values: Values): ManifestOptions {
-  const wrong: string[] = []
-  const needed = (name: 'namespaces' | 'listener-id' | 'control-plane-url' | 'image') => {
-    if (!values[name]) wrong.push(`--${name} is missing.`)
+  const problems: string[] = []
+  const required = (name: 'namespaces' | 'listener-id' | 'control-plane-url' | 'image') => {
+    if (!values[name]) problems.push(`--${name} is missing.`)
     return values[name] ?? ''
   }
   const watched = [
     ...new Set(
-      needed('namespaces')
+      required('namespaces')
         .split(',')
         .map((name) => name.trim()),
     ),
   ].filter(Boolean)
   const namespace = values.namespace
   for (const name of [...watched, namespace])
-    if (!NAMESPACE.test(name)) wrong.push(`${name} is not the name of a namespace.`)
+    if (!NAMESPACE_NAME.test(name)) problems.push(`${name} is not a valid name of a namespace.`)
   const replicas = Number(values.replicas)
-  if (!Number.isInteger(replicas) || replicas < 1 || replicas > 100) wrong.push('--replicas must be from 1 to 100.')
-  const listenerId = needed('listener-id').toLowerCase()
-  const controlPlaneUrl = needed('control-plane-url')
-  const image = needed('image')
-  if (/\s/.test(image)) wrong.push('--image must be an image reference.')
-  if (!OBJECT.test(values['secret-name'] ?? 'none')) wrong.push('--secret-name must be the name of a Secret.')
-  const settings = settingsOf(values.set, wrong)
-  if (wrong.length === 0) {
+  if (!Number.isInteger(replicas) || replicas < 1 || replicas > 100)
+    problems.push('--replicas must be a whole number from 1 to 100.')
+  const listenerId = required('listener-id').toLowerCase()
+  const controlPlaneUrl = required('control-plane-url')
+  const image = required('image')
+  if (/\s/.test(image)) problems.push('--image must be an image reference without spaces.')
+  if (!OBJECT_NAME.test(values['secret-name'] ?? 'none'))
+    problems.push('--secret-name must be a valid name of a Secret.')
+  const settings = parseSettings(values.set, problems)
+  if (problems.length === 0) {
     const known = { CONTROL_PLANE_URL: controlPlaneUrl, LISTENER_ID: listenerId, [SECRET_KEY]: 'k'.repeat(20) }
-    wrong.push(...wrongSettings({ ...settings, ...known }))
+    problems.push(...settingsProblems({ ...settings, ...known }))
   }
-  if (wrong.length > 0) throw new UsageError(wrong.join('\n'))
-  // the last group is the random part of an id
+  if (problems.length > 0) throw new UsageError(problems.join('\n'))
+  // the last group of an id is random
   const name = `pilothouse-listener-${listenerId.split('-').at(-1)}`
   const secretName = values['secret-name'] ?? name
   return { name, namespace, watched, listenerId, controlPlaneUrl, image, replicas, secretName, settings }
 }
 
-/** What the listener itself would say of them at its start. */
-function wrongSettings(environment: Record<string, string>): string[] {
+/** Returns the errors that the listener would report at its start. */
+function settingsProblems(environment: Record<string, string>): string[] {
   try {
     readListenerSettings(environment)
     return []
@@ -119,17 +121,26 @@ function wrongSettings(environment: Record<string, string>): string[] {
   }
 }
 
-const OBJECT = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
-const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
-/** The manifest has its own for these. */
-const FIXED = ['CONTROL_PLANE_URL', 'LISTENER_ID', SECRET_KEY, 'LISTENER_HOST', 'LISTENER_PORT', 'KUBECONFIG']
+const OBJECT_NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/
+const NAMESPACE_NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+/** The manifest sets these itself. */
+const RESERVED_SETTINGS = [
+  'CONTROL_PLANE_URL',
+  'LISTENER_ID',
+  SECRET_KEY,
+  'LISTENER_HOST',
+  'LISTENER_PORT',
+  'KUBECONFIG',
+]
 
-function settingsOf(given: readonly string[], wrong: string[]): Record<string, string> {
+function parseSettings(assignments: readonly string[], problems: string[]): Record<string, string> {
   return Object.fromEntries(
-    given.map((text) => {
+    assignments.map((text) => {
       const [name = '', ...value] = text.split('=')
-      if (!Object.hasOwn(LISTENER_SETTINGS, name) || FIXED.includes(name) || value.length === 0)
-        wrong.push(`--set must be SETTING=VALUE, with a setting other than ${FIXED.join(', ')}.`)
+      if (!Object.hasOwn(LISTENER_SETTINGS, name) || RESERVED_SETTINGS.includes(name) || value.length === 0)
+        problems.push(
+          `--set must be SETTING=VALUE with a setting of the listener, except ${RESERVED_SETTINGS.join(', ')}.`,
+        )
       return [name, value.join('=')]
     }),
   )

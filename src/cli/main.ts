@@ -1,4 +1,4 @@
-/** The command line: `npm run cli -- COMMAND`. Runs the command, says what went wrong. */
+/** The command line, `npm run cli -- COMMAND`: runs a command and prints its error (README.md). */
 import { run } from './run.ts'
 import { CommandError, UsageError } from './terminal/command.ts'
 

@@ -1,10 +1,10 @@
-/** `migrate`: brings the database up to date without starting a server, which does the same at its start. */
+/** `migrate`: applies migrations without starting a server. A server also applies them at its start. */
 import { withCore } from './core.ts'
 import { type Command, readOptions } from './terminal/command.ts'
 
 export const migrateDatabase: Command = {
   usage: '',
-  summary: 'brings the database up to date (a server does so at its start)',
+  summary: 'applies the migrations of the database (a server does this at its start)',
   async run(args) {
     readOptions(args, {})
     await withCore(async (_core, { migrated }) => {

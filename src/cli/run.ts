@@ -1,9 +1,9 @@
-/** Finds the command that some words name, loads it and runs it. */
+/** Finds, loads and runs a command (README.md). */
 import { type Command, UsageError } from './terminal/command.ts'
 
 /**
- * Groups of commands in the order of the help: heading → name → command. A name has one or two words. Each command is loaded
- * when it is needed: commands over the network load nothing of the server, and start quickly.
+ * Heading of the help → name of one or two words → command. A command is loaded only when it runs, so commands over the network
+ * load no server code and start quickly.
  */
 const GROUPS: Record<string, Record<string, () => Promise<Command>>> = {
   'Over the network, with an API key:': {
@@ -13,7 +13,7 @@ const GROUPS: Record<string, Record<string, () => Promise<Command>>> = {
     status: async () => (await import('./remote/status.ts')).showStatus,
     rollback: async () => (await import('./remote/rollback.ts')).rollBack,
   },
-  'On the server’s machine, with the server’s settings (DATA_DIR, DATABASE_URL, …), also while it runs:': {
+  'On the server’s machine, with the server’s settings (DATA_DIR, DATABASE_URL, …); the server may run:': {
     'keys create': async () => (await import('./keys.ts')).createKeys,
     'keys list': async () => (await import('./keys.ts')).listKeys,
     'keys revoke': async () => (await import('./keys.ts')).revokeKeys,
@@ -29,7 +29,7 @@ const GROUPS: Record<string, Record<string, () => Promise<Command>>> = {
     restore: async () => (await import('./backup.ts')).restoreBackup,
     demo: async () => (await import('./demo.ts')).runDemo,
   },
-  'On a machine or in a cluster of their own, with settings of their own (docs/settings.md):': {
+  'On separate machines or in a cluster, with separate settings (docs/settings.md):': {
     listener: async () => (await import('./listener.ts')).runListener,
     'listener manifest': async () => (await import('./listener.ts')).printListenerManifest,
     builder: async () => (await import('./builder.ts')).runBuilder,
@@ -50,12 +50,9 @@ async function help(): Promise<string> {
   return `Usage: npm run cli -- COMMAND\n\n${(await Promise.all(groups)).join('\n')}`
 }
 
-const callOf = (name: string, { usage }: Command) => `Usage: npm run cli -- ${`${name} ${usage}`.trim()}`
+const usageLine = (name: string, { usage }: Command) => `Usage: npm run cli -- ${`${name} ${usage}`.trim()}`
 
-/**
- * `words`: what follows `npm run cli --`. Throws UsageError, whose message ends with how it is called right, and
- * CommandError.
- */
+/** `words`: the arguments after `npm run cli --`. Throws CommandError, and UsageError, whose message ends with the usage. */
 export async function run(words: string[]): Promise<void> {
   if (words.length === 0 || HELP.includes(words[0]!)) {
     process.stdout.write(await help())
@@ -69,11 +66,13 @@ export async function run(words: string[]): Promise<void> {
     if (args.includes('--help')) {
       const [heading] = Object.entries(GROUPS).find(([, commands]) => Object.hasOwn(commands, name))!
       const { summary, details } = command
-      process.stdout.write(`${callOf(name, command)}\n\n${summary}\n${details ?? `\n${heading.replace(/:$/, '.')}\n`}`)
+      process.stdout.write(
+        `${usageLine(name, command)}\n\n${summary}\n${details ?? `\n${heading.replace(/:$/, '.')}\n`}`,
+      )
       return
     }
     return command.run(args).catch((error) => {
-      if (error instanceof UsageError) error.message += `\n${callOf(name, command)}`
+      if (error instanceof UsageError) error.message += `\n${usageLine(name, command)}`
       throw error
     })
   }

@@ -1,4 +1,4 @@
-/** `sessions list`, `sessions revoke`: who is signed in to the dashboard, by whoever may run commands on the server's machine. */
+/** `sessions list`, `sessions revoke`: the dashboard's sessions, for operators of the server's machine. */
 import { z } from 'zod'
 import { endSession } from '../domain/sessions/revoke.ts'
 import {
@@ -16,7 +16,7 @@ import { type Command, printTable, readOptions, UsageError } from './terminal/co
 
 export const listSessions: Command = {
   usage: '',
-  summary: 'lists the sessions of the dashboard, in all workspaces',
+  summary: 'lists the dashboard’s sessions in all workspaces',
   async run(args) {
     readOptions(args, {})
     await withCore(async (core) => {
@@ -26,38 +26,38 @@ export const listSessions: Command = {
         orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
       })
       printTable([
-        ['ID', 'ROLE', 'STATE', 'LAST USED', 'WHO'],
+        ['ID', 'ROLE', 'STATE', 'LAST USED', 'ACTOR'],
         ...sessions.map((session) => [
           session.id,
           sessionRole(session),
-          stateOf(session, core.clock()),
+          formatState(session, core.clock()),
           session.lastUsedAt?.toISOString() ?? '-',
-          whoOf(session),
+          formatActor(session),
         ]),
       ])
     })
   },
 }
 
-function stateOf(session: SessionView, now: Date): string {
+function formatState(session: SessionView, now: Date): string {
   if (sessionEnd(session)) return 'ended'
   const expiry = sessionExpiry(session)
   return `${expiry > now ? 'valid until' : 'expired'} ${expiry.toISOString()}`
 }
 
-function whoOf(session: SessionView): string {
+function formatActor(session: SessionView): string {
   const { kind, name } = sessionActor(session)
   return name === null ? kind : `${kind} ${name}`
 }
 
 export const revokeSessions: Command = {
   usage: 'ID | --all',
-  summary: 'ends a session of the dashboard, or every one; running servers refuse it at once',
+  summary: 'ends one session of the dashboard, or all; running servers refuse it immediately',
   async run(args) {
     if (args.includes('--all')) return revokeAll(args)
     const { positionals } = readOptions(args, {}, 1)
     const id = z.uuid().safeParse(positionals[0])
-    if (!id.success) throw new UsageError('The ID must be that of `sessions list`.')
+    if (!id.success) throw new UsageError('ID must be an id that `sessions list` shows.')
     await withCore(async (core) => {
       await transaction(core, async (tx) => {
         const session = await tx.sql.session.findUnique({ where: { id: id.data }, ...SESSION_VIEW })
@@ -72,10 +72,10 @@ export const revokeSessions: Command = {
 async function revokeAll(args: string[]): Promise<void> {
   readOptions(args, { all: { type: 'boolean' } })
   await withCore(async (core) => {
-    // codes that nobody has used yet
+    // unused sign-in codes
     await core.db.session.deleteMany({ where: { openedAt: null } })
     const sessions = await core.db.session.findMany({ where: { endedAt: null }, ...SESSION_VIEW })
     for (const session of sessions) await transaction(core, (tx) => endSession(tx, session, COMMAND_LINE))
-    process.stdout.write(`Ended ${sessions.length}\n`)
+    process.stdout.write(`Ended ${sessions.length} sessions\n`)
   })
 }

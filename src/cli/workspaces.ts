@@ -1,15 +1,15 @@
 /** `workspaces create`, `workspaces list`: the tenants of this installation. */
-
 import { printableName } from '../domain/parsing/fields.ts'
 import { transaction } from '../domain/transaction/context.ts'
 import { COMMAND_LINE } from '../domain/values/event-actor.ts'
 import { insertWorkspace } from '../domain/workspaces/insert-workspace.ts'
-import { theOrganization, withCore } from './core.ts'
+import { selectOrganization, withCore } from './core.ts'
 import { type Command, printTable, readOptions, UsageError } from './terminal/command.ts'
 
 export const createWorkspaces: Command = {
   usage: '--name NAME [--git-directory] [--organization-id ID]',
-  summary: 'makes a workspace and prints its id; --git-directory: with the repositories below GIT_DIRECTORY',
+  summary:
+    'creates a workspace and prints its id; --git-directory: with a git integration for the repositories in GIT_DIRECTORY',
   async run(args) {
     const { values } = readOptions(args, {
       name: { type: 'string' },
@@ -19,7 +19,7 @@ export const createWorkspaces: Command = {
     const name = printableName.safeParse(values.name)
     if (!name.success) throw new UsageError('--name must have 1 to 128 printable characters.')
     await withCore(async (core) => {
-      const organization = await theOrganization(core, values['organization-id'])
+      const organization = await selectOrganization(core, values['organization-id'])
       const workspace = await transaction(core, (tx) =>
         insertWorkspace(tx, {
           organizationId: organization.id,
@@ -35,7 +35,7 @@ export const createWorkspaces: Command = {
 
 export const listWorkspaces: Command = {
   usage: '',
-  summary: 'lists the workspaces; the id is what X-Tenant-Id takes',
+  summary: 'lists the workspaces; X-Tenant-Id takes their ids',
   async run(args) {
     readOptions(args, {})
     await withCore(async (core) => {

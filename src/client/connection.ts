@@ -1,61 +1,67 @@
-/** One server and one key: the typed calls of the OpenAPI document (openapi-fetch), with retries, and errors that are thrown. */
+/** A connection to one server with one key: openapi-fetch's typed calls, with retries and thrown errors. */
 import { randomUUID } from 'node:crypto'
 import createFetchClient, { type Client as FetchClient } from 'openapi-fetch'
 import type { paths } from './openapi.ts'
-import { fetchPatiently, type RetryOptions } from './retry.ts'
+import { fetchWithRetries, type RetryOptions } from './retry.ts'
 
 export interface ClientOptions extends Partial<RetryOptions> {
-  /** where the server is, e.g. `https://control.example.com`; a path before `/v2` is kept */
+  /** e.g. `https://control.example.com`, optionally with a path before `/v2` */
   baseUrl: string
-  /** an API key; sent in `X-Api-Key`, to this server alone */
+  /** sent in `X-Api-Key`, only to this server */
   apiKey: string
-  /** the workspace, for a key of a whole organization */
+  /** the workspace; required for an organization-wide key */
   tenantId?: string
 }
 
 export interface Connection {
-  /** Every operation of the REST API, by its path. Rejects with PilothouseError or UnreachableError: of what it answers, `data` is always there. */
+  /** Calls an operation of the REST API by its path. Rejects with PilothouseError or UnreachableError, so `data` is always defined. */
   api: FetchClient<paths>
   retry: RetryOptions
-  /** of the server, for messages */
+  /** the server, for messages */
   origin: string
 }
 
-/** ms; a server that restarts is back long before. */
-const RETRY_FOR_MS = 60_000
+/** Longer than the restart of a server. */
+const DEFAULT_RETRY_FOR_MS = 60_000
 
-/** Throws TypeError for options that can't be used. Connects to nobody yet. */
-export function connect({ baseUrl, apiKey, tenantId, retryForMs = RETRY_FOR_MS, onRetry }: ClientOptions): Connection {
-  const url = baseUrlOf(baseUrl)
+/** Throws TypeError for invalid options. Opens no connection yet. */
+export function connect({
+  baseUrl,
+  apiKey,
+  tenantId,
+  retryForMs = DEFAULT_RETRY_FOR_MS,
+  onRetry,
+}: ClientOptions): Connection {
+  const url = parseBaseUrl(baseUrl)
   const headers = {
-    'X-Api-Key': headerValue('apiKey', apiKey),
-    ...(tenantId ? { 'X-Tenant-Id': headerValue('tenantId', tenantId) } : {}),
+    'X-Api-Key': checkHeaderValue('apiKey', apiKey),
+    ...(tenantId ? { 'X-Tenant-Id': checkHeaderValue('tenantId', tenantId) } : {}),
   }
   const retry = { retryForMs, onRetry }
   const api = createFetchClient<paths>({
     baseUrl: url.href,
     headers,
     fetch(request) {
-      // once for all tries
+      // one key for all tries
       if (request.method !== 'GET' && !request.headers.has('idempotency-key'))
         request.headers.set('Idempotency-Key', randomUUID())
-      return fetchPatiently(retry, () => request.clone())
+      return fetchWithRetries(retry, () => request.clone())
     },
   })
   return { api, retry, origin: url.origin }
 }
 
-function baseUrlOf(text: string): URL {
+function parseBaseUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (!url || !/^https?:$/.test(url.protocol)) throw new TypeError('baseUrl must be an http(s) URL.')
-  // fetch refuses them with a message that has them in it
+  // fetch would show them in its error message
   if (url.username || url.password) throw new TypeError('baseUrl must have no user name and password.')
   if (url.search || url.hash) throw new TypeError('baseUrl must have no query string and no fragment.')
   return url
 }
 
-/** Checked here, since fetch refuses a value that no header may have with a message that has it in it. */
-function headerValue(name: string, value: string): string {
+/** Checks a value before `fetch` does, because fetch shows an invalid value in its error message. */
+function checkHeaderValue(name: string, value: string): string {
   if (!/^[\x21-\x7e]+$/.test(value))
     throw new TypeError(`${name} must have printable ASCII characters only, and no spaces.`)
   return value

@@ -1,85 +1,83 @@
-/**
- * Create or update by name, in one call that may be repeated: its writes have an Idempotency-Key, so that neither a lost answer
- * nor a job that starts again makes a second revision.
- */
+/** Creates or updates a deployment by name. A repeated call creates no second revision, because writes have an Idempotency-Key. */
 import type { Connection } from './connection.ts'
 import { PilothouseError } from './errors.ts'
 import { findByName } from './find.ts'
-import { idempotencyKey } from './idempotency-key.ts'
 import type { Deployment, DeploymentCreateInput } from './openapi.ts'
-import { changedSet, type Secret, type SecretsChange } from './secrets.ts'
+import { applySecretsChange, type Secret, type SecretsChange } from './secrets.ts'
 
-/** As the body of a create. On an update what is absent stays as it is. `secrets`: the whole set, which replaces it; or what becomes of single ones. */
+/** The body of a create. An update changes only the given members. `secrets` is the whole set, or a change of single secrets. */
 export type DeployBody = Partial<Omit<DeploymentCreateInput, 'name' | 'secrets'>> & {
   secrets?: Secret[] | SecretsChange | undefined
 }
 
-/** Writes that somebody else came before, one after the other, after which it is given up. */
-const MOST_CONFLICTS = 20
+/** Limits consecutive writes that fail because another caller changed the deployment first. */
+const MAX_CONFLICTS = 20
 
 export interface DeployOptions {
   name: string
-  /** what is wanted; or how that follows from what there is */
+  /** the body, or a function that returns it for the existing deployment (null: none) */
   body: DeployBody | ((existing: Deployment | null) => DeployBody | Promise<DeployBody>)
   /**
-   * stands for this one deployment, e.g. of a CI job: up to 200 printable ASCII characters. The same call with the same key, within 24 hours,
-   * has the first one's outcome. Default: a new one for each call, which makes its own retries safe
+   * Identifies this call, e.g. the id of a CI job: 1 to 200 printable ASCII characters. The same call with the same key returns the
+   * first result for 24 hours. By default each call has a new key, which makes its retries safe.
    */
   idempotencyKey?: string
   signal?: AbortSignal
 }
 
-export interface Deployed {
-  /** as this call left it */
+export interface DeployResult {
   deployment: Deployment
-  /** the revision that this call made; null: what it changed needs none */
+  /** the revision that this call created; null: the change needs none */
   revisionId: string | null
   created: boolean
 }
 
-/** Throws PilothouseError and UnreachableError, and what `signal` was aborted with. Of two at once, one creates and the other updates. */
-export async function deploy(connection: Connection, options: DeployOptions): Promise<Deployed> {
+/** Throws PilothouseError, UnreachableError and the reason of `signal`. Of two concurrent calls, one creates and the other updates. */
+export async function deploy(connection: Connection, options: DeployOptions): Promise<DeployResult> {
   const { name, body, signal } = options
   const bodyFor = async (existing: Deployment | null) => (typeof body === 'function' ? body(existing) : body)
   const key = options.idempotencyKey
   const existing = await findByName(connection, name, signal)
-  // with the caller's key, what is there may be of an earlier try of this very call: then this is its answer again
+  // with the caller's key, an earlier try of this call may have created `existing`: a repeated create returns its result
   const created = !existing || key !== undefined ? await create(connection, name, await bodyFor(null)) : null
   if (created) return created
   const found = existing ?? (await findByName(connection, name, signal))
-  if (!found) throw gone(name)
+  if (!found) throw deletedError(name)
   return update(connection, found, await bodyFor(found))
 
-  async function create({ api }: Connection, name: string, body: DeployBody): Promise<Deployed | null> {
+  async function create({ api }: Connection, name: string, body: DeployBody): Promise<DeployResult | null> {
     try {
       const { data, response } = await api.POST('/v2/deployments', {
-        body: { ...body, secrets: wholeSet(body.secrets) ?? [], name } as DeploymentCreateInput,
+        body: { ...body, secrets: initialSecrets(body.secrets) ?? [], name } as DeploymentCreateInput,
         headers: idempotencyKey(key, 'create'),
         signal,
       })
-      return { deployment: data!, revisionId: revisionOf(response), created: true }
+      return { deployment: data!, revisionId: revisionIdOf(response), created: true }
     } catch (error) {
-      if (isTaken(error) || (existing && isIncomplete(error))) return null
+      if (isNameTaken(error) || (existing && isIncomplete(error))) return null
       throw error
     }
   }
 
-  async function update(connection: Connection, { id }: Deployment, body: DeployBody): Promise<Deployed> {
+  async function update(connection: Connection, { id }: Deployment, body: DeployBody): Promise<DeployResult> {
     const { secrets, ...rest } = body
     if (secrets === undefined || Array.isArray(secrets)) return patch(connection, id, { ...rest, secrets })
-    if (!saysAnything(rest)) return patchSecrets(connection, id, secrets)
-    // in one revision with the rest, for which the whole set is sent: of what is there when it is written
+    if (!hasValue(rest)) return patchSecrets(connection, id, secrets)
+    // one revision for all changes needs the whole set; If-Match protects concurrent changes of secrets
     for (let conflicts = 0; ; conflicts++) {
-      const { data, response } = await connection.api.GET('/v2/deployments/{deployment_id}', { params: at(id), signal })
+      const { data, response } = await connection.api.GET('/v2/deployments/{deployment_id}', {
+        params: deploymentPath(id),
+        signal,
+      })
       try {
         return await patch(
           connection,
           id,
-          { ...rest, secrets: changedSet(data!, secrets) },
+          { ...rest, secrets: applySecretsChange(data!, secrets) },
           response.headers.get('etag'),
         )
       } catch (error) {
-        if (!isOvertaken(error) || conflicts >= MOST_CONFLICTS) throw error
+        if (!isPreconditionFailed(error) || conflicts >= MAX_CONFLICTS) throw error
       }
     }
   }
@@ -88,51 +86,64 @@ export async function deploy(connection: Connection, options: DeployOptions): Pr
     { api }: Connection,
     id: string,
     body: DeployBody & { secrets: Secret[] | undefined },
-    tag: string | null = null,
-  ): Promise<Deployed> {
+    etag: string | null = null,
+  ): Promise<DeployResult> {
     const { data, response } = await api.PATCH('/v2/deployments/{deployment_id}', {
-      params: at(id),
+      params: deploymentPath(id),
       body,
-      headers: { ...idempotencyKey(key, 'update'), ...(tag !== null && { 'If-Match': tag }) },
+      headers: { ...idempotencyKey(key, 'update'), ...(etag !== null && { 'If-Match': etag }) },
       signal,
     })
-    return { deployment: data!, revisionId: revisionOf(response), created: false }
+    return { deployment: data!, revisionId: revisionIdOf(response), created: false }
   }
 
-  async function patchSecrets({ api }: Connection, id: string, body: SecretsChange): Promise<Deployed> {
+  async function patchSecrets({ api }: Connection, id: string, body: SecretsChange): Promise<DeployResult> {
     const { data, response } = await api.PATCH('/v2/deployments/{deployment_id}/secrets', {
-      params: at(id),
+      params: deploymentPath(id),
       body,
       headers: idempotencyKey(key, 'update'),
       signal,
     })
-    return { deployment: data!, revisionId: revisionOf(response), created: false }
+    return { deployment: data!, revisionId: revisionIdOf(response), created: false }
   }
 }
 
-const at = (deployment_id: string) => ({ path: { deployment_id } })
+const deploymentPath = (deployment_id: string) => ({ path: { deployment_id } })
 
-const wholeSet = (secrets: DeployBody['secrets']): Secret[] | undefined =>
+const initialSecrets = (secrets: DeployBody['secrets']): Secret[] | undefined =>
   secrets === undefined || Array.isArray(secrets) ? secrets : secrets.set
 
-/** Whether any member of it has a value. */
-const saysAnything = (body: object): boolean =>
+const hasValue = (body: object): boolean =>
   Object.values(body).some((value) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value) ? saysAnything(value) : value !== undefined,
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? hasValue(value) : value !== undefined,
   )
 
-/** The revision that a write made or moved; null if none. */
-const revisionOf = ({ headers }: Response): string | null => headers.get('x-revision-id')
+/** The revision that a write created or changed; null: none. */
+const revisionIdOf = ({ headers }: Response): string | null => headers.get('x-revision-id')
 
-const isOvertaken = (error: unknown) => error instanceof PilothouseError && error.code === 'PRECONDITION_FAILED'
+const isPreconditionFailed = (error: unknown) =>
+  error instanceof PilothouseError && error.code === 'PRECONDITION_FAILED'
 
-const isTaken = (error: unknown) => error instanceof PilothouseError && error.code === 'ALREADY_EXISTS'
+const isNameTaken = (error: unknown) => error instanceof PilothouseError && error.code === 'ALREADY_EXISTS'
 
-/** What is said of a change only need not be enough to create one. */
+/** The body of an update may lack fields that a create requires. */
 const isIncomplete = (error: unknown) =>
   error instanceof PilothouseError &&
   error.code === 'VALIDATION_FAILED' &&
   error.issues.every(({ loc }) => loc[0] === 'body')
 
-const gone = (name: string) =>
-  new PilothouseError({ status: 409, code: 'CONFLICT', detail: `${name} was deleted meanwhile.`, requestId: null })
+const deletedError = (name: string) =>
+  new PilothouseError({
+    status: 409,
+    code: 'CONFLICT',
+    detail: `Another caller deleted ${name} during this call. Call deploy again to create it.`,
+    requestId: null,
+  })
+
+/** Quotes the caller's key as in draft-ietf-httpapi-idempotency-key-header. Without a key the connection generates one per write. */
+function idempotencyKey(key: string | undefined, write: string): Record<string, string> {
+  if (key === undefined) return {}
+  if (!/^[\x20-\x7e]{1,200}$/.test(key))
+    throw new TypeError('idempotencyKey must have 1 to 200 printable ASCII characters.')
+  return { 'Idempotency-Key': `"${`${key}:${write}`.replace(/["\\]/g, '\\$&')}"` }
+}

@@ -1,17 +1,17 @@
-/** A deployment by its name or its id, as people name it. */
+/** Finds a deployment by name or id. */
 import type { Connection } from './connection.ts'
 import { PilothouseError } from './errors.ts'
 import type { Deployment } from './openapi.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** The live deployment of exactly this name, which at most one has; null if there is none. */
+/** Returns the live deployment with exactly this name, or null. At most one has it. */
 export async function findByName({ api }: Connection, name: string, signal?: AbortSignal): Promise<Deployment | null> {
   const { data } = await api.GET('/v2/deployments', { params: { query: { name, limit: 100 } }, signal })
   return data!.resources.find(({ status }) => status !== 'AWAITING_DELETE') ?? null
 }
 
-/** What is named by its id or its name. Throws PilothouseError (NOT_FOUND). */
+/** Throws PilothouseError (NOT_FOUND). */
 export async function findDeployment(
   connection: Connection,
   idOrName: string,

@@ -1,4 +1,4 @@
-/** The log of a build or of a running agent, as it is written: every line once, in order. */
+/** Streams the log of a build or of a running agent in order, each line exactly once (README.md). */
 import type { Connection } from './connection.ts'
 import type { LogPage } from './openapi.ts'
 import { resumingStream, streamHeaders } from './stream.ts'
@@ -7,19 +7,19 @@ export type LogLine = LogPage['logs'][number]
 
 export interface LogOptions {
   deploymentId: string
-  /** of this revision alone; default: of all revisions of the deployment */
+  /** default: all revisions of the deployment */
   revisionId?: string
-  /** `build`: what builds print; `deploy`: the roll-out and the running agent */
+  /** `build`: output of builds; `deploy`: the rollout and the running agent */
   type: 'build' | 'deploy'
-  /** begins so many lines before the end, 0 to 1000; default: at the beginning of the log */
+  /** how many existing lines to yield first, 0 to 1000; default: all */
   last?: number
   signal?: AbortSignal
 }
 
 /**
- * Goes on by itself when the connection breaks or a server stops. Of a revision's build it ends with the build; all else goes on
- * for as long as there is the deployment. Throws PilothouseError (404; 401 when the key was revoked), UnreachableError, and what
- * `signal` was aborted with. To end it, break out of the loop.
+ * Resumes after a broken connection or a server stop. The log of a revision's build ends with the build. Other logs end with the
+ * deployment. Throws PilothouseError (404; 401: the key was revoked), UnreachableError and the reason of `signal`. To end it, leave
+ * the loop.
  */
 export async function* followLogs(connection: Connection, options: LogOptions): AsyncGenerator<LogLine, void> {
   const open = opener(connection, options)
@@ -30,15 +30,18 @@ export async function* followLogs(connection: Connection, options: LogOptions): 
 function opener({ api }: Connection, { deploymentId, revisionId, type, last }: LogOptions) {
   const deployment_id = deploymentId
   return async (cursor: string | null, signal: AbortSignal): Promise<Response> => {
-    const how = { headers: streamHeaders(cursor), parseAs: 'stream', signal } as const
+    const requestOptions = { headers: streamHeaders(cursor), parseAs: 'stream', signal } as const
     const query = { type, last, follow: true }
-    const opened =
+    const request =
       revisionId === undefined
-        ? api.GET('/v2/deployments/{deployment_id}/logs', { ...how, params: { path: { deployment_id }, query } })
+        ? api.GET('/v2/deployments/{deployment_id}/logs', {
+            ...requestOptions,
+            params: { path: { deployment_id }, query },
+          })
         : api.GET('/v2/deployments/{deployment_id}/revisions/{revision_id}/logs', {
-            ...how,
+            ...requestOptions,
             params: { path: { deployment_id, revision_id: revisionId }, query },
           })
-    return (await opened).response
+    return (await request).response
   }
 }

@@ -1,81 +1,76 @@
-/**
- * A fetch that tries again, with longer and longer pauses that are never quite the same. That is safe for reads, for uploads, and
- * for writes with an Idempotency-Key, which all writes of a Connection have.
- */
+/** A `fetch` with retries, for all calls of the client (README.md). Every write has an Idempotency-Key, so a retry is safe. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { errorOf, PilothouseError, UnreachableError } from './errors.ts'
+import { PilothouseError, parseError, UnreachableError } from './errors.ts'
 
 export interface RetryOptions {
-  /** ms for which a call that fails is tried again, from its first failure on; 0: never */
+  /** Retries end this many ms after the first failure. 0: no retries. */
   retryForMs: number
-  /** told before each pause: why, and how long it is (ms). For progress; must not throw */
-  onRetry?: (why: PilothouseError | UnreachableError, pauseMs: number) => void
+  /** Called before each pause, to show progress. Must not throw. */
+  onRetry?: (error: PilothouseError | UnreachableError, pauseMs: number) => void
 }
 
-/** ms; the first pause is up to the first, and each one up to twice as long as the one before. */
-const PAUSE_MS = { first: 250, longest: 10_000 }
-/** ms without an answer's first byte after which a try has failed; a call that waits has as much more as it asked for. */
-const ANSWER_MS = 30_000
-/** the same for an upload, which may be 200 MB */
-const UPLOAD_MS = 600_000
+/** The longest pause doubles with each try. */
+const BACKOFF_MS = { first: 250, max: 10_000 }
+/** From the request to the end of the response body, or to the headers of a stream. A long poll adds its `wait`. */
+const RESPONSE_TIMEOUT_MS = 30_000
+/** An upload may have 200 MB. */
+const UPLOAD_TIMEOUT_MS = 600_000
 
-/**
- * Pauses between tries, and says when it is enough. `next` answers false once `retryForMs` have passed since the first failure after
- * the last success, also if the pause would end later than that. Throws what `signal` was aborted with.
- */
-export class Patience {
+/** Exponential backoff with jitter, limited by `retryForMs` since the first failure after the last success. */
+export class Backoff {
   readonly #options: RetryOptions
   #tries = 0
   #giveUpAt = 0
   constructor(options: RetryOptions) {
     this.#options = options
   }
-  /** There was contact: what fails from now on is a new failure. */
+  /** Records a success: the next failure starts a new period of `retryForMs`. */
   reset(): void {
     this.#tries = 0
   }
-  async next(why: PilothouseError | UnreachableError, signal?: AbortSignal | null): Promise<boolean> {
+  /** Pauses, then returns true. Returns false immediately if the pause would exceed `retryForMs`. Throws the reason of `signal`. */
+  async wait(error: PilothouseError | UnreachableError, signal?: AbortSignal | null): Promise<boolean> {
     if (this.#tries === 0) this.#giveUpAt = performance.now() + this.#options.retryForMs
-    const longest = Math.min(PAUSE_MS.longest, PAUSE_MS.first * 2 ** this.#tries)
-    const wanted = why instanceof PilothouseError ? (why.retryAfterMs ?? 0) : 0
-    const pauseMs = Math.round(wanted + longest * (0.5 + Math.random() / 2))
+    const longest = Math.min(BACKOFF_MS.max, BACKOFF_MS.first * 2 ** this.#tries)
+    const retryAfterMs = error instanceof PilothouseError ? (error.retryAfterMs ?? 0) : 0
+    const pauseMs = Math.round(retryAfterMs + longest * (0.5 + Math.random() / 2))
     if (performance.now() + pauseMs > this.#giveUpAt) return false
     this.#tries += 1
-    this.#options.onRetry?.(why, pauseMs)
-    await pause(pauseMs, undefined, { signal: signal ?? undefined }).catch((error) => {
-      throw signal?.reason ?? error
+    this.#options.onRetry?.(error, pauseMs)
+    await pause(pauseMs, undefined, { signal: signal ?? undefined }).catch((aborted) => {
+      throw signal?.reason ?? aborted
     })
     return true
   }
 }
 
 /**
- * Like `fetch`, but for: it tries again; it throws a PilothouseError for every answer that is not of success (304 is), an
- * UnreachableError if there is none; it follows no redirect, which would carry the key to another server. Bodies come whole,
- * but for event streams. `make` makes the request of one try.
+ * `createRequest` creates the request of one try. Throws PilothouseError for every status except 2xx and 304, and UnreachableError
+ * without a response. Reads the whole body, except of event streams.
  */
-export async function fetchPatiently(options: RetryOptions, make: () => Request): Promise<Response> {
-  const patience = new Patience(options)
+export async function fetchWithRetries(options: RetryOptions, createRequest: () => Request): Promise<Response> {
+  const backoff = new Backoff(options)
   for (;;) {
-    const request = make()
+    const request = createRequest()
     const outcome = await attempt(request)
     if (outcome instanceof Response) return outcome
     request.signal.throwIfAborted()
-    if (!mayMend(outcome) || !(await patience.next(outcome, request.signal))) throw outcome
+    if (!isRetryable(outcome) || !(await backoff.wait(outcome, request.signal))) throw outcome
   }
 }
 
 async function attempt(request: Request): Promise<Response | PilothouseError | UnreachableError> {
-  const limit = new AbortController()
-  const waits = Number(new URL(request.url).searchParams.get('wait') ?? 0) * 1000
-  const ms = request.method === 'PUT' ? UPLOAD_MS : ANSWER_MS + waits
-  const timer = setTimeout(() => limit.abort(new DOMException('', 'TimeoutError')), ms)
+  const timeout = new AbortController()
+  const waitMs = Number(new URL(request.url).searchParams.get('wait') ?? 0) * 1000
+  const timeoutMs = request.method === 'PUT' ? UPLOAD_TIMEOUT_MS : RESPONSE_TIMEOUT_MS + waitMs
+  const timer = setTimeout(() => timeout.abort(new DOMException('', 'TimeoutError')), timeoutMs)
   try {
     const response = await fetch(request, {
+      // a redirect would carry the key to another server
       redirect: 'manual',
-      signal: AbortSignal.any([request.signal, limit.signal]),
+      signal: AbortSignal.any([request.signal, timeout.signal]),
     })
-    if (!response.ok && response.status !== 304) return await errorOf(response)
+    if (!response.ok && response.status !== 304) return await parseError(response)
     if (isStream(response)) return response
     const { status, statusText, headers } = response
     const body = status === 204 || status === 304 ? null : await response.text()
@@ -89,10 +84,9 @@ async function attempt(request: Request): Promise<Response | PilothouseError | U
 
 const isStream = ({ headers }: Response) => headers.get('content-type')?.startsWith('text/event-stream') ?? false
 
-/** Whether the same call may succeed later. That it was done already does no harm: writes have a key. */
-function mayMend(error: PilothouseError | UnreachableError): boolean {
+function isRetryable(error: PilothouseError | UnreachableError): boolean {
   if (error instanceof UnreachableError) return true
-  // with Retry-After, a 409 says that a call with this key is still under way
+  // a 409 with Retry-After: an earlier try with the same Idempotency-Key still runs
   if (error.status === 409) return error.retryAfterMs !== null
   return [408, 429, 502, 503, 504].includes(error.status)
 }

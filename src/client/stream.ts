@@ -1,113 +1,106 @@
-/**
- * A stream of server-sent events that goes on where it was when its connection breaks: each item has an id, and the next
- * connection asks for what came after the last one that was handed on. Nothing is lost and nothing comes twice.
- */
+/** A stream of server-sent events that resumes after the last yielded item when its connection breaks (README.md). */
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { PilothouseError, UnreachableError } from './errors.ts'
-import { Patience, type RetryOptions } from './retry.ts'
+import { Backoff, type RetryOptions } from './retry.ts'
 
 export interface StreamSource {
-  /** Opens the stream behind `cursor` (null: where it begins by itself). Tries again by itself, throws what that can't mend. */
+  /** Opens the stream after `cursor`; null: at its default start. Throws errors that retries don't fix. */
   open(cursor: string | null, signal: AbortSignal): Promise<Response>
   retry: RetryOptions
-  /** of the server, for messages */
   origin: string
-  /** begins behind this one */
+  /** the cursor to start after */
   after?: string
   signal?: AbortSignal
 }
 
-/** Of a request for a stream: with the cursor of the last item that was handed on. */
 export const streamHeaders = (cursor: string | null): Record<string, string> => ({
   Accept: 'text/event-stream',
   ...(cursor === null ? {} : { 'Last-Event-ID': cursor }),
 })
 
-/** ms without a byte after which a connection is dead: the server sends something every 15 seconds. */
-const SILENCE_MS = 45_000
-/** ms after which a connection was one, even if nothing came: what breaks then is a new failure. */
-const LASTED_MS = 10_000
-/** characters of one item */
-const LONGEST_ITEM = 16 * 1024 * 1024
+/** A connection without a byte for this long is dead: the server sends something every 15 seconds. */
+const SILENCE_TIMEOUT_MS = 45_000
+/** A connection that lasted this long counts as a success, even without items. */
+const STABLE_CONNECTION_MS = 10_000
+const MAX_ITEM_CHARS = 16 * 1024 * 1024
 
 /**
- * The items, until the server says that it is complete; an end without that word is a broken connection, as proxies make them. Throws
- * PilothouseError where going on makes no sense (a revoked key, a cursor that is too old), UnreachableError when the server
- * stayed away too long, and what `signal` was aborted with.
+ * Yields items until the event `complete`. Throws PilothouseError if the stream can't resume (a revoked key, a cursor that is too old),
+ * UnreachableError after `retryForMs`, and the reason of `signal`.
  */
 export async function* resumingStream(source: StreamSource): AsyncGenerator<EventSourceMessage, void> {
   const { open, retry, origin, signal } = source
-  const patience = new Patience(retry)
+  const backoff = new Backoff(retry)
   let cursor = source.after ?? null
   for (;;) {
     const connection = new AbortController()
-    const gone = signal ? AbortSignal.any([signal, connection.signal]) : connection.signal
-    let why: PilothouseError | UnreachableError
-    const opened = await open(cursor, gone)
-    const began = performance.now()
+    const connectionSignal = signal ? AbortSignal.any([signal, connection.signal]) : connection.signal
+    let failure: PilothouseError | UnreachableError
+    const response = await open(cursor, connectionSignal)
+    const openedAt = performance.now()
     try {
-      for await (const item of itemsOf(opened)) {
-        // of an interruption, too: where to go on
+      for await (const item of readItems(response)) {
+        // an event `error` also has the id to resume after
         if (item.id) cursor = item.id
-        if (item.event === BEGINS) continue
+        if (item.event === START) continue
         if (item.event === 'complete') return
-        if (item.event === 'error') throw interruption(item.data)
-        patience.reset()
+        if (item.event === 'error') throw parseStreamError(item.data)
+        backoff.reset()
         yield item
       }
-      why = new UnreachableError(origin, null)
+      failure = new UnreachableError(origin, null)
     } catch (error) {
       signal?.throwIfAborted()
-      why = error instanceof PilothouseError ? error : new UnreachableError(origin, error)
+      failure = error instanceof PilothouseError ? error : new UnreachableError(origin, error)
     } finally {
       connection.abort()
     }
-    if (why instanceof PilothouseError && !RESUMABLE.has(why.code)) throw why
-    if (performance.now() - began > LASTED_MS) patience.reset()
-    if (!(await patience.next(why, signal))) throw why
+    if (failure instanceof PilothouseError && !RESUMABLE.has(failure.code)) throw failure
+    if (performance.now() - openedAt > STABLE_CONNECTION_MS) backoff.reset()
+    if (!(await backoff.wait(failure, signal))) throw failure
   }
 }
 
-/** What ends a stream that can go on: the server stops or is too busy, or this reader was too slow. */
+/** Errors after which a stream can resume: the server stops or is too busy, or this reader was too slow. */
 const RESUMABLE: ReadonlySet<string> = new Set(['UNAVAILABLE', 'STREAM_OVERFLOW', 'RATE_LIMITED', 'INTERNAL'])
 
-/** The server's own word on why a stream ends before its time. */
-function interruption(data: string): PilothouseError {
+/** The data of the server's event `error`. */
+function parseStreamError(data: string): PilothouseError {
   const { code, detail, request_id } = JSON.parse(data) as { code: string; detail: string; request_id: string }
   return new PilothouseError({ status: 0, code, detail, requestId: request_id })
 }
 
-/** Not an event of the server's: where the stream begins. */
-const BEGINS = 'begins'
+/** An event type of this client only: the id at which the stream starts. */
+const START = 'begins'
 
-/** A stream may begin with an id alone, to go on from when nothing has come yet; the parser hands out only what has data. */
-function beginningOf(head: string): EventSourceMessage | null {
+/** Finds the id of a first block without data: the cursor to resume after before the first item. The parser skips such blocks. */
+function parseStart(head: string): EventSourceMessage | null {
   const block = head.slice(0, head.indexOf('\n\n'))
   const id = /^id: (.+)$/m.exec(block)?.[1]
-  return id === undefined || /^data:/m.test(block) ? null : { id, event: BEGINS, data: '' }
+  return id === undefined || /^data:/m.test(block) ? null : { id, event: START, data: '' }
 }
 
-async function* itemsOf(response: Response): AsyncGenerator<EventSourceMessage, void> {
+async function* readItems(response: Response): AsyncGenerator<EventSourceMessage, void> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   let items: EventSourceMessage[] = []
-  /** the text until its first block is whole; then null */
+  /** the text of an incomplete first block; then null */
   let head: string | null = ''
   const parser = createParser({
-    maxBufferSize: LONGEST_ITEM,
+    maxBufferSize: MAX_ITEM_CHARS,
     onEvent: (item) => items.push(item),
     onError: (error) => {
       if (error.type === 'max-buffer-size-exceeded') throw error
     },
   })
   for (;;) {
-    const { done, value } = await withinSilence(reader.read())
+    const { done, value } = await withSilenceTimeout(reader.read())
     if (done) return
     parser.feed(value)
     if (head !== null) head += value
     if (head?.includes('\n\n')) {
-      const beginning = beginningOf(head)
+      const start = parseStart(head)
       head = null
-      if (beginning) yield beginning
+      if (start) yield start
     }
     const found = items
     items = []
@@ -115,10 +108,10 @@ async function* itemsOf(response: Response): AsyncGenerator<EventSourceMessage, 
   }
 }
 
-async function withinSilence<T>(read: Promise<T>): Promise<T> {
+async function withSilenceTimeout<T>(read: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new DOMException('', 'TimeoutError')), SILENCE_MS)
+    timer = setTimeout(() => reject(new DOMException('', 'TimeoutError')), SILENCE_TIMEOUT_MS)
   })
   return Promise.race([read, silence]).finally(() => clearTimeout(timer))
 }

@@ -1,4 +1,4 @@
-/** Waiting for the end of a revision, by long polls: one request a minute, answered the moment it has ended. */
+/** Waits for the end of a revision by long polls: one request a minute, answered when the revision changes. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Connection } from './connection.ts'
 import { WaitTimeoutError } from './errors.ts'
@@ -7,10 +7,10 @@ import type { Revision } from './openapi.ts'
 export interface WaitOptions {
   deploymentId: string
   revisionId: string
-  /** ms for all of it; default: no bound */
+  /** for the whole call; default: unlimited */
   timeoutMs?: number
   signal?: AbortSignal
-  /** told of the revision whenever its status or message is another one than before; of quick changes it may miss some */
+  /** Called when the status or message has changed. It may miss quick changes. */
   onChange?: (revision: Revision) => void
 }
 
@@ -23,18 +23,16 @@ const TERMINAL: ReadonlySet<string> = new Set([
   'INTERRUPTED',
 ] satisfies Revision['status'][])
 
-/** Whether work on a revision has ended. Only a redeploy leads on from there. */
+/** Whether work on a revision has ended. Only a redeploy leaves a terminal status. */
 export const isTerminal = (status: string): boolean => TERMINAL.has(status)
 
-/** ms; an answer that comes sooner is followed by a pause of as much */
-const EARLY_MS = 200
-/** seconds; what one request may wait at most */
-const LONGEST_WAIT = 60
+/** The next request waits this long if an unchanged answer came sooner. */
+const MIN_POLL_INTERVAL_MS = 200
+const MAX_WAIT_SECONDS = 60
 
 /**
- * The revision once it has ended, however it did. Lives through cut connections, restarts, 429 and 503, each for as long as the
- * client tries again. Throws WaitTimeoutError with the revision as it was last seen, PilothouseError (404, 401, …) and
- * UnreachableError, and what `signal` was aborted with. Whatever it throws, the rollout goes on.
+ * Returns the revision when it has ended, with any outcome. Throws WaitTimeoutError with the last seen revision, PilothouseError (404,
+ * 401, …), UnreachableError and the reason of `signal`.
  */
 export async function waitUntilTerminal({ api }: Connection, options: WaitOptions): Promise<Revision> {
   const { deploymentId, revisionId, timeoutMs = Number.POSITIVE_INFINITY, onChange } = options
@@ -47,10 +45,10 @@ export async function waitUntilTerminal({ api }: Connection, options: WaitOption
   let etag: string | null = null
   try {
     for (;;) {
-      const asked = performance.now()
-      const left = (deadline - performance.now()) / 1000
-      // the first look is at once: it says where it stands
-      const wait: number = last === null ? 0 : Math.max(0, Math.min(LONGEST_WAIT, Math.ceil(left)))
+      const startedAt = performance.now()
+      const secondsLeft = (deadline - performance.now()) / 1000
+      // the first request doesn't wait, so that onChange gets the current status
+      const wait: number = last === null ? 0 : Math.max(0, Math.min(MAX_WAIT_SECONDS, Math.ceil(secondsLeft)))
       const { data, response }: { data?: Revision; response: Response } = await api.GET(
         '/v2/deployments/{deployment_id}/revisions/{revision_id}',
         {
@@ -59,25 +57,27 @@ export async function waitUntilTerminal({ api }: Connection, options: WaitOption
           signal,
         },
       )
-      const changed = data !== undefined && (last === null || said(data) !== said(last))
+      const changed = data !== undefined && (last === null || progressKey(data) !== progressKey(last))
       if (changed) onChange?.(data)
       if (data) {
         last = data
         etag = response.headers.get('etag')
         if (isTerminal(data.status)) return data
       }
-      if (performance.now() >= deadline) throw late(last)
-      // a server that stops answers early
-      if (!changed && performance.now() - asked < EARLY_MS) await pause(EARLY_MS, undefined, { signal })
+      if (performance.now() >= deadline) throw timeoutError(last)
+      // a server that stops answers long polls early
+      if (!changed && performance.now() - startedAt < MIN_POLL_INTERVAL_MS)
+        await pause(MIN_POLL_INTERVAL_MS, undefined, { signal })
     }
   } catch (error) {
     options.signal?.throwIfAborted()
-    throw timeout.signal.aborted ? late(last) : error
+    throw timeout.signal.aborted ? timeoutError(last) : error
   } finally {
     clearTimeout(timer)
   }
 }
 
-const said = ({ status, status_message, attempt }: Revision) => JSON.stringify([status, status_message, attempt])
+const progressKey = ({ status, status_message, attempt }: Revision) => JSON.stringify([status, status_message, attempt])
 
-const late = (last: Revision | null) => new WaitTimeoutError('The revision has not ended in the time given.', last)
+const timeoutError = (last: Revision | null) =>
+  new WaitTimeoutError('The revision did not end before the timeout; it continues.', last)

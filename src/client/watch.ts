@@ -1,20 +1,20 @@
-/** The events of a deployment or a revision as they happen, and since a cursor: none lost, none twice, in order. */
+/** Streams the events of a deployment or a revision in order, each exactly once (README.md). */
 import type { Connection } from './connection.ts'
 import type { Event } from './openapi.ts'
 import { resumingStream, streamHeaders } from './stream.ts'
 
 export interface WatchOptions {
   deploymentId: string
-  /** only the changes of this one's status, the current one first; the iteration ends when its work has ended */
+  /** only status changes of this revision, starting with its current status; the iteration ends when the revision has ended */
   revisionId?: string
-  /** the `cursor` of an event: those behind it. Default: what happens from now on */
+  /** the `cursor` of an event: yields later events. Default: events from now on */
   after?: string
   signal?: AbortSignal
 }
 
 /**
- * Goes on by itself when the connection breaks or a server stops. Throws PilothouseError (404; 401 when the key was revoked; 422
- * when `after` is older than the log), UnreachableError, and what `signal` was aborted with. To end it, break out of the loop.
+ * Resumes after a broken connection or a server stop. Throws PilothouseError (404; 401: the key was revoked; 422: `after` is older than
+ * the log), UnreachableError and the reason of `signal`. To end it, leave the loop.
  */
 export async function* watch(connection: Connection, options: WatchOptions): AsyncGenerator<Event, void> {
   const { after, signal } = options
@@ -25,14 +25,14 @@ export async function* watch(connection: Connection, options: WatchOptions): Asy
 function opener({ api }: Connection, { deploymentId, revisionId }: WatchOptions) {
   const deployment_id = deploymentId
   return async (cursor: string | null, signal: AbortSignal): Promise<Response> => {
-    const how = { headers: streamHeaders(cursor), parseAs: 'stream', signal } as const
-    const opened =
+    const requestOptions = { headers: streamHeaders(cursor), parseAs: 'stream', signal } as const
+    const request =
       revisionId === undefined
-        ? api.GET('/v2/deployments/{deployment_id}/events', { ...how, params: { path: { deployment_id } } })
+        ? api.GET('/v2/deployments/{deployment_id}/events', { ...requestOptions, params: { path: { deployment_id } } })
         : api.GET('/v2/deployments/{deployment_id}/revisions/{revision_id}/events', {
-            ...how,
+            ...requestOptions,
             params: { path: { deployment_id, revision_id: revisionId } },
           })
-    return (await opened).response
+    return (await request).response
   }
 }

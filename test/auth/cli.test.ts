@@ -180,9 +180,12 @@ describe('an invalid command exits with 2 and shows the correct usage', () => {
       /--name must have 1 to 128 printable characters\.\nUsage: npm run cli -- keys create/,
     ],
     [['keys', 'create', '--role', 'viewer', '--name', 'x', '--expires-in-days', '-1'], /expires-in-days/],
-    [['keys', 'create', '--role', 'viewer', '--name', 'x'], /Which workspace\? Name it with --workspace:\n {2}/],
+    [
+      ['keys', 'create', '--role', 'viewer', '--name', 'x'],
+      /There are several workspaces\. Choose one with --workspace:\n {2}/,
+    ],
     // with several organizations
-    [['keys', 'create', '--role', 'viewer', '--name', 'x', '--organization'], /Which workspace\? Name it/],
+    [['keys', 'create', '--role', 'viewer', '--name', 'x', '--organization'], /There are several workspaces\./],
     [['keys', 'create', '--role', 'listener', '--name', 'x'], /--listener: Required for the role listener\./],
     [
       ['keys', 'create', '--role', 'viewer', '--name', 'x', '--listener', randomUUID()],
@@ -195,10 +198,10 @@ describe('an invalid command exits with 2 and shows the correct usage', () => {
       /--organization: Not for the role listener\./,
     ],
     [['keys', 'create', '--role', 'agent', '--name', 'x'], /--agent: Required for the role agent\./],
-    [['keys', 'revoke'], /Something is missing/],
+    [['keys', 'revoke'], /An argument is missing/],
     [['keys', 'revoke', randomUUID()], /There is no API key/],
     [['keys', 'revoke', 'cpk_itself'], /not the key itself/],
-    [['keys', 'list', 'all'], /Unexpected: all/],
+    [['keys', 'list', 'all'], /Unexpected argument: all/],
     [['keys', 'list', '--json'], /--json/],
   ]
   test.each(wrong)('%j', async (args, says) => {
@@ -217,7 +220,7 @@ describe('an invalid command exits with 2 and shows the correct usage', () => {
     expect(ran).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^Something is missing\.\nUsage: /),
+      stderr: expect.stringMatching(/^An argument is missing\.\nUsage: /),
     })
   })
 })
@@ -240,7 +243,7 @@ test('migrate reports what it did, and an unused database has no workspaces', as
   const env = { DATABASE_URL: database.url, DATA_DIR: folder.path }
   expect(await cli(['migrate'], env)).toMatchObject({ code: 0, stdout: 'The database is up to date.\n' })
   const early = await cli(['keys', 'create', '--role', 'admin', '--name', 'x'], env)
-  expect(early).toMatchObject({ code: 2, stderr: expect.stringContaining('start the server once') })
+  expect(early).toMatchObject({ code: 2, stderr: expect.stringContaining('Start the server once') })
   await database.drop()
   await folder.remove()
 })

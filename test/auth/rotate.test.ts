@@ -97,9 +97,9 @@ test('after a rotation on running servers, a server without the old key reads ev
   expect(done, done.stderr).toMatchObject({ code: 0 })
   expect(done.stdout).toBe(
     [
-      '5 values were encrypted with the key k2 now.',
-      'Key k1 is used by nothing any more: remove it from SECRETS_KEYS.',
-      "A server that begins with another key than k2 goes on encrypting with that: run this again when it doesn't.",
+      'Encrypted 5 values with the key k2.',
+      'Key k1 is unused. Remove it from SECRETS_KEYS.',
+      'A running server with another first key than k2 still encrypts with that key. Restart it, then run this command again.',
       '',
     ].join('\n'),
   )
@@ -108,7 +108,7 @@ test('after a rotation on running servers, a server without the old key reads ev
   await without.close()
   await readAll(KeyRing.parse(k2))
   await expect(testApp({ beside: app, settings: { SECRETS_KEYS: k1 } })).rejects.toThrow('need the key k2')
-  expect((await rotate(`${k2},${k1}`)).stdout).toMatch(/^0 values were .*\nKey k1 is used by nothing/)
+  expect((await rotate(`${k2},${k1}`)).stdout).toMatch(/^Encrypted 0 values .*\nKey k1 is unused/)
 })
 
 /** Stores a set of one secret directly in the database. Returns its id. */
@@ -147,7 +147,7 @@ test('a killed rotation continues where it stopped', async () => {
   killed.child.kill('SIGKILL')
   await killed.ended
   const done = await rotate(env.SECRETS_KEYS)
-  expect(done, done.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('Key k2 is used by nothing') })
+  expect(done, done.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('Key k2 is unused') })
   const sets = await db.secretSet.findMany({ where: { deploymentId: id } })
   const ring = KeyRing.parse(k3)
   expect(new Set(sets.map((set) => openSecrets(ring, set)[0]?.value)).size).toBeGreaterThanOrEqual(4000)
@@ -161,9 +161,9 @@ test('a key that is still needed is named, and the start still requires it', asy
   const again = await rotate(keys)
   expect(again.code).toBe(1)
   expect(again.stderr).toBe(
-    'Key lost is needed by 1 values, and is none of ours: put it behind the first one and run this again.\n',
+    '1 values need the key lost, which is missing. Add it after the first key, then run this command again.\n',
   )
-  expect(again.stdout).toContain('Key k3 is used by nothing any more')
+  expect(again.stdout).toContain('Key k3 is unused')
   expect(again.stdout).not.toContain('Key lost')
   await expect(testApp({ beside: app, settings: { SECRETS_KEYS: keys } })).rejects.toThrow('need the key lost')
   await db.secretSet.delete({ where: { id: lost } })
@@ -174,8 +174,7 @@ test('a rotation with another database’s keys changes nothing, and servers sti
   const before = await db.installation.findFirstOrThrow()
   const strange = await rotate(newKey('strange'))
   expect(strange.code).toBe(1)
-  expect(strange.stderr).toContain(`Key ${before.keyId} is `)
-  expect(strange.stderr).toContain('is none of ours: put it behind the first one and run this again.')
+  expect(strange.stderr).toContain(`the key ${before.keyId}, which is missing. Add it after the first key, then run`)
   expect(await db.installation.findFirstOrThrow()).toEqual(before)
 })
 

@@ -87,9 +87,9 @@ describe('The exit of deploy is', () => {
 
   test('2 for a wrong command line, or a value that the server refuses', async () => {
     const twoKinds = await command(deployOne, [newName(), ...IMAGE, '--repo', 'https://git.example.com/a/b'], env)
-    expect(twoKinds).toMatchObject({ code: 2, err: 'Only one of --repo, --image and --dir.\n' })
+    expect(twoKinds).toMatchObject({ code: 2, err: 'Pass only one of --repo, --image and --dir.\n' })
     const nothing = await command(deployOne, [newName(), '--json'], env)
-    expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining('say what it is made of') })
+    expect(nothing).toMatchObject({ code: 2, err: expect.stringContaining('pass --repo, --image or --dir') })
     expect(JSON.parse(nothing.out)).toMatchObject({ outcome: 'usage', error: { code: 'USAGE' } })
     const image = await command(deployOne, [newName(), '--image', 'no image', '--json'], env)
     expect(image).toMatchObject({ code: 2, err: expect.stringContaining('source_revision_config.image_uri: ') })
@@ -106,7 +106,7 @@ describe('The exit of deploy is', () => {
 
   test('4 when the time is up, with the command that keeps waiting', async () => {
     const ran = await command(deployOne, [newName(), ...IMAGE, '--timeout', '0.5', '--json'], env)
-    expect(ran).toMatchObject({ code: 4, err: expect.stringContaining('To wait on: npm run cli -- wait ') })
+    expect(ran).toMatchObject({ code: 4, err: expect.stringContaining('To keep waiting: npm run cli -- wait ') })
     expect(JSON.parse(ran.out)).toMatchObject({ outcome: 'running', revision: { status: 'CREATING' } })
   })
 
@@ -125,7 +125,7 @@ describe('The exit of deploy is', () => {
     })
     const { id, latest_revision_id } = await deploymentOf(name)
     const wait = `npm run cli -- wait ${id} --revision ${latest_revision_id}`
-    expect(ran, ran.err).toMatchObject({ code: 4, err: expect.stringContaining(`To wait on: ${wait}\n`) })
+    expect(ran, ran.err).toMatchObject({ code: 4, err: expect.stringContaining(`To keep waiting: ${wait}\n`) })
     expect(JSON.parse(ran.out)).toMatchObject({
       outcome: 'running',
       revision_id: latest_revision_id,
@@ -279,8 +279,12 @@ describe('deploy sends', () => {
 
 test.each([
   ['a --timeout that is no number', ['--config', 'graph.json', '--timeout', 'soon'], /--timeout must be a number/],
-  ['nothing in the folder that says what it is', [], /has none of langgraph.json, .*name the graph configuration file/],
-  ['no such secret to take away', ['--config', 'graph.json', '--unset-secret', 'X'], /there is no such secret/],
+  ['nothing in the folder that says what it is', [], /has none of langgraph.json, .*Pass the graph configuration file/],
+  [
+    'no such secret to take away',
+    ['--config', 'graph.json', '--unset-secret', 'X'],
+    /the deployment has no such secret/,
+  ],
 ])('a wrong call is refused before a folder is packed or anything is created: %s', async (_, args, says) => {
   const name = newName()
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pilothouse-folder-'))
@@ -292,8 +296,8 @@ test.each([
 })
 
 test('help lists a command’s exit codes and the variables that it reads', () => {
-  expect(showStatus.details).toMatch(/^Exit codes: 0 done, .*, 3 the credential, 7 the server is away\.$/m)
-  expect(deployOne.details).toContain('4 still running when the time was up or the\nserver went away')
+  expect(showStatus.details).toMatch(/^Exit codes: 0 done, .*, 3 invalid credential, 7 server unreachable\.$/m)
+  expect(deployOne.details).toContain('4 still running at the timeout or when\nthe server became unreachable')
 })
 
 async function packedFiles(folder: string): Promise<string[]> {
@@ -326,7 +330,7 @@ test('a command that must wait says so, and continues', async () => {
     reads: true,
   })
   const ran = await command(deployOne, [newName(), ...IMAGE, '--no-wait'], { ...env, PILOTHOUSE_URL: url })
-  expect(ran, ran.err).toMatchObject({ code: 0, err: expect.stringMatching(/\. Trying again\.$/m) })
+  expect(ran, ran.err).toMatchObject({ code: 0, err: expect.stringMatching(/\. Retrying\.$/m) })
 })
 
 test('wait finds the newest rollout in progress, also of an older revision', async () => {

@@ -177,7 +177,7 @@ describe('on the embedded Postgres', () => {
     before = writer.written() - 1
     const made = await cli(['backup', backup()], installation.env)
     await writer.stop()
-    expect(made, made.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('is whole') })
+    expect(made, made.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('is complete') })
     expect(writer.written()).toBeGreaterThan(before + 1)
     expect(fs.statSync(backup()).mode & 0o777).toBe(0o700)
     expect(await installation.ask('/')).toBe('Hello\n')

@@ -137,14 +137,18 @@ test.each([
     [],
     /--namespaces is missing\.\n--listener-id is missing\.\n--control-plane-url is missing\.\n--image is missing\./,
   ],
-  ['with an invalid namespace', [...ARGS, '--namespaces', 'Agents'], /Agents is not the name of a namespace/],
-  ['with zero replicas', [...ARGS, '--replicas', '0'], /--replicas must be from 1 to 100/],
+  ['with an invalid namespace', [...ARGS, '--namespaces', 'Agents'], /Agents is not a valid name of a namespace/],
+  ['with zero replicas', [...ARGS, '--replicas', '0'], /--replicas must be a whole number from 1 to 100/],
   [
     'with an invalid listener id',
     [...ARGS, '--listener-id', 'prod'],
     /LISTENER_ID must be the id of a listener: a UUID/,
   ],
-  ['with the key in its arguments', [...ARGS, '--set', 'CONTROL_PLANE_API_KEY=canary'], /with a setting other than/],
+  [
+    'with the key in its arguments',
+    [...ARGS, '--set', 'CONTROL_PLANE_API_KEY=canary'],
+    /with a setting of the listener, except/,
+  ],
   ['with a wrong setting', [...ARGS, '--set', 'VOLUME_POLICY=retain'], /VOLUME_POLICY must be delete or keep/],
 ])('the command called %s reports the mistake', async (_how, args, message) => {
   const error = await printListenerManifest.run(args).catch((thrown: Error) => thrown)

@@ -265,7 +265,7 @@ describe('on a database', () => {
       expect((await get(`${address}/ok`)).status).toBe(200)
       expect(await stop('--agents')).toMatchObject({ code: 0, stdout: `Ended the agent of ${id}\n` })
       expect(await refuses(address)).toBe(true)
-      expect((await stop('--agents')).stdout).toBe(`Nothing of ${folder.path} runs on this machine.\n`)
+      expect((await stop('--agents')).stdout).toBe(`No server or agent of ${folder.path} runs on this machine.\n`)
     }, 120_000)
   })
 

@@ -43,7 +43,7 @@ test('the command line lists sessions and ends one immediately', async () => {
   const [others, open] = [await cli(['dashboard', ...here()], env), await signIn(app, { api_key: app.keys.viewer })]
   expect(await cli(['sessions', 'revoke', '--all'], env)).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^Ended \d+\n$/),
+    stdout: expect.stringMatching(/^Ended \d+ sessions\n$/),
   })
   await expect.poll(async () => (await app.rest('GET', '/v2/deployments', asPage(open))).status).toBe(401)
   expect((await openSession(app, { code: ADDRESS.exec(others.stdout)![1] })).status).toBe(401)

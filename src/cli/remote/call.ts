@@ -1,17 +1,17 @@
 /**
- * What the commands that speak to a server share: whom they speak to, what they may print where, and how they end. They know the client
- * alone, no database and no module of the server.
+ * The frame of commands that call a server: connection, output, exit codes (../README.md). They use only the client: no database, no
+ * server code.
  */
 import type { ParseArgsConfig } from 'node:util'
 import { type Client, createClient, PilothouseError, UnreachableError } from '../../client/index.ts'
 import { type Command, CommandError, readOptions, UsageError } from '../terminal/command.ts'
 
-/** What a command reads and writes: the process's, or a test's. */
+/** Input and output of a command: the process's or a test's. */
 export interface Io {
   env: Record<string, string | undefined>
   out(text: string): void
   err(text: string): void
-  /** which of them is a terminal that shows colours, and is asked to */
+  /** default: no colours */
   colours?: Colours
 }
 
@@ -20,7 +20,7 @@ interface Colours {
   err: boolean
 }
 
-/** How a command ended, in a word; the process's exit code follows from it. */
+/** Outcome → exit code of the process (docs/client.md). */
 const EXIT_CODES = {
   deployed: 0,
   done: 0,
@@ -34,71 +34,69 @@ const EXIT_CODES = {
 } as const
 export type Outcome = keyof typeof EXIT_CODES
 
-/** What a command has to say. */
 export interface Result {
   outcome: Outcome
-  /** for --json, beside `outcome`; null: all was printed */
+  /** more members of the JSON document; null: everything is already printed */
   json: object | null
-  /** for people: on stdout if it went well, else on stderr; '' is nothing */
+  /** for people, on stdout with exit code 0, otherwise on stderr */
   text: string
 }
 
 type Options = NonNullable<ParseArgsConfig['options']>
-const COMMON = {
+const COMMON_OPTIONS = {
   url: { type: 'string' },
   tenant: { type: 'string' },
   json: { type: 'boolean', default: false },
   'retry-for': { type: 'string', default: '60' },
 } as const satisfies Options
-type Value<D> = D extends { type: 'boolean' } ? boolean : D extends { multiple: true } ? string[] : string
-/** name → what was said, or the default; undefined where there is neither */
-export type Values<O extends Options> = {
-  [N in keyof O]: O[N] extends { default: unknown } ? Value<O[N]> : Value<O[N]> | undefined
+type OptionValue<D> = D extends { type: 'boolean' } ? boolean : D extends { multiple: true } ? string[] : string
+/** name → given or default value, or undefined */
+export type OptionValues<O extends Options> = {
+  [N in keyof O]: O[N] extends { default: unknown } ? OptionValue<O[N]> : OptionValue<O[N]> | undefined
 }
 
-/** One call of a command. */
-export interface Call<O extends Options> {
+export interface CommandCall<O extends Options> {
   client: Client
-  values: Values<O & typeof COMMON>
-  /** the words that are no options */
+  values: OptionValues<O & typeof COMMON_OPTIONS>
+  /** positional arguments */
   words: string[]
   env: Io['env']
   colours: Colours
-  /** a line on stdout, before the result */
+  /** Prints a line on stdout, before the result. */
   print(line: string): void
-  /** a line of progress, on stderr */
+  /** Prints a line of progress on stderr. */
   say(line: string): void
 }
 
-interface Declared<O extends Options> {
+interface CommandSpec<O extends Options> {
   usage: string
   summary: string
   details: string
   options: O
-  /** how many words it takes that are no options */
+  /** number of positional arguments */
   words: number
-  work(call: Call<O>): Promise<Result>
+  work(call: CommandCall<O>): Promise<Result>
 }
 
 export interface RemoteCommand extends Command {
-  /** As `run`, with somewhere else to read and write. */
+  /** Like `run`, with the given input and output. */
   call(args: string[], io: Io): Promise<void>
 }
 
-export function remoteCommand<const O extends Options>(declared: Declared<O>): RemoteCommand {
-  const waits = 'timeout' in declared.options
+export function remoteCommand<const O extends Options>(spec: CommandSpec<O>): RemoteCommand {
+  const waits = 'timeout' in spec.options
   async function work(args: string[], io: Io): Promise<Result> {
-    const options = { ...declared.options, ...COMMON } as Options
-    const { values: found, positionals: words } = readOptions(args, options, declared.words)
-    const values = found as Values<O & typeof COMMON>
-    if (waits) seconds('--timeout', String(found.timeout))
+    const options = { ...spec.options, ...COMMON_OPTIONS } as Options
+    const { values: parsed, positionals: words } = readOptions(args, options, spec.words)
+    const values = parsed as OptionValues<O & typeof COMMON_OPTIONS>
+    if (waits) parseSeconds('--timeout', String(parsed.timeout))
     const print = (line: string) => io.out(`${line}\n`)
     const say = (line: string) => io.err(`${line}\n`)
     const colours = io.colours ?? { out: false, err: false }
-    return declared.work({ client: clientOf(values, io.env, say), values, words, env: io.env, colours, say, print })
+    return spec.work({ client: clientOf(values, io.env, say), values, words, env: io.env, colours, say, print })
   }
   async function call(args: string[], io: Io): Promise<void> {
-    const result: Ended = await work(args, io).catch(failure)
+    const result: FailedResult = await work(args, io).catch(resultOfError)
     const { outcome, json, text, thrown } = result
     const exitCode = EXIT_CODES[outcome]
     if (!args.includes('--json')) {
@@ -106,7 +104,7 @@ export function remoteCommand<const O extends Options>(declared: Declared<O>): R
     } else if (json) io.out(`${JSON.stringify({ outcome, ...json }, null, 2)}\n`)
     if (exitCode !== 0) throw thrown ?? new CommandError(text, exitCode)
   }
-  const { usage, summary, details } = declared
+  const { usage, summary, details } = spec
   return {
     usage,
     summary,
@@ -116,30 +114,30 @@ export function remoteCommand<const O extends Options>(declared: Declared<O>): R
   }
 }
 
-const COMMON_HELP = `Everywhere:
-  --json            stdout has one JSON document and nothing else; progress is on stderr
-  --tenant ID       the workspace, for a key of a whole organization; or PILOTHOUSE_TENANT_ID
+const COMMON_HELP = `For all commands over the network:
+  --json            prints exactly one JSON document on stdout; progress goes to stderr
+  --tenant ID       the workspace, for an organization-wide key; or PILOTHOUSE_TENANT_ID
   --url URL         the server; or PILOTHOUSE_URL; default http://127.0.0.1:8080
-  --retry-for S     for so many seconds a server that is away is tried again (60)
-The key is in CONTROL_PLANE_API_KEY.
+  --retry-for S     seconds to retry while the server does not answer (60)
+Set the API key in CONTROL_PLANE_API_KEY.
 `
 
-const EXIT_HELP = `Exit codes: 0 done, 1 failed, 2 called wrongly, 3 the credential, 7 the server is away.
+const EXIT_HELP = `Exit codes: 0 done, 1 failed, 2 invalid arguments, 3 invalid credential, 7 server unreachable.
 `
-const EXIT_HELP_WAITING = `Exit codes: 0 deployed or done, 1 failed, 2 called wrongly, 3 the credential, 4 still running when the time was up or the
-server went away, 5 superseded by a newer one, 6 interrupted, 7 the server is away and nothing was begun.
+const EXIT_HELP_WAITING = `Exit codes: 0 deployed or done, 1 failed, 2 invalid arguments, 3 invalid credential, 4 still running at the timeout or when
+the server became unreachable, 5 superseded by a newer rollout, 6 interrupted, 7 server unreachable before it accepted anything.
 `
 
-function clientOf(values: Values<typeof COMMON>, env: Io['env'], say: (line: string) => void): Client {
+function clientOf(values: OptionValues<typeof COMMON_OPTIONS>, env: Io['env'], say: (line: string) => void): Client {
   const apiKey = env.CONTROL_PLANE_API_KEY?.trim()
-  if (!apiKey) throw new NoCredentialError('Set CONTROL_PLANE_API_KEY to an API key.')
+  if (!apiKey) throw new NoCredentialError('CONTROL_PLANE_API_KEY is not set. Set it to an API key.')
   try {
     return createClient({
       baseUrl: values.url ?? (env.PILOTHOUSE_URL || 'http://127.0.0.1:8080'),
       apiKey,
       tenantId: values.tenant ?? (env.PILOTHOUSE_TENANT_ID || undefined),
-      retryForMs: seconds('--retry-for', values['retry-for']) * 1000,
-      onRetry: notice(say),
+      retryForMs: parseSeconds('--retry-for', values['retry-for']) * 1000,
+      onRetry: retryNotice(say),
     })
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
@@ -152,34 +150,34 @@ function clientOf(values: Values<typeof COMMON>, env: Io['env'], say: (line: str
   }
 }
 
-/** ms in which the same is said once */
-const QUIET_MS = 10_000
+/** The same message is printed at most once per interval. */
+const RETRY_NOTICE_INTERVAL_MS = 10_000
 
-/** Says why something is tried again: each outage once, and now and then that it lasts. */
-function notice(say: (line: string) => void): (why: Error) => void {
+/** Prints why a call is retried: immediately for a new reason, otherwise once per interval. */
+function retryNotice(say: (line: string) => void): (error: Error) => void {
   let last = { message: '', at: 0 }
   return ({ message }) => {
-    if (message === last.message && performance.now() - last.at < QUIET_MS) return
+    if (message === last.message && performance.now() - last.at < RETRY_NOTICE_INTERVAL_MS) return
     last = { message, at: performance.now() }
-    say(`${message} Trying again.`)
+    say(`${message} Retrying.`)
   }
 }
 
-/** A number of seconds, 0 or more. */
-export function seconds(option: string, text: string): number {
+/** Throws UsageError unless `text` is a number from 0 to 1,000,000. */
+export function parseSeconds(option: string, text: string): number {
   const value = Number(text)
   if (text.trim() === '' || !(value >= 0 && value <= 1e6))
-    throw new UsageError(`${option} must be a number of seconds.`)
+    throw new UsageError(`${option} must be a number of seconds from 0 to 1000000.`)
   return value
 }
 
-/** A result; `thrown`: what it is the result of, if that says by itself how the process ends. */
-interface Ended extends Result {
+/** `thrown`: an error that determines the exit code itself */
+interface FailedResult extends Result {
   thrown?: Error
 }
 
-/** What the server refused, that it was not there, or that the command was called wrongly. Throws what is none of these. */
-function failure(error: unknown): Ended {
+/** Converts an error of the server, the connection or the arguments. Throws any other error. */
+function resultOfError(error: unknown): FailedResult {
   if (error instanceof UsageError) {
     const json = { error: { code: 'USAGE', detail: error.message } }
     return { outcome: 'usage', text: error.message, json, thrown: error }
@@ -200,8 +198,8 @@ function failure(error: unknown): Ended {
 
 class NoCredentialError extends Error {}
 
-/** The server does not answer, or is too busy, although the call was repeated. */
-export const isAway = (error: unknown): error is Error =>
+/** After all retries the server still does not answer or is too busy. */
+export const isUnavailable = (error: unknown): error is Error =>
   error instanceof UnreachableError || (error instanceof PilothouseError && outcomeOf(error) === 'unreachable')
 
 function outcomeOf({ status, code }: PilothouseError): Outcome {
@@ -210,7 +208,7 @@ function outcomeOf({ status, code }: PilothouseError): Outcome {
   return status === 429 || status >= 502 || code === 'UNAVAILABLE' ? 'unreachable' : 'failed'
 }
 
-/** Ctrl-C ends at once, and only the command: what was begun on the server goes on. */
+/** Ctrl-C ends the command immediately. A rollout on the server continues. */
 function processIo(): Io {
   for (const [signal, code] of [
     ['SIGINT', 130],
@@ -221,7 +219,6 @@ function processIo(): Io {
     env: process.env,
     out: (text) => process.stdout.write(text),
     err: (text) => process.stderr.write(text),
-    // not with NO_COLOR, nor on a terminal that has none
     colours: { out: showsColours(process.stdout), err: showsColours(process.stderr) },
   }
 }

@@ -1,42 +1,41 @@
-/** Waits for a revision, tells its progress, and says how it ended: with the reason, and the last lines of the log that tells more. */
+/** Waits for a revision, prints its progress and its outcome with the reason and the last log lines. */
 import { type Client, type Deployment, type Revision, WaitTimeoutError } from '../../client/index.ts'
-import { type Call, isAway, type Outcome, type Result, seconds } from './call.ts'
-import { textOf } from './logs.ts'
+import { type CommandCall, isUnavailable, type Outcome, parseSeconds, type Result } from './call.ts'
+import { formatMessage } from './logs.ts'
 
-/** Of the commands that wait. */
 export const WAIT_OPTIONS = {
   timeout: { type: 'string', default: '1800' },
   logs: { type: 'boolean', default: false },
 } as const
 
-export const WAIT_HELP = `  --timeout S       seconds to wait (1800); what was begun goes on after that
-  --logs            show the build's output while waiting`
+export const WAIT_HELP = `  --timeout S       seconds to wait (1800); the rollout continues after that
+  --logs            prints the build's output while waiting`
 
-type Waiting = Call<typeof WAIT_OPTIONS>
+type WaitCall = CommandCall<typeof WAIT_OPTIONS>
 
 /**
- * Never throws for the end of the revision, for `--timeout`, or for a server that went away: those are outcomes. The rollout was
- * accepted, so it goes on without this command.
+ * A failed revision, `--timeout` and an unreachable server are outcomes, not errors: the server accepted the rollout and continues
+ * it without this command.
  */
-export async function followRevision(call: Waiting, deployment: Deployment, revisionId: string): Promise<Result> {
+export async function followRevision(call: WaitCall, deployment: Deployment, revisionId: string): Promise<Result> {
   const { client, values, say } = call
-  const began = performance.now()
-  const which = { deploymentId: deployment.id, revisionId }
-  const timeoutMs = seconds('--timeout', values.timeout) * 1000
-  const output = values.logs ? showBuild(call, which) : null
+  const startedAt = performance.now()
+  const ids = { deploymentId: deployment.id, revisionId }
+  const timeoutMs = parseSeconds('--timeout', values.timeout) * 1000
+  const output = values.logs ? showBuild(call, ids) : null
   let last: Revision | null = null
   const onChange = (revision: Revision) => {
     last = revision
     const { status, status_message } = revision
-    const after = `${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s`
+    const after = `${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s`
     say(`${status.padEnd(16)}${after}${status_message === null ? '' : `  ${status_message}`}`)
   }
   try {
-    const ended = await client.waitUntilTerminal({ ...which, timeoutMs, onChange })
+    const ended = await client.waitUntilTerminal({ ...ids, timeoutMs, onChange })
     await output?.rest()
     return await resultOf(client, deployment, { revisionId, revision: ended })
   } catch (error) {
-    if (isAway(error)) return resultOf(client, deployment, { revisionId, revision: last, away: error })
+    if (isUnavailable(error)) return resultOf(client, deployment, { revisionId, revision: last, unreachable: error })
     if (!(error instanceof WaitTimeoutError)) throw error
     return resultOf(client, deployment, { revisionId, revision: last })
   } finally {
@@ -44,20 +43,20 @@ export async function followRevision(call: Waiting, deployment: Deployment, revi
   }
 }
 
-/** ms for the last lines to come after the revision has ended */
-const REST_MS = 5_000
+/** How long to wait for the last lines after the revision's end. */
+const LAST_OUTPUT_TIMEOUT_MS = 5_000
 
-/** Prints what the build prints. Best effort: the outcome does not depend on it. */
-function showBuild({ client, say, colours }: Waiting, which: { deploymentId: string; revisionId: string }) {
+/** Prints the build's output. An error here does not change the outcome. */
+function showBuild({ client, say, colours }: WaitCall, ids: { deploymentId: string; revisionId: string }) {
   const stop = new AbortController()
   const shown = (async () => {
-    const lines = client.followLogs({ ...which, type: 'build', signal: stop.signal })
-    for await (const line of lines) say(`  | ${textOf(line, colours.err)}`)
+    const lines = client.followLogs({ ...ids, type: 'build', signal: stop.signal })
+    for await (const line of lines) say(`  | ${formatMessage(line, colours.err)}`)
   })().catch((error) => {
-    if (!stop.signal.aborted) say(`The build's output can't be shown: ${error.message}`)
+    if (!stop.signal.aborted) say(`The build's output can't be read: ${error.message}`)
   })
-  const late = () => new Promise<void>((resolve) => setTimeout(resolve, REST_MS).unref())
-  return { rest: () => Promise.race([shown, late()]), stop: () => stop.abort() }
+  const timeout = () => new Promise<void>((resolve) => setTimeout(resolve, LAST_OUTPUT_TIMEOUT_MS).unref())
+  return { rest: () => Promise.race([shown, timeout()]), stop: () => stop.abort() }
 }
 
 const OUTCOMES: Partial<Record<Revision['status'], Outcome>> = {
@@ -69,20 +68,24 @@ const OUTCOMES: Partial<Record<Revision['status'], Outcome>> = {
   INTERRUPTED: 'interrupted',
 }
 
-interface Seen {
+interface FollowState {
   revisionId: string
-  /** null: the server said nothing of it */
+  /** null: not read yet */
   revision: Revision | null
-  /** why the server can't be asked any more */
-  away?: Error
+  /** why the server is unreachable */
+  unreachable?: Error
 }
 
-async function resultOf(client: Client, deployment: Deployment, { revisionId, revision, away }: Seen): Promise<Result> {
+async function resultOf(
+  client: Client,
+  deployment: Deployment,
+  { revisionId, revision, unreachable }: FollowState,
+): Promise<Result> {
   const { name, id } = deployment
   const outcome = (revision && OUTCOMES[revision.status]) ?? 'running'
   const log = revision && outcome === 'failed' ? await lastLines(client, revision) : []
   const url = outcome === 'deployed' ? await urlOf(client, deployment) : null
-  const why = away?.message ?? revision?.status_message ?? null
+  const reason = unreachable?.message ?? revision?.status_message ?? null
   return {
     outcome,
     json: {
@@ -92,37 +95,39 @@ async function resultOf(client: Client, deployment: Deployment, { revisionId, re
       revision,
       url,
       log,
-      ...(away && { error: { code: 'UNREACHABLE', detail: away.message } }),
+      ...(unreachable && { error: { code: 'UNREACHABLE', detail: unreachable.message } }),
     },
     text: [
-      `${name}: ${revision ? said(revision) : `revision ${revisionId}`}${why === null ? '' : `: ${why}`}`,
+      `${name}: ${revision ? describeRevision(revision) : `revision ${revisionId}`}${reason === null ? '' : `: ${reason}`}`,
       ...log.map((line) => `  | ${line}`),
       ...(url === null ? [] : [url]),
-      ...(outcome === 'running' ? [`It goes on. To wait on: npm run cli -- wait ${id} --revision ${revisionId}`] : []),
+      ...(outcome === 'running'
+        ? [`The rollout continues. To keep waiting: npm run cli -- wait ${id} --revision ${revisionId}`]
+        : []),
     ].join('\n'),
   }
 }
 
-/** Best effort: the outcome is known without it. */
+/** On an error, returns the URL before the rollout. */
 const urlOf = (client: Client, { id, url }: Deployment): Promise<string | null> =>
   client.find(id).then(
     (deployment) => deployment.url,
     () => url,
   )
 
-/** `revision 2 (ID) build failed` */
-const said = ({ number, id, status }: Revision) =>
+/** for example `revision 2 (ID) build failed` */
+const describeRevision = ({ number, id, status }: Revision) =>
   `revision ${number} (${id}) ${status.toLowerCase().replaceAll('_', ' ')}`
 
-const LAST = 20
+const LAST_LINES = 20
 
-/** Of the log that tells why it failed. Best effort: the outcome is known without it. */
+/** Reads the log with the failure's cause. On an error, returns no lines. */
 async function lastLines({ api }: Client, { deployment_id, id, status }: Revision): Promise<string[]> {
   const type = status === 'BUILD_FAILED' ? 'build' : 'deploy'
   const path = { deployment_id, revision_id: id }
   const { data } = await api
     .GET('/v2/deployments/{deployment_id}/revisions/{revision_id}/logs', {
-      params: { path, query: { type, last: LAST } },
+      params: { path, query: { type, last: LAST_LINES } },
     })
     .catch(() => ({ data: undefined }))
   return data?.logs.map(({ message }) => message) ?? []

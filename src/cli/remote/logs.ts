@@ -1,4 +1,4 @@
-/** `logs`: the newest lines of a log, and with -f what comes. */
+/** `logs`: prints the newest lines of a log; `-f` follows it. */
 import type { Client, LogLine, LogOptions } from '../../client/index.ts'
 import { UsageError } from '../terminal/command.ts'
 import { remoteCommand } from './call.ts'
@@ -7,12 +7,12 @@ export const showLogs = remoteCommand({
   usage: 'NAME|ID [-f] [--type build|deploy] [--revision ID] [--last N] [--json]',
   summary: 'prints the newest lines of a log; -f follows it',
   details: `
-  NAME|ID           of the deployment
-  -f, --follow      go on with what is printed from then on; of a revision's build until that has ended
-  --type T          build, or deploy: the roll-out and the running agent (deploy)
-  --revision ID     of this revision alone
-  --last N          so many of the newest lines, 1 to 1000 (100)
-With -f and --json each line is a JSON document of its own. A terminal shows the lines in their colours, but not with NO_COLOR.`,
+  NAME|ID           the deployment
+  -f, --follow      also prints new lines; with --type build and --revision until the build has ended
+  --type T          build, or deploy: the rollout and the running agent (deploy)
+  --revision ID     only the lines of this revision
+  --last N          the number of newest lines, 1 to 1000 (100)
+With -f and --json each line is one JSON document. A terminal shows the colours of lines, unless NO_COLOR is set.`,
   options: {
     follow: { type: 'boolean', short: 'f', default: false },
     type: { type: 'string', default: 'deploy' },
@@ -24,21 +24,22 @@ With -f and --json each line is a JSON document of its own. A terminal shows the
     const { type, follow, revision: revisionId, json } = values
     if (type !== 'build' && type !== 'deploy') throw new UsageError('--type must be build or deploy.')
     const last = Number(values.last)
-    if (!(Number.isInteger(last) && last >= 1 && last <= 1000)) throw new UsageError('--last must be 1 to 1000.')
+    if (!(Number.isInteger(last) && last >= 1 && last <= 1000))
+      throw new UsageError('--last must be a whole number from 1 to 1000.')
     const deploymentId = (await client.find(words[0]!)).id
-    const which = { deploymentId, revisionId, type, last } as const
-    const shown = (line: LogLine) => `${line.timestamp}  ${textOf(line, colours.out)}`
+    const options = { deploymentId, revisionId, type, last } as const
+    const format = (line: LogLine) => `${line.timestamp}  ${formatMessage(line, colours.out)}`
     if (!follow) {
-      const logs = await newest(client, which)
-      return { outcome: 'done', json: { logs }, text: logs.map(shown).join('\n') }
+      const logs = await newest(client, options)
+      return { outcome: 'done', json: { logs }, text: logs.map(format).join('\n') }
     }
-    for await (const line of client.followLogs(which)) print(json ? JSON.stringify(line) : shown(line))
+    for await (const line of client.followLogs(options)) print(json ? JSON.stringify(line) : format(line))
     return { outcome: 'done', json: null, text: '' }
   },
 })
 
-/** An older server knows nothing of colours. */
-export const textOf = ({ message, ansi }: LogLine, inColours: boolean): string =>
+/** An older server sends no `ansi`. */
+export const formatMessage = ({ message, ansi }: LogLine, inColours: boolean): string =>
   inColours ? (ansi ?? message) : message
 
 async function newest({ api }: Client, { deploymentId, revisionId, type, last }: LogOptions): Promise<LogLine[]> {

@@ -1,14 +1,14 @@
-/** `rollback`: runs again what was deployed before. */
+/** `rollback`: redeploys an earlier revision. */
 import { remoteCommand } from './call.ts'
 import { followRevision, WAIT_HELP, WAIT_OPTIONS } from './follow.ts'
 
 export const rollBack = remoteCommand({
   usage: 'NAME|ID [--to REVISION] [--no-wait] [--timeout S] [--logs] [--json]',
-  summary: 'runs again what was deployed before the revision that serves now',
+  summary: 'redeploys the revision that served before the current one',
   details: `
-  NAME|ID           of the deployment
-  --to REVISION     to this revision; otherwise to the newest one that was deployed and is older than the active one
-  --no-wait         don't wait for its end
+  NAME|ID           the deployment
+  --to REVISION     the revision; by default the newest deployed revision that is older than the active one
+  --no-wait         don't wait for the end of the rollout
 ${WAIT_HELP}`,
   options: { to: { type: 'string' }, 'no-wait': { type: 'boolean', default: false }, ...WAIT_OPTIONS },
   words: 1,
@@ -17,7 +17,7 @@ ${WAIT_HELP}`,
     const deployment = await client.find(words[0]!)
     const { id, name } = deployment
     const revisionId = await client.rollback({ deploymentId: id, revisionId: values.to })
-    say(`${name}: back to revision ${revisionId}`)
+    say(`${name}: redeploying revision ${revisionId}`)
     if (!values['no-wait']) return followRevision(call, deployment, revisionId)
     return {
       outcome: 'done',

@@ -1,10 +1,10 @@
-/** `status`: what a deployment says of itself, and its newest revisions. */
+/** `status`: prints a deployment and its newest revisions. */
 import { remoteCommand } from './call.ts'
 
 export const showStatus = remoteCommand({
   usage: 'NAME|ID [--json]',
   summary: 'shows a deployment and its newest revisions',
-  details: '  NAME|ID           of the deployment',
+  details: '  NAME|ID           the deployment',
   options: {},
   words: 1,
   async work({ client, words }) {

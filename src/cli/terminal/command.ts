@@ -1,23 +1,21 @@
-/** What all commands of the command line share: what a command is, its options, its errors, and tables. */
+/** The interface of a command, its options and errors, and tables on stdout. */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 
-/** One command. `args`: what follows its name. */
 export interface Command {
-  /** for the help: the arguments, and what it does */
+  /** the arguments, for the help */
   usage: string
   summary: string
-  /** more lines for its own help */
+  /** additional lines of `COMMAND --help` */
   details?: string
-  /** Throws UsageError and CommandError; what else it throws is a fault. */
+  /** `args`: the arguments after the command's name. Throws UsageError and CommandError; any other error is a bug. */
   run(args: string[]): Promise<void>
 }
 
-/** The command was called wrongly: `message` says how, and the process ends with 2. */
+/** Invalid arguments. The process exits with 2. */
 export class UsageError extends Error {}
 
-/** The command could not do it, or what it waited for came to nothing: `message` says why, for people. */
+/** A failed command. `message` gives people the reason. */
 export class CommandError extends Error {
-  /** of the process */
   readonly exitCode: number
   constructor(message: string, exitCode = 1) {
     super(message)
@@ -25,16 +23,16 @@ export class CommandError extends Error {
   }
 }
 
-/** Reads options; anything unexpected is a UsageError. `positionals`: how many words there must be. */
+/** Throws UsageError for an unknown option or another number of `positionals`. */
 export function readOptions<O extends NonNullable<ParseArgsConfig['options']>>(
   args: string[],
   options: O,
   positionals = 0,
 ) {
   const parsed = parseStrictly(args, options)
-  if (parsed.positionals.length < positionals) throw new UsageError('Something is missing.')
+  if (parsed.positionals.length < positionals) throw new UsageError('An argument is missing.')
   const extra = parsed.positionals[positionals]
-  if (extra !== undefined) throw new UsageError(`Unexpected: ${extra}`)
+  if (extra !== undefined) throw new UsageError(`Unexpected argument: ${extra}`)
   return parsed
 }
 
@@ -46,7 +44,7 @@ function parseStrictly<O extends NonNullable<ParseArgsConfig['options']>>(args: 
   }
 }
 
-/** Rows as aligned columns on stdout, the first row being the heading. */
+/** Prints rows as aligned columns. The first row is the heading. */
 export function printTable(rows: string[][]): void {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   for (const row of rows) {

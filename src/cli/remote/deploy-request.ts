@@ -1,7 +1,7 @@
-/** What `deploy` sends of where the code comes from, by its options: of a new deployment, and of one that is there. */
+/** The source in the request body of `deploy`, from its options: for a create and for an update. */
 import type { Client, components, DeployBody, Deployment } from '../../client/index.ts'
 import { UsageError } from '../terminal/command.ts'
-import type { Values } from './call.ts'
+import type { OptionValues } from './call.ts'
 import { defaultConfig } from './pack.ts'
 
 export const SOURCE_OPTIONS = {
@@ -18,20 +18,20 @@ export const SOURCE_OPTIONS = {
 } as const
 
 type DeploymentType = components['schemas']['SourceConfigInput']['deployment_type']
-type Said = Values<typeof SOURCE_OPTIONS>
+type SourceValues = OptionValues<typeof SOURCE_OPTIONS>
 
-/** What an update says: only what was named. Of nothing at all (`bare`), the newest commit of the ref that is stored. */
-export function changeOf(
-  values: Said,
+/** Contains only the given options. Without any, sends the stored ref, which builds its newest commit. */
+export function updateBody(
+  values: SourceValues,
   { source, source_revision_config }: Deployment,
-  secretsSaid: boolean,
+  changesSecrets: boolean,
 ): DeployBody {
   const { repo, integration, ref, config, image, listener, namespace, type, dir } = values
-  const bare =
-    !secretsSaid && [repo, ref, config, image, dir, values['build-on-push']].every((value) => value === undefined)
-  if (bare && source !== 'gitprovider')
-    throw new UsageError(`Say what to change: a new --image or --dir, or secrets (its source is ${source}).`)
-  const repo_ref = ref ?? (bare || repo !== undefined ? source_revision_config.repo_ref : undefined)
+  const onlyName =
+    !changesSecrets && [repo, ref, config, image, dir, values['build-on-push']].every((value) => value === undefined)
+  if (onlyName && source !== 'gitprovider')
+    throw new UsageError(`No change is given. Pass --image, --dir or secrets (the deployment's source is ${source}).`)
+  const repo_ref = ref ?? (onlyName || repo !== undefined ? source_revision_config.repo_ref : undefined)
   return {
     source_config: {
       repo_url: repo,
@@ -45,17 +45,17 @@ export function changeOf(
   }
 }
 
-export async function newOf(client: Client, values: Said, name: string): Promise<DeployBody> {
+export async function createBody(client: Client, values: SourceValues, name: string): Promise<DeployBody> {
   const { repo, integration, ref, config, image, listener, namespace, type } = values
   if (repo !== undefined) {
     if (ref === undefined || config === undefined)
       throw new UsageError(
-        `There is no deployment ${name} yet: --repo needs --ref and --config to create it. Only --dir has a default for --config.`,
+        `There is no deployment ${name} yet. To create it, --repo needs --ref and --config; only --dir has a default for --config.`,
       )
     return {
       source: 'gitprovider',
       source_config: {
-        integration_id: integration ?? (await theIntegration(client)),
+        integration_id: integration ?? (await onlyIntegration(client)),
         repo_url: repo,
         deployment_type: type as DeploymentType,
         build_on_push: values['build-on-push'],
@@ -73,18 +73,18 @@ export async function newOf(client: Client, values: Said, name: string): Promise
       source_revision_config: { image_uri: image },
     }
   if (values.dir === undefined)
-    throw new UsageError(`There is no deployment ${name} yet: say what it is made of, with --repo, --image or --dir.`)
+    throw new UsageError(`There is no deployment ${name} yet. To create it, pass --repo, --image or --dir.`)
   const graph_config_path = config ?? defaultConfig(values.dir)
   return { source: 'internal_source', source_config: {}, source_revision_config: { graph_config_path } }
 }
 
-/** The only one there is. */
-async function theIntegration({ api }: Client): Promise<string> {
+/** Throws UsageError unless there is exactly one. */
+async function onlyIntegration({ api }: Client): Promise<string> {
   const { data } = await api.GET('/v1/integrations/gitprovider/install')
   const [only, ...others] = data!
   if (only && others.length === 0) return only.id
-  if (!only) throw new UsageError('There is no git integration in this workspace.')
+  if (!only) throw new UsageError('This workspace has no git integration. Create one first.')
   throw new UsageError(
-    `Which integration? Name it with --integration:\n${data!.map(({ id, name }) => `  ${id}  ${name}`).join('\n')}`,
+    `This workspace has several git integrations. Choose one with --integration:\n${data!.map(({ id, name }) => `  ${id}  ${name}`).join('\n')}`,
   )
 }

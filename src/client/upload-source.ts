@@ -1,7 +1,7 @@
-/** Sends what an `internal_source` deployment is made of: an address is asked for, and the tarball put there. */
+/** Uploads the tarball of an `internal_source` deployment to an upload URL from the server. */
 import { openAsBlob } from 'node:fs'
 import type { Connection } from './connection.ts'
-import { fetchPatiently } from './retry.ts'
+import { fetchWithRetries } from './retry.ts'
 
 export interface UploadOptions {
   deploymentId: string
@@ -11,8 +11,8 @@ export interface UploadOptions {
 }
 
 /**
- * Answers what to set `source_revision_config.source_tarball_path` to, by an update. Throws PilothouseError (409 where it is not an
- * `internal_source`, or has too many unused uploads) and UnreachableError. No message has the address, which needs no key.
+ * Returns the value for `source_revision_config.source_tarball_path` of the next update. Throws UnreachableError and PilothouseError
+ * (409: not an `internal_source`, or too many unused uploads). No message contains the upload URL, which works without a key.
  */
 export async function uploadSource({ api, retry }: Connection, options: UploadOptions): Promise<string> {
   const { deploymentId, file, signal } = options
@@ -20,6 +20,6 @@ export async function uploadSource({ api, retry }: Connection, options: UploadOp
   const { data } = await api.POST('/v2/deployments/{deployment_id}/upload-url', { params: { path }, signal })
   const { upload_url, object_path } = data!
   const body = await openAsBlob(file, { type: 'application/gzip' })
-  await fetchPatiently(retry, () => new Request(upload_url, { method: 'PUT', body, signal }))
+  await fetchWithRetries(retry, () => new Request(upload_url, { method: 'PUT', body, signal }))
   return object_path
 }
