@@ -10,21 +10,25 @@ import { createWorkspaceQueue, createWriteQueue } from '../domain/concurrency/wr
 import type { Core, DomainSettings } from '../domain/transaction/context.ts'
 import { createBatcher } from '../platform/async/batcher.ts'
 import { createInFlight } from '../platform/async/in-flight.ts'
+import { type Jobs, startJobs } from '../platform/async/jobs.ts'
 import { type Config, ConfigError } from '../platform/config/config.ts'
+import type { Log } from '../platform/log/log.ts'
 import { connectDatabase, type Database } from '../platform/postgres/client.ts'
 import { databaseClock } from '../platform/postgres/clock.ts'
+import { placePrograms } from '../platform/postgres/embedded/account.ts'
 import { type Embedded, startEmbedded } from '../platform/postgres/embedded/embedded.ts'
 import { MigrationError, migrate } from '../platform/postgres/migrate.ts'
 import { isPooled, requireDirect, requireRoleSettings } from '../platform/postgres/pooler.ts'
 import { isAway } from '../platform/postgres/single-connection.ts'
+import { markInUse, removeUnusedCopies } from '../platform/programs/programs.ts'
 import { refuseUnfinished } from './backup/data-dir.ts'
 import { type DatabaseWait, reasonOf } from './database-wait.ts'
 import { loadKeyRing } from './keyring-file.ts'
-import { startCopyRemoval } from './programs.ts'
 import { createBuildSources } from './source-access.ts'
 
 /** Timeout of one teardown try; a failed one is retried. Longer than the longest grace period of pods. */
 const TEARDOWN_DEADLINE_MINUTES = 75
+const COPY_REMOVAL_SECONDS = 3600
 
 export interface Opened {
   core: Core
@@ -201,4 +205,15 @@ function settingsOf(config: Config): DomainSettings {
       eventDays: config.EVENT_RETENTION_DAYS,
     },
   }
+}
+
+/** Marks our program copies as used, and removes unused ones. Returns null when no program runs from a copy. */
+function startCopyRemoval(config: Config, embedded: Embedded | null, log: Log): Jobs | null {
+  if (!embedded && !(config.WORKER && config.RUNTIME === 'process')) return null
+  async function round(): Promise<void> {
+    if (embedded) await markInUse(embedded.programs)
+    const removed = await removeUnusedCopies(placePrograms(config.DATA_DIR))
+    if (removed.length > 0) log.info({ removed }, 'unused copies of programs were removed')
+  }
+  return startJobs(log, [{ name: 'removal of programs', intervalSeconds: COPY_REMOVAL_SECONDS, round }])
 }

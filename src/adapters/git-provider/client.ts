@@ -6,7 +6,6 @@ import type { Connection } from './connection.ts'
 import { asInstallation, cloneToken, named } from './installation.ts'
 import { mayUse } from './may-use.ts'
 import { listRepositories } from './repositories.ts'
-import { repositoryOf, webUrlOf } from './urls.ts'
 
 /** Longest description that the provider accepts, in characters. */
 const DESCRIPTION = 140
@@ -100,4 +99,20 @@ function written({ state, context, description, targetUrl }: NewCommitStatus) {
   const begin = description.slice(0, DESCRIPTION - 1).replace(/[\uD800-\uDBFF]$/, '')
   const short = description.length > DESCRIPTION ? `${begin.trimEnd()}…` : description
   return { state, context, description: short, ...(targetUrl ? { target_url: targetUrl } : {}) }
+}
+
+/** `https://api.github.com` → `https://github.com`, `https://HOST/api/v3` → `https://HOST`, others: the origin. */
+function webUrlOf(apiUrl: string): string {
+  const { origin, hostname } = new URL(apiUrl)
+  return hostname === 'api.github.com' ? 'https://github.com' : origin
+}
+
+/** `owner/name` of a clone URL on this web site; null for other URLs and for URLs with credentials. */
+function repositoryOf(webUrl: string, repoUrl: string): string | null {
+  if (!URL.canParse(repoUrl)) return null
+  const { origin, username, password, pathname, search, hash } = new URL(repoUrl)
+  if (origin !== new URL(webUrl).origin || username || password || search || hash) return null
+  const found = /^\/([\w-][\w.-]*)\/([\w.-]+?)(?:\.git)?\/?$/.exec(pathname)
+  const [, owner, name] = found ?? []
+  return owner && name && !/^\.{1,2}$/.test(name) ? `${owner}/${name}` : null
 }

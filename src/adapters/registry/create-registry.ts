@@ -1,13 +1,13 @@
 /** Creates the client and token signer of the configured container registry. */
-
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import type { Registry } from '../../domain/ports/registry.ts'
 import { type Config, ConfigError } from '../../platform/config/config.ts'
 import { createImages } from './images.ts'
-import { pullPassword, repositoryOfPullPassword } from './pull-password.ts'
 import { readSigningKey } from './signing-key.ts'
 
 /** lifetime of a token for one API call */
 const API_SECONDS = 60
+const PULL_PASSWORD_PREFIX = 'pull.'
 
 /** Null when none is configured. Throws ConfigError for an unusable key or certificate. */
 export async function createRegistry(config: Config): Promise<Registry | null> {
@@ -39,4 +39,23 @@ function hostOf(address: string): string {
   if (pathname !== '/' || search || hash || username || password)
     throw new ConfigError('REGISTRY_URL must be scheme and host only: no path, no query, no credentials')
   return host
+}
+
+/**
+ * Password with which a cluster pulls a deployment's images at any later pod start; a one-hour token would have expired.
+ * Derived from the signing key, so all servers create and accept the same. Valid only for pulling, at our token endpoint.
+ * `repository`: without the registry's host.
+ */
+function pullPassword(privateKey: KeyObject, repository: string): string {
+  const key = privateKey.export({ type: 'pkcs8', format: 'der' })
+  const code = createHmac('sha256', key).update(`pilothouse pull ${repository}`).digest('base64url')
+  return `${PULL_PASSWORD_PREFIX}${Buffer.from(repository).toString('base64url')}.${code}`
+}
+
+/** The repository of a pull password; null: it is not valid. */
+function repositoryOfPullPassword(privateKey: KeyObject, password: string): string | null {
+  if (!password.startsWith(PULL_PASSWORD_PREFIX)) return null
+  const repository = Buffer.from(password.slice(PULL_PASSWORD_PREFIX.length).split('.')[0]!, 'base64url').toString()
+  const [given, right] = [Buffer.from(password), Buffer.from(pullPassword(privateKey, repository))]
+  return given.length === right.length && timingSafeEqual(given, right) ? repository : null
 }

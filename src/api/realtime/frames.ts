@@ -56,8 +56,8 @@ export class Batch<Value = unknown> {
 }
 
 /**
- * `complete`: no more can come. `error`: an early end; everything up to `cursor` was sent. Without a cursor nothing
- * was.
+ * `complete`: no more items can come. `error`: an early end; everything up to `cursor` was sent, or nothing without
+ * a cursor.
  */
 export type Ending = { complete: true } | { error: unknown; cursor?: string }
 

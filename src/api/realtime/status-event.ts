@@ -5,7 +5,7 @@ import { knownReason, type Reason } from '../../domain/values/reasons.ts'
 import type { RevisionStatus } from '../../domain/values/row-types.ts'
 
 export interface RevisionStatusEvent {
-  /** Its position in the log: an `after` that continues behind it. */
+  /** Its position in the log. Pass it as `after` to continue with later events. */
   cursor: string
   revisionId: string
   deploymentId: string

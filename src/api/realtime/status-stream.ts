@@ -83,7 +83,7 @@ function beginning(
     position: after ?? sequence,
     snapshot: after === null && revision ? snapshotEvent(workspaceId, sequence, revision) : null,
     knownEnd: sequence,
-    // no more can come: the log up to the snapshot is everything
+    // no later event is possible: the log up to the snapshot is complete
     completesAtKnownEnd: gone || (revisionId !== undefined && revision !== null && isTerminal(revision.status)),
   }
 }

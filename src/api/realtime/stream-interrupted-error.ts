@@ -2,7 +2,7 @@
 import { DomainError } from '../../domain/errors/errors.ts'
 
 export class StreamInterruptedError extends DomainError {
-  /** The `after` to subscribe with again; null: nothing was delivered, so subscribe as the first time. */
+  /** The `after` to subscribe with again; null: nothing was delivered, so repeat the first subscription. */
   readonly cursor: string | null
 
   constructor(code: 'STREAM_OVERFLOW' | 'UNAVAILABLE', why: string, cursor: string | null) {

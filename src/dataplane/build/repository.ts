@@ -38,7 +38,7 @@ export function fullRef(repoRef: string): string {
 
 /** Rules of git-check-ref-format(1); also, no part may start with a dash. */
 function isValidRef(ref: string): boolean {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is forbidden
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: this rejects control characters
   if (/[\x00-\x20\x7f~^:?*[\\]|\.\.|@\{|\.$/.test(ref)) return false
   return ref.split('/').every((part) => part !== '' && part !== '@' && !/^[.-]|\.lock$/.test(part))
 }

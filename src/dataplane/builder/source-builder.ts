@@ -61,7 +61,7 @@ export function createSourceBuilder(options: SourceBuilderOptions): SourceBuilde
   ): Promise<Built> {
     const { revision } = step
     await images.ready(signal).catch(async (error) => {
-      // only with a registry: this machine can't use an image that another one builds without pushing it
+      // only with a registry: otherwise this machine can't get an image that another machine builds
       const leave = error instanceof StepFailure && error.reason === 'NO_BUILDER'
       if (!leave || !(await store.repository(deploymentId, signal))) throw error
       throw new StepFailure('NO_BUILDER', `${error.message} ${BUILDER_HELP}`, { elsewhere: true })

@@ -2,7 +2,7 @@
 import type { Notifier } from './notifier.ts'
 import { sleep } from './retry.ts'
 
-/** no notification announces changes by time alone (an expired lease, an elapsed back-off) */
+/** changes by time alone (an expired lease, an elapsed back-off) send no notification */
 const POLL_INTERVAL_MS = 5000
 /** limits queries when many notifications arrive in a row */
 const MIN_INTERVAL_MS = 100

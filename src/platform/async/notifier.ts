@@ -39,7 +39,7 @@ export function createNotifier(): NotifierControl {
   let closed = false
 
   const mark = (key: string | null) => last.get(key) ?? forAll
-  // earlier callers look again, at worst without finding anything
+  // waiting callers then look again, at worst without a result
   const forget = () => {
     last.clear()
     forAll = ++count

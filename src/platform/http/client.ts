@@ -26,7 +26,7 @@ export interface HttpRequest {
   path: string
   headers: Record<string, string | string[] | undefined>
   body?: string
-  /** Aborts the request or its response. A request that was not sent yet never is. */
+  /** Aborts the request or its response. An unsent request is dropped. */
   signal: AbortSignal
   /** Called just before the request is sent, on an open connection. When it throws, nothing is sent. */
   beforeSend?: () => void

@@ -14,9 +14,9 @@ import { createWakeUps } from './wake-ups.ts'
 export interface Database {
   /** for requests */
   prisma: PrismaClient
-  /** for hot reads of requests, from the same pool */
+  /** for hot reads of requests, from the pool of `prisma` */
   query: Query
-  /** for writes of requests, from the same pool */
+  /** for writes of requests, from the pool of `prisma` */
   transact: Transact
   /** for the server's background work: worker, sweeps, jobs */
   worker: PrismaClient
