@@ -1,6 +1,6 @@
 /**
- * The cluster that tests of the Kubernetes runtime use: the stand-in (as a cluster of TEST_STAND_IN_VERSION), or the one of
- * the kubeconfig that TEST_KUBECONFIG names. Namespaces are of the test alone and go when it ends.
+ * The cluster for Kubernetes tests: the stand-in (version TEST_STAND_IN_VERSION), or the cluster of the kubeconfig in
+ * TEST_KUBECONFIG. Each test has its own namespaces, which are deleted when it ends.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -24,13 +24,13 @@ export interface TestCluster {
   isStandIn: boolean
   /** null for a real cluster */
   standIn: StandIn | null
-  /** of its version 1.x */
+  /** minor version, as in 1.x */
   minor: number
-  /** Makes a namespace, with these labels; returns its name. */
+  /** Creates a namespace with these labels and returns its name. */
   createNamespace(labels?: Record<string, string>): Promise<string>
   /**
-   * Makes a ServiceAccount that may do in these namespaces what the rules say (default: a listener's), and nothing anywhere else. Its own
-   * home is the first of them. Returns the path of its kubeconfig.
+   * Creates a ServiceAccount with these rules (default: a listener's) in these namespaces and no other permissions.
+   * The account is in the first namespace. Returns the path of its kubeconfig.
    */
   limitedKubeconfig(options: { namespaces: string[]; rules?: readonly V1PolicyRule[] }): Promise<string>
   close(): Promise<void>
@@ -52,7 +52,7 @@ export async function openTestCluster(options: StandInOptions = {}): Promise<Tes
     kubeconfig,
     isStandIn: standIn !== null,
     standIn,
-    // a provider may write `32+`
+    // some providers write `32+`
     minor: Number.parseInt((await config.makeApiClient(VersionApi).getCode()).minor, 10),
     async createNamespace(labels = {}) {
       const name = `ph-test-${randomUUID().slice(0, 13)}`
@@ -80,7 +80,7 @@ export async function openTestCluster(options: StandInOptions = {}): Promise<Tes
   }
 }
 
-/** A new namespace is of use when it has its service account: until then pods are refused. */
+/** Resolves when the namespace has its service account. Pods are refused before. */
 async function accountOf(core: CoreV1Api, namespace: string): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -114,7 +114,7 @@ async function limitedToken(
   return request.status!.token
 }
 
-/** The admin's kubeconfig with another user: the cluster's address and certificate stay. */
+/** The admin's kubeconfig with another user. Address and certificate of the cluster stay. */
 function withToken(config: KubeConfig, token: string, namespace: string): string {
   const { name, server, caData, caFile, skipTLSVerify, tlsServerName } = config.getCurrentCluster()!
   const cluster = {

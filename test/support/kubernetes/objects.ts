@@ -1,21 +1,23 @@
-/** A cluster's objects as its admin sees them, straight from the API server: what tests arrange, and what they assert. */
+/**
+ * Reads and changes a cluster's objects as admin, directly at the API server. Tests use it for setup and assertions.
+ */
 import { KubeConfig, KubernetesObjectApi, PatchStrategy } from '@kubernetes/client-node'
 
-// biome-ignore lint/suspicious/noExplicitAny: objects of Kubernetes as the API server presents them
+// biome-ignore lint/suspicious/noExplicitAny: Kubernetes objects as the API server returns them
 type Any = any
 
 export interface AdminView {
-  /** Those with this label. */
+  /** Objects with this label. */
   list(apiVersion: string, kind: string, namespace: string, labelSelector?: string): Promise<Any[]>
-  /** null: there is none. */
+  /** null: the object does not exist */
   get(apiVersion: string, kind: string, namespace: string, name: string): Promise<Any | null>
   create(object: Any): Promise<Any>
-  /** Changes an object like a user with kubectl, by a strategic merge. */
+  /** Changes an object as a user with kubectl, by a strategic merge patch. */
   patch(apiVersion: string, kind: string, namespace: string, name: string, change: Any): Promise<Any>
   remove(apiVersion: string, kind: string, namespace: string, name: string): Promise<void>
 }
 
-/** With the rights of this kubeconfig file. */
+/** Uses the permissions of this kubeconfig file. */
 export function adminView(kubeconfig: string): AdminView {
   const config = new KubeConfig()
   config.loadFromFile(kubeconfig)

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy in front of a server, with which a test takes the network away: `cut` drops all connections and refuses
- * new ones, `freeze` keeps them and lets nothing through, `heal` ends both. And a kubeconfig that goes through it.
+ * A TCP proxy that simulates network failures. `cut` drops all connections and refuses new ones; `freeze` keeps
+ * connections and forwards nothing; `heal` ends both. It also makes a kubeconfig that uses the proxy.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import net from 'node:net'
@@ -12,7 +12,7 @@ export interface TcpProxy {
   port: number
   /** `127.0.0.1:<port>` */
   address: string
-  /** connections that go through it now */
+  /** current connections */
   readonly connections: number
   /** Drops all connections; new ones are dropped too. */
   cut(): void
@@ -102,11 +102,11 @@ export async function startProxy(target: { host: string; port: number }): Promis
 }
 
 /**
- * A proxy in front of the API server of a kubeconfig file, and a kubeconfig file like it that goes through the proxy.
- * With TLS the certificate is still checked, against the name it was issued for.
+ * A proxy in front of a kubeconfig's API server, and a copy of the kubeconfig that uses the proxy.
+ * TLS clients still verify the certificate, against the name that it was issued for.
  */
 export async function proxyKubeconfig(file: string): Promise<{ proxy: KubernetesProxy; kubeconfig: string }> {
-  // biome-ignore lint/suspicious/noExplicitAny: a kubeconfig as its file has it
+  // biome-ignore lint/suspicious/noExplicitAny: a parsed kubeconfig file
   const config = loadYaml(await readFile(file, 'utf8')) as any
   const context = config.contexts.find((c: { name: string }) => c.name === config['current-context']).context
   const { cluster } = config.clusters.find((c: { name: string }) => c.name === context.cluster)

@@ -1,9 +1,6 @@
 /**
- * A stand-in for a Kubernetes cluster: an API server in memory with the controllers, the scheduler and the kubelet
- * that agent-server deployments need. Where in doubt it does what a real cluster does.
- *
- * Images decide what a pod's containers do, by how their tag begins: `bad` never pulls, `crash` ends with exit code 1
- * again and again, `slow` is ready when the test calls `release`; all others run and become ready.
+ * A stand-in for a Kubernetes cluster: an API server in memory, with the controllers, scheduler and kubelet that agent
+ * servers need. It behaves like a real cluster. An image tag selects the behaviour of its containers: see stand-in/README.md.
  */
 import { writeFile } from 'node:fs/promises'
 import type http from 'node:http'
@@ -20,12 +17,12 @@ import { Requests } from './stand-in/requests.ts'
 import { Store } from './stand-in/store.ts'
 
 export interface StandInOptions {
-  /** default 0: any free one; give one to start again where an earlier stand-in was */
+  /** default 0: any free port; another value restarts at the port of an earlier stand-in */
   port?: number
-  /** as `/version` tells it, and as it then behaves where that made a difference; default `1.32` */
+  /** version in `/version`, which also selects the behaviour of that version; default `1.32` */
   version?: string
   delays?: Partial<Delays>
-  /** default: one with 4,000 CPUs and 16 TiB, for 10,000 pods */
+  /** default: one node with 4,000 CPUs and 16 TiB, for 10,000 pods */
   nodes?: { name: string; cpu: string; memory: string; pods?: string; labels?: Record<string, string> }[]
   /**
    * storage classes that provision volumes; the first is the default; default: `standard`, which provisions
@@ -37,16 +34,16 @@ export interface StandInOptions {
     /** default: volumes can't grow */
     allowVolumeExpansion?: boolean
   }[]
-  /** who sends no token is an admin: kubectl sends none over plain HTTP */
+  /** without a token the caller is admin, because kubectl sends no token over plain HTTP */
   open?: boolean
-  /** how many changes watches can go back; default 10,000 */
+  /** number of recent changes that watches can resume from; default 10,000 */
   remembered?: number
 }
 
 interface PodName {
   namespace: string
   name: string
-  /** default: the first one */
+  /** default: the first container */
   container?: string
 }
 
@@ -54,24 +51,24 @@ export interface StandIn {
   url: string
   /** all calls since the start or the last `requests.reset()`, by verb and resource */
   requests: Requests
-  /** A kubeconfig as text; without a token the admin's. */
+  /** A kubeconfig as text; default token: the admin's. */
   kubeconfig(options?: { token?: string; namespace?: string; server?: string }): string
   writeKubeconfig(file: string): Promise<string>
-  /** The object as it is stored, or undefined. For cluster-wide kinds the namespace is ''. */
+  /** The stored object or undefined. The namespace of cluster-wide kinds is ''. */
   object(kind: string, namespace: string, name: string): KubeObject | undefined
-  /** All objects of a kind, or those of a namespace. */
+  /** All objects of a kind, or only those in a namespace. */
   objects(kind: string, namespace?: string): KubeObject[]
   /** Prints a line in the log of a pod's container. */
   print(pod: PodName, line: string): void
   /** Lets the `slow` containers of a pod become ready. */
   release(pod: { namespace: string; name: string }): void
-  /** Makes a running pod unready, or ready again. */
+  /** Makes a running pod unready or ready. */
   setReady(pod: { namespace: string; name: string }, ready: boolean): void
-  /** While it is held, nothing keeps the endpoints of Services up to date. */
+  /** While paused, the endpoints of Services are not updated. */
   holdEndpoints(held: boolean): void
-  /** Forgets the past: watches from before get 410 Gone. */
+  /** Forgets earlier changes: watches from before get 410 Gone. */
   compact(): void
-  /** Ends all connections, watches among them, without stopping. */
+  /** Closes all connections, including watches, and keeps running. */
   disconnect(): void
   close(): Promise<void>
 }
@@ -145,7 +142,7 @@ export async function startStandIn(options: StandInOptions = {}): Promise<StandI
   }
 }
 
-/** What every cluster has: namespaces, nodes, a class of storage. */
+/** Creates the objects that every cluster has: namespaces, nodes, a storage class. */
 function furnish(
   api: Api,
   { nodes, storageClasses = [{ name: 'standard', volumeBindingMode: 'Immediate' }] }: StandInOptions,

@@ -7,7 +7,10 @@ import { type CoreV1Api, type KubeConfig, StorageV1Api } from '@kubernetes/clien
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class'
 const LOOK_MS = 250
 
-/** Begins to provide if the cluster has no default storage class. Returns how to stop, which removes the volumes. */
+/**
+ * Starts providing volumes if the cluster has no default storage class. Returns a function that stops it and removes
+ * the volumes.
+ */
 export async function provideVolumes(
   config: KubeConfig,
   core: CoreV1Api,
@@ -15,7 +18,7 @@ export async function provideVolumes(
 ): Promise<() => Promise<void>> {
   const { items: classes } = await config.makeApiClient(StorageV1Api).listStorageClass()
   if (classes.some(({ metadata }) => metadata?.annotations?.[DEFAULT_CLASS] === 'true')) return async () => undefined
-  /** names of volumes, by the claim's uid */
+  /** volume names by the uid of their claim */
   const provided = new Map<string, string>()
 
   async function look(): Promise<void> {
@@ -46,7 +49,7 @@ export async function provideVolumes(
   let stopped = false
   const looking = (async () => {
     while (!stopped) {
-      // what can't be provided now is tried again at the next look
+      // the next round retries failed volumes
       await look().catch(() => undefined)
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
     }

@@ -1,4 +1,4 @@
-/** Who calls, by bearer token, and what they may do, by the Roles that RoleBindings of a namespace give them. */
+/** Authentication by bearer token, and authorization by the Roles that a namespace's RoleBindings grant. */
 import { randomBytes } from 'node:crypto'
 import { type Kind, kindNamed } from './kinds.ts'
 import type { Json } from './objects.ts'
@@ -34,7 +34,7 @@ export class Access {
     this.#users.set(this.adminToken, { user: { name: 'admin', groups: [ADMINS] }, uid: null, expires: Infinity })
   }
 
-  /** A token for a ServiceAccount, as TokenRequest gives; it ends with the account. */
+  /** A token for a ServiceAccount, as from TokenRequest. It becomes invalid with the account. */
   issue(namespace: string, name: string, uid: string, seconds: number): string {
     const token = `sa-${randomBytes(24).toString('hex')}`
     const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]
@@ -43,7 +43,7 @@ export class Access {
     return token
   }
 
-  /** 401 for a token that is not known (any more). Without one the caller is anonymous. */
+  /** Throws 401 for an unknown or expired token. Without a token the caller is anonymous. */
   authenticate(authorization: string | undefined): User {
     if (!authorization) return this.#anonymous
     const known = this.#users.get(authorization.replace(/^Bearer /i, ''))
@@ -71,7 +71,7 @@ export class Access {
     )
   }
 
-  /** 403 when it is not allowed. */
+  /** Throws 403 if the call is not allowed. */
   authorize(user: User, attempt: Attempt): void {
     if (this.allows(user, attempt)) return
     const { verb, kind, subresource, namespace, name } = attempt

@@ -1,6 +1,5 @@
 /**
- * What is checked and filled in at a write beyond the object itself: its namespace, service account, limits, Pod Security
- * and quota, in the order of the real plugins.
+ * Admission of a write: namespace, service account, limits, Pod Security and quota, in the order of the real plugins.
  */
 import { type Kind, kindNamed } from './kinds.ts'
 import { checkLimits, fillLimits } from './limit-ranges.ts'
@@ -14,7 +13,7 @@ import type { Store } from './store.ts'
 const NAMESPACE = kindNamed('Namespace')
 const SERVICE_ACCOUNT = kindNamed('ServiceAccount')
 
-/** Refuses with 403 or 404, or returns the object as it goes on. `live` is null for a new one. */
+/** Refuses with 403 or 404, or returns the admitted object. `live`: null for a new object. */
 export function admit(store: Store, kind: Kind, object: KubeObject, live: KubeObject | null): KubeObject {
   const { name, namespace } = object.metadata
   if (live) {
@@ -60,7 +59,7 @@ function resizable(store: Store, kind: Kind, claim: KubeObject, live: KubeObject
 
 const TOKEN_PATH = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/** Gives all containers of a pod the token of its account, as the admission of service accounts does. */
+/** Mounts the account's token in all containers of a pod, as service account admission does. */
 function mountToken({ spec }: KubeObject): void {
   const name = `kube-api-access-${randomSuffix()}`
   const expirationSeconds = 3607

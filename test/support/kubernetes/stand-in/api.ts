@@ -1,7 +1,7 @@
 /**
- * The verbs of the API server on its objects, without HTTP and without rights: the clients' calls come through
- * http.ts, the controllers' directly. Order of a write as in the real one: admission, versions, defaults, what may
- * not be changed, validation, owners of fields, and nothing at all when nothing changed.
+ * The API server's verbs, without HTTP and permissions. Clients call it through http.ts, controllers directly. Order
+ * of a write: admission, version, defaults, immutable fields, validation, field owners. An unchanged object is not
+ * written.
  */
 import { randomUUID } from 'node:crypto'
 import { admit } from './admission.ts'
@@ -45,7 +45,7 @@ const SERVER_KEPT = [
 
 export class Api {
   readonly store: Store
-  /** of the version 1.x that it is like */
+  /** minor version of the simulated cluster, as in 1.x */
   readonly minor: number
 
   constructor(store: Store, minor: number) {
@@ -72,16 +72,16 @@ export class Api {
     return this.#insert(kind, object, options, 'Update')
   }
 
-  /** PUT: the object becomes `body`, but for what is the server's. */
+  /** PUT: replaces the object, except for server-managed members. */
   update(kind: Kind, namespace: string | undefined, name: string, body: Json, options: WriteOptions): KubeObject {
     const live = this.get(kind, namespace, name)
     const next = clone(body) as KubeObject
     next.metadata ??= {} as KubeObject['metadata']
-    // an empty list resets the owners; managedFields are kept by the server otherwise
+    // an empty list resets the owners; otherwise the server keeps managedFields
     return this.#replace(kind, live, next, options, null)
   }
 
-  /** A controller's write: `change` edits a copy, on the newest version. Undefined when the object is gone. */
+  /** A controller's write: `change` edits a copy of the newest version. Returns undefined if the object is deleted. */
   modify(
     kind: Kind,
     object: KubeObject,
@@ -109,8 +109,8 @@ export class Api {
     const merged = applied(live, config, writer, rules)
     if (live)
       return { object: this.#replace(kind, live, merged, options, merged.metadata.managedFields), created: false }
-    // a resourceVersion does not keep an apply from creating: the real one does not look at it here either. Services were
-    // made by code of their own once.
+    // The real server also ignores the resourceVersion of an apply that creates. Separate code creates Services in
+    // versions before 1.23.
     if (kind.kind === 'Service' && this.minor < 23 && config.metadata?.resourceVersion)
       throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created')
     const object = this.#newObject(kind, namespace, merged)
@@ -119,7 +119,7 @@ export class Api {
     return { object: this.#insert(kind, object, options, 'Apply'), created: true }
   }
 
-  /** The object as it is after the call; `gone` tells whether it is. */
+  /** The object after the call. `gone`: it is deleted. */
   delete(
     kind: Kind,
     namespace: string | undefined,
@@ -190,7 +190,7 @@ export class Api {
     return options.dryRun ? object : this.store.put(kind, object)
   }
 
-  /** @param owners the new managedFields; null: they follow from what changes */
+  /** @param owners the new managedFields; null: derived from the changed fields */
   #replace(
     kind: Kind,
     live: KubeObject,
@@ -227,7 +227,7 @@ export class Api {
   }
 }
 
-/** Equal but for the times in managedFields: such a write is none. */
+/** True: only times in managedFields differ, so nothing is written. */
 function same(a: KubeObject, b: KubeObject): boolean {
   const strip = (object: KubeObject) => ({
     ...object,
@@ -236,7 +236,7 @@ function same(a: KubeObject, b: KubeObject): boolean {
   return equal(strip(a), strip(b))
 }
 
-/** Grace period of a pod in seconds; other objects are deleted immediately. */
+/** Grace period of a pod in seconds. Other objects are deleted immediately. */
 function graceOf(kind: Kind, object: KubeObject, wanted: number | undefined): number {
   if (kind.kind !== 'Pod') return 0
   if (!object.spec.nodeName || ['Succeeded', 'Failed'].includes(object.status?.phase)) return 0

@@ -1,6 +1,6 @@
 /**
- * Server-side apply and the bookkeeping of owners for all other writes, after structured-merge-diff: what a manager
- * no longer applies goes, unless somebody else owns it; what others own with another value is a conflict.
+ * Server-side apply and field ownership, after structured-merge-diff. A field that its only manager no longer applies
+ * is removed. A field that another manager owns with another value is a conflict.
  */
 import {
   fieldsOf,
@@ -32,7 +32,7 @@ interface Owned {
 const STATUS = 'f:status'
 const isStatus = (path: string): boolean => path === STATUS || path.startsWith(`${STATUS}\n`)
 
-/** Which fields count for a write: status only through its subresource, and nothing else there. */
+/** Fields that count for a write: only the status for its subresource, and never the status otherwise. */
 const counts = (writer: Writer, hasStatus: boolean) => (path: string) =>
   writer.subresource === 'status' ? isStatus(path) : !(hasStatus && isStatus(path))
 
@@ -47,7 +47,7 @@ const isWriter = (entry: ManagedFieldsEntry, writer: Writer): boolean =>
   entry.apiVersion === writer.apiVersion &&
   entry.subresource === writer.subresource
 
-/** The entries again; only those whose fields changed get a new time. */
+/** New manager entries. Only entries with changed fields get a new time. */
 function entriesOf(owners: Owned[], before: ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   return owners
     .filter(({ paths }) => paths.size > 0)
@@ -72,9 +72,9 @@ function newEntry({ manager, operation, apiVersion, subresource }: Writer): Mana
   return subresource ? { ...entry, subresource } : entry
 }
 
-/** metadata.managedFields after a write that is not an apply: the writer owns what it changed. */
+/** metadata.managedFields after a write other than an apply: the writer owns the changed fields. */
 export function ownersAfterUpdate(before: KubeObject | null, after: KubeObject, writer: Writer): ManagedFieldsEntry[] {
-  // a write of the status changes nothing else, and is by far the most frequent
+  // a status write changes nothing else, and is by far the most frequent write
   const part = (object: KubeObject) => (writer.subresource === 'status' ? { status: object.status } : object)
   const old = before ? fieldsOf(part(before)) : new Map<string, string>()
   const now = fieldsOf(part(after))
@@ -95,7 +95,7 @@ export function ownersAfterUpdate(before: KubeObject | null, after: KubeObject, 
   return entriesOf(owners, before?.metadata.managedFields ?? [])
 }
 
-/** `live` with what `config` says laid over it. Null in a config says nothing. */
+/** `live` merged with `config`, which wins. Null in a config has no effect. */
 function merge(live: Json, config: Json, path: string[]): Json {
   if (isGranular(path, config) && isMap(live)) {
     const merged = { ...live }
@@ -110,13 +110,13 @@ function merge(live: Json, config: Json, path: string[]): Json {
       old.delete(element)
       return before === undefined || !isMap(item) ? item : merge(before, item, [...path, element])
     })
-    // the applied order first; what only the live object has stays behind it
+    // the applied items come first, then items that only the live object has
     return [...items, ...old.values()]
   }
   return clone(config)
 }
 
-/** The value without the paths in `gone`; undefined when nothing of it is left. */
+/** The value without the paths in `gone`; undefined: nothing is left. */
 function without(value: Json, path: string[], gone: Set<string>, touched: Set<string>): Json {
   if (isGranular(path, value)) {
     const kept = Object.entries(value).flatMap(([name, member]) => {
@@ -150,7 +150,7 @@ const withoutMembers = (item: Json, path: string[], gone: Set<string>, touched: 
     }),
   )
 
-/** `.spec.template.spec.containers[name="server"].image`, as a conflict names a field. */
+/** Formats a field for a conflict, like `.spec.template.spec.containers[name="server"].image`. */
 function readable(path: string): string {
   return split(path)
     .map((element) => {
@@ -179,11 +179,11 @@ function refuse(conflicts: { manager: string; operation: string; apiVersion: str
 interface Rules {
   force: boolean
   hasStatus: boolean
-  /** version of the cluster */
+  /** minor version of the cluster */
   minor: number
 }
 
-/** Before 1.21 a port of a Service is not known without its protocol, though it has a default. */
+/** Before 1.21 a port of a Service is only identified with its protocol, despite the default. */
 function requireKeys(config: Json, minor: number): void {
   const ports: Json[] = config.kind === 'Service' ? (config.spec?.ports ?? []) : []
   const bare = minor < 21 ? ports.findIndex(({ protocol }) => !protocol) : -1
@@ -192,7 +192,7 @@ function requireKeys(config: Json, minor: number): void {
   throw new ApiError(500, '', `failed to create typed patch object: ${why} (and doesn't have default value)`)
 }
 
-/** What an apply makes of the live object (null: there is none), with its new managedFields. */
+/** The result of an apply to the live object (null: it does not exist), with new managedFields. */
 export function applied(
   live: KubeObject | null,
   config: Json,

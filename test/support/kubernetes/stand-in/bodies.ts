@@ -1,4 +1,4 @@
-/** Bodies of requests and answers: JSON, or YAML for an apply, checked against the path that they were sent to. */
+/** Request and response bodies: JSON, or YAML for an apply, checked against the request path. */
 import type http from 'node:http'
 import { loadYaml } from '@kubernetes/client-node'
 import { groupVersion } from './kinds.ts'
@@ -10,7 +10,7 @@ export const contentType = (request: http.IncomingMessage): string =>
   (request.headers['content-type'] ?? '').split(';')[0]!.trim()
 
 export async function read(request: http.IncomingMessage): Promise<Json> {
-  // kubectl sends what it makes itself, as by `create deployment`, in protobuf; files it sends as JSON
+  // kubectl sends its own objects (`create deployment`) as protobuf and files as JSON
   if (contentType(request).includes('protobuf')) {
     const known = 'application/json, application/yaml'
     const why = `the body of the request was in an unknown format - accepted media types include: ${known}`
@@ -21,7 +21,7 @@ export async function read(request: http.IncomingMessage): Promise<Json> {
   const text = Buffer.concat(chunks).toString()
   if (!text.trim()) return undefined
   try {
-    // of what is JSON nothing is renamed: the client's reader of YAML makes `from` its own `_from`
+    // JSON needs no renaming: the client's YAML reader renames `from` to its own `_from`
     return contentType(request).endsWith('yaml') && !/^\s*\{/.test(text) ? loadYaml(text) : JSON.parse(text)
   } catch {
     throw badRequest(
@@ -30,7 +30,7 @@ export async function read(request: http.IncomingMessage): Promise<Json> {
   }
 }
 
-/** An object sent for a path has to be of its kind, name and namespace. */
+/** Checks that an object has the kind, name and namespace of its path. */
 export async function body(
   request: http.IncomingMessage,
   { kind, namespace, name, subresource }: Target,

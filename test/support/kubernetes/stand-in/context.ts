@@ -1,4 +1,4 @@
-/** What the controllers and the kubelet share: the API, the time that things take, events, and work that is due. */
+/** Shared by controllers and kubelets: the API, simulated durations, events, and work queues. */
 import { randomUUID } from 'node:crypto'
 import type { Api } from './api.ts'
 import { kindNamed } from './kinds.ts'
@@ -6,25 +6,25 @@ import type { Logs } from './logs.ts'
 import { type KubeObject, timestamp } from './objects.ts'
 import type { Store } from './store.ts'
 
-/** Milliseconds that things take; all small, so that tests are quick. */
+/** Simulated durations in ms. They are small, so that tests are fast. */
 export interface Delays {
-  /** until a controller looks at what changed */
+  /** delay before a controller handles a change */
   controller: number
   /** ms before a controller retries; doubles up to 32 times this */
   retry: number
-  /** to make a volume for a claim; until then its pod is unschedulable for a moment */
+  /** to provision a volume; its pod is unschedulable until then */
   provision: number
-  /** to pull an image, or to fail to */
+  /** to pull an image, or to fail to pull it */
   pull: number
-  /** of an init container */
+  /** run time of an init container */
   init: number
   /** from a running container to a ready one */
   ready: number
   /** from the start of a `crash` container to its end */
   crash: number
-  /** of the first back-off of a crash loop; doubles up to 32 times this */
+  /** first back-off of a crash loop; doubles up to 32 times this */
   backOff: number
-  /** from a pod's deletion to its end */
+  /** from the deletion of a pod to its end */
   terminate: number
 }
 
@@ -33,7 +33,7 @@ export interface Context {
   api: Api
   logs: Logs
   delays: Delays
-  /** Runs after `ms`, unless the stand-in is closed first. */
+  /** Runs after `ms` unless the stand-in is closed before. */
   after(ms: number, run: () => void): NodeJS.Timeout
   event(about: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string, component: string): void
 }
@@ -66,7 +66,7 @@ export function createContext(store: Store, api: Api, logs: Logs, delays: Delays
   }
 }
 
-/** The same event again counts up, as the real recorder does it. `told`: which object and words → name of the event. */
+/** A repeated event increments its count, as in the real recorder. `told`: object and message → name of the event. */
 function record(
   store: Store,
   told: Map<string, string>,
@@ -75,7 +75,7 @@ function record(
 ): void {
   const { name, namespace = 'default', uid, resourceVersion } = about.metadata
   const home = store.get(kindNamed('Namespace'), undefined, namespace)
-  // nothing can be created in a namespace that is going
+  // a terminating namespace accepts no new objects
   if (!home || home.metadata.deletionTimestamp) return
   const words = `${uid}/${reason}/${message}`
   const same = store.get(EVENT, namespace, told.get(words) ?? '')
@@ -109,7 +109,7 @@ function record(
   })
 }
 
-/** Things to look at, each at most once at a time, soon after they were named. */
+/** Keys to process soon after they were added, each at most once at a time. */
 export class WorkQueue {
   readonly #context: Context
   readonly #work: (key: string) => void
@@ -133,7 +133,7 @@ export class WorkQueue {
     this.#due.set(key, { timer, at })
   }
 
-  /** Again later, and ever later. */
+  /** Processes the key again, with growing delays. */
   retry(key: string): void {
     const failures = this.#failures.get(key) ?? 0
     this.#failures.set(key, Math.min(failures + 1, 5))

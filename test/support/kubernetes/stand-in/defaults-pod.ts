@@ -1,4 +1,4 @@
-/** What the API server fills in in pods, in the templates of pods, and in claims of volumes. */
+/** Defaults of the API server for pods, pod templates and volume claims. */
 import { dropEmpty, fill, quantities } from './defaults-words.ts'
 import type { Json } from './objects.ts'
 import { canonical, isQuantity } from './quantity.ts'
@@ -85,7 +85,7 @@ export function pod(spec: Json): void {
     schedulerName: 'default-scheduler',
   })
   dropEmpty(spec, 'hostNetwork', 'hostPID', 'hostIPC', 'nodeSelector', 'priorityClassName', 'hostname', 'subdomain')
-  // both names of the account are kept, with the same value
+  // both members for the service account get the same value
   if (spec.serviceAccountName) spec.serviceAccount = spec.serviceAccountName
   else if (spec.serviceAccount) spec.serviceAccountName = spec.serviceAccount
   else dropEmpty(spec, 'serviceAccountName', 'serviceAccount')
@@ -104,7 +104,7 @@ export function template(value: Json): void {
   value.metadata = { creationTimestamp: null, ...value.metadata }
 }
 
-/** A limit without a request is the request too: in a pod itself, a template keeps what it says. */
+/** In a pod, a limit without a request also becomes the request. A template stays as it is. */
 export function requestsFromLimits(spec: Json): void {
   for (const { resources } of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
     if (resources.limits) resources.requests = { ...resources.limits, ...resources.requests }

@@ -1,13 +1,13 @@
-/** How defaults are filled in, and what vanishes when the API server decodes an object. */
+/** Helpers for defaults, and for members that the API server drops when it decodes an object. */
 import { clone, type Json } from './objects.ts'
 import { canonical, isQuantity } from './quantity.ts'
 
-/** Sets members that are not there. */
+/** Sets missing members. */
 export function fill(object: Json, defaults: Json): void {
   for (const [name, value] of Object.entries(defaults)) if (object[name] === undefined) object[name] = clone(value)
 }
 
-/** Drops what a decoded object cannot hold: null, and empty lists (omitempty). */
+/** Drops members that a decoded object can't hold: null and empty lists (omitempty). */
 export function tidy(value: Json): Json {
   if (Array.isArray(value)) return value.map(tidy)
   if (typeof value !== 'object' || value === null) return value
@@ -17,7 +17,7 @@ export function tidy(value: Json): Json {
   return Object.fromEntries(kept)
 }
 
-/** Maps that vanish when they are empty; other empty objects, like `emptyDir: {}`, mean something. */
+/** Maps that are dropped when empty. Other empty objects, like `emptyDir: {}`, have a meaning. */
 export const dropEmpty = (object: Json, ...names: string[]): void => {
   for (const name of names) {
     const value = object?.[name]
@@ -28,7 +28,7 @@ export const dropEmpty = (object: Json, ...names: string[]): void => {
   }
 }
 
-/** Amounts of resources in their canonical form; what is none is left for validation. */
+/** Quantities in canonical form. Invalid ones are left for validation. */
 export function quantities(object: Json, ...names: string[]): void {
   for (const name of names) {
     for (const [resource, amount] of Object.entries(object?.[name] ?? {})) {

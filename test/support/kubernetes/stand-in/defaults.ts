@@ -1,4 +1,4 @@
-/** What the API server fills in where an object says nothing, and the form in which it keeps what it says. */
+/** The API server's defaults for missing members, and its normalised values. */
 import { claim, pod, requestsFromLimits, template } from './defaults-pod.ts'
 import { dropEmpty, fill, quantities, tidy } from './defaults-words.ts'
 import { type Kind, kindNamed } from './kinds.ts'
@@ -139,7 +139,7 @@ function defaultClass(store: Store): string | undefined {
     .find((c) => c.metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true')?.metadata.name
 }
 
-/** @param live the object as it is; null for a new one */
+/** @param live the existing object; null: it is created */
 export function withDefaults(kind: Kind, object: KubeObject, live: KubeObject | null, store: Store): KubeObject {
   const next = tidy(object)
   dropEmpty(next.metadata, 'labels', 'annotations')

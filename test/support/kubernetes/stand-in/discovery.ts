@@ -1,4 +1,4 @@
-/** What clients ask first: version, groups, and the resources of each group. */
+/** Discovery for clients: version, groups, and the resources of each group. */
 import { groupVersion, KINDS, type Kind } from './kinds.ts'
 import type { Json } from './objects.ts'
 
@@ -33,7 +33,7 @@ function resources(kind: Kind): Json[] {
   ]
 }
 
-/** The answer to a path of discovery; undefined for any other. */
+/** The response for a discovery path; undefined for any other path. */
 export function discover(path: string, address: string, version: string): Json | undefined {
   const [major, minor] = version.split('.')
   switch (path) {

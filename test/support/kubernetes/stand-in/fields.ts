@@ -1,18 +1,15 @@
 /**
- * Which fields an object has and who owns them, as server-side apply counts them (structured-merge-diff): a field
- * set is a set of paths, kept flat here and written as the FieldsV1 of metadata.managedFields.
- *
- * A path is its elements (`f:name` for a member, `k:{…}` for an item of an associative list, `v:…` for one of a set)
- * joined by a line break.
+ * Fields of an object and their owners, as in structured-merge-diff. A field set is a flat set of paths, stored as
+ * FieldsV1 in metadata.managedFields. See README.md for the form of a path.
  */
 import type { Json } from './objects.ts'
 
-/** Path → its value as JSON; '' for an item of a list, whose members have paths of their own. */
+/** Path → its value as JSON. An item of a list has '', because its members have their own paths. */
 export type Fields = Map<string, string>
 
 const SEPARATOR = '\n'
 
-/** Lists whose items are told apart by keys. Lists that are neither here nor in SETS are taken as one value. */
+/** Lists whose items are identified by keys. Lists that are neither here nor in SETS are atomic. */
 function listKeys(path: string[]): string[] | null {
   const name = path.at(-1)?.slice(2)
   const within = path
@@ -27,7 +24,7 @@ function listKeys(path: string[]): string[] | null {
     case 'env':
       return ['name']
     case 'imagePullSecrets':
-      // of a pod; a ServiceAccount's is one value
+      // the list of a pod; a ServiceAccount's list is atomic
       return within === 'spec' ? ['name'] : null
     case 'secrets':
       return within === undefined ? ['name'] : null
@@ -54,12 +51,12 @@ function listKeys(path: string[]): string[] | null {
   }
 }
 
-/** What a missing key of an item stands for. */
+/** Defaults for missing keys of an item. */
 const KEY_DEFAULTS: Record<string, Json> = { protocol: 'TCP' }
 
 const SETS = new Set(['finalizers'])
 
-/** Objects that are one value for server-side apply (mapType or structType atomic). */
+/** Objects that are atomic for server-side apply (mapType or structType atomic). */
 const ATOMIC = new Set([
   'selector',
   'nodeSelector',
@@ -89,7 +86,7 @@ export function isMap(value: Json): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether the object at a path is merged by its members. */
+/** True: the object at this path is merged by its members. */
 export function isGranular(path: string[], value: Json): boolean {
   return isMap(value) && !(path.length > 0 && ATOMIC.has(path.at(-1)!.slice(2)))
 }
@@ -136,7 +133,7 @@ export function fieldsOf(object: Json): Fields {
   return fields
 }
 
-/** The paths with those of the objects that they are in (not of list items: those are fields themselves). */
+/** The paths plus those of their parent objects. List items are fields themselves. */
 export function withParents(paths: Iterable<string>): Set<string> {
   const all = new Set<string>()
   for (const path of paths) {
@@ -151,7 +148,7 @@ export function withParents(paths: Iterable<string>): Set<string> {
   return all
 }
 
-/** A field set as metadata.managedFields has it. */
+/** A field set in the form of metadata.managedFields. */
 export function toFieldsV1(paths: Iterable<string>): Json {
   const root: Json = {}
   const sorted = [...paths].sort()

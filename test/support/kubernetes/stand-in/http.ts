@@ -1,4 +1,4 @@
-/** The API server's HTTP: paths and queries to verbs, who may do what, bodies in JSON or YAML, errors as Status. */
+/** The API server's HTTP: maps paths to verbs, checks permissions, parses bodies, and returns errors as Status. */
 import http from 'node:http'
 import type { Access, User } from './access.ts'
 import type { Api, DeleteOptions } from './api.ts'
@@ -20,7 +20,7 @@ export interface ServerParts {
   access: Access
   logs: Logs
   requests: Requests
-  /** as `/version` tells it, like `1.32` */
+  /** version in `/version`, like `1.32` */
   version: string
 }
 
@@ -147,7 +147,7 @@ async function patch(
       throw badRequest(
         'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch',
       )
-    // a patch without a version is made again on the newest one, so it cannot be stale
+    // a patch without a version is retried on the newest one, so it can't be stale
     const next = patched(type, api.get(kind, namespace, name), sent)
     return { object: api.update(kind, namespace, name, next, options), created: false }
   }
@@ -165,7 +165,7 @@ const selection = (query: URLSearchParams): ((object: KubeObject) => boolean) =>
   return (object) => labels(object) && fields(object)
 }
 
-/** A page: the token to go on carries the version of the first page and the last name. */
+/** One page of a list. The continue token has the first page's version and the last name. */
 function list(api: Api, { kind, namespace, query }: Call): Json {
   let objects = api.store.list(kind, namespace).filter(selection(query))
   const limit = Number(query.get('limit') ?? 0)
@@ -193,7 +193,7 @@ const listOf = (kind: Kind, items: KubeObject[], metadata: Json): Json => ({
   kind: `${kind.kind}List`,
   apiVersion: groupVersion(kind),
   metadata,
-  // items of a list do not say what they are
+  // items of a list have no kind and apiVersion
   items: items.map(({ apiVersion: _v, kind: _k, ...rest }) => rest),
 })
 
@@ -214,7 +214,7 @@ async function deleteOptions({ query, request }: Call): Promise<DeleteOptions> {
   }
 }
 
-/** Who writes: as the client says, else the program of its User-Agent. */
+/** The field manager: the query parameter, or else the program in User-Agent. */
 function managerOf(query: URLSearchParams, request: http.IncomingMessage): string {
   return query.get('fieldManager') || (request.headers['user-agent'] ?? 'unknown').split('/')[0]!
 }

@@ -10,9 +10,9 @@ export interface Kind {
   /** has a status that only the status subresource writes */
   status: boolean
   scale: boolean
-  /** metadata.generation counts the changes of spec */
+  /** metadata.generation counts changes of spec */
   generation: boolean
-  /** the minor version from which on clusters serve it */
+  /** first minor version of clusters that serve it */
   since: number
 }
 
@@ -62,7 +62,7 @@ export const KINDS: Kind[] = [
 
 export const groupVersion = ({ group, version }: Kind): string => (group ? `${group}/${version}` : version)
 
-/** `deployments.apps`, as error messages name a resource. */
+/** Formats a resource like `deployments.apps`, for error messages. */
 export const qualified = ({ group, plural }: Kind): string => (group ? `${plural}.${group}` : plural)
 
 export function kindNamed(name: string): Kind {

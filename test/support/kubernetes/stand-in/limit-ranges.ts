@@ -1,6 +1,6 @@
 /**
- * LimitRanges: what they fill in in the containers of a pod that says nothing, and the refusal of what is outside of
- * them, in the words of the real admission (plugin/pkg/admission/limitranger).
+ * LimitRanges: default requests and limits for containers, and refusal of values outside the range. Messages are those
+ * of plugin/pkg/admission/limitranger.
  */
 import { kindNamed } from './kinds.ts'
 import type { Json, KubeObject } from './objects.ts'
@@ -12,7 +12,7 @@ const LIMIT_RANGE = kindNamed('LimitRange')
 
 const containersOf = (spec: Json): Json[] => [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
 
-/** Of the limits of a namespace those for a type: `Container`, `Pod`, `PersistentVolumeClaim`. */
+/** The limits of a namespace for a type: `Container`, `Pod`, `PersistentVolumeClaim`. */
 function limitsFor(store: Store, namespace: string, type: string): Json[] {
   return store
     .list(LIMIT_RANGE, namespace)
@@ -20,7 +20,7 @@ function limitsFor(store: Store, namespace: string, type: string): Json[] {
     .filter((limit: Json) => limit.type === type)
 }
 
-/** What the API server fills in in a LimitRange itself: a default of one member is the default of the next. */
+/** Fills in a LimitRange itself: each member is the default of the next. */
 export function withLimitDefaults(limit: Json): void {
   if (limit.type !== 'Container') return
   const of = (name: string): Json => limit[name] ?? {}
@@ -29,7 +29,7 @@ export function withLimitDefaults(limit: Json): void {
   for (const [name, amounts] of Object.entries(all)) if (Object.keys(amounts as Json).length > 0) limit[name] = amounts
 }
 
-/** Gives the containers of a new pod the requests and limits that its namespace has for those that state none. */
+/** Gives the containers of a new pod the default requests and limits of its namespace. */
 export function fillLimits(store: Store, { metadata, spec }: KubeObject): void {
   const said: string[] = []
   for (const limit of limitsFor(store, metadata.namespace!, 'Container')) {
@@ -52,7 +52,7 @@ export function fillLimits(store: Store, { metadata, spec }: KubeObject): void {
   metadata.annotations = { ...metadata.annotations, 'kubernetes.io/limit-ranger': words }
 }
 
-/** Refuses with 403 a pod or a claim of a volume that is outside of the limits of its namespace. */
+/** Refuses with 403 a pod or volume claim outside its namespace's limits. */
 export function checkLimits(store: Store, object: KubeObject): void {
   const { namespace, name } = object.metadata
   const of = (type: string): Json[] => limitsFor(store, namespace!, type)
@@ -113,7 +113,7 @@ function claimOutside({ min = {}, max = {} }: Json, requests: Json): string[] {
   ]
 }
 
-/** Of a pod: what all its containers state together, and nothing where one of them states nothing. */
+/** The sum over a pod's containers; undefined if one of them states no value. */
 function sum(containers: Json[]): Json {
   const total = (what: string): Json => {
     const names = Object.keys(containers[0]?.resources?.[what] ?? {})

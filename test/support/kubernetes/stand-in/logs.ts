@@ -1,4 +1,4 @@
-/** What containers print, kept by pod and container, and how `/log` gives it out. */
+/** Output of containers, by pod and container, and the `/log` subresource. */
 import type { ServerResponse } from 'node:http'
 import type { Json, KubeObject } from './objects.ts'
 import { badRequest } from './status.ts'
@@ -10,9 +10,9 @@ interface Line {
 
 interface Output {
   lines: Line[]
-  /** of the run before the last restart */
+  /** output of the run before the last restart */
   previous: Line[] | null
-  /** the container runs no more: who follows has seen the end */
+  /** the container has ended, so followers have the whole log */
   ended: boolean
   followers: Set<(line: Line | null) => void>
 }
@@ -49,7 +49,7 @@ export class Logs {
     for (const follower of [...output.followers]) follower(null)
   }
 
-  /** The last lines, as a termination message has them. */
+  /** The last lines, as in a termination message. */
   tail(uid: string, container: string): string {
     return this.#of(uid, container)
       .lines.slice(-80)
@@ -65,7 +65,7 @@ export class Logs {
     }
   }
 
-  /** Answers a GET of a pod's /log. */
+  /** Responds to a GET of a pod's /log. */
   serve(pod: KubeObject, query: URLSearchParams, response: ServerResponse): void {
     const container = chosen(pod, query.get('container'))
     const previous = query.get('previous') === 'true'

@@ -1,7 +1,7 @@
-/** The objects of the stand-in as plain JSON, and the few helpers that everything here needs. */
+/** The stand-in's objects as plain JSON, with small helpers. */
 import { isDeepStrictEqual } from 'node:util'
 
-// Objects of some twenty kinds come in as JSON and are checked by validate.ts, not by the compiler
+// Objects of about twenty kinds; validate.ts checks them at runtime.
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export type Json = any
 
@@ -57,7 +57,7 @@ export function timestamp(at = Date.now()): string {
   return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** The object that controls another one, as its ownerReferences say. */
+/** The object that controls another one, from its ownerReferences. */
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller)
 }
@@ -67,13 +67,13 @@ export function ownerReference(owner: KubeObject): OwnerReference {
   return { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true, blockOwnerDeletion: true }
 }
 
-/** Letters and digits as Kubernetes uses for generated names: no vowels, nothing that looks like another. */
+/** Characters of generated names in Kubernetes: no vowels and no similar-looking characters. */
 export function randomSuffix(length = 5): string {
   const letters = 'bcdfghjklmnpqrstvwxz2456789'
   return Array.from({ length }, () => letters[Math.floor(Math.random() * letters.length)]).join('')
 }
 
-/** Sets a condition: lastTransitionTime moves only when the status changes. Returns the new list. */
+/** Sets a condition and returns the new list. lastTransitionTime changes only with the status. */
 export function withCondition(conditions: Json[] | undefined, condition: Json, extra: Json = {}): Json[] {
   const before = conditions?.find((c) => c.type === condition.type)
   const lastTransitionTime = before?.status === condition.status ? before.lastTransitionTime : timestamp()

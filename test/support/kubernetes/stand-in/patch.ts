@@ -1,4 +1,4 @@
-/** The three patches besides apply: JSON patch, merge patch, and strategic merge patch with the well-known keys. */
+/** The patch types other than apply: JSON patch, merge patch, and strategic merge patch with the known keys. */
 import { isMap, itemElement, listType } from './fields.ts'
 import { clone, type Json } from './objects.ts'
 import { ApiError, badRequest } from './status.ts'

@@ -1,7 +1,7 @@
 /**
- * Pod Security admission: what the label `pod-security.kubernetes.io/enforce` of a namespace allows its pods, in the
- * words of the real one (k8s.io/pod-security-admission/policy). Workloads are made all the same: their controllers are
- * refused the pods. Left out are checks of what no client here could set: AppArmor, Windows, and the hosts of probes.
+ * Pod Security admission for the namespace label `pod-security.kubernetes.io/enforce`, with the messages of
+ * k8s.io/pod-security-admission/policy. It refuses pods, never workloads. Not checked: AppArmor, Windows, hosts of
+ * probes.
  */
 import { kindNamed } from './kinds.ts'
 import type { Json, KubeObject } from './objects.ts'
@@ -12,14 +12,14 @@ import type { Problems } from './validate-words.ts'
 const ENFORCE = 'pod-security.kubernetes.io/enforce'
 const LEVELS = ['privileged', 'baseline', 'restricted']
 
-/** What is wrong with the level that a namespace enforces. */
+/** The problem with the level in the namespace's label. */
 export function levelProblems({ metadata }: Json, problems: Problems): void {
   const level = metadata.labels?.[ENFORCE]
   if (level === undefined || LEVELS.includes(level)) return
   problems.invalid(`metadata.labels[${ENFORCE}]`, level, `must be one of ${LEVELS.join(', ')}`)
 }
 
-/** Refuses with 403 a pod that is not within the standard of its namespace. */
+/** Refuses with 403 a pod that violates its namespace's standard. */
 export function checkPodSecurity(store: Store, pod: KubeObject): void {
   const { name, namespace } = pod.metadata
   const labels = store.get(kindNamed('Namespace'), undefined, namespace!)?.metadata.labels ?? {}
@@ -38,7 +38,7 @@ const quoted = (names: string[]): string => names.map((name) => `"${name}"`).joi
 /** `container "a"`, `containers "a", "b"` */
 const containers = (list: Json[]): string => `container${list.length > 1 ? 's' : ''} ${quoted(list.map((c) => c.name))}`
 
-/** What the default set of a container runtime has; a pod of `baseline` may add no others. */
+/** Default capabilities of container runtimes. A `baseline` pod may add no others. */
 const DEFAULT_CAPABILITIES = [
   'AUDIT_WRITE',
   'CHOWN',
@@ -113,7 +113,7 @@ function violations(spec: Json, restricted: boolean): Violation[] {
   ]
 }
 
-/** Containers whose security context is so. */
+/** Containers with such a security context. */
 function those(all: Json[], is: (context: Json) => boolean, reason: string, rule: string): Violation[] {
   const bad = all.filter((c) => is(c.securityContext ?? {}))
   return bad.length > 0 ? [[reason, `${containers(bad)} ${rule}`]] : []
@@ -176,7 +176,7 @@ function nonRoot(spec: Json, all: Json[]): Violation[] {
   const of = (c: Json): unknown => c.securityContext?.runAsNonRoot
   const rules: string[] = []
   const asRoot = all.filter((c) => of(c) === false)
-  // a pod that says it is forgiven when each container says otherwise
+  // the pod's value is overridden if each container sets its own
   if (ofPod === false && all.some((c) => of(c) === undefined))
     rules.push('pod must not set securityContext.runAsNonRoot=false')
   if (asRoot.length > 0) rules.push(`${containers(asRoot)} must not set securityContext.runAsNonRoot=false`)
@@ -198,7 +198,7 @@ function rootUser(spec: Json, all: Json[]): Violation[] {
 const CONFINED = ['RuntimeDefault', 'Localhost']
 const profileOf = (has: Json): string | undefined => has.securityContext?.seccompProfile?.type
 
-/** Who sets a profile that confines nothing. */
+/** Names of pod and containers that set an unconfined profile. */
 function unconfinedBy(spec: Json, all: Json[]): string[] {
   const bad = all.filter((c) => profileOf(c) !== undefined && !CONFINED.includes(profileOf(c)!))
   const types = (list: Json[]): string => quoted([...new Set(list.map((has) => profileOf(has)!))].sort())

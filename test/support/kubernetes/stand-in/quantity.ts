@@ -1,4 +1,4 @@
-/** Quantities like `500m` or `2Gi`: reading, comparing, and the one form in which the API server keeps each. */
+/** Quantities like `500m` or `2Gi`: parsing, comparison, and the API server's canonical form. */
 
 const SUFFIXES: Record<string, { base: number; power: number }> = {
   n: { base: 10, power: -9 },
@@ -36,7 +36,7 @@ function parse(text: unknown): Parsed | null {
   const mantissa = BigInt(whole + fraction)
   const shift = (base === 10 ? power : 0) + 9 - fraction.length
   const scaled = base === 2 ? mantissa * 2n ** BigInt(power) : mantissa
-  // what is below a billionth is rounded up, as the API server does
+  // fractions of a billionth are rounded up, as in the API server
   const nano =
     shift >= 0 ? scaled * 10n ** BigInt(shift) : (scaled + 10n ** BigInt(-shift) - 1n) / 10n ** BigInt(-shift)
   return { nano: sign === '-' ? -nano : nano, format: exponent ? 'exponent' : base === 2 ? 'binary' : 'decimal' }
@@ -45,10 +45,10 @@ function parse(text: unknown): Parsed | null {
 export const isQuantity = (value: unknown): boolean =>
   (typeof value === 'string' || typeof value === 'number') && parse(value) !== null
 
-/** In billionths; 0 for what is no quantity. */
+/** In billionths; 0 for an invalid quantity. */
 export const nano = (value: unknown): bigint => (value === undefined ? 0n : (parse(value)?.nano ?? 0n))
 
-/** The canonical form: no fraction, the largest suffix that leaves a whole number. `2000m` → `2`, `1.5Gi` → `1536Mi`. */
+/** The canonical form: no fraction, the largest suffix with a whole number. `2000m` → `2`, `1.5Gi` → `1536Mi`. */
 export function canonical(value: unknown): string {
   const parsed = parse(value)
   if (!parsed) return String(value)
@@ -76,7 +76,7 @@ function write(amount: bigint, format: Parsed['format']): string {
 
 const abs = (n: bigint): bigint => (n < 0n ? -n : n)
 
-/** A sum of quantities as a quota shows it. */
+/** A sum of quantities as a quota reports it. */
 export function format(amount: bigint, like: unknown): string {
   return write(amount, parse(like)?.format ?? 'decimal')
 }

@@ -1,4 +1,4 @@
-/** ResourceQuota: what a namespace uses of what it may use, and the refusal of what would be too much. */
+/** ResourceQuota: counts a namespace's usage and refuses objects that exceed it. */
 import { type Kind, kindNamed } from './kinds.ts'
 import type { Json, KubeObject } from './objects.ts'
 import { format, nano } from './quantity.ts'
@@ -22,7 +22,7 @@ const COUNTED: Record<string, string> = {
 
 const add = (usage: Usage, name: string, amount: bigint): Usage => usage.set(name, (usage.get(name) ?? 0n) + amount)
 
-/** What a pod counts: the larger of its containers together and of each init container. */
+/** Usage of a pod: the larger of the sum of its containers and each init container. */
 function podUsage(spec: Json): Usage {
   const usage: Usage = new Map()
   for (const what of ['requests', 'limits']) {
@@ -47,11 +47,11 @@ function usageOf(kind: Kind, object: KubeObject): Usage {
   return usage
 }
 
-/** Pods that have ended count no more. */
+/** Ended pods don't count. */
 const counts = (kind: Kind, object: KubeObject): boolean =>
   kind !== POD || !['Succeeded', 'Failed'].includes(object.status?.phase)
 
-/** What all objects of a namespace use of a quota's resources. */
+/** Usage of a quota's resources by all objects of a namespace. */
 export function used(store: Store, kinds: Kind[], namespace: string, names: string[]): Usage {
   const total: Usage = new Map(names.map((name) => [name, 0n]))
   for (const kind of kinds) {
@@ -64,7 +64,7 @@ export function used(store: Store, kinds: Kind[], namespace: string, names: stri
   return total
 }
 
-/** Refuses with 403 what would exceed a quota of its namespace. */
+/** Refuses with 403 an object that exceeds a quota of its namespace. */
 export function charge(store: Store, kind: Kind, object: KubeObject, live: KubeObject | null): void {
   if (!kind.namespaced || kind === QUOTA) return
   for (const quota of store.all(QUOTA, object.metadata.namespace)) {
@@ -98,7 +98,7 @@ export function charge(store: Store, kind: Kind, object: KubeObject, live: KubeO
   }
 }
 
-/** A quota on a compute resource wants every container to state it. */
+/** A quota on a compute resource requires every container to state it. */
 function isStated(name: string, spec: Json): boolean {
   return containersWithout(name, spec).length === 0
 }

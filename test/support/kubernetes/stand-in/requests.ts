@@ -1,4 +1,4 @@
-/** A count of the calls that came in, by verb and resource. */
+/** Counts incoming calls by verb and resource. */
 import type { Kind } from './kinds.ts'
 
 export class Requests {
@@ -9,7 +9,7 @@ export class Requests {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
   }
 
-  /** Like `{ 'patch deployments': 2, 'watch pods': 1 }`. */
+  /** Returns counts like `{ 'patch deployments': 2, 'watch pods': 1 }`. */
   get counts(): Record<string, number> {
     return Object.fromEntries(this.#counts)
   }
@@ -18,7 +18,7 @@ export class Requests {
     return [...this.#counts.values()].reduce((sum, n) => sum + n, 0)
   }
 
-  /** Of one verb, of one resource, or of both: `of('list')`, `of('list', 'pods')`, `of(null, 'pods')`. */
+  /** Counts by verb, resource, or both: `of('list')`, `of('list', 'pods')`, `of(null, 'pods')`. */
   of(verb: string | null, resource?: string): number {
     return [...this.#counts]
       .filter(([name]) => {

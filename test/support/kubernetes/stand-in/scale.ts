@@ -1,4 +1,4 @@
-/** The scale subresource: replicas of a workload, for those who may change nothing else of it. */
+/** The scale subresource: the replicas of a workload, for clients that may change nothing else. */
 import { clone, type Json, type KubeObject } from './objects.ts'
 
 export function readScale({ metadata, spec, status }: KubeObject): Json {
@@ -13,7 +13,7 @@ export function readScale({ metadata, spec, status }: KubeObject): Json {
   }
 }
 
-/** The workload with the replicas of a Scale, which may have its own resource version. */
+/** The workload with the replicas of a Scale, which may name a resource version. */
 export function withScale(live: KubeObject, scale: Json): KubeObject {
   const next = clone(live)
   next.spec.replicas = scale.spec?.replicas ?? 0

@@ -5,7 +5,7 @@ import { badRequest } from './status.ts'
 type Test = (object: KubeObject) => boolean
 type Labels = Record<string, string> | undefined
 
-/** Splits at commas outside of parentheses. */
+/** Splits at commas outside parentheses. */
 const parts = (text: string): string[] => text.split(/,(?![^(]*\))/).map((part) => part.trim())
 
 function requirement(part: string): (labels: Labels) => boolean {

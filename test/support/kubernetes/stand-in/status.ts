@@ -1,4 +1,4 @@
-/** Refusals as the API server words them: Status objects with their codes, reasons and causes. */
+/** Errors of the API server: Status objects with code, reason and causes. */
 import { type Kind, qualified } from './kinds.ts'
 import type { Json } from './objects.ts'
 
@@ -59,7 +59,7 @@ export function forbidden(kind: Kind, name: string, why: string): ApiError {
 
 export const gone = (message: string) => new ApiError(410, 'Expired', message)
 
-/** 422 with all that is wrong: one cause is told as it is, several in brackets. */
+/** 422 with all mistakes: a single cause without brackets, several in brackets. */
 export function invalid(kind: Kind, name: string, causes: Cause[]): ApiError {
   const lines = causes.map(({ field, message }) => `${field}: ${message}`)
   const text = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`

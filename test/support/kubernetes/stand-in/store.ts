@@ -1,6 +1,6 @@
 /**
- * What etcd and the watch cache are to the API server: the objects, one counter of versions for all of them, and
- * the recent changes, so that a watch can begin at a version. Objects in it are never changed, only replaced.
+ * Replaces etcd and the watch cache: the objects, one version counter, and recent changes, so that a watch can start
+ * at a version. Stored objects are replaced, never changed.
  */
 import type { Kind } from './kinds.ts'
 import type { KubeObject } from './objects.ts'
@@ -10,13 +10,13 @@ export interface Change {
   type: 'ADDED' | 'MODIFIED' | 'DELETED'
   kind: Kind
   object: KubeObject
-  /** as it was before; null for a new one */
+  /** the previous object; null: it was created */
   before: KubeObject | null
 }
 
 export class Store {
   version = 1000
-  /** changes up to this version are forgotten: a watch from before gets 410 */
+  /** changes up to this version are forgotten, and a watch from before gets 410 */
   forgotten = 1000
   /** kind → namespace ('' for cluster-wide ones) → name */
   readonly #objects = new Map<Kind, Map<string, Map<string, KubeObject>>>()
@@ -24,7 +24,7 @@ export class Store {
   readonly #keep: number
   #changes: Change[] = []
 
-  /** @param keep how many changes are remembered for watches */
+  /** @param keep number of changes kept for watches */
   constructor(keep: number) {
     this.#keep = keep
   }
@@ -44,14 +44,14 @@ export class Store {
       ?.get(name)
   }
 
-  /** Of a namespace or of all, in no order. */
+  /** Objects of a namespace or of all, unordered. */
   all(kind: Kind, namespace?: string): KubeObject[] {
     const namespaces = this.#objects.get(kind)
     if (namespace !== undefined) return [...(namespaces?.get(namespace)?.values() ?? [])]
     return [...(namespaces?.values() ?? [])].flatMap((home) => [...home.values()])
   }
 
-  /** In the order of namespaces and names, as etcd lists them. */
+  /** Objects in the order of namespace and name, as etcd lists them. */
   list(kind: Kind, namespace?: string): KubeObject[] {
     const key = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
     return this.all(kind, namespace)
@@ -81,12 +81,12 @@ export class Store {
     return last
   }
 
-  /** The changes of a kind after a version, in order. */
+  /** Changes of a kind after a version, in order. */
   since(kind: Kind, version: number): Change[] {
     return this.#changes.filter((change) => change.kind === kind && change.version > version)
   }
 
-  /** Forgets all changes up to now, as the API server does after a while (etcd's compaction). */
+  /** Forgets all changes up to now, like etcd's compaction. */
   compact(): void {
     this.forgotten = this.version
     this.#changes = []

@@ -1,8 +1,8 @@
-/** What a request is about: its path and method as kind, namespace, name, subresource and verb. */
+/** The target of a request: kind, namespace, name, subresource and verb, from its path and method. */
 import { groupVersion, KINDS, type Kind } from './kinds.ts'
 import { ApiError } from './status.ts'
 
-/** A path, taken apart. */
+/** A parsed path. */
 export interface Target {
   kind: Kind
   namespace: string | undefined

@@ -1,4 +1,4 @@
-/** The checks of pods and of the templates that they are made of. */
+/** Validates pods and pod templates. */
 import type { Json } from './objects.ts'
 import { nano } from './quantity.ts'
 import { DNS_LABEL, isQualifiedName, labels, type Problems, SUBDOMAIN } from './validate-words.ts'

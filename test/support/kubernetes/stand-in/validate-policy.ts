@@ -1,4 +1,4 @@
-/** The checks of what says what others may be: LimitRange, NetworkPolicy, PodDisruptionBudget. */
+/** Validates policies: LimitRange, NetworkPolicy, PodDisruptionBudget. */
 import { isIP } from 'node:net'
 import type { Json } from './objects.ts'
 import { nano } from './quantity.ts'
@@ -18,7 +18,7 @@ export function limitProblems({ spec }: Json, problems: Problems): void {
     for (const member of ['max', 'min', 'default', 'defaultRequest'])
       for (const [resource, amount] of Object.entries(limit[member] ?? {}))
         problems.quantity(`${at}.${member}[${resource}]`, amount)
-    // each may be at most the next
+    // each value must be at most the next one
     const order = ['min', 'defaultRequest', 'default', 'max']
     for (const [low, high] of order.flatMap((one, i) => order.slice(i + 1).map((other) => [one, other] as const)))
       for (const [resource, amount] of Object.entries<Json>(limit[low] ?? {})) {
@@ -33,7 +33,7 @@ export function limitProblems({ spec }: Json, problems: Problems): void {
   }
 }
 
-/** A selector of labels; what it selects is not looked at here. */
+/** Validates a label selector, but not what it selects. */
 function selector(value: Json, at: string, problems: Problems): void {
   labels(value?.matchLabels, `${at}.matchLabels`, problems)
 }

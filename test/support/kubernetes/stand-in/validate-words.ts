@@ -1,4 +1,4 @@
-/** What is wrong with an object, collected in the words of the API server, and its rules for names. */
+/** Collects an object's mistakes in the API server's wording, and has its rules for names. */
 import type { Json } from './objects.ts'
 import { isQuantity } from './quantity.ts'
 import type { Cause } from './status.ts'
@@ -19,7 +19,7 @@ export const DNS_LABEL = {
 
 const WORD = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 
-/** `name` or `prefix.example.com/name`. */
+/** The form of a qualified name: `name` or `prefix.example.com/name`. */
 export function isQualifiedName(text: string): boolean {
   const [name = '', prefix, ...more] = text.split('/').reverse()
   if (more.length > 0 || name.length > 63 || !WORD.test(name)) return false

@@ -1,4 +1,4 @@
-/** The checks of the API server that clients run into: 422 with the real one's words. */
+/** Validates objects: 422 with the real API server's messages, for the checks that clients run into. */
 import type { Kind } from './kinds.ts'
 import { equal, type Json, type KubeObject } from './objects.ts'
 import { levelProblems } from './pod-security.ts'
@@ -16,7 +16,7 @@ export function validate(kind: Kind, object: KubeObject, live: KubeObject | null
   if (causes.length > 0) throw invalid(kind, object.metadata.name ?? '', causes)
 }
 
-/** Kinds whose names are names of hosts, so without dots, and those that may be named almost anything. */
+/** Kinds whose names are host names, so without dots, and kinds that allow almost any name. */
 const LABEL_NAMED = new Set(['Service', 'Namespace'])
 const PATH_NAMED = new Set(['Role', 'RoleBinding', 'Event'])
 
@@ -52,7 +52,7 @@ function annotations(all: Record<string, string> | undefined, field: string, pro
 
 type Check = (object: Json, problems: Problems, live: KubeObject | null) => void
 
-/** A workload's selector cannot change, and has to select what the template makes. */
+/** A workload's selector is immutable and must match its template's labels. */
 function selector({ spec }: Json, problems: Problems, live: KubeObject | null): void {
   if (!spec.selector) problems.required('spec.selector')
   else if (live && !equal(spec.selector, live.spec.selector)) {
@@ -80,7 +80,7 @@ const workload: Check = (object, problems, live) => {
   templateProblems(object.spec.template, problems)
 }
 
-/** What of a StatefulSet may change; the rest was decided when it was made. */
+/** Members of a StatefulSet that may change; all others are immutable. */
 const STATEFUL_CHANGES = [
   'replicas',
   'ordinals',

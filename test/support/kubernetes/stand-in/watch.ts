@@ -1,4 +1,4 @@
-/** Watches: the changes of a kind from a version on, one JSON object a line, for as long as the client stays. */
+/** Watches: the changes of a kind since a version, one JSON object per line, until the client disconnects. */
 import type { ServerResponse } from 'node:http'
 import { groupVersion, type Kind } from './kinds.ts'
 import type { KubeObject } from './objects.ts'
@@ -10,13 +10,13 @@ export interface WatchOptions {
   namespace: string | undefined
   /** by labels and fields */
   test: (object: KubeObject) => boolean
-  /** null or '0': begins with what there is */
+  /** null or '0': starts with the existing objects */
   resourceVersion: string | null
   bookmarks: boolean
   timeoutSeconds: number | null
 }
 
-/** Starts to answer; ends by itself at the timeout or when the client goes. */
+/** Starts the response. It ends at the timeout or when the client disconnects. */
 export function watch(store: Store, response: ServerResponse, options: WatchOptions): void {
   const { kind, namespace, test, resourceVersion, bookmarks, timeoutSeconds } = options
   const send = (type: string, object: unknown) => response.write(`${JSON.stringify({ type, object })}\n`)
@@ -35,7 +35,7 @@ export function watch(store: Store, response: ServerResponse, options: WatchOpti
   const tell = (change: Change): void => {
     if (change.kind !== kind) return
     const was = mine(change.before)
-    // leaving the selection is a deletion for this client, entering it an addition
+    // an object that leaves the selection is a deletion for this client, one that enters is an addition
     const is = change.type !== 'DELETED' && mine(change.object)
     if (is) send(was ? 'MODIFIED' : 'ADDED', change.object)
     else if (was) send('DELETED', change.object)
@@ -54,7 +54,7 @@ export function watch(store: Store, response: ServerResponse, options: WatchOpti
   const stop = store.onChange(tell)
   const seconds = timeoutSeconds ?? 1800
   const end = setTimeout(() => {
-    // the real one sends a last bookmark about a second before the timeout
+    // a real server sends a last bookmark about a second before the timeout
     if (bookmarks) bookmark()
     response.end()
   }, seconds * 1000)

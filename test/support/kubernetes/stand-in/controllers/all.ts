@@ -1,4 +1,4 @@
-/** Starts everything that works on its own in the cluster. */
+/** Starts all controllers, the scheduler and the kubelets. */
 import type { Context } from '../context.ts'
 import { type Kubelet, startKubelet } from '../kubelet/kubelet.ts'
 import { startAutoscalers } from './autoscalers.ts'

@@ -1,6 +1,6 @@
 /**
- * The autoscaler as far as it goes without metrics: a target with fewer replicas than the minimum is raised, one with
- * more than the maximum is lowered, one with none is left alone.
+ * The autoscaler without metrics: raises replicas to the minimum, lowers them to the maximum, and leaves zero replicas
+ * alone.
  */
 import { type Context, keyOf, splitKey, WorkQueue } from '../context.ts'
 import { KINDS, kindNamed } from '../kinds.ts'

@@ -4,7 +4,7 @@ import { equal, type Json, type KubeObject, timestamp, withCondition } from '../
 import { DEPLOYMENT, fenceposts } from './deployments.ts'
 import { CONTROLLER } from './pods.ts'
 
-/** Writes it; returns in how many milliseconds the progress deadline has to be looked at, or null. */
+/** Writes the status. Returns the ms until the next check of the progress deadline, or null. */
 export function writeDeploymentStatus(
   { store, api }: Context,
   { metadata }: KubeObject,
@@ -94,7 +94,7 @@ function conditionsOf(
 
 type SetCondition = (c: Json[], type: string, is: boolean, reason: string, message: string, touch?: boolean) => Json[]
 
-/** Progressing says that the rollout is done, goes on, or has not moved for the deadline. */
+/** The condition Progressing: the rollout is done, continues, or made no progress before the deadline. */
 function withProgress(
   deployment: KubeObject,
   current: KubeObject,
@@ -126,7 +126,7 @@ function withProgress(
     const next = set(conditions, 'Progressing', true, reason!, message!, true)
     return { conditions: next, wait: deployment.spec.progressDeadlineSeconds * 1000 + 50 }
   }
-  // a rollout that was done before and lost a pod is not one that got stuck
+  // a completed rollout that lost a pod is not stuck
   if (old.reason === 'NewReplicaSetAvailable' || old.reason === 'ProgressDeadlineExceeded')
     return { conditions, wait: null }
   const left = Date.parse(old.lastUpdateTime) + (deployment.spec.progressDeadlineSeconds + 1) * 1000 - Date.now()

@@ -1,4 +1,4 @@
-/** The Deployment controller: a ReplicaSet for each template, and the pods moved from the old ones to the newest. */
+/** The Deployment controller: makes a ReplicaSet per template and moves pods from old sets to the newest. */
 import { type Context, splitKey, WorkQueue } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
 import { clone, controllerOf, equal, type Json, type KubeObject, ownerReference } from '../objects.ts'
@@ -28,7 +28,7 @@ export function startDeployments(context: Context): void {
     const { namespace, name } = object.metadata
     if (kind === DEPLOYMENT && type !== 'DELETED') queue.add(`${namespace}/${name}`)
     if (kind === POD && type === 'DELETED') {
-      // Recreate waits for the last pod of the old set to be gone
+      // Recreate waits for the last pod of the old set
       const set = controllerOf(object)
       const owner = set && store.get(REPLICA_SET, namespace, set.name)
       const deployment = owner && controllerOf(owner)
@@ -44,7 +44,7 @@ export function startDeployments(context: Context): void {
   })
 }
 
-/** Equal but for the label that the controller adds. */
+/** True: the templates are equal, ignoring the label that the controller adds. */
 function sameTemplate(a: Json, b: Json): boolean {
   const strip = (template: Json) => {
     const { [HASH]: _hash, ...labels } = template.metadata?.labels ?? {}
@@ -55,13 +55,13 @@ function sameTemplate(a: Json, b: Json): boolean {
 
 const revisionOf = (object: KubeObject): number => Number(object.metadata.annotations?.[REVISION] ?? 0)
 
-/** A share like `25%` of the replicas, or a number. */
+/** A number, or a percentage of the replicas like `25%`. */
 function share(value: unknown, replicas: number, round: (n: number) => number): number {
   const text = String(value ?? 0)
   return text.endsWith('%') ? round((replicas * Number(text.slice(0, -1))) / 100) : Number(text)
 }
 
-/** How many pods there may be too many and too few during a rollout. */
+/** Surplus and missing pods that a rollout allows. */
 export function fenceposts({ spec }: KubeObject): { surge: number; unavailable: number } {
   if (spec.strategy.type !== 'RollingUpdate') return { surge: 0, unavailable: spec.replicas }
   const { maxSurge, maxUnavailable } = spec.strategy.rollingUpdate ?? {}
@@ -93,7 +93,7 @@ function reconcile(context: Context, deployment: KubeObject, sets: KubeObject[])
   forgetHistory(context, deployment, old)
 }
 
-/** Recreate: the old pods go first. True while there are any. */
+/** Recreate: removes the old pods first. True: some are left. */
 function retire(context: Context, deployment: KubeObject, old: KubeObject[]): boolean {
   for (const set of old) scale(context, deployment, set, 0)
   const uids = new Set(old.map((set) => set.metadata.uid))
@@ -102,7 +102,7 @@ function retire(context: Context, deployment: KubeObject, old: KubeObject[]): bo
     .some((pod) => uids.has(controllerOf(pod)?.uid ?? '') && !['Succeeded', 'Failed'].includes(pod.status?.phase))
 }
 
-/** The set of the wanted template has the highest revision, also when it is an old one that serves again. */
+/** Gives the desired template's set the highest revision, even if it is an old set that returns. */
 function revised({ api, store }: Context, set: KubeObject, old: KubeObject[]): KubeObject {
   const highest = Math.max(0, ...old.map(revisionOf))
   if (revisionOf(set) > highest) return set
@@ -146,7 +146,7 @@ function createSet({ api }: Context, deployment: KubeObject, old: KubeObject[]):
   )
 }
 
-/** One step of a rolling update: new pods as far as the surge allows, old ones as far as enough are available. */
+/** One step of a rolling update: adds new pods within the surge, removes old ones while enough pods are available. */
 function roll(context: Context, deployment: KubeObject, current: KubeObject, old: KubeObject[]): void {
   const wanted: number = deployment.spec.replicas
   const { surge, unavailable } = fenceposts(deployment)

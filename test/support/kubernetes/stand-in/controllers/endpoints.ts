@@ -1,6 +1,6 @@
 /**
- * The EndpointSlice controller: for each Service with a selector one slice with the pods that it selects, also when
- * there are none. Slices have the labels of their Service.
+ * The EndpointSlice controller: one slice for each Service with a selector, even without matching pods. A slice has
+ * the labels of its Service.
  */
 import { type Context, keyOf, splitKey, WorkQueue } from '../context.ts'
 import { kindNamed } from '../kinds.ts'

@@ -1,4 +1,4 @@
-/** The garbage collector: what all its owners left goes; a foreground deletion waits for the dependents. */
+/** The garbage collector: deletes objects without owners. A foreground deletion waits for the dependents. */
 import { type Context, WorkQueue } from '../context.ts'
 import { KINDS, type Kind, kindNamed } from '../kinds.ts'
 import type { KubeObject, OwnerReference } from '../objects.ts'
@@ -37,7 +37,7 @@ export function startGarbageCollector(context: Context): void {
     if (type === 'DELETED') {
       for (const dependent of dependents.get(object.metadata.uid) ?? []) queue.add(dependent)
       dependents.delete(object.metadata.uid)
-      // an owner that is deleted in the foreground may have waited for this one
+      // an owner in foreground deletion may have waited for this object
       for (const owner of owners) queue.add(`${owner.kind}/${object.metadata.namespace}/${owner.name}`)
     } else if (owners.length > 0 || object.metadata.deletionTimestamp) queue.add(key)
   })

@@ -1,4 +1,7 @@
-/** Namespaces: each has its default service account and the cluster's certificate; a deleted one is emptied first. */
+/**
+ * The namespace controller: creates the default service account and the cluster's certificate, and empties deleted
+ * namespaces.
+ */
 import { type Context, WorkQueue } from '../context.ts'
 import { KINDS, kindNamed } from '../kinds.ts'
 

@@ -1,4 +1,4 @@
-/** What the controllers that make pods have in common: a pod from a template, readiness, and which one goes first. */
+/** Shared by the controllers that make pods: a pod from a template, readiness, and the order of deletion. */
 import { createHash } from 'node:crypto'
 import { type Context, keyOf } from '../context.ts'
 import { type Kind, kindNamed } from '../kinds.ts'
@@ -8,14 +8,14 @@ import { ApiError } from '../status.ts'
 export const POD = kindNamed('Pod')
 export const CONTROLLER = { manager: 'kube-controller-manager' }
 
-/** A short name for the content of a template. */
+/** A short hash of a template. */
 export function hashOf(template: Json): string {
   const letters = 'bcdfghjklmnpqrstvwxz2456789'
   const digest = createHash('sha256').update(JSON.stringify(template)).digest()
   return [...digest.subarray(0, 10)].map((byte) => letters[byte % letters.length]).join('')
 }
 
-/** Not ended and not ending. */
+/** The pod has not ended and is not terminating. */
 export const isActive = ({ metadata, status }: KubeObject): boolean =>
   !metadata.deletionTimestamp && !['Succeeded', 'Failed'].includes(status?.phase)
 
@@ -26,14 +26,14 @@ function readySince({ status }: KubeObject): number | null {
 
 export const isReady = (pod: KubeObject): boolean => readySince(pod) !== null
 
-/** Milliseconds until the pod has been ready long enough; 0: it has, null: it is not ready. */
+/** Milliseconds until the pod has been ready long enough; 0: it has been; null: it is not ready. */
 export function availableIn(pod: KubeObject, minReadySeconds = 0): number | null {
   const since = readySince(pod)
   if (since === null) return null
   return minReadySeconds === 0 ? 0 : Math.max(0, since + minReadySeconds * 1000 - Date.now())
 }
 
-/** The pods that an object controls, told apart by an index that a change of a pod keeps. */
+/** Pods by their controlling object, from an index that pod changes update. */
 export class OwnedPods {
   readonly #context: Context
   readonly #byOwner = new Map<string, Set<string>>()
@@ -61,7 +61,7 @@ export class OwnedPods {
   }
 }
 
-/** Creates a pod of a template; returns the words of the refusal, or null. */
+/** Creates a pod from a template. Returns the message of a refusal, or null. */
 export function createPod(
   { api, event }: Context,
   owner: KubeObject,
@@ -91,7 +91,7 @@ export function createPod(
   }
 }
 
-/** Those to be deleted first come first: without a node, not running, not ready, then the newest. */
+/** Sorts pods by deletion order: without a node, not running, not ready, then the newest. */
 export function inOrderOfDeletion(pods: KubeObject[]): KubeObject[] {
   const rank = (pod: KubeObject): number => {
     if (!pod.spec.nodeName) return 0

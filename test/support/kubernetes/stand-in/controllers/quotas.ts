@@ -1,4 +1,4 @@
-/** The status of ResourceQuotas: what is used of what is allowed. Admission counts for itself. */
+/** Writes the status of ResourceQuotas: used and allowed amounts. Admission counts separately. */
 import { type Context, WorkQueue } from '../context.ts'
 import { KINDS, kindNamed } from '../kinds.ts'
 import { equal, type KubeObject } from '../objects.ts'

@@ -1,4 +1,4 @@
-/** The ReplicaSet controller: as many pods as are wanted. What keeps it from making them stands in ReplicaFailure. */
+/** The ReplicaSet controller: keeps the desired number of pods and reports refusals in ReplicaFailure. */
 import { type Context, splitKey, WorkQueue } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
 import { equal, type Json, type KubeObject, withCondition } from '../objects.ts'
@@ -41,7 +41,7 @@ function reconcile(context: Context, set: KubeObject, owned: OwnedPods, queue: W
   if (waits > 0) queue.add(key, waits)
 }
 
-/** Returns in how many milliseconds one more pod counts as available; 0: none waits for time alone. */
+/** Milliseconds until one more pod counts as available; 0: no pod only waits for that. */
 function writeStatus({ api }: Context, set: KubeObject, pods: KubeObject[], failure: string | null): number {
   const times = pods.map((pod) => availableIn(pod, set.spec.minReadySeconds))
   const ready = times.filter((ms) => ms !== null).length
@@ -49,7 +49,7 @@ function writeStatus({ api }: Context, set: KubeObject, pods: KubeObject[], fail
   const others = (set.status?.conditions ?? []).filter((c: Json) => c.type !== 'ReplicaFailure')
   const refused = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: failure }
   const before = set.status?.conditions?.find((c: Json) => c.type === 'ReplicaFailure')
-  // the first refusal stays as it was said until pods can be made again
+  // the first refusal stays in the status until pods can be created again
   const conditions = failure ? (before ? set.status.conditions : withCondition(others, refused)) : others
   const status = {
     replicas: pods.length,

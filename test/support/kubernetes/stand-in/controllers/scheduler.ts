@@ -1,4 +1,4 @@
-/** The scheduler: a node for each pod, by selector, by what pods request, and only when their volumes are there. */
+/** The scheduler: picks a node for each pod by selector and requests, once the pod's volumes exist. */
 import { type Context, keyOf, splitKey, WorkQueue } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
 import { type Json, type KubeObject, timestamp, withCondition } from '../objects.ts'
@@ -10,7 +10,7 @@ const NODE = kindNamed('Node')
 const CLAIM = kindNamed('PersistentVolumeClaim')
 const CLASS = kindNamed('StorageClass')
 const BY = { manager: 'kube-scheduler' }
-/** on a claim: the node that the scheduler chose for its pod */
+/** annotation of a claim: the node that the scheduler chose for its pod */
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
 
 type Amounts = Record<'cpu' | 'memory' | 'pods', bigint>
@@ -35,12 +35,12 @@ export function startScheduler(context: Context): void {
       if (type === 'ADDED') queue.add(key)
       if (!ended) return
     } else if (kind !== NODE && kind !== CLAIM) return
-    // room was made, or a volume came
+    // a pod was removed or a volume was created
     for (const key of waiting) queue.add(key)
   })
 }
 
-/** What the pods of each node request. */
+/** Sums of the requests of each node's pods. */
 class Usage {
   readonly #pods = new Map<string, { node: string; amounts: Amounts }>()
   readonly #totals = new Map<string, Amounts>()
@@ -85,7 +85,7 @@ function requested(spec: Json): Amounts {
   return { cpu: of('cpu'), memory: of('memory'), pods: nano('1') }
 }
 
-/** Why a node does not take a pod; null: it does. */
+/** The reason why a node refuses a pod; null: it fits. */
 function unfit(node: KubeObject, pod: KubeObject, taken: Amounts): string | null {
   const selector: Record<string, string> = pod.spec.nodeSelector ?? {}
   if (Object.entries(selector).some(([name, value]) => node.metadata.labels?.[name] !== value)) {
@@ -99,7 +99,7 @@ function unfit(node: KubeObject, pod: KubeObject, taken: Amounts): string | null
   return null
 }
 
-/** What is wrong with the volumes of a pod; null: nothing. */
+/** The problem with a pod's volumes; null: none. */
 function volumesOf({ store }: Context, pod: KubeObject): string | null {
   for (const { name, persistentVolumeClaim, ephemeral } of pod.spec.volumes ?? []) {
     const claimName = persistentVolumeClaim?.claimName ?? (ephemeral ? `${pod.metadata.name}-${name}` : null)
@@ -116,7 +116,7 @@ function volumesOf({ store }: Context, pod: KubeObject): string | null {
 const isLateBound = (store: Store, { spec }: KubeObject): boolean =>
   store.get(CLASS, undefined, spec.storageClassName ?? '')?.volumeBindingMode === 'WaitForFirstConsumer'
 
-/** Claims that wait for their first pod get a node; true while one of them has no volume yet. */
+/** Gives a node to claims that wait for their first pod. True: one of them has no volume yet. */
 function awaitsVolumes({ store, api }: Context, pod: KubeObject, node: string): boolean {
   const claims = (pod.spec.volumes ?? []).flatMap((volume: Json) => {
     const name = volume.persistentVolumeClaim?.claimName
@@ -132,7 +132,7 @@ function awaitsVolumes({ store, api }: Context, pod: KubeObject, node: string): 
   return open.length > 0
 }
 
-/** True when the pod has its node. */
+/** True: the pod has its node. */
 function schedule(context: Context, pod: KubeObject, usage: Usage): boolean {
   const { store, api, event } = context
   const nodes = store.list(NODE).filter(({ spec }) => !spec?.unschedulable)
@@ -167,7 +167,7 @@ function schedule(context: Context, pod: KubeObject, usage: Usage): boolean {
   return false
 }
 
-/** `1 Insufficient cpu, 2 Too many pods`, with what preemption says since 1.24. */
+/** Formats `1 Insufficient cpu, 2 Too many pods`, with the preemption part since 1.24. */
 function reasons(all: string[]): string {
   const counts = new Map<string, number>()
   for (const why of all) counts.set(why, (counts.get(why) ?? 0) + 1)

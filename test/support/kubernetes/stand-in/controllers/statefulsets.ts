@@ -1,6 +1,6 @@
 /**
- * The StatefulSet controller: pods with numbers and volumes of their own, one after the other. As in the real one a
- * pod that never gets ready also keeps its own replacement by a newer template waiting.
+ * The StatefulSet controller: numbered pods with their own volumes, one after the other. As in a real cluster, a pod
+ * that never gets ready blocks its own replacement.
  */
 import { type Context, splitKey, WorkQueue } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
@@ -33,7 +33,7 @@ export function startStatefulSets(context: Context): void {
 
 const ordinal = (pod: KubeObject): number => Number(pod.metadata.name.split('-').at(-1))
 
-/** One step; returns the words of a refusal, or null. */
+/** One step. Returns the message of a refusal, or null. */
 function reconcile(context: Context, set: KubeObject, pods: KubeObject[], revision: string): string | null {
   const { api, event } = context
   const { namespace, name } = set.metadata
@@ -120,7 +120,7 @@ function writeStatus({ api }: Context, set: KubeObject, pods: KubeObject[], upda
     currentRevision,
     updateRevision,
     collisionCount: 0,
-    // older ones do not count that
+    // older versions don't count that
     ...(api.minor < 22 ? {} : { availableReplicas: availableOf(set, ready) }),
   }
   if (equal(status, set.status)) return

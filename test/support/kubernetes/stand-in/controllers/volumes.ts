@@ -1,4 +1,7 @@
-/** Claims of volumes: provisioned when their class is there, or bound to the volume made for them; kept while a pod uses them. */
+/**
+ * Binds volume claims: provisions a volume of an existing class or uses a prepared one. Keeps claims while a pod uses
+ * them.
+ */
 import { type Context, keyOf, splitKey, WorkQueue } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
 import type { Json, KubeObject } from '../objects.ts'

@@ -1,4 +1,4 @@
-/** The kubelets of all nodes: they run scheduled pods and end deleted ones. */
+/** The kubelets of all nodes: run scheduled pods and end deleted ones. */
 import type { Context } from '../context.ts'
 import { POD } from '../controllers/pods.ts'
 import type { KubeObject } from '../objects.ts'

@@ -1,4 +1,4 @@
-/** The Secrets and ConfigMaps that a pod asks for, and what the kubelet says when one is not there. */
+/** Secrets and ConfigMaps that a pod refers to, and the kubelet's messages when one is missing. */
 import type { Context } from '../context.ts'
 import { kindNamed } from '../kinds.ts'
 import type { Json, KubeObject } from '../objects.ts'
@@ -6,7 +6,7 @@ import type { Json, KubeObject } from '../objects.ts'
 const NAMES = { Secret: 'secret', ConfigMap: 'configmap' }
 type Source = keyof typeof NAMES
 
-/** Why a container cannot be configured; null: it can. */
+/** The reason why a container can't be configured; null: it can. */
 export function missingForContainer(context: Context, pod: KubeObject, container: Json): string | null {
   const find = (source: Source, name: string) => context.store.get(kindNamed(source), pod.metadata.namespace, name)
   for (const { secretRef, configMapRef } of container.envFrom ?? []) {
@@ -28,7 +28,7 @@ export function missingForContainer(context: Context, pod: KubeObject, container
   return null
 }
 
-/** Why a volume cannot be mounted; null: all can. The pod waits for it with its containers being created. */
+/** The reason why a volume can't be mounted; null: all can. Containers stay in ContainerCreating until then. */
 export function missingForVolumes(context: Context, pod: KubeObject): string | null {
   const find = (source: Source, name: string) => context.store.get(kindNamed(source), pod.metadata.namespace, name)
   for (const volume of pod.spec.volumes ?? []) {

@@ -1,4 +1,4 @@
-/** One pod on its node: volumes, init containers in order, then the containers, each with its pulls and restarts. */
+/** Runs one pod on its node: volumes, init containers in order, then the containers, with pulls and restarts. */
 import type { Context } from '../context.ts'
 import { POD } from '../controllers/pods.ts'
 import { type Json, type KubeObject, timestamp } from '../objects.ts'
@@ -17,7 +17,7 @@ export class PodRun {
   readonly #startTime = timestamp()
   #released = false
   #stopped = false
-  /** tries again what waits for a Secret or ConfigMap */
+  /** retries containers that wait for a Secret or ConfigMap */
   #blocked = new Map<string, () => void>()
 
   constructor(context: Context, pod: KubeObject, address: string) {
@@ -56,7 +56,7 @@ export class PodRun {
     this.#publish()
   }
 
-  /** Nothing happens any more. */
+  /** Stops all timers of the pod. */
   stop(): void {
     this.#stopped = true
     for (const { spec } of this.#containers) this.#context.logs.end(this.#pod.metadata.uid, spec.name)
@@ -88,7 +88,7 @@ export class PodRun {
     } else this.#next()
   }
 
-  /** Starts what is due: the first init container that is not done, or all others. */
+  /** Starts the first unfinished init container, or else all other containers. */
   #next(): void {
     const step = this.#containers.find((c) => c.init && !isPast(c))
     const due = step ? [step] : this.#containers.filter((c) => !c.init)
@@ -173,7 +173,7 @@ export class PodRun {
     const { name, terminationMessagePolicy } = container.spec
     const { uid } = this.#pod.metadata
     const { startedAt } = container.state.running
-    // with the policy File the message is what the program wrote to a file, and these write to none
+    // the policy File takes the message from a file, and these programs write none
     const words = exitCode !== 0 && terminationMessagePolicy === 'FallbackToLogsOnError'
     const terminated = {
       exitCode,
@@ -195,7 +195,7 @@ export class PodRun {
     this.#restart(container, terminated)
   }
 
-  /** The first restart is immediate, later ones have a growing back-off. */
+  /** The first restart is immediate. Later ones have a growing back-off. */
   #restart(container: Container, terminated: Json): void {
     const { delays } = this.#context
     const { namespace, name, uid } = this.#pod.metadata

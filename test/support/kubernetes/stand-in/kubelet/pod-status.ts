@@ -2,17 +2,17 @@
 import { createHash } from 'node:crypto'
 import { type Json, type KubeObject, withCondition } from '../objects.ts'
 
-/** A container and how far it is. */
+/** The state of one container. */
 export interface Container {
   spec: Json
-  /** undefined for a container of the pod itself */
+  /** undefined for a regular container */
   init: 'step' | 'sidecar' | undefined
   /** `{ waiting }`, `{ running }` or `{ terminated }` */
   state: Json
   lastState: Json
   ready: boolean
   restarts: number
-  /** the container's image is there */
+  /** the container's image is pulled */
   pulled: boolean
 }
 
@@ -48,7 +48,7 @@ function phaseOf({ spec }: KubeObject, containers: Container[]): string {
   return spec.restartPolicy === 'Never' ? 'Failed' : 'Running'
 }
 
-/** An init container that lets the next one start. */
+/** True: this init container lets the next one start. */
 export const isPast = ({ init, state }: Container): boolean =>
   init === 'sidecar' ? state.running !== undefined : state.terminated?.exitCode === 0
 
