@@ -1,7 +1,4 @@
-/**
- * Calls the control plane for a listener or builder, and turns failures into errors with advice.
- * Requests and responses contain secrets, so errors contain only status, code and field names.
- */
+/** Calls the control plane, and turns failures into errors with advice. They contain no request or response content. */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { ClaimLostError } from '../domain/errors/errors.ts'
@@ -17,44 +14,35 @@ const DOWNLOAD_CONNECTIONS = 16
 const MAX_PAUSE_MS = 60_000
 
 export interface Address {
-  /** URL of the control plane */
   url: string
   apiKey: string
   /** ms for a response, in addition to the call's own wait. Default: 10 s */
   callMs?: number
 }
 
-/** The calling program. */
 export interface Worker {
   /** path prefix of its calls: `/v2/listeners/<id>` */
   path: string
   /** program name for messages: `listener` */
   name: string
-  /** Messages for users by refusal. */
   refusals: { forbidden: string; planRequired: string; notFound: string }
 }
 
 interface CallOptions {
   /** ms that the control plane may hold the call */
   waitMs?: number
-  /** aborts the call, which rejects with the signal's reason */
   signal?: AbortSignal | undefined
-  /**
-   * for a call that keeps leases: ms that it respects its own Retry-After. It ignores the Retry-After of other calls
-   */
+  /** for a call that keeps leases: ms that it respects its own Retry-After, and no other call's */
   keepsLeaseMs?: number
 }
 
 export interface Caller {
   /**
-   * `path`: below the worker's path: `claims`, `heartbeat`, or `claims/<id>/…` for reports. Returns the JSON body,
-   * or undefined. Throws ClaimLostError, ControlPlaneRefused and ControlPlaneUnreachable.
+   * `path`: below the worker's path. Returns the JSON body, or undefined.
+   * Throws ClaimLostError, ControlPlaneRefused and ControlPlaneUnreachable.
    */
   call(path: string, body: object, options?: CallOptions): Promise<unknown>
-  /**
-   * Downloads a file as a stream, which fails if it is incomplete. `absent` makes the error for a missing file from
-   * the control plane's message. Otherwise it throws like `call`.
-   */
+  /** Downloads a file as a stream, which fails if it is incomplete. `absent` makes the error for a missing file. */
   download(path: string, signal: AbortSignal, absent: (said: string) => Error): Promise<Readable>
   close(): void
 }

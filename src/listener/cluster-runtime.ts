@@ -9,7 +9,6 @@ import type { SourceBuilder } from '../dataplane/runtimes/source-builder.ts'
 import { ConfigError, type ParsedSettings } from '../platform/config/config.ts'
 import type { KUBERNETES_SETTINGS } from '../platform/config/kubernetes-settings.ts'
 
-/** A runtime with its connection to a cluster. */
 export interface ClusterRuntime {
   /** its `close` also closes the connection to the cluster */
   runtime: Runtime
@@ -18,9 +17,8 @@ export interface ClusterRuntime {
 }
 
 /**
- * `namespace`: for deployments that name none; null: those fail. `images`: builds images; null: no builds.
- * `pullCredentials`: see RenderOptions. Throws ConfigError when the kubeconfig is unusable; the API server may be
- * unavailable.
+ * `namespace`: default namespace; null: none. `images`: builds images; null: no builds. Throws ConfigError for an
+ * unusable kubeconfig. The API server may be unavailable.
  */
 export async function createClusterRuntime(
   settings: ParsedSettings<typeof KUBERNETES_SETTINGS>,
@@ -50,7 +48,6 @@ export async function createClusterRuntime(
   }
 }
 
-/** Render options from the settings. */
 export function renderOptions(settings: ParsedSettings<typeof KUBERNETES_SETTINGS>): RenderOptions {
   return {
     postgresImage: settings.POSTGRES_IMAGE,

@@ -1,8 +1,6 @@
 /**
- * The control plane over HTTP (docs/protocol.md), the client side of src/api/rest/v2/claims.ts. It keeps no claim
- * state.
- * Callers retry after ControlPlaneUnreachable. `complete` and `release` are idempotent; repeated `logs` may repeat
- * lines.
+ * The control plane over HTTP (docs/protocol.md): the client side of src/api/rest/v2/claims.ts, without claim state.
+ * Retry after ControlPlaneUnreachable; a repeated `logs` may repeat lines, all else is idempotent.
  */
 import type { Logger } from 'pino'
 import { z } from 'zod'
@@ -30,7 +28,6 @@ import {
 /** seconds; a heartbeat that is split into several requests must return soon for news in each */
 const SPLIT_HEARTBEAT_WAIT_SECONDS = 1
 
-// assignments are parsed one by one, as in claims
 const heartbeatList = wireObject({
   claims: z.array(wireObject({ claimId: z.string(), lost: z.boolean(), assignment: z.unknown() })),
 })
@@ -41,7 +38,6 @@ export interface RemoteOptions extends Address {
 }
 
 export interface RemoteControlPlane extends ControlPlane {
-  /** Closes all connections. */
   close(): void
 }
 

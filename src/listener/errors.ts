@@ -1,7 +1,4 @@
-/**
- * Errors of calls to the control plane, in addition to ClaimLostError.
- * Messages are for users and contain only codes and field names of requests and responses.
- */
+/** Errors of control plane calls. Messages contain only codes and field names of requests and responses. */
 
 /** A retry fails until someone fixes the key, id, address or version. */
 export class ControlPlaneRefused extends Error {

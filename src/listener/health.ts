@@ -1,7 +1,4 @@
-/**
- * HTTP server for health: `/healthz` (the process runs), `/readyz` (it can work, or why not), `/metrics` (Prometheus).
- * It shows no data of deployments.
- */
+/** Health over HTTP: `/healthz` (the process runs), `/readyz` (it can work), `/metrics`. No data of deployments. */
 import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -21,7 +18,6 @@ export interface HealthServer {
   close(): Promise<void>
 }
 
-/** Throws when it can't listen on the address. */
 export async function startHealthServer({ host, port, problem, registry }: HealthOptions): Promise<HealthServer> {
   const server = http.createServer((request, response) => {
     const json = (status: number, body: object) =>

@@ -1,7 +1,4 @@
-/**
- * Posts JSON to the control plane, and downloads from it. Returns any response.
- * Throws ControlPlaneUnreachable when there is no response.
- */
+/** Posts JSON to the control plane and downloads from it. Without a response it throws ControlPlaneUnreachable. */
 import type { Readable } from 'node:stream'
 import { AbortScope } from '../platform/async/time-limit.ts'
 import { ConnectionError, HttpClient, type HttpRequest, type HttpResponse, readText } from '../platform/http/client.ts'
@@ -22,21 +19,14 @@ export interface JsonAnswer {
 export interface JsonClient {
   /** Throws ControlPlaneUnreachable without a response within `limitMs`, and the signal's reason when it aborts. */
   post(path: string, body: string, limitMs: number, signal?: AbortSignal): Promise<JsonAnswer>
-  /**
-   * Downloads bytes until the signal aborts; the stream fails if it is incomplete. A status other than 200 returns
-   * text.
-   * `limitMs`: until the response headers. Throws like `post`.
-   */
+  /** `limitMs`: until the response headers; then only the signal aborts. A status other than 200 returns text. */
   download(path: string, limitMs: number, signal: AbortSignal): Promise<Readable | JsonAnswer>
   close(): void
 }
 
 export interface JsonClientOptions {
-  /** base URL of all paths */
   url: string
-  /** headers of every request */
   headers: Record<string, string>
-  /** concurrent connections; more calls queue */
   connections: number
 }
 
@@ -60,7 +50,6 @@ export function jsonClient({ url, headers, connections }: JsonClientOptions): Js
     })
   }
 
-  /** Error of a call without a response. */
   function failure(error: unknown, scope: AbortScope): unknown {
     if (scope.late) {
       client.renew()

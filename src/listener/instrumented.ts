@@ -1,7 +1,4 @@
-/**
- * Wraps a control plane: counts its calls and tracks its availability.
- * While it is not known to be available, calls don't wait for news, so that the first response shows its return.
- */
+/** Counts calls and tracks availability. Before the first response no call waits for news, to detect a return early. */
 import { ClaimLostError } from '../domain/errors/errors.ts'
 import type { ControlPlane } from '../domain/protocol/protocol.ts'
 import { ControlPlaneRefused } from './errors.ts'

@@ -10,14 +10,12 @@ interface Lease {
 export class LeasedClaims {
   readonly #claims = new Map<string, Lease>()
 
-  /** Number of claims with a valid lease. */
   count(): number {
     const now = performance.now()
     for (const [claimId, { leasedUntil }] of this.#claims) if (leasedUntil < now) this.#claims.delete(claimId)
     return this.#claims.size
   }
 
-  /** `leasedUntil`: performance.now() when the lease expires */
   add(claim: Claim, leasedUntil: number): void {
     this.#claims.set(claim.claimId, { leasedUntil, step: null })
     this.assigned(claim.claimId, claim)

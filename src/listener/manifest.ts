@@ -1,7 +1,4 @@
-/**
- * Manifests that install a listener: a Deployment and, per watched namespace, a Role with exactly the needed rights.
- * Nothing is cluster-wide. The key is in a Secret that the operator creates.
- */
+/** Manifests that install a listener: a Deployment, and per namespace a Role with the needed rights. See README.md. */
 import type {
   V1Container,
   V1Deployment,
@@ -13,9 +10,7 @@ import type {
 } from '@kubernetes/client-node'
 
 export interface ManifestOptions {
-  /** name of all objects, and of the Secret with the key unless `secretName` is given */
   name: string
-  /** namespace of the listener */
   namespace: string
   /** namespaces of the deployments: the listener's `k8s_namespaces` */
   watched: string[]
@@ -24,7 +19,6 @@ export interface ManifestOptions {
   /** image that contains this program in its working directory */
   image: string
   replicas: number
-  /** Secret in `namespace` with the API key */
   secretName: string
   /** other settings, as environment variables */
   settings: Record<string, string>
@@ -51,7 +45,6 @@ export const LISTENER_RULES = [
 
 export type ListenerObject = V1ServiceAccount | V1Role | V1RoleBinding | V1Deployment
 
-/** Returns the manifests in apply order. */
 export function listenerManifest(options: ManifestOptions): ListenerObject[] {
   const { name, namespace, watched } = options
   const account: V1ServiceAccount = {

@@ -1,7 +1,4 @@
-/**
- * Shared by listener and builder: shortens texts to the control plane's limits, splits large requests,
- * and reads responses leniently.
- */
+/** Shared by listener and builder: shortens texts, splits large requests, and reads responses leniently. */
 import type { Logger } from 'pino'
 import { z } from 'zod'
 import { storable } from '../dataplane/output/terminal-text.ts'
@@ -13,9 +10,7 @@ import { ControlPlaneRefused, ControlPlaneUnreachable } from './errors.ts'
 
 /** characters; the control plane cuts a line at 8 KiB of UTF-8 */
 const MAX_LINE_CHARACTERS = 8193
-/**
- * bytes of JSON items: the control plane accepts bodies of 1 MiB (docs/api-rules.md#errors), including other members
- */
+/** The control plane accepts bodies of 1 MiB (docs/api-rules.md#errors), which contain more than the items. */
 const MAX_BATCH_BYTES = 960 * 1024
 const RELEASE_TRIES = 4
 /** HTTP statuses of an invalid request */
@@ -26,7 +21,6 @@ const DROP_LINES_STATUSES: readonly (number | null)[] = [404, ...INVALID_REQUEST
 /** characters that the control plane stores */
 const MAX_PROGRESS_CHARACTERS = 2000
 
-/** Progress with a storable message. */
 export const storableProgress = (progress: HeartbeatItem['progress']) =>
   progress && { ...progress, message: storable(progress.message, MAX_PROGRESS_CHARACTERS) }
 
@@ -113,10 +107,7 @@ export const REFUSED = {
   message: 'The control plane did not take the report of this step: the log of who sent it has the reason.',
 } as const
 
-/**
- * Reports the result of a step. `instead`: sent if the control plane rejects the report, because a retry would be
- * rejected too and block the step forever. `taken`: the original report was accepted.
- */
+/** Reports a step's result. `instead`: sent if it is rejected, because a retry would block the step forever. */
 export async function sendReport(
   call: Call,
   log: Logger,

@@ -1,7 +1,4 @@
-/**
- * Parses and formats artifact names: `tree:<name>` (a folder of this machine) and `image:<reference>`.
- * Names without a kind are trees from earlier versions. Pure.
- */
+/** Artifact names: `tree:<name>` (a folder of this machine) and `image:<reference>`. Without a kind: an old tree. */
 import type { RevisionWork } from '../../domain/protocol/protocol.ts'
 
 export type ArtifactKind = 'tree' | 'image'
@@ -10,7 +7,6 @@ export type ArtifactKind = 'tree' | 'image'
 const LOCAL = 'localhost/pilothouse/'
 
 export const treeArtifact = (name: string): string => `tree:${name}`
-/** `reference` includes the digest. */
 export const imageArtifact = (reference: string): string => `image:${reference}`
 /** `id`: the engine's image id, 64 hex digits. */
 export const localReference = (deploymentId: string, id: string): string => `${LOCAL}${deploymentId}@sha256:${id}`

@@ -1,7 +1,4 @@
-/**
- * Makes the build plan the first line of a build log. The plan is known only after the source is fetched.
- * Earlier lines are shown as progress and logged after the plan. Without a plan they are logged at the end.
- */
+/** Makes the build plan the first log line, although it is known late: earlier lines are progress, logged after it. */
 import type { LogLevel, LogType } from '../../domain/protocol/protocol.ts'
 import type { OnPlan, OnProgress, RevisionLog } from './runtime.ts'
 

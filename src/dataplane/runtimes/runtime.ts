@@ -70,7 +70,7 @@ export interface Candidate {
   /**
    * Holds new requests and calls `record`. True: the candidate gets these and all later requests.
    * False or an error (which is rethrown): the old process stays and the candidate ends.
-   * If the claim is lost meanwhile, the next lease holder decides.
+   * If the claim is lost during the call, the next lease holder decides.
    */
   commit(record: () => Promise<boolean>): Promise<void>
   discard(): Promise<void>

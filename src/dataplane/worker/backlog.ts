@@ -1,10 +1,6 @@
-/**
- * Bounded queue of unsent log lines. On overflow it keeps the first and last lines, and Pilothouse's own lines.
- * A marker line replaces dropped lines. The last lines usually explain a failure.
- */
+/** Bounded queue of unsent log lines. Overflow drops middle lines, except Pilothouse's own; a marker replaces them. */
 import type { LogEntry } from '../../domain/protocol/protocol.ts'
 
-/** A log line with its log. */
 export interface Line extends LogEntry {
   revisionId: string
   attempt: number
@@ -13,7 +9,6 @@ export interface Line extends LogEntry {
 /** Consecutive dropped lines of one log. */
 interface Gap {
   lines: number
-  /** the last dropped line */
   last: Line
 }
 
@@ -28,7 +23,6 @@ const PART_LIMIT: Limit = { lines: 2500, characters: 500_000 }
 const OWN_LIMIT: Limit = { lines: 500, characters: 250_000 }
 
 export class Backlog {
-  /** the first lines, which are sent next */
   readonly #first = new Part()
   /** Pilothouse's own lines and the gaps between the first and last parts */
   readonly #middle: (Line | Gap)[] = []
@@ -39,7 +33,6 @@ export class Backlog {
     return this.#first.lines.length + this.#middle.length + this.#last.lines.length
   }
 
-  /** `own`: Pilothouse wrote the line; it is dropped only when the middle part is full. */
   add(line: Line, own: boolean): void {
     const inOrder = this.#middle.length === 0 && this.#last.lines.length === 0
     const part = inOrder && this.#first.hasRoom ? this.#first : this.#last

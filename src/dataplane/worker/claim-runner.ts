@@ -1,7 +1,4 @@
-/**
- * Runs one claim. Compares the assignment (`run`, `step`, `stop`) with the current work and acts on the difference.
- * Runs at most one step at a time. See README.md.
- */
+/** Runs one claim: compares its assignment with the current work and acts on the difference. See README.md. */
 import type { Logger } from 'pino'
 import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { Assignment, Claim, ControlPlane, HeartbeatItem, Progress, Step } from '../../domain/protocol/protocol.ts'
@@ -63,11 +60,8 @@ export class ClaimRunner {
   /** the step (id and try) that was started last; it is not started again */
   #begun: { id: string; tries: number } | null = null
   #stopReported = -1
-  /** the last report ended the claim */
   #claimOver = false
-  /** the report in flight */
   #reporting: Promise<unknown> | null = null
-  /** the running step's last progress report */
   #progress: Progress | null = null
   /** true during a hand-over: the step itself changes what runs */
   #handingOver = false
@@ -110,12 +104,10 @@ export class ClaimRunner {
     return this.#end.signal.aborted
   }
 
-  /** Kind of the running step; null: none. */
   get underWay(): Step['kind'] | null {
     return this.#active && !this.#active.isOver ? this.#active.step.kind : null
   }
 
-  /** Builds this claim's item for the next heartbeat. */
   heartbeat(): HeartbeatItem {
     const health = this.#options.runtime.health(this.claim.deployment.id)
     const { claimId, token } = this.claim

@@ -1,11 +1,7 @@
-/**
- * A claim with its fencing token. The token is raised when the agents have seen a newer one.
- * A call that was sent with the old token may then be refused although the claim is valid.
- */
+/** A claim with its fencing token, raised when agents know a newer one. Calls with the old token are repeated. */
 import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { Claim, CompleteRequest, ControlPlane } from '../../domain/protocol/protocol.ts'
 
-/** The identity of a claim in a call. */
 export interface ClaimName {
   claimId: string
   token: string
@@ -42,9 +38,7 @@ export class FencedClaim {
     await raising
   }
 
-  /**
-   * Makes a call with the claim's token and repeats it if the token was raised during the call. Throws ClaimLostError.
-   */
+  /** Makes a call, and repeats it if the token was raised during it. Throws ClaimLostError. */
   async call<A>(work: (claim: ClaimName) => Promise<A>): Promise<A> {
     for (;;) {
       const name = this.#name
@@ -61,7 +55,6 @@ export class FencedClaim {
     return this.call((claim) => this.#controlPlane.complete({ ...claim, ...report }))
   }
 
-  /** Throws like `complete`. */
   release(): Promise<void> {
     return this.call((claim) => this.#controlPlane.release(claim))
   }

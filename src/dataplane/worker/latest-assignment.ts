@@ -4,7 +4,6 @@ import type { TimedStep } from '../runtimes/runtime.ts'
 
 export class LatestAssignment {
   #assignment: Assignment
-  /** performance.now() of the arrival */
   #at = performance.now()
 
   constructor(first: Assignment) {

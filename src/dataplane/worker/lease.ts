@@ -13,7 +13,6 @@ export class Lease {
     this.#onEnd = onEnd
   }
 
-  /** ms until the lease is given up. */
   get left(): number {
     return this.#end - performance.now()
   }

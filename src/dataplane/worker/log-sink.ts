@@ -1,7 +1,4 @@
-/**
- * Sends the log lines of one claim to the control plane in ordered batches, with bounded memory.
- * While the control plane is unavailable, lines may be dropped, but agents are never blocked.
- */
+/** Sends a claim's log lines in ordered batches, with bounded memory. An outage drops lines but never blocks agents. */
 import { ClaimLostError } from '../../domain/errors/errors.ts'
 import type { ControlPlane, LogEntry } from '../../domain/protocol/protocol.ts'
 import { resultWithin } from '../../platform/async/time-limit.ts'
@@ -30,7 +27,6 @@ export class LogSink {
     this.#claim = claim
   }
 
-  /** Returns the log of one attempt of a revision. */
   logOf(revision: { id: string; attempt: number }): RevisionLog {
     const { id: revisionId, attempt } = revision
     const add = (line: Omit<LogEntry, 'time'>, own: boolean) => {
@@ -53,7 +49,6 @@ export class LogSink {
     if (this.#sending) await resultWithin(ms, this.#sending)
   }
 
-  /** Drops all further lines. */
   close(): void {
     this.#closed = true
     this.#pending.clear()

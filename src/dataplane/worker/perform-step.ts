@@ -28,15 +28,12 @@ export interface Work {
   runtime: Runtime
   claim: LeasedClaim
   step: TimedStep
-  /** log of the step's revision */
   log: RevisionLog | null
   /** aborted with Withdrawn, or with another reason when the result is no longer needed */
   signal: AbortSignal
   /** Never throws. True: the control plane recorded the result. */
   report: (result: StepResult) => Promise<boolean>
-  /** called when the step's progress changes */
   onProgress: OnProgress
-  /** called immediately before a deploy hands over traffic */
   onHandOver: () => void
   logger: Logger
 }
@@ -85,10 +82,7 @@ export async function performStep(work: Work): Promise<void> {
   }
 }
 
-/**
- * Releases a step after a pause when the error is no StepFailure (for example, the database was unavailable).
- * Any worker may retry it, up to the step's maximum number of tries.
- */
+/** Releases a step after a pause for any error but StepFailure. Any worker may retry it, up to its maximum of tries. */
 async function giveBack({ step, log, signal, report, onProgress }: Work, message: string): Promise<void> {
   const pause = backoff(2 * (step.tries - 1), FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
   log?.write(step.kind === 'BUILD' ? 'build' : 'deploy', message, 'warning')

@@ -17,9 +17,7 @@ export class Pruning {
     return this.#done
   }
 
-  /**
-   * Requests a run. It joins a queued run that has not started, because runs are slow when a registry does not answer.
-   */
+  /** Requests a run, or joins a queued one: runs are slow when a registry does not answer. */
   ask(): void {
     if (this.#waits) return
     this.#waits = true

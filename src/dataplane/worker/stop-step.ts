@@ -1,7 +1,4 @@
-/**
- * Stops a step whose signal has aborted: it waits, then uses force.
- * If force fails, the process must exit; otherwise the deployment would wait until a restart.
- */
+/** Stops an aborted step: waits, then uses force. If force fails, the process must exit and be restarted. */
 import type { Logger } from 'pino'
 import type { Step } from '../../domain/protocol/protocol.ts'
 import { resultWithin } from '../../platform/async/time-limit.ts'
@@ -18,14 +15,10 @@ export class StuckError extends Error {}
 export interface StopOptions {
   runtime: Runtime
   log: Logger
-  /** ms between the abort signal and the forced end. Default: STOP_MS */
   stopMs?: number
 }
 
-/**
- * Call it when the signal of `step` has aborted. `done` resolves when the step has ended.
- * Returns whether force was needed. Throws StuckError when force fails.
- */
+/** `done` resolves when the step has ended. Returns whether force was needed. Throws StuckError when it fails. */
 export async function ensureStopped(step: Step, done: Promise<void>, options: StopOptions): Promise<boolean> {
   const { runtime, log, stopMs = STOP_MS } = options
   const about = { stepId: step.id, kind: step.kind }

@@ -1,7 +1,4 @@
-/**
- * The worker: claims deployments and runs one ClaimRunner per claim. One loop claims, another sends heartbeats.
- * Both loops retry while the control plane is unavailable. See README.md.
- */
+/** The worker: claims deployments and runs one ClaimRunner per claim. One loop claims, another sends heartbeats. */
 import { randomUUID } from 'node:crypto'
 import os from 'node:os'
 import type { Logger } from 'pino'
@@ -27,19 +24,16 @@ export interface WorkerOptions {
   maxClaims?: number
   /** called when a step can't be stopped; the process must then exit and be restarted */
   onStuck?: (error: Error) => void
-  /** ms between a step's abort signal and its forced end. Default: 30 s */
   stopMs?: number
 }
 
 export interface Worker {
   holder: string
-  /** Kinds of the running steps. */
   underWay(): Step['kind'][]
   /** Stops all steps and releases all claims within 8 s. Running agents keep serving. */
   stop(): Promise<void>
 }
 
-/** deployments per claim call */
 const CLAIM_BATCH = 20
 /** claims per heartbeat request (protocol.ts) */
 const HEARTBEAT_BATCH = 1000

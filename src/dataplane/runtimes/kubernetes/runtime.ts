@@ -1,7 +1,4 @@
-/**
- * The Kubernetes runtime: runs deployments as objects in the namespaces of one cluster.
- * It watches and repairs claimed deployments. A deployment keeps serving when its claim ends. See README.md.
- */
+/** Runs deployments as objects in the namespaces of one cluster. They keep serving when a claim ends. See README.md. */
 import type { Logger } from 'pino'
 import { createNotifier } from '../../../platform/async/notifier.ts'
 import { StepFailure } from '../../output/step-failure.ts'
@@ -26,10 +23,7 @@ export interface KubernetesRuntimeOptions {
   /** null: the runtime can't build and runs only prebuilt images */
   images?: SourceBuilder | null
   log: Logger
-  /**
-   * ms that a pod may stay unschedulable or without volumes. Default: 30 s, so that a cluster autoscaler can add a
-   * node
-   */
+  /** ms that a pod may stay unschedulable or without volumes; default: 30 s, for a cluster autoscaler to add a node */
   failAfterMs?: number
   /** maximum number of followed container logs; the newest pods win. Default: 200 */
   followedLogs?: number

@@ -31,9 +31,7 @@ export interface ApiOptions {
   /** default: from the environment */
   kubeconfig: string | undefined
   callsAtATime: number
-  /** timeout of a call in ms */
   callMs: number
-  /** ms of silence before TCP keep-alive probes a connection */
   silenceMs: number
   /** called after a call's timeout: open connections may be dead */
   onTimeout: () => void
@@ -50,7 +48,6 @@ export class Api {
   /** performance.now() of the last unreachable call */
   #awayAt = Number.NEGATIVE_INFINITY
   readonly #limit: Semaphore
-  /** running calls and streams */
   readonly #scopes = new Set<AbortScope>()
   #closed = false
 
@@ -63,9 +60,7 @@ export class Api {
     this.#limit = new Semaphore(callsAtATime)
   }
 
-  /**
-   * Makes one call without a retry and returns the response's JSON. Throws ApiRefused, Unreachable and LeaseOverError.
-   */
+  /** Makes one call without a retry and returns its JSON. Throws ApiRefused, Unreachable and LeaseOverError. */
   async call<T>(request: ApiRequest, signal?: AbortSignal): Promise<T> {
     const scope = this.#scope(signal)
     try {
@@ -99,7 +94,6 @@ export class Api {
     }
   }
 
-  /** Ends all calls and streams. */
   close(): void {
     this.#closed = true
     for (const scope of this.#scopes) scope.abort(closed())

@@ -1,7 +1,6 @@
 /**
- * Headers and connections with the right certificates for the API server, from the kubeconfig or the service account.
- * The client library opens a connection per request (kubernetes-client/javascript#2893), and its watches leak them.
- * Here connections are kept while the certificates stay the same.
+ * Headers and connections with the right certificates for the API server. They are kept while certificates stay:
+ * the client library opens one per request (kubernetes-client/javascript#2893), and its watches leak them.
  */
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { RequestOptions } from 'node:https'
@@ -9,13 +8,11 @@ import { KubeConfig } from '@kubernetes/client-node'
 import { HttpClient, type HttpClientOptions } from '../../../../platform/http/client.ts'
 
 export interface Access {
-  /** base path of the API server, without a trailing slash */
   basePath: string
   headers: Record<string, string>
   client: HttpClient
 }
 
-/** Connection options; the kubeconfig defines the certificates. */
 export type ConnectionOptions = Pick<HttpClientOptions, 'connectMs' | 'probeMs'>
 
 /** ms; the kubelet replaces token files long before they expire, and token programs cache tokens */

@@ -1,7 +1,4 @@
-/**
- * Errors of calls to the API server, by what the caller must do.
- * Messages are for users and contain no content of objects.
- */
+/** Errors of API server calls, by what the caller must do. Messages are for users, without content of objects. */
 
 /** A newer holder has written the deployment, so nothing was written. The caller must give up. */
 export class StaleError extends Error {
@@ -13,10 +10,7 @@ export class LeaseOverError extends Error {
   override name = 'LeaseOverError'
 }
 
-/**
- * The object can't be applied now, and nothing was written: it is terminating, or a prerequisite is missing.
- * Retry after a change.
- */
+/** Nothing was written: the object is terminating, or a prerequisite is missing. Retry after a change. */
 export class NotNowError extends Error {
   override name = 'NotNowError'
 }
@@ -24,7 +18,6 @@ export class NotNowError extends Error {
 /** Refused (4xx), and a retry does not help: permissions, quota, an invalid manifest, a missing namespace. */
 export class ApiRefused extends Error {
   override name = 'ApiRefused'
-  /** HTTP status */
   readonly status: number
   /** reason of the API server's Status: Forbidden, Invalid, NotFound, Conflict … */
   readonly reason: string

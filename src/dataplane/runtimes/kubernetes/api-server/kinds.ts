@@ -1,14 +1,12 @@
 /**
- * Kinds of objects of a deployment and their API paths. Required kinds use API versions that Kubernetes 1.20 to 1.36
- * serve. A fixed table needs no API discovery calls.
+ * Kinds of a deployment's objects and their API paths, in API versions that Kubernetes 1.20 to 1.36 serve.
+ * A fixed table needs no discovery calls. Optional kinds may be newer.
  */
 import { LABEL_DEPLOYMENT, LABEL_MANAGED_BY, MANAGED_BY, namesOf } from '../objects/names.ts'
 import type { Manifest } from '../objects/types.ts'
 
-/** label selector of all watches */
 export const SELECTOR = `${LABEL_MANAGED_BY}=${MANAGED_BY}`
 
-/** Identifies an object. */
 export interface ObjectRef {
   apiVersion: string
   kind: string
@@ -73,21 +71,16 @@ export function kindOf(object: { apiVersion: string; kind: string }): Kind {
   return found
 }
 
-/** Path of all objects of a kind in a namespace. */
 export function collectionPath(kind: Kind, namespace: string): string {
   const root = kind.apiVersion.includes('/') ? '/apis' : '/api'
   return `${root}/${kind.apiVersion}/namespaces/${encodeURIComponent(namespace)}/${kind.resource}`
 }
 
-/** Path of one object. */
 export function objectPath(ref: ObjectRef): string {
   return `${collectionPath(kindOf(ref), ref.namespace)}/${encodeURIComponent(ref.name)}`
 }
 
-/**
- * The deployment's database Secret. It is created before and deleted after all other objects of the deployment.
- * So its token shows the current holder. null: the manifest belongs to no deployment.
- */
+/** The deployment's database Secret: created first, deleted last. Null: the manifest belongs to no deployment. */
 export function anchorOf({ metadata }: Manifest): ObjectRef | null {
   const deploymentId = metadata.labels?.[LABEL_DEPLOYMENT]
   if (!deploymentId) return null

@@ -1,7 +1,4 @@
-/**
- * Recognises messages of Kubernetes that have no machine-readable code.
- * An unknown wording only makes the reason less specific.
- */
+/** Recognises Kubernetes messages without a machine-readable code. An unknown wording gives a less specific reason. */
 import type { Reason } from '../../../../domain/protocol/protocol.ts'
 
 /** A full quota and a namespace's limits are a 403 like missing permissions. */
@@ -25,7 +22,6 @@ const ADVICE: [RegExp, string][] = [
   ],
 ]
 
-/** Appends known advice to a message of the cluster. */
 export function withAdvice(message: string): string {
   const advice = ADVICE.find(([pattern]) => pattern.test(message))?.[1]
   return advice ? `${message}${/[.!]$/.test(message) ? '' : '.'} ${advice}` : message
@@ -62,18 +58,12 @@ export function isOnlyBackOff(message: string): boolean {
   return message.startsWith('Back-off ')
 }
 
-/**
- * True: the apply does not fit the schema (an unknown field, a list instead of a string, a duplicate key).
- * API servers of all versions answer it with a plain 500 (kubernetes/kubernetes#122480).
- */
+/** The apply does not fit the schema. API servers answer a plain 500 (kubernetes/kubernetes#122480). */
 export function isSchemaMismatch(message: string): boolean {
   return /^failed to (create typed patch object|convert new typed object)|quantities must match/.test(message)
 }
 
-/**
- * True: an apply with a resource version to an absent Service. API servers before 1.23 answer it with a plain 500,
- * because separate code creates Services there.
- */
+/** API servers before 1.23 answer this to an apply of an absent Service: separate code creates Services there. */
 export function isVersionOfAbsentObject(message: string): boolean {
   return message.startsWith('resourceVersion should not be set on objects to be created')
 }

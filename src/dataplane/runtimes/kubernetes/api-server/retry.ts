@@ -10,7 +10,7 @@ export interface RetryTimes {
 /** waits about 4 s in total with the default times */
 const TRIES = 5
 
-/** Retries `work` after Unreachable, at most TRIES times. `wanted`: false stops the retries. */
+/** Retries `work` after Unreachable, at most TRIES times and while `isWanted`. */
 export function retrying<T>(times: RetryTimes, work: () => Promise<T>, isWanted = () => true): Promise<T> {
   return retry(work, {
     tries: TRIES,

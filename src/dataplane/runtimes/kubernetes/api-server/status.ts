@@ -3,17 +3,11 @@ import { ConnectionError, type HttpResponse } from '../../../../platform/http/cl
 import { ApiRefused, NO_SUCH_VERSION, Unreachable } from './errors.ts'
 import { isSchemaMismatch, isVersionOfAbsentObject } from './messages.ts'
 
-/**
- * Characters: an API server's message may contain a whole spec. Longer than any shown message: masking runs before
- * messages are shortened, and a secret that is cut here would not be found.
- */
+/** Longer than any shown message: masking runs first, and would not find a secret that is cut here. */
 const MAX_MESSAGE_CHARACTERS = 20_000
 /** ms; longest Retry-After that is respected */
 const MAX_RETRY_AFTER_MS = 60_000
-/**
- * Error for a response that is not 2xx. `action`: for example `list pods in namespace "a"`.
- * `secret`: the object contains secret values, so the server's words about its content are left out.
- */
+/** Error for a response that is not 2xx. `secret`: the object has secret values, so the server's words are left out. */
 export function refusal(
   status: number,
   headers: HttpResponse['headers'],
@@ -34,7 +28,6 @@ export function refusal(
   return new ApiRefused(status, said.reason || (status === 401 ? 'Unauthorized' : 'Unknown'), message)
 }
 
-/** Error for a failed or broken connection. */
 export function unreachable(error: unknown, action: string): Unreachable {
   const { message, code } = error as NodeJS.ErrnoException
   // the server closed an idle connection, which is no outage
@@ -59,7 +52,6 @@ function statusOf(body: string): { reason: string; message: string } {
   return { reason: '', message: '' }
 }
 
-/** Milliseconds from the Retry-After header, which is in seconds. */
 function retryAfter(headers: HttpResponse['headers']): number | null {
   const seconds = Number(headers['retry-after'] ?? Number.NaN)
   return seconds >= 0 ? Math.min(MAX_RETRY_AFTER_MS, seconds * 1000) : null

@@ -1,6 +1,5 @@
-/** Timeouts of a cluster and their defaults. */
+/** Timeouts of a cluster and their defaults, in ms. */
 
-/** Durations in milliseconds. */
 export interface ClusterTimes {
   /** timeout of one call with its whole response. Default: 15 s */
   call: number

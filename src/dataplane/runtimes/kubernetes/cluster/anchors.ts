@@ -1,6 +1,6 @@
 /**
- * Anchors (api-server/kinds.ts) prevent creates for a deployment that has a newer holder or was torn down.
- * Existing objects are fenced by their own token; absent ones by the anchor. The watch saves most reads of it.
+ * Prevents creates for a deployment that has a newer holder or was torn down: absent objects are fenced by the anchor
+ * (api-server/kinds.ts), existing ones by their own token. The watch saves most reads of the anchor.
  */
 import { NotNowError } from '../api-server/errors.ts'
 import { anchorOf, type ObjectRef } from '../api-server/kinds.ts'
@@ -32,7 +32,6 @@ export class Anchors {
       throw new NotNowError(`${named(anchor)} is missing: nothing else of the deployment is made without it`)
   }
 
-  /** Records an applied anchor. */
   written(manifest: Manifest, object: LiveObject): void {
     const anchor = anchorOf(manifest)
     if (anchor?.name !== manifest.metadata.name) return

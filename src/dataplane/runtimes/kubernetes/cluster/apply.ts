@@ -15,13 +15,11 @@ import { named, readOnce } from './read.ts'
 const MAX_CONFLICT_RETRIES = 10
 
 /**
- * A version that no object has (etcd starts with it, empty). An apply with it can only create: an existing object
- * conflicts. API servers 1.20 to 1.36 ignore it on create (registry/generic/registry/store.go, Update),
- * except for Services before 1.23: see `make`.
+ * No object has this version (etcd starts with it, empty), so an apply with it only creates. API servers 1.20 to
+ * 1.36 ignore it on create (registry/generic/registry/store.go, Update), except for Services before 1.23: see `make`.
  */
 const ABSENT_VERSION = '1'
 
-/** See Cluster.apply. */
 export async function apply(
   access: ClusterAccess,
   anchors: Anchors,
@@ -69,9 +67,8 @@ export async function apply(
 type Version = Parameters<typeof stamped>[2]
 
 /**
- * Creates an object that the next apply completes. A POST can't change an existing object (409).
- * A POST also makes its fields ours in a way that later applies never remove.
- * So it sends only the fields that every Service needs, and its labels.
+ * Creates an object that the next apply completes. It sends only required fields and labels: later applies never
+ * remove the fields of a POST. A POST can't change an existing object (409).
  */
 function make(access: ClusterAccess, manifest: Manifest, fence: Fence): Promise<LiveObject> {
   const { apiVersion, kind, spec, metadata } = manifest
@@ -89,7 +86,6 @@ function make(access: ClusterAccess, manifest: Manifest, fence: Fence): Promise<
   })
 }
 
-/** See Cluster.writeToken. */
 export async function writeToken(access: ClusterAccess, ref: ObjectRef, fence: Fence): Promise<void> {
   await unlessConflict(access, ref, fence, async () => {
     const live = await readOnce(access, ref)

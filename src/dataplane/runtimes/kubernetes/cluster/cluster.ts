@@ -1,7 +1,4 @@
-/**
- * Interface of a cluster for the Kubernetes runtime: observed objects, fenced writes and pod logs.
- * connect-cluster.ts implements it.
- */
+/** A cluster as the runtime uses it: observed objects, fenced writes and pod logs. See connect-cluster.ts. */
 import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import type { Logger } from 'pino'
 import type { ObjectRef } from '../api-server/kinds.ts'
@@ -26,72 +23,53 @@ export interface LogOptions {
   tailLines?: number
 }
 
-/**
- * One cluster with one set of permissions. Every call may throw ApiRefused (a retry does not help)
- * or Unreachable (retries have failed or are impossible; retry later).
- */
+/** One cluster with one set of permissions. Any call may throw ApiRefused (final) or Unreachable (retry later). */
 export interface Cluster {
   /**
-   * Watches a namespace. Resolves when all of Pilothouse's objects in it and the API server's version are known,
-   * immediately if it is already watched. Retries while the API server is unavailable.
-   * Throws ApiRefused without permissions (the message names namespace, verb and resource), and the signal's reason.
-   * A missing namespace is not detected here, because the API lists it as empty; `apply` then fails with 404.
+   * Watches a namespace. Resolves when its objects and the API server's version are known. Retries during outages.
+   * Throws the signal's reason, and ApiRefused that names a missing permission.
+   * The API lists a missing namespace as empty, so only `apply` detects it (404).
    */
   open(namespace: string, signal: AbortSignal): Promise<void>
   /** Minor version of Kubernetes 1.x, known once a namespace is open; 0: unknown. */
   minor(): number
   /**
-   * The last observed objects of a deployment that Pilothouse made, without pods and EndpointSlices.
-   * Objects of others with its labels are left out. `data` of Secrets and managedFields are not kept.
-   * The objects are shared: callers must not change them.
+   * The last observed objects made by Pilothouse, without pods, EndpointSlices, managedFields and Secrets' `data`.
+   * They are shared: don't change them.
    */
   objects(deploymentId: string): LiveObject[]
   /** The last observed version of an object, also of another manager's. Shared: callers must not change it. */
   observed(ref: ObjectRef): LiveObject | undefined
-  /**
-   * The last observed pods, as raw JSON: times are strings, although V1Pod declares Dates. Shared: don't change them.
-   */
+  /** The last observed pods as raw JSON, so times are strings although V1Pod declares Dates. Shared. */
   pods(deploymentId: string): V1Pod[]
-  /**
-   * The last observed EndpointSlices of its Services; null: they are currently not watched, or never for lack of
-   * permissions. Shared: callers must not change them.
-   */
+  /** EndpointSlices of the deployment's Services; null: not watched now, or never without permission. Shared. */
   endpoints(namespace: string, deploymentId: string): V1EndpointSlice[] | null
   /** Unavailable optional kinds of a namespace, each with the reason in sentences. */
   refused(namespace: string): ReadonlyMap<string, string>
-  /**
-   * Calls `listener` when an object, pod or endpoint of a deployment was added, changed or deleted: once per
-   * deployment and tick, also for own writes. Returns the unsubscribe function.
-   */
+  /** Calls `listener` once per deployment and tick after any change, also an own one. Returns the unsubscriber. */
   onChange(listener: (deploymentId: string) => void): () => void
   /** Reads an object from the API server, with a Secret's data; null: it does not exist. */
   read(ref: ObjectRef): Promise<LiveObject | null>
   /**
-   * Server-side apply with the field manager `pilothouse`, forced, against the version that was read, with the token.
-   * Returns the server's object; `objects` may show it a moment later. When it throws, nothing was written:
-   * StaleError (the object, or the `-database` Secret of an absent object, has a newer token), LeaseOverError,
-   * NotNowError (the object is terminating; or object and `-database` Secret are absent: that Secret comes first).
+   * Server-side apply, forced, against the version that was read, with the token. `objects` may show it later.
+   * Nothing was written when it throws: StaleError (this object, or the anchor of an absent one, has a newer token),
+   * LeaseOverError, NotNowError (the object is terminating, or it and its anchor are absent).
    */
   apply(manifest: Manifest, fence: Fence): Promise<LiveObject>
   /**
-   * Writes only the token on an object, so that older holders can't write it. Does nothing for an absent or
-   * terminating object. Throws StaleError and LeaseOverError.
+   * Writes only the token, so that older holders can't write the object. Skips absent and terminating objects.
+   * Throws StaleError and LeaseOverError.
    */
   writeToken(ref: ObjectRef, fence: Fence): Promise<void>
   /**
-   * Deletes an object if it still has the observed uid and no newer holder has it. Resolves when the server accepts,
-   * or when the object is gone or replaced. Finalizers and pods may take longer; the watch shows the end.
+   * Deletes an object with the observed uid, unless a newer holder has it. The watch shows its end.
    * Foreground: dependents go first. Default: background. Throws StaleError and LeaseOverError.
    */
   remove(object: LiveObject, fence: Fence, propagation?: 'foreground' | 'background'): Promise<void>
-  /** Warning events of an object, newest first, as `Reason: message`. */
   warnings(namespace: string, uid: string): Promise<string[]>
   /**
-   * Follows a container's log until the container ends or the signal aborts, then resolves. Unreachable: the
-   * connection
-   * was cut; resume with `after`, the last stamp. Very long lines are cut; otherwise lines are raw, with control
-   * characters.
-   * `at`: time of printing. ApiRefused 400: the container has not started; 404: the pod is gone.
+   * Follows a container's log until the container ends or the signal aborts. Lines are raw; very long ones are cut.
+   * Unreachable: resume with `after`, the last stamp. ApiRefused 400: not started; 404: the pod is gone.
    */
   followLog(
     pod: { namespace: string; name: string },
@@ -100,9 +78,8 @@ export interface Cluster {
     onLine: (line: string, at: Date, stamp: string) => void,
     signal: AbortSignal,
   ): Promise<void>
-  /** Problem of the access to the cluster, for health endpoints; null: none. */
+  /** Problem for health endpoints; null: none. */
   problem(): string | null
-  /** Ends all watches, logs and calls. */
   close(): Promise<void>
 }
 

@@ -6,7 +6,6 @@ import type { ClusterAccess } from '../informers/store.ts'
 /** the API can't sort; repeated events are counted in one event, so 200 are enough */
 const MAX_EVENTS = 200
 
-/** See Cluster.warnings. */
 export async function warnings({ api, times }: ClusterAccess, namespace: string, uid: string): Promise<string[]> {
   const events = await retrying(times, () =>
     api.call<{ items: CoreV1Event[] }>({

@@ -1,7 +1,4 @@
-/**
- * Fencing against holders that have lost their lease unnoticed. Each object carries the token of its last writer.
- * A write needs an object version with an equal or older token.
- */
+/** Fencing: each object has the token of its last writer, and a write needs a version with an equal or older token. */
 
 import { LeaseOverError, StaleError } from '../api-server/errors.ts'
 import { ANNOTATION_TOKEN } from '../objects/names.ts'
@@ -22,7 +19,6 @@ function tokenOf({ metadata }: LiveObject): bigint {
   return /^\d{1,20}$/.test(token) ? BigInt(token) : 0n
 }
 
-/** Adds the token and the object version that the write requires. */
 export function stamped(
   manifest: Manifest,
   fence: Fence,

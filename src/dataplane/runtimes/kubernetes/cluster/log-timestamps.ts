@@ -1,11 +1,8 @@
 /** Parses timestamps of log lines: RFC 3339 with up to nine digits of a second, in any time zone. */
 
 export interface LogTime {
-  /** original text */
   text: string
-  /** time in ms precision */
   at: Date
-  /** nanoseconds since 1970 */
   nanoseconds: bigint
 }
 
@@ -25,7 +22,6 @@ export class Stamps {
   #time: LogTime | null = null
   #nth = 0
 
-  /** Returns the stamp of the next line. */
   next(time: LogTime): string {
     this.#nth = time.nanoseconds === this.#time?.nanoseconds ? this.#nth + 1 : 1
     this.#time = time

@@ -5,7 +5,6 @@ import { type ObjectRef, objectPath } from '../api-server/kinds.ts'
 import type { ClusterAccess } from '../informers/store.ts'
 import type { LiveObject } from '../objects/types.ts'
 
-/** Formats `Deployment a in namespace "b"` for messages. */
 export function named(ref: ObjectRef): string {
   return `${ref.kind} ${ref.name} in namespace "${ref.namespace}"`
 }

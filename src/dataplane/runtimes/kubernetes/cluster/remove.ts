@@ -9,7 +9,6 @@ import type { Fence } from './cluster.ts'
 import { checkFence } from './fencing.ts'
 import { named, readOnce } from './read.ts'
 
-/** See Cluster.remove. */
 export async function remove(
   access: ClusterAccess,
   object: LiveObject,

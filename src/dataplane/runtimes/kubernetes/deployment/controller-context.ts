@@ -1,4 +1,3 @@
-/** State shared by all deployment controllers. */
 import type { Logger } from 'pino'
 import type { NotifierControl } from '../../../../platform/async/notifier.ts'
 import type { Cluster } from '../cluster/cluster.ts'

@@ -1,7 +1,6 @@
 /**
- * Controller of one claimed deployment. It gives the reconciler one desired state, from `run` or from the running
- * step.
- * A deploy makes its candidate the desired state. A failed deploy restores the active revision. See ../README.md.
+ * Controller of one claimed deployment: gives the reconciler one desired state, from `run` or from the running step.
+ * A deploy makes its candidate the desired state, and a failure restores the active revision. See ../README.md.
  */
 import type { Health, Run } from '../../../../domain/protocol/protocol.ts'
 import { resultWithin } from '../../../../platform/async/time-limit.ts'
@@ -47,7 +46,6 @@ const STOP_WAIT_MS = 2000
 const MAX_MESSAGE_CHARACTERS = 1000
 
 export class DeploymentController {
-  /** fencing token of the claim */
   readonly token: string
   readonly #context: ControllerContext
   readonly #deployment: DeploymentRef
@@ -91,7 +89,6 @@ export class DeploymentController {
     })
   }
 
-  /** Handles an added, changed or removed object of the deployment. */
   onObjectChange(): void {
     this.#reconciler.enqueue()
     this.#endRestore()
@@ -196,7 +193,6 @@ export class DeploymentController {
     }
   }
 
-  /** Stops all reads and writes of the cluster. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#context.restarts.end(this.#deployment.deploymentId)
@@ -249,9 +245,7 @@ export class DeploymentController {
     return { cluster, deploymentId, namespace, reconciler: this.#reconciler, failAfterMs }
   }
 
-  /**
-   * Restores the active revision. Resolves when it is restored, or after RESTORE_WAIT_MS while the restore continues.
-   */
+  /** Restores the active revision. After RESTORE_WAIT_MS it continues in the background. */
   async #restore(): Promise<void> {
     this.#findActiveAttempt()
     const { active, candidate } = this.#revisions

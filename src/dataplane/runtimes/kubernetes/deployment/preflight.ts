@@ -5,11 +5,9 @@ import { imageOf, localImageId } from '../../artifact.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 import type { LiveObject } from '../objects/types.ts'
 
-/** Message of a listener that can't build. */
 export const NO_BUILDER =
   'Building images needs a builder, and there is none where this is run. Build the image elsewhere, push it to a registry, and create a deployment with source external_container or internal_container and its image_uri.'
 
-/** Throws StepFailure. */
 export function requireImage(revision: RevisionWork): void {
   const image = imageOf(revision)
   if (revision.artifact !== null && (image === null || localImageId(image) !== null))

@@ -44,7 +44,6 @@ export function maskedProgress(mask: Mask, report: OnProgress): OnProgress {
   return (progress) => report(progress && { ...progress, message: mask(progress.message) })
 }
 
-/** Input of the renderer. */
 export function applicationOf({ run, attempt, concessions }: ServedRevision): Application {
   const { revision, spec, secretReferences, customUrl } = run
   return { revision, attempt: attempt ?? revision.attempt, spec, secretReferences, customUrl, concessions }
@@ -64,15 +63,13 @@ export function concessionControlOf(served: ServedRevision, changed: () => void)
   }
 }
 
-/** Labels of its pods; null: not known yet. */
 export function podsOf({ run, attempt }: ServedRevision): RevisionAttempt | null {
   return attempt === null ? null : { revisionId: run.revision.id, attempt }
 }
 
 /**
- * Reads from the cluster which attempt of the active revision serves.
- * The control plane raises the attempt before it runs a redeploy. That alone must not create new pods.
- * `candidate`: the attempt that a deploy rolls out. If pods of another attempt serve, that one is active.
+ * Reads the served attempt from the cluster: the control plane raises it before a redeploy runs, which must not
+ * create pods. `candidate`: attempt of a running deploy; if pods of another attempt serve, that one is active.
  */
 function attemptThatServes(
   { revision }: Run,
@@ -112,7 +109,6 @@ export class ServedRevisions {
     return this.candidate ?? this.active
   }
 
-  /** Revisions whose pod logs are followed. */
   get followed(): Followed[] {
     return [this.candidate, this.active].flatMap((served) => {
       const attempt = served && podsOf(served)

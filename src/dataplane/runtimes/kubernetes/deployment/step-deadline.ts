@@ -1,8 +1,4 @@
-/**
- * Deadline of a step in this process. It ends before the control plane's deadline, so that the step can report the
- * cause.
- * Until then it retries an unavailable API server.
- */
+/** A step's own deadline, before the control plane's: the step retries outages until then and reports the cause. */
 import { backoff, retry } from '../../../../platform/async/retry.ts'
 import { withTimeout } from '../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
@@ -21,8 +17,8 @@ export function ownDeadline({ deadline }: TimedStep): number {
 }
 
 /**
- * Retries `work` until it reaches the API server. `deadline`: performance.now(). `onProgress` reports an outage.
- * Throws StepFailure when the server refuses, or is still unavailable at the deadline.
+ * Retries `work` until it reaches the API server; `onProgress` reports an outage. Throws StepFailure when refused
+ * or at the deadline, a performance.now().
  */
 export async function untilReached<T>(
   signal: AbortSignal,

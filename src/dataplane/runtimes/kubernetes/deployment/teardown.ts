@@ -19,7 +19,6 @@ export interface Teardown {
   deploymentId: string
   namespace: string
   fence: Fence
-  /** `keep`: keeps the volume and the Secret with its password */
   volumePolicy: VolumePolicy
   /** applied objects that the informers may not show yet */
   unobserved: readonly LiveObject[]
@@ -34,10 +33,7 @@ const OBJECT_REMOVAL_TIMEOUT_MS = 600_000
 /** ms after its grace period until a node has reported the end of a pod */
 const POD_REPORT_DELAY_MS = 60_000
 
-/**
- * False: there is nothing to delete. Provisioning also opens the namespace first, so if that is refused
- * and provisioning never succeeded, no object exists.
- */
+/** False: no object exists. Provisioning opens the namespace first, so without it nothing was created. */
 export async function openForTeardown(
   cluster: Cluster,
   namespace: string,

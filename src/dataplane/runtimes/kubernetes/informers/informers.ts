@@ -1,7 +1,4 @@
-/**
- * Informers of all watched namespaces: one reflector per kind and namespace, shared by all deployments.
- * A missing optional kind delays no start and is no problem.
- */
+/** Informers: one reflector per kind and namespace, shared by all deployments. Optional kinds delay no start. */
 
 import type { Logger } from 'pino'
 import { AbortScope } from '../../../../platform/async/time-limit.ts'
@@ -27,7 +24,6 @@ export class Informers {
     this.#log = log
   }
 
-  /** See Cluster.open. */
   async open(namespace: string, signal: AbortSignal): Promise<void> {
     const waiting = new AbortScope(signal, () => undefined)
     try {
@@ -50,13 +46,11 @@ export class Informers {
     return (required?.get(kind) ?? optional?.get(kind))?.current ?? false
   }
 
-  /** See Cluster.refused. */
   refused(namespace: string): Map<string, string> {
     const { optional = new Map<Kind, OptionalReflector>() } = this.#namespaces.get(namespace) ?? {}
     return new Map([...optional].flatMap(([{ kind }, { refusal }]) => (refusal === null ? [] : [[kind, refusal]])))
   }
 
-  /** Problem of one reflector; null: none. */
   problem(): string | null {
     for (const { required } of this.#namespaces.values()) {
       const failing = [...required.values()].find(({ failure }) => failure !== null)

@@ -9,13 +9,9 @@ interface Page {
   items: LiveObject[]
 }
 
-/** objects per page */
 const PAGE_SIZE = 500
 
-/**
- * Calls `put` for each object. Returns the resource version for the watch. Throws like Api.call; 410 when it took too
- * long.
- */
+/** Calls `put` per object; returns the version to watch from. Throws like Api.call; 410 when it took too long. */
 export async function listAll(
   api: Api,
   kind: Kind,

@@ -1,7 +1,4 @@
-/**
- * Watches an optional kind. Missing permissions (a Role of an earlier version) are logged once.
- * It retries periodically, because permissions may be granted later.
- */
+/** Watches an optional kind. Logs missing permissions once and retries, because they may be granted later. */
 import type { Logger } from 'pino'
 import { ApiRefused } from '../api-server/errors.ts'
 import type { Kind } from '../api-server/kinds.ts'
@@ -35,7 +32,6 @@ export class OptionalReflector {
     return this.#refusal
   }
 
-  /** True: the store is up to date for this kind. */
   get current(): boolean {
     return this.#reflector.current
   }

@@ -1,7 +1,4 @@
-/**
- * Keeps the store up to date for one kind in one namespace: lists, then watches from the listed version.
- * Level-based: the next list corrects anything that watches missed.
- */
+/** Keeps the store up to date for one kind in one namespace: lists, then watches. Each list corrects missed events. */
 import { sleep } from '../../../../platform/async/retry.ts'
 import { ApiRefused, ClusterClosedError, Unreachable } from '../api-server/errors.ts'
 import type { Kind } from '../api-server/kinds.ts'
@@ -44,12 +41,10 @@ export class Reflector {
     void this.#run()
   }
 
-  /** Current problem; null: none. */
   get failure(): string | null {
     return this.#failure
   }
 
-  /** True: the store is up to date for this kind, as far as is known. */
   get current(): boolean {
     return this.#hasListed && this.#failure === null && !this.#end.signal.aborted
   }

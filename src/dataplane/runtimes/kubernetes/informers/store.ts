@@ -1,7 +1,4 @@
-/**
- * Store of the informers: the last observed objects, by deployment.
- * Only reflectors write to it, so that an object never gets older.
- */
+/** The informers' store: last observed objects by deployment. Only reflectors write it, so no object gets older. */
 
 import type { Api } from '../api-server/api.ts'
 import { ENDPOINTS, type Kind, type ObjectRef } from '../api-server/kinds.ts'
@@ -14,7 +11,6 @@ export interface ClusterAccess {
   api: Api
   store: Store
   times: ClusterTimes
-  /** true: the store has all objects of a kind in a namespace, as far as is known */
   isCurrent: (ref: Pick<ObjectRef, 'apiVersion' | 'kind' | 'namespace'>) => boolean
 }
 
@@ -40,7 +36,6 @@ export class Store {
     return [...(this.#byDeployment.get(deploymentId)?.values() ?? [])]
   }
 
-  /** Stores an observed object. */
   put(object: LiveObject): void {
     const key = keyOf({ ...object, ...object.metadata })
     const before = this.#objects.get(key)
@@ -107,9 +102,8 @@ const MADE_BY_CLUSTER: readonly string[] = ['Pod', ENDPOINTS.kind]
 type Managed = LiveObject['metadata'] & { managedFields?: { manager?: string }[] }
 
 /**
- * Returns the deployment of an object; '' for none or for another manager's object.
- * Copies (Kyverno, kustomize) have Pilothouse's labels but not its field manager, and must not be pruned.
- * An object that got the label of another deployment must not be pruned either: its name shows the owner.
+ * Deployment of an object; '' for none or for another manager's object. Not by label: copies (Kyverno, kustomize) and
+ * objects that got another deployment's label must not be pruned. Field manager and name decide.
  */
 function ownerOf({ kind, metadata }: LiveObject): string {
   const deploymentId = metadata.labels?.[LABEL_DEPLOYMENT]

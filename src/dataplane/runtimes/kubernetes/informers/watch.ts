@@ -1,7 +1,4 @@
-/**
- * One watch: a request that returns one line of JSON per change until the server ends it.
- * It does not use the client library's Watch; README.md has the reasons.
- */
+/** One watch: one line of JSON per change until the server ends it. See README.md for why not the library's Watch. */
 import { splitLines } from '../../../../platform/http/lines.ts'
 import type { Api } from '../api-server/api.ts'
 import { ApiRefused, Unreachable } from '../api-server/errors.ts'
@@ -11,11 +8,9 @@ import type { LiveObject } from '../objects/types.ts'
 export interface WatchOptions {
   kind: Kind
   namespace: string
-  /** the watch starts after this resource version */
   from: string
   /** seconds until the server ends the watch */
   seconds: number
-  /** called when the server accepts the watch */
   onOpen: () => void
   /** `BOOKMARK`: only a newer resource version for the next watch */
   onEvent: (type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', object: LiveObject) => void
@@ -24,9 +19,7 @@ export interface WatchOptions {
 /** characters; etcd stores no object above a few MB */
 const MAX_EVENT_CHARACTERS = 32 * 1024 * 1024
 
-/**
- * Resolves when the server ends the watch. Throws like Api.stream, 410 when `from` is too old, and connection errors.
- */
+/** Resolves when the server ends the watch. Throws like Api.stream; 410 when `from` is too old. */
 export async function watchOnce(api: Api, options: WatchOptions, signal: AbortSignal): Promise<void> {
   const { kind, namespace, from, seconds, onOpen, onEvent } = options
   const action = `watch ${kind.resource} in namespace "${namespace}"`

@@ -1,15 +1,10 @@
-/**
- * Follows container logs, a limited number at a time, newest pods first.
- * After a disconnect it resumes after the last line, so that no line comes twice.
- */
+/** Follows a limited number of container logs, newest pods first. Resumes after the last line received. */
 import type { Logger } from 'pino'
 import { backoff } from '../../../../platform/async/retry.ts'
 import { ApiRefused, Unreachable } from '../api-server/errors.ts'
 import type { Cluster } from '../cluster/cluster.ts'
 
-/** One run of a container. */
 export interface LogSource {
-  /** identifies the run */
   key: string
   namespace: string
   pod: string
@@ -29,7 +24,6 @@ interface Entry {
   source: LogSource
   deploymentId: string
   abort: AbortController | null
-  /** stamp of the last received line */
   after?: string
   tries: number
   done: boolean
@@ -57,7 +51,6 @@ export class LogFollower {
     this.#log = log
   }
 
-  /** Replaces the followed logs of a deployment. */
   set(deploymentId: string, sources: readonly LogSource[]): void {
     const before = this.#byDeployment.get(deploymentId)
     const keys = new Set(sources.map(({ key }) => key))

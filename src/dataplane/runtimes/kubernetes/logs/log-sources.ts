@@ -7,7 +7,6 @@ import { type RevisionAttempt, revisionAttemptOf, sameAttempt } from '../objects
 import { AGENT_CONTAINER } from '../objects/names.ts'
 import type { LogSource } from './log-follower.ts'
 
-/** A revision with followed pods. */
 export interface Followed {
   attempt: RevisionAttempt
   log: RevisionLog
@@ -16,8 +15,8 @@ export interface Followed {
 }
 
 /**
- * Selects agent containers and failed init containers. For pods that started before `claimedAt`, only later lines
- * count: the previous lease holder has sent the earlier ones.
+ * Agent containers and failed init containers. Of pods from before `claimedAt` only later lines: the previous lease
+ * holder has sent the others.
  */
 export function logSourcesOf(pods: readonly V1Pod[], revisions: readonly Followed[], claimedAt: Date): LogSource[] {
   return revisions.flatMap(({ attempt, log, show }) => {

@@ -3,18 +3,15 @@ import type { V1ObjectMeta, V1Pod } from '@kubernetes/client-node'
 import { ANNOTATION_ATTEMPT, LABEL_COMPONENT, LABEL_REVISION } from './names.ts'
 import type { Component } from './types.ts'
 
-/** Undefined: it has no component label. */
 export function componentOf({ metadata }: { metadata?: Pick<V1ObjectMeta, 'labels'> }): Component | undefined {
   return metadata?.labels?.[LABEL_COMPONENT] as Component | undefined
 }
 
-/** The revision and attempt of a pod. */
 export interface RevisionAttempt {
   revisionId: string
   attempt: number
 }
 
-/** Reads it from a pod or a pod template. */
 export function revisionAttemptOf(template: { metadata?: V1Pod['metadata'] } | undefined): RevisionAttempt | null {
   const revisionId = template?.metadata?.labels?.[LABEL_REVISION]
   const attempt = Number(template?.metadata?.annotations?.[ANNOTATION_ATTEMPT])

@@ -1,10 +1,6 @@
-/**
- * Names, labels and annotations of a deployment's objects.
- * Names derive from the deployment's id, so they are valid and unique for any deployment name.
- */
+/** Names, labels and annotations of a deployment's objects. Names derive from its id, so they are valid and unique. */
 import type { Component } from './types.ts'
 
-/** Field manager of all server-side applies. */
 export const FIELD_MANAGER = 'pilothouse'
 
 export const LABEL_MANAGED_BY = 'app.kubernetes.io/managed-by'
@@ -18,7 +14,6 @@ export const OUR_PREFIX = 'pilothouse.dev/'
 export const LABEL_DEPLOYMENT = `${OUR_PREFIX}deployment-id`
 export const LABEL_WORKSPACE = `${OUR_PREFIX}workspace-id`
 export const LABEL_REVISION = `${OUR_PREFIX}revision-id`
-/** Name of the deployment, for users. */
 export const ANNOTATION_NAME = `${OUR_PREFIX}name`
 /** On pods: attempt of the revision. */
 export const ANNOTATION_ATTEMPT = `${OUR_PREFIX}attempt`
@@ -34,9 +29,7 @@ export const ANNOTATION_TOKEN = `${OUR_PREFIX}token`
 export const MANAGED_BY = 'pilothouse'
 export const APP_NAME = 'agent-server'
 
-/** Port of an agent (PORT). */
 export const AGENT_PORT = 8000
-/** Name of the main container in server and queue pods. */
 export const AGENT_CONTAINER = 'agent'
 
 /** Keys of the Secret with the passwords and addresses of database and cache. */
@@ -51,16 +44,12 @@ export const DATABASE_KEYS = {
 export function namesOf(deploymentId: string) {
   const base = `ph-${deploymentId}`
   return {
-    /** name of the server's Service and of the Ingress */
     base,
     server: `${base}-server`,
     queue: `${base}-queue`,
     cache: `${base}-cache`,
-    /** name of the StatefulSet, Service, volume claim and Secret */
     database: `${base}-database`,
-    /** name of the pull secret for built images */
     pull: `${base}-pull`,
-    /** name of the Secret with a revision's secrets; `number`: the revision's number */
     secrets: (number: number) => `${base}-r${number}`,
   }
 }

@@ -1,7 +1,5 @@
-/** Shared types of the Kubernetes runtime's renderer, cluster and reconciler. */
 import type { EffectiveSpec, RevisionWork, SecretReference } from '../../../../domain/protocol/protocol.ts'
 
-/** Components of a deployment, as in the label `app.kubernetes.io/component`. */
 export type Component = 'server' | 'queue' | 'cache' | 'database'
 
 /** An applied or read object. Members of single kinds are read through `unknown`. */
@@ -17,7 +15,6 @@ export interface Manifest {
   [member: string]: unknown
 }
 
-/** An object as the API server returns it. */
 export interface LiveObject extends Manifest {
   metadata: Manifest['metadata'] & {
     uid: string
@@ -37,7 +34,6 @@ export interface DeploymentRef {
   namespace: string
 }
 
-/** Input for rendering database and cache. */
 export interface Infrastructure {
   spec: EffectiveSpec
   secretReferences: SecretReference[]
@@ -45,7 +41,6 @@ export interface Infrastructure {
   databasePassword: string
 }
 
-/** Input for rendering one attempt of a revision. */
 export interface Application {
   revision: RevisionWork
   /** attempt of the pods: a redeploy of the served revision must create new pods */
@@ -65,7 +60,6 @@ export interface QuotaConcessions {
   queueReplicas: number | null
 }
 
-/** Current replicas that an autoscaler set: an apply must not undo them. */
 export interface Replicas {
   server?: number
   queue?: number
@@ -79,14 +73,11 @@ export interface Amounts {
   memoryLimit: number | null | undefined
 }
 
-/** Default amounts of containers. */
 export type ResourceDefaults = Record<'agent' | 'database' | 'cache' | 'sidecar', Amounts>
 
 export type PodSecurity = 'baseline' | 'restricted'
 
-/** Pull credentials of an image. */
 export interface PullCredentials {
-  /** host of the registry */
   registry: string
   username: string
   password: string
@@ -96,20 +87,15 @@ export interface PullCredentials {
 type NetworkPolicies = 'all' | 'database' | 'none'
 
 export interface RenderOptions {
-  /**
-   * Credentials of an image that was built for the deployment; null: not needed. Equal arguments give equal results.
-   */
+  /** credentials of an image built for the deployment; null: not needed; equal arguments give equal results */
   pullCredentials?: (deployment: DeploymentRef, image: string) => PullCredentials | null
   /** official or compatible Postgres image that runs as any user */
   postgresImage: string
-  /** official or compatible Redis image */
   redisImage: string
-  /** Pod Security Standard of pods */
   podSecurity: PodSecurity
   /** user id of database and cache; null: the cluster assigns it */
   podUser: number | null
   defaults: ResourceDefaults
-  /** patches of pod templates by component */
   patches: Partial<Record<Component, object>>
   /** patches by class; a deployment names its class in its spec */
   classes: Record<string, Partial<Record<'server' | 'queue', object>>>
@@ -119,7 +105,6 @@ export interface RenderOptions {
   preStopSeconds: number
   /** the cluster supports `preStop.sleep`; absent: unknown */
   knowsSleep?: boolean
-  /** which NetworkPolicies are rendered */
   networkPolicies: NetworkPolicies
   /** deployments get `<name>.<domain>`; null: no Ingress, except for custom URLs */
   ingressDomain: string | null
@@ -131,5 +116,5 @@ export interface RenderOptions {
   storageClass: string | null
 }
 
-/** What a teardown does with the database's volume. */
+/** `keep`: a teardown keeps the database's volume, and the Secret with its password. */
 export type VolumePolicy = 'keep' | 'delete'

@@ -1,7 +1,4 @@
-/**
- * Applies changed manifests of one deployment and prunes objects that are no longer desired.
- * Records applied objects for drift detection. Applies backoff to repairs and refused requests.
- */
+/** Applies changed manifests of one deployment and prunes others. Records applied objects to detect drift. */
 import type { Logger } from 'pino'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { ApiRefused, Contended, LeaseOverError, StaleError } from '../api-server/errors.ts'
@@ -17,11 +14,9 @@ export interface ApplierOptions {
   deploymentId: string
   fence: Fence
   log: Logger
-  /** no writes after it aborts */
   signal: AbortSignal
   /** True: the database and cache may restart for a changed rendering. False: the applier asks again later. */
   mayRestart: () => boolean
-  /** requests another round after at most `ms` */
   requeueAfter: (ms: number) => void
 }
 
@@ -54,7 +49,6 @@ export class Applier {
     return this.#repairs.contention()
   }
 
-  /** Retries refused requests immediately. */
   forgetRefusals(): void {
     this.#refusals.forget()
   }
@@ -164,13 +158,11 @@ export class Applier {
   }
 }
 
-/** True: the workload is down while its pod is replaced. */
 function restartsStore(manifest: Manifest): boolean {
   const { template } = (manifest.spec ?? {}) as { template?: unknown }
   return template !== undefined && ['database', 'cache'].includes(componentOf(manifest) ?? '')
 }
 
-/** A manifest with its live object. */
 interface Target {
   manifest: Manifest
   key: string

@@ -1,7 +1,4 @@
-/**
- * The desired state of a deployment: the manifests of its infrastructure and its served revision.
- * The database's password is created once and then only read.
- */
+/** The desired state of a deployment: manifests of its infrastructure and its served revision. */
 import { randomBytes } from 'node:crypto'
 import type { V1Deployment, V1Pod } from '@kubernetes/client-node'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
@@ -35,7 +32,6 @@ export interface DesiredState {
 /** `preStop.sleep` is enabled by default since Kubernetes 1.30. */
 const PRE_STOP_SLEEP_MINOR = 30
 
-/** The password, after it was read or created. */
 export interface DatabasePassword {
   value: string | null
 }

@@ -1,7 +1,4 @@
-/**
- * Detects drift: an applied object that someone else has changed since.
- * It keeps only digests, because there may be thousands of objects.
- */
+/** Detects drift: an applied object that someone else changed. Keeps only digests, because there may be thousands. */
 import { createHash } from 'node:crypto'
 import { componentOf, type RevisionAttempt, revisionAttemptOf } from '../objects/labels.ts'
 import { ANNOTATION_SCALE } from '../objects/names.ts'
@@ -21,13 +18,9 @@ export function digest(text: string): string {
 
 export interface AppliedObject {
   key: string
-  /** identity of the object */
   object: LiveObject
-  /** for a Deployment or StatefulSet; null for other kinds */
   workload: { component: Component; attempt: RevisionAttempt | null } | null
-  /** digest of the manifest */
   digest: string
-  /** digest of the projection of the live object */
   projection: string
   uid: string
   /** newest resource version that is known to be unchanged */
@@ -35,11 +28,9 @@ export interface AppliedObject {
   generation: number
   /** the informers have shown it; from then on, absence means deletion */
   observed: boolean
-  /** performance.now() of the apply */
   at: number
 }
 
-/** Records an apply. `live`: the server's response. */
 export function appliedObject(manifest: Manifest, live: LiveObject, autoscaled: boolean): AppliedObject {
   const { apiVersion, kind } = manifest
   const { name, namespace, uid, resourceVersion, generation = 0 } = live.metadata
@@ -78,8 +69,8 @@ export function manifestDigest(manifest: Manifest, autoscaled: boolean): string 
 }
 
 /**
- * True: the observed version differs from the applied one. Otherwise it records the version as unchanged.
- * The content of Secrets is not observed, so any change of a Secret counts as drift.
+ * False: the observed version does not differ, and it is recorded as unchanged. Any change of a Secret is drift,
+ * because its content is not observed.
  */
 export function hasDrifted(applied: AppliedObject, manifest: Manifest, live: LiveObject, autoscaled: boolean): boolean {
   const { uid, resourceVersion } = live.metadata

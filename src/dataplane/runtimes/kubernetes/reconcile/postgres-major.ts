@@ -1,6 +1,6 @@
 /**
- * Keeps the major version of Postgres that created a volume: another major does not start on it.
- * The database keeps its image if POSTGRES_IMAGE has another major. An annotation of the volume claim records it.
+ * Keeps the Postgres major version that created a volume, because another major does not start on it.
+ * An annotation of the volume claim records it. With another major in POSTGRES_IMAGE the database keeps its image.
  */
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/step-failure.ts'

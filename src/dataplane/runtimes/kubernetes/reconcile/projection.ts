@@ -1,13 +1,7 @@
-/**
- * Projects a live object onto the fields of its manifest. Equal projections mean no drift.
- * Server defaults and others' fields don't count. See README.md.
- */
+/** Projects a live object onto the fields of its manifest, without server defaults. Equal projections: no drift. */
 import type { LiveObject, Manifest } from '../objects/types.ts'
 
-/**
- * List members that others may extend, with the keys that identify items: the API's lists of type `map`
- * (x-kubernetes-list-map-keys). Ports of containers and Services differ. Other lists have one owner.
- */
+/** Lists that others may extend, with the keys of their items: type `map` (x-kubernetes-list-map-keys). */
 const LIST_MAP_KEYS: Record<string, string[][]> = {
   containers: [['name']],
   initContainers: [['name']],
@@ -25,10 +19,7 @@ const LIST_MAP_KEYS: Record<string, string[][]> = {
   topologySpreadConstraints: [['topologyKey', 'whenUnsatisfiable']],
   ownerReferences: [['uid']],
 }
-/**
- * Maps and structs with one owner (x-kubernetes-map-type: atomic). A member that someone adds changes the owner,
- * and may change the meaning. Other maps can be extended.
- */
+/** Maps and structs with one owner (x-kubernetes-map-type: atomic): an added member may change the meaning. */
 const ATOMIC = new Set([
   // of a Service or a workload
   'selector',
@@ -65,7 +56,6 @@ function pick(desired: unknown, live: unknown, member: string): string {
   return whole(live)
 }
 
-/** Items of the live list that the manifest also has, in live order. */
 function managedItems(keys: string[], desired: unknown[], live: unknown[]): string {
   const byId = new Map(desired.map((item) => [idOf(keys, item), item]))
   const items = live.flatMap((item) => {

@@ -1,7 +1,4 @@
-/**
- * Level-based reconciler of one deployment: it brings the objects to the latest desired state and repairs differences.
- * It makes no API calls while nothing changes. See README.md.
- */
+/** Level-based reconciler of one deployment: reaches the latest desired state and repairs drift. See README.md. */
 import type { Logger } from 'pino'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { backoff } from '../../../../platform/async/retry.ts'
@@ -17,7 +14,6 @@ import { REFUSED_MS } from './refusal-backoff.ts'
 import { volumeNote } from './volume-claim.ts'
 import { WorkQueue } from './work-queue.ts'
 
-/** The cause of an unreached desired state. */
 export interface ReconcileFailure extends Progress {
   /** a retry is not expected to help */
   refused: boolean
@@ -29,7 +25,6 @@ export interface ReconcilerOptions {
   namespace: string
   fence: Fence
   log: Logger
-  /** see ApplierOptions */
   mayRestart: () => boolean
   /** called after each round, when `synced`, `failure` or `ownershipLost` may have changed */
   onState: () => void
@@ -43,7 +38,6 @@ export class Reconciler {
   readonly #queue = new WorkQueue(() => this.#run())
   readonly #applier: Applier
   #desired: DesiredState | null = null
-  /** the last desired state that was reached */
   #reached: DesiredState | null = null
   /** kinds that were unavailable in the last round */
   #refused = ''
@@ -72,7 +66,6 @@ export class Reconciler {
     return this.#failure
   }
 
-  /** Why the volume claim could not be changed. It is no failure: the other objects are applied. */
   get volumeRefusal(): string | null {
     return this.#applier.volumeRefusal
   }
@@ -88,7 +81,6 @@ export class Reconciler {
     return this.#desired?.leftOut() ?? null
   }
 
-  /** Progress for users: objects that someone else changes repeatedly; null: none. */
   get contention(): Progress | null {
     return this.#applier.contention
   }

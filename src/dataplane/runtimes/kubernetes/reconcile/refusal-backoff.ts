@@ -21,7 +21,6 @@ export class RefusalBackoff {
     return error && ms > 0 ? { error, ms } : null
   }
 
-  /** Forgets the refusals of one object, or of all. */
   forget(key?: string): void {
     if (key === undefined) this.#refusals.clear()
     else this.#refusals.delete(key)

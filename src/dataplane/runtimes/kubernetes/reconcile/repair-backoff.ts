@@ -1,7 +1,6 @@
 /**
- * Backoff for the repair of drift. The first repair is immediate; repeated drift is repaired more slowly and reported.
- * Only accepted repairs, and those that lost against constant writes, count: an API outage repeats one repair many
- * times.
+ * Backoff for repairs of drift: the first is immediate, repeated ones slow down and are reported. It counts accepted
+ * repairs and those that lost against constant writes; an API outage repeats one repair many times.
  */
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import { backoff } from '../../../../platform/async/retry.ts'
@@ -22,13 +21,11 @@ export class RepairBackoff {
     return before ? Math.max(0, before.last + backoff(before.count - 1, FIRST_MS, SLOWEST_MS) - now) : 0
   }
 
-  /** Records a repair. */
   add(key: string, now = performance.now()): void {
     const before = this.#recent(key, now)
     this.#repairs.set(key, { count: (before?.count ?? 0) + 1, last: now })
   }
 
-  /** Progress for users: objects that are changed repeatedly; null: none. */
   contention(now = performance.now()): Progress | null {
     const keys = [...this.#repairs].filter(
       ([, { count, last }]) => count >= CONTENTION_REPAIRS && now - last <= CALM_MS,

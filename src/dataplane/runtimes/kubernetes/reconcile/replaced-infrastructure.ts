@@ -1,7 +1,4 @@
-/**
- * Handles a database or cache that an external one replaces: it is deleted when no pod uses it.
- * Its volume and the Secret with the volume's password stay.
- */
+/** A database or cache that an external one replaces is deleted when no pod uses it. Volume and its Secret stay. */
 import type { V1Pod } from '@kubernetes/client-node'
 import type { RevisionLog } from '../../runtime.ts'
 import { componentOf } from '../objects/labels.ts'
@@ -11,7 +8,6 @@ import { externalOf, type InfrastructureConfig } from '../render/external.ts'
 
 const KEPT = ['Secret', 'PersistentVolumeClaim']
 
-/** True: the object belongs to a replaced database or cache that no pod uses. */
 export function isReplaced(
   object: LiveObject,
   { secretReferences }: InfrastructureConfig,

@@ -1,6 +1,6 @@
 /**
  * Limits concurrent restarts of databases and caches that a new setting or version of Pilothouse causes.
- * A deploy or a changed resource spec is the user's own change and is not limited.
+ * Users' own changes (deploys, resource specs) are not limited.
  */
 
 /** share of this process's deployments; at least one may restart */

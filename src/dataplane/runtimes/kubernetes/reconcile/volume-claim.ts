@@ -1,6 +1,6 @@
 /**
  * Adapts the database's volume claim to the existing one. Its storage class can't change and it can't shrink;
- * the cluster decides whether it can grow. An impossible change must not block a deploy.
+ * the cluster decides whether it grows. An impossible change must not block a deploy.
  */
 import type { V1PersistentVolumeClaim } from '@kubernetes/client-node'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
@@ -41,10 +41,7 @@ export function withoutFittedFields(manifest: Manifest): Manifest {
   return { ...manifest, spec }
 }
 
-/**
- * Progress for users: the volume's size differs from the spec; null: it does not, or there is no volume. `refused`:
- * why it can't grow.
- */
+/** Progress: the volume's size differs from the spec; null: it does not. `refused`: why it can't grow. */
 export function volumeNote(
   config: InfrastructureConfig | null,
   objects: readonly LiveObject[],

@@ -1,6 +1,4 @@
-/**
- * Work queue of one deployment, like controller-runtime's: many `enqueue` calls cause one run, and runs never overlap.
- */
+/** Work queue of one deployment, like controller-runtime's: many `enqueue` calls cause one run; runs never overlap. */
 export class WorkQueue {
   readonly #work: () => Promise<void>
   readonly #stopped = new AbortController()
@@ -14,7 +12,6 @@ export class WorkQueue {
     this.#work = work
   }
 
-  /** Aborted by `stop`. */
   get signal(): AbortSignal {
     return this.#stopped.signal
   }
@@ -26,7 +23,6 @@ export class WorkQueue {
     setImmediate(() => this.#start())
   }
 
-  /** Enqueues after at most `ms`. */
   requeueAfter(ms: number): void {
     const at = performance.now() + ms
     if (this.signal.aborted || (this.#timer && this.#timer.at <= at)) return
@@ -38,7 +34,6 @@ export class WorkQueue {
     this.#timer = { at, handle }
   }
 
-  /** Cancels pending `requeueAfter` calls. */
   clearTimer(): void {
     if (this.#timer) clearTimeout(this.#timer.handle)
     this.#timer = null

@@ -10,10 +10,7 @@ export interface IngressAddress {
   tls: { secretName: string | null } | null
 }
 
-/**
- * The user's URL. Only `external_container` has one: for other sources the member contains the URL that a deploy
- * reported, which may be outdated (docs/protocol.md).
- */
+/** The user's URL. Sources other than `external_container` have none: their member holds the last reported URL. */
 export function customUrlOf({ revision, customUrl }: Pick<Application, 'revision' | 'customUrl'>): string | null {
   return revision.source === 'external_container' ? customUrl : null
 }
@@ -33,7 +30,6 @@ export function ingressAddressOf(
 
 const PLACEHOLDER = '{deployment}'
 
-/** Null: no TLS secret. */
 function tlsSecretOf(deployment: DeploymentRef, { ingressTlsSecret }: RenderOptions): string | null {
   return ingressTlsSecret?.replaceAll(PLACEHOLDER, label(deployment)) ?? null
 }
@@ -50,10 +46,7 @@ function customPlace(deployment: DeploymentRef, url: URL, options: RenderOptions
   return { host, path, tls: url.protocol === 'https:' ? { secretName } : null }
 }
 
-/**
- * Address for users: the custom URL, else the Ingress's URL, else the cluster-internal URL.
- * `customUrl`: the result of `customUrlOf`.
- */
+/** Address for users: the custom URL (of `customUrlOf`), else the Ingress's, else the cluster-internal URL. */
 export function urlOf(deployment: DeploymentRef, customUrl: string | null, options: RenderOptions): string {
   if (customUrl !== null) return customUrl
   const place = ingressAddressOf(deployment, null, options)

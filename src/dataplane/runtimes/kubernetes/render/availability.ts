@@ -4,10 +4,7 @@ import type { Manifest } from '../objects/types.ts'
 import { type Labelled, objectMetadata } from './metadata.ts'
 import type { Scale } from './scale.ts'
 
-/**
- * Spreads replicas of one revision over nodes and zones if possible. It is also set for one replica:
- * adding it later would change the template and replace the pod.
- */
+/** Spreads replicas over nodes and zones if possible. Also for one replica: adding it later would replace the pod. */
 export function spread({ deployment, component, revisionId }: Labelled) {
   const revision = revisionId === undefined ? {} : { [LABEL_REVISION]: revisionId }
   const over = (topologyKey: string) => ({

@@ -1,6 +1,6 @@
 /**
- * Renders the agent's Redis, an in-memory channel between server and queue. The image must contain redis-server and
- * redis-cli and run as any user: it writes only below /data, which is world-writable.
+ * Renders the agent's Redis, a channel between server and queue. The image must have redis-server and redis-cli
+ * and run as any user: it writes only below /data, which is world-writable.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
@@ -15,12 +15,9 @@ import { lockedDown, onlyUser } from './security.ts'
 import { service } from './service.ts'
 import { hashed } from './template.ts'
 
-/**
- * Data bytes per MB of the memory limit. The rest is for buffers and fragmentation; without it the kernel kills Redis.
- */
+/** Per MB of the memory limit. Redis needs the rest for buffers; without it the kernel kills Redis. */
 const DATA_BYTES_PER_MB = 750_000
 
-/** Returns Deployment and Service. */
 export function cache(deployment: DeploymentRef, spec: EffectiveSpec, options: RenderOptions): Manifest[] {
   const { cache: name, database } = namesOf(deployment.deploymentId)
   const labelled: Labelled = { deployment, spec, component: 'cache' }
@@ -64,7 +61,6 @@ function pod(secret: string, spec: EffectiveSpec, { redisImage, podUser, default
         args: redisArgs(amounts.memoryLimit ?? null),
         env: [
           { name: 'REDIS_PASSWORD', valueFrom: password },
-          // read by redis-cli
           { name: 'REDISCLI_AUTH', valueFrom: structuredClone(password) },
         ],
         ports: [{ name: 'redis', containerPort: CACHE_PORT, protocol: 'TCP' }],

@@ -1,6 +1,6 @@
 /**
- * Renders the agent's Postgres: one replica on its own volume. The image must be an official one or compatible:
- * POSTGRES_* and PGDATA configure it, and it runs as any user. README.md explains users and PGDATA.
+ * Renders the agent's Postgres: one replica on its own volume. The image must be official or compatible: it reads
+ * POSTGRES_* and PGDATA, and runs as any user. See README.md.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { DATABASE_KEYS, namesOf, selectorOf } from '../objects/names.ts'
@@ -17,7 +17,6 @@ import { service } from './service.ts'
 /** Not the image's own volume path: some versions refuse to start with a mount there. */
 const MOUNT = '/data'
 
-/** Returns volume claim, StatefulSet and Service. */
 export function database(deployment: DeploymentRef, spec: EffectiveSpec, options: RenderOptions): Manifest[] {
   const { database: name } = namesOf(deployment.deploymentId)
   const labelled: Labelled = { deployment, spec, component: 'database' }

@@ -1,6 +1,6 @@
 /**
- * Default resources of containers (DEFAULT_CPU …) for amounts that the spec leaves open.
- * Pods without resources are evicted first, and a namespace with a compute quota refuses them.
+ * Default resources (DEFAULT_CPU …) for amounts that a spec leaves open. Without resources pods are evicted first,
+ * and a compute quota refuses them.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import type { Amounts, ResourceDefaults } from '../objects/types.ts'
@@ -22,7 +22,6 @@ function filled(request: Amount, limit: Amount, byDefault: Amount, limitByDefaul
   return [byDefault, limitByDefault]
 }
 
-/** Reads the amounts of each component from a spec. */
 const saidOf = {
   server: (spec: EffectiveSpec): Amounts => ({
     cpu: spec.cpu,
@@ -52,7 +51,6 @@ const saidOf = {
 
 type Component = keyof typeof saidOf
 
-/** Resources of a component's container. */
 export function amountsOf(component: Component, spec: EffectiveSpec, defaults: ResourceDefaults): Amounts {
   return withDefaults(
     saidOf[component](spec),

@@ -1,6 +1,6 @@
 /**
- * The environment of an agent: secrets, secret references, and Pilothouse's variables, which take precedence.
- * domain/secrets/rules.ts lists the reserved names; a test keeps the two equal.
+ * An agent's environment: secrets, secret references, and Pilothouse's variables, which take precedence.
+ * domain/secrets/rules.ts has their names too; a test keeps the lists equal.
  */
 import type { SecretReference } from '../../../../domain/protocol/protocol.ts'
 import { AGENT_PORT, DATABASE_KEYS, namesOf } from '../objects/names.ts'

@@ -1,7 +1,6 @@
 /**
- * Sets API defaults explicitly where a user may later switch to another variant, such as another volume type.
- * Server-side apply removes only applied fields. A default like a configMap's `defaultMode` would stay, and
- * a volume with two types is refused.
+ * Sets API defaults explicitly, so that a user can switch to another variant (a volume type): apply removes
+ * only applied fields, and a volume that keeps a configMap's default `defaultMode` is refused as two types.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { withoutNulls } from './without-nulls.ts'
@@ -24,7 +23,6 @@ export function volume(given: Volume): Members {
 
 const REFERENCES = { fieldRef: { apiVersion: 'v1' }, resourceFieldRef: { divisor: '0' } }
 
-/** An environment variable of a container in the spec. */
 export function variable(given: Variable): Members {
   const copy = withoutNulls(given) as Members
   const from = copy.valueFrom as Members | undefined

@@ -1,10 +1,6 @@
-/**
- * External database and cache: two secret references of a deployment can name their addresses.
- * Then none is rendered, and the agent gets the external address in the usual variable.
- */
+/** External database and cache: two secret references name their addresses. None is rendered then. */
 import type { EffectiveSpec, SecretReference } from '../../../../domain/protocol/protocol.ts'
 
-/** The parts of a deployment that decide how its infrastructure is rendered. */
 export interface InfrastructureConfig {
   spec: EffectiveSpec
   secretReferences: SecretReference[]

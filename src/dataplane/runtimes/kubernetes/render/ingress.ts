@@ -5,7 +5,6 @@ import type { Application, DeploymentRef, Manifest, RenderOptions } from '../obj
 import { customUrlOf, ingressAddressOf } from './address.ts'
 import { ingressMetadata } from './metadata.ts'
 
-/** Port of the deployment's Service. */
 export const SERVICE_PORT = 80
 
 /** None if the deployment has no public address. */

@@ -1,7 +1,4 @@
-/**
- * Renders the manifests of a deployment's infrastructure and of one served revision.
- * Pure: equal input gives equal manifests, which share no object with the input.
- */
+/** Renders infrastructure and one served revision. Pure: equal input gives equal manifests, which share nothing. */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { imageOf } from '../../artifact.ts'
 import { AGENT_PORT, namesOf } from '../objects/names.ts'
@@ -19,10 +16,7 @@ import { databaseSecret, pullSecret, revisionSecret } from './secrets.ts'
 import { service } from './service.ts'
 import { QUEUE, SERVER, workload } from './workload.ts'
 
-/**
- * Infrastructure exists before any revision and stays until the teardown. The order is the apply order:
- * the Secret comes first, because it is the deployment's anchor.
- */
+/** In apply order: the Secret comes first, because it is the deployment's anchor. */
 export function renderInfrastructure(
   deployment: DeploymentRef,
   infra: Infrastructure,
@@ -38,9 +32,8 @@ export function renderInfrastructure(
 }
 
 /**
- * Manifests in apply order. The caller prunes other objects (an unneeded queue, autoscaler or Ingress, old Secrets).
- * `replicas`: current numbers. Throws StepFailure for a revision without an image, for what POD_SECURITY forbids,
- * and for an unknown class.
+ * In apply order. The caller prunes other objects. `replicas`: current numbers. Throws StepFailure without an image,
+ * for what POD_SECURITY forbids, and for an unknown class.
  */
 export function renderApplication(
   deployment: DeploymentRef,

@@ -1,6 +1,6 @@
 /**
  * Labels and annotations of objects and pod templates. Pilothouse's take precedence over the user's.
- * Invalid ones of the user are kept: the API server's error is clear, and dropping them would hide the mistake.
+ * The user's invalid ones are kept, because the API server's error is clear.
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import {
@@ -26,9 +26,7 @@ export interface Labelled {
   deployment: DeploymentRef
   spec: EffectiveSpec
   component: Component
-  /** revision that the object belongs to */
   revisionId?: string
-  /** image of that revision */
   imageUri?: string | null
 }
 
@@ -57,7 +55,6 @@ function version({ imageUri }: Labelled): Record<string, string> {
   return tag && !imageUri.includes('@') ? { [LABEL_VERSION]: tag } : {}
 }
 
-/** Metadata of an object. The apply adds the fencing token. */
 export function objectMetadata(name: string, labelled: Labelled): Manifest['metadata'] {
   return {
     name,
@@ -90,10 +87,7 @@ export function agentPodMetadata(labelled: Labelled, attempt: number): PodMetada
   }
 }
 
-/**
- * Metadata of the database's or cache's pod template. It omits the spec's labels and annotations: a change would
- * restart them.
- */
+/** Without the spec's labels and annotations: a change would restart database or cache. */
 export function infrastructurePodMetadata(labelled: Labelled): PodMetadata {
   return { labels: labels({ ...labelled, spec: { ...labelled.spec, labels: null } }) }
 }

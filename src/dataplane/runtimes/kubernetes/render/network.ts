@@ -1,7 +1,6 @@
 /**
- * NetworkPolicies, for clusters that enforce them. Databases and caches accept only their own agents.
- * Agents can't reach their node's metadata address, where clouds return the node's credentials.
- * Agents with their own service account can, because some clouds give its permissions there.
+ * NetworkPolicies, for clusters that enforce them. Databases and caches accept only their own agents. Agents can't
+ * reach the metadata address, where clouds return the node's credentials, unless they have their own service account.
  */
 import { LABEL_COMPONENT, LABEL_DEPLOYMENT, namesOf } from '../objects/names.ts'
 import type {
@@ -15,10 +14,7 @@ import type {
 import { objectMetadata } from './metadata.ts'
 import { CACHE_PORT, DATABASE_PORT } from './secrets.ts'
 
-/**
- * AWS, Azure, Google and most others; Alibaba. IPv6: AWS; Google; Oracle. Not all link-local addresses: the node's DNS
- * may have one.
- */
+/** AWS, Azure, Google and most others; Alibaba. IPv6: AWS; Google; Oracle. The node's DNS may be link-local too. */
 const METADATA = {
   v4: ['169.254.169.254/32', '100.100.100.200/32'],
   v6: ['fd00:ec2::254/128', 'fd20:ce::254/128', 'fd00:c1::a9fe:a9fe/128'],
@@ -31,7 +27,6 @@ const podsOf = ({ deploymentId }: DeploymentRef, components: Component[]) => ({
   matchExpressions: [{ key: LABEL_COMPONENT, operator: 'In', values: components }],
 })
 
-/** Policy of database and cache. */
 export function databasePolicy(
   deployment: DeploymentRef,
   { spec }: Infrastructure,
@@ -57,7 +52,6 @@ export function databasePolicy(
   ]
 }
 
-/** Policy of server and queue. */
 export function agentPolicy(deployment: DeploymentRef, { spec }: Application, options: RenderOptions): Manifest[] {
   if (options.networkPolicies !== 'all' || spec.service_account_name) return []
   return [

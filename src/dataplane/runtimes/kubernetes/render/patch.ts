@@ -1,7 +1,4 @@
-/**
- * Applies POD_PATCHES and POD_CLASSES: JSON merge patches, except that lists of named items merge by name
- * (mounts by path). Null removes a member; other lists are replaced.
- */
+/** Applies POD_PATCHES and POD_CLASSES: JSON merge patches, but lists of named items merge by name (mounts by path). */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import type { RenderOptions } from '../objects/types.ts'
@@ -12,7 +9,6 @@ export interface Template {
   spec: unknown
 }
 
-/** Returns the patched template. */
 export function patched(template: Template, patch: object | undefined): Template {
   return patch ? (merged(template, patch, '') as Template) : template
 }

@@ -1,7 +1,4 @@
-/**
- * Checks a resource spec against the Pod Security Standard "restricted" under POD_SECURITY=restricted.
- * Under `baseline` it refuses nothing: the namespace decides about additional privileges.
- */
+/** Checks a resource spec against the Pod Security Standard "restricted". Under `baseline` the namespace decides. */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { StepFailure } from '../../../output/step-failure.ts'
 import type { PodSecurity } from '../objects/types.ts'

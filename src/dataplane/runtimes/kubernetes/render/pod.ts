@@ -49,10 +49,7 @@ export function agentPod(
   }
 }
 
-/**
- * A native sidecar (Kubernetes 1.29 or later) is an init container with its own restart policy that keeps running.
- * Kubernetes refuses `restartPolicy: Always` among the other containers.
- */
+/** A native sidecar (Kubernetes 1.29 or later) must be an init container: others can't have `restartPolicy: Always`. */
 const isNative = (sidecar: Container) => sidecar.restartPolicy === 'Always'
 
 function containerOf(given: Container, level: PodSecurity, defaults: Amounts): Record<string, unknown> {

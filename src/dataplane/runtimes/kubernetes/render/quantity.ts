@@ -1,7 +1,6 @@
 /**
- * Formats numbers as Kubernetes quantities in their shortest form, because API servers rewrite `2000m` to `2`.
- * Memory is in MB (docs/deployments.md#resource-spec), a million bytes, so the suffix is `M`.
- * `Mi` would give 5 % more and exceed quotas that count MB.
+ * Formats Kubernetes quantities in their shortest form, because API servers rewrite `2000m` to `2`. MB are a million
+ * bytes (docs/deployments.md#resource-spec), so `M`: `Mi` would give 5 % more and exceed quotas in MB.
  */
 import type { Amounts } from '../objects/types.ts'
 
@@ -21,9 +20,7 @@ function shortest(value: number, unit: string, units: readonly string[], factor:
 
 /** `value`: cores, at most three decimals */
 const cores = (value: number) => shortest(Math.round(value * 1000), 'm', DECIMAL, 1000)
-/** `value`: whole MB */
 const megabytes = (value: number) => shortest(value, 'M', DECIMAL, 1000)
-/** `value`: whole GiB */
 export const gibibytes = (value: number) => shortest(value, 'Gi', BINARY, 1024)
 
 /** A container's `resources` as a member to spread; empty if no amount is set. */

@@ -1,6 +1,6 @@
 /**
- * Replicas of a component. Pilothouse's autoscaler can't scale up from 0, so a minimum of 0 is honoured only
- * if the maximum is 0 too. With `autoscaler: none` others may scale to 0 and back (KEDA).
+ * Replicas of a component. Pilothouse's autoscaler can't scale up from 0, so a minimum of 0 needs a maximum of 0.
+ * With `autoscaler: none` others may scale to 0 and back (KEDA).
  */
 import type { EffectiveSpec } from '../../../../domain/protocol/protocol.ts'
 import { ANNOTATION_SCALE } from '../objects/names.ts'
@@ -20,10 +20,7 @@ export function scaleOf(role: 'server' | 'queue', spec: EffectiveSpec): Scale {
   return { min: byOthers ? min : Math.max(min, Math.min(1, max)), max, byOthers }
 }
 
-/**
- * Keeps the live number within the bounds if an autoscaler or someone else sets it. A new component starts with at
- * least one.
- */
+/** Keeps a live number within the bounds if others set it. A new component starts with at least one. */
 export function replicasOf({ min, max }: Scale, live: number | undefined): number {
   return max > min ? Math.min(max, Math.max(min, live ?? Math.max(1, min))) : min
 }

@@ -1,12 +1,9 @@
-/**
- * Renders Secrets with base64 `data`. Server-side apply does not track `stringData`, so it would never remove a key.
- */
+/** Renders Secrets with base64 `data`: server-side apply never removes a key of `stringData`. */
 import { createHash } from 'node:crypto'
 import { DATABASE_KEYS, namesOf } from '../objects/names.ts'
 import type { Application, DeploymentRef, Infrastructure, Manifest, PullCredentials } from '../objects/types.ts'
 import { objectMetadata } from './metadata.ts'
 
-/** Role and database name in the agent's Postgres. */
 export const DATABASE_USER = 'agent'
 export const DATABASE_PORT = 5432
 export const CACHE_PORT = 6379
@@ -55,7 +52,6 @@ export function revisionSecret(deployment: DeploymentRef, { revision, spec }: Ap
   }
 }
 
-/** Pull secret for built images. */
 export function pullSecret(deployment: DeploymentRef, { spec }: Application, credentials: PullCredentials): Manifest {
   const { registry, username, password } = credentials
   const auth = Buffer.from(`${username}:${password}`).toString('base64')

@@ -4,7 +4,6 @@ import type { PodSecurity } from '../objects/types.ts'
 const KEPT = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'SETGID', 'SETUID']
 const SECCOMP = { seccompProfile: { type: 'RuntimeDefault' } }
 
-/** Security context of Postgres and Redis containers. */
 export const lockedDown = () => ({
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
@@ -13,10 +12,7 @@ export const lockedDown = () => ({
   ...structuredClone(SECCOMP),
 })
 
-/**
- * Security context of a pod whose user and group, also of its volumes, is `id`. Null: the cluster assigns them
- * per namespace (OpenShift) and admits no others.
- */
+/** Pod and volumes of user `id`. Null: the cluster assigns ids per namespace and admits no others (OpenShift). */
 export const onlyUser = (id: number | null) => ({
   runAsNonRoot: true,
   ...(id === null ? {} : { runAsUser: id, runAsGroup: id, fsGroup: id }),
@@ -36,10 +32,7 @@ export function containerSecurity(level: PodSecurity, given?: Record<string, unk
   return level === 'restricted' ? restricted(given) : baseline(given)
 }
 
-/**
- * API servers refuse `allowPrivilegeEscalation: false` together with `privileged` or CAP_SYS_ADMIN,
- * so the default is left out there.
- */
+/** API servers refuse this default together with `privileged` or CAP_SYS_ADMIN. */
 function baseline(given: Record<string, unknown> | null | undefined): Record<string, unknown> {
   const capabilities = { drop: ['ALL'], add: [...KEPT] }
   return { ...(needsEscalation(given) ? {} : { allowPrivilegeEscalation: false }), capabilities, ...given }

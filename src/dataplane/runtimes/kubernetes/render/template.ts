@@ -1,6 +1,6 @@
 /**
- * Adds a hash to a pod template, so that a pod shows its template.
- * Creation times are in whole seconds, and the cluster's own template hash is not visible on the Deployment.
+ * Adds a hash to a pod template, so that a pod shows its template: creation times have whole seconds only,
+ * and the Deployment does not show the cluster's own hash.
  */
 import { createHash } from 'node:crypto'
 import { ANNOTATION_TEMPLATE } from '../objects/names.ts'

@@ -1,7 +1,4 @@
-/**
- * Deep copy of a user's part of a spec, without null members.
- * In a spec null means nothing, but for an API server it would remove a default.
- */
+/** Copies a user's part of a spec without null members: an API server would remove a default for null. */
 export function withoutNulls<T>(value: T): T {
   if (Array.isArray(value)) return value.map(withoutNulls) as T
   if (value === null || typeof value !== 'object') return value

@@ -1,5 +1,5 @@
 /**
- * Renders the Deployments of server and queue. They share the image; AGENT_SERVER_ROLE selects the role.
+ * Renders the Deployments of server and queue, which share the image (AGENT_SERVER_ROLE).
  * Defaults that could block a rollout are set, so that drift of them (`kubectl rollout pause`) is repaired.
  */
 import { healthPathOf } from '../../../../domain/values/health-path.ts'
@@ -16,7 +16,6 @@ import { agentPod } from './pod.ts'
 import { resources } from './quantity.ts'
 import { hashed } from './template.ts'
 
-/** Differences between server and queue. */
 interface Kind {
   role: 'server' | 'queue'
   container: (app: Application, options: RenderOptions) => Record<string, unknown>
@@ -54,10 +53,7 @@ export const QUEUE: Kind = {
   container: ({ spec }, { defaults }) => resources(amountsOf('queue', spec, defaults)),
 }
 
-/**
- * If the cluster does not know the action and the image has no `sleep`, the hook fails and SIGTERM follows
- * immediately.
- */
+/** Without this action and without `sleep` in the image the hook fails, and SIGTERM follows immediately. */
 const sleeping = (seconds: number, { knowsSleep }: RenderOptions) =>
   knowsSleep ? { sleep: { seconds } } : { exec: { command: ['sleep', String(seconds)] } }
 

@@ -1,7 +1,4 @@
-/**
- * Finds Services without endpoints whose pods are ready: a selector was changed, or the cluster is slow.
- * Reads the EndpointSlices that the cluster creates for each Service with a selector. Pure.
- */
+/** Finds Services without endpoints although their pods are ready: a changed selector, or a slow cluster. Pure. */
 import type { V1EndpointSlice, V1Pod } from '@kubernetes/client-node'
 import { componentOf } from '../objects/labels.ts'
 import type { Component, LiveObject } from '../objects/types.ts'

@@ -1,17 +1,11 @@
-/**
- * A problem becomes a failure when it has lasted for its `graceMs`.
- * This process's clock counts from the first observation, so clock differences to the cluster don't matter.
- */
+/** A problem becomes a failure after its `graceMs`, counted by this process's clock from the first observation. */
 import type { Problem } from './pod-problems.ts'
 
 export class GracePeriods {
   /** by key: the first observation (performance.now()) and the clearest message */
   readonly #since = new Map<string, { since: number; message: string }>()
 
-  /**
-   * Records the problems at `now`. `failed`: the first problem that has lasted too long.
-   * `againInMs`: ms until the next check is needed; null: none.
-   */
+  /** `failed`: the first problem that lasted too long. `againInMs`: ms until the next check; null: none. */
   check(problems: readonly Problem[], now: number): { failed: Problem | null; againInMs: number | null } {
     const keys = new Set(problems.map(({ key }) => key))
     for (const key of this.#since.keys()) if (!keys.has(key)) this.#since.delete(key)

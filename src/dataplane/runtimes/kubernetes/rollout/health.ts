@@ -1,7 +1,4 @@
-/**
- * Computes the health of a deployment's server from observed objects.
- * Of several reasons, it returns the one to fix first.
- */
+/** Health of a deployment's server from observed objects. Of several reasons it returns the one to fix first. */
 import type { V1Deployment } from '@kubernetes/client-node'
 import type { Health, Progress } from '../../../../domain/protocol/protocol.ts'
 import type { RevisionAttempt } from '../objects/labels.ts'
@@ -20,9 +17,7 @@ import {
 export interface HealthContext extends RolloutContext {
   /** attempt that serves or is rolled out; null: not known yet */
   attempt: RevisionAttempt | null
-  /** expected replicas before the Deployment exists */
   minReplicas: number
-  /** grace periods of Services without endpoints */
   gracePeriods: GracePeriods
   /** reason to report if there is no worse one; null: none */
   note: Progress | null

@@ -11,7 +11,6 @@ const READ_TIMEOUT_MS = 3000
 /** ms, because the log of a running container does not end */
 const RUNNING_READ_TIMEOUT_MS = 1000
 
-/** Returns `headline` with the last lines of output below it. Never throws. */
 export async function withLastOutput(
   cluster: Cluster,
   headline: string,

@@ -1,15 +1,10 @@
-/**
- * Finds problems of a pod in its status and describes them for users. Pure and without a clock.
- * Each problem has a grace period before it becomes a failure (grace-periods.ts).
- */
+/** Finds problems of a pod in its status and describes them for users. Pure and without a clock (grace-periods.ts). */
 import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node'
 import type { Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import { isAboutVolume, isOnlyBackOff, withAdvice } from '../api-server/messages.ts'
 
 export interface Problem {
-  /** identifies the problem while it lasts */
   key: string
-  /** machine-readable reason, as in StepFailure */
   reason: Reason
   message: string
   /** grace period in ms before it becomes a failure; 0: immediately */
@@ -132,10 +127,7 @@ function containerProblem(container: V1ContainerStatus, subject: string, longMs:
   return null
 }
 
-/**
- * Problem of failed pods: evicted, refused by their node, or ended without a restart.
- * Their controller replaces them, so one failed pod alone proves little. `pods`: pods of the applied template.
- */
+/** Failed pods (evicted, refused by the node, ended). Controllers replace pods, so one failed pod proves little. */
 export function failedPods(component: string, pods: readonly V1Pod[], longMs: number): Problem[] {
   const failed = pods.filter(({ status }) => status?.phase === 'Failed')
   const newest = failed.reduce<V1Pod | null>((last, pod) => (last && madeAt(last) > madeAt(pod) ? last : pod), null)
@@ -214,7 +206,6 @@ export function podActivity({ status }: V1Pod): Progress {
   return { reason: 'ROLLING_OUT', message: `is ${phase ?? 'not seen by any node yet'}` }
 }
 
-/** True: the pod's Ready condition is true. */
 export function isReady(pod: V1Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false
 }

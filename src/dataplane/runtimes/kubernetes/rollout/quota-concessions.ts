@@ -1,20 +1,13 @@
-/**
- * Lets a rollout proceed when a quota refuses the additional pod that a rolling update starts with.
- * It gives up as little as possible and logs each step. See README.md.
- */
+/** Lets a rollout proceed when a quota refuses its extra pod, and gives up as little as possible. See README.md. */
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import type { QuotaConcessions } from '../objects/types.ts'
 import type { WorkloadRollout } from './rollout-status.ts'
 
-/** Concessions that the planner may read and change. */
 export interface ConcessionControl {
   /** current concessions; null: new pods start before old ones end */
   current(): QuotaConcessions | null
-  /** rolls out with these concessions */
   change(concessions: QuotaConcessions): void
-  /** an autoscaler sets the queue's replicas */
   isQueueAutoscaled: boolean
-  /** logs a concession */
   logConcession(message: string): void
 }
 

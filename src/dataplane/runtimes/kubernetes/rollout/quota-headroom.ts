@@ -1,7 +1,4 @@
-/**
- * Tells whether a pod that a quota refuses would fit in place of an existing pod.
- * If not, removing the existing pod would only reduce capacity.
- */
+/** Tells whether a refused pod would fit in place of an existing pod. If not, removing that only reduces capacity. */
 import type { V1Pod } from '@kubernetes/client-node'
 import { exceededResources } from '../api-server/messages.ts'
 import { bytesOf } from '../render/quantity.ts'

@@ -1,7 +1,4 @@
-/**
- * Status of a rollout: done, waiting or failing. Computed at every change while a step waits for the rollout,
- * and with every heartbeat for the health.
- */
+/** Status of a rollout: done, waiting or failing. A step computes it at every change, the health per heartbeat. */
 import type { V1Pod } from '@kubernetes/client-node'
 import type { Progress } from '../../../../domain/protocol/protocol.ts'
 import type { Cluster } from '../cluster/cluster.ts'
@@ -14,7 +11,6 @@ import { isActive, type Problem } from './pod-problems.ts'
 import { type Stuck, stuckOf } from './warning-events.ts'
 import { refusalKey, type WorkloadPods, workloadStatus } from './workload-status.ts'
 
-/** The deployment and its observed state. */
 export interface RolloutContext {
   cluster: Cluster
   deploymentId: string
@@ -32,13 +28,11 @@ export interface RolloutStatus {
   stage: string
   problems: Problem[]
   stuck: Stuck[]
-  /** one for each component with pods */
   workloads: WorkloadRollout[]
   /** output of a running container that does not become ready */
   output?: Problem['output']
 }
 
-/** Rollout of one component. */
 export interface WorkloadRollout {
   component: Component
   done: boolean
@@ -86,7 +80,6 @@ export function ownershipLostProgress({ message }: Error): Progress {
   return { reason: 'WORKER_LOST', message: `This holder of the deployment may not write any more: ${message}` }
 }
 
-/** Status of the given workloads alone, independent of the reconciler. */
 export function workloadsStatus(
   context: Omit<RolloutContext, 'reconciler'>,
   applied: readonly Workload[],

@@ -16,9 +16,7 @@ export interface Rollout extends RolloutContext {
   changes: Notifier
   /** performance.now() when the rollout fails in any case */
   deadline: number
-  /** mask of the containers' output */
   mask: Mask
-  /** called when the rollout's wait or problem changes */
   onProgress: OnProgress
   /** quota concessions that the rollout may make; absent: a full quota fails it */
   concessionControl?: ConcessionControl
