@@ -836,13 +836,13 @@ export interface components {
         };
         Actor: {
             /**
-             * @description - `api_key`: The holder of an API key: `name` is what the key was called.
-             *     - `person`: Somebody with a JWT: `id` and `name` are its `sub`.
-             *     - `listener`: A listener that works in somebody’s compute infrastructure: `name` is its `compute_id`.
-             *     - `worker`: The worker that is part of the server.
-             *     - `git_provider`: The git provider, by its webhook: a push, or what became of an installation.
-             *     - `command_line`: Somebody who may run commands on the server’s machine.
-             *     - `system`: The server itself: what follows from the rules and the clock.
+             * @description - `api_key`: A caller with an API key. `name` is the name of the key at that time.
+             *     - `person`: A person with a JWT. `id` and `name` are its `sub`.
+             *     - `listener`: A listener in the compute infrastructure of a customer. `name` is its `compute_id`.
+             *     - `worker`: The built-in worker of the server.
+             *     - `git_provider`: The git provider, through its webhook: a push, or a changed installation.
+             *     - `command_line`: A person who runs commands on the machine of the server.
+             *     - `system`: The server itself, because of a rule or the time.
              * @enum {string}
              */
             kind: "api_key" | "person" | "listener" | "worker" | "git_provider" | "command_line" | "system";
@@ -963,12 +963,12 @@ export interface components {
             /** Format: date-time */
             at: string;
             /**
-             * @description - `CREATED`: It was made.
-             *     - `UPDATED`: It was changed; `changed` names the fields. Without any, there is a new revision.
-             *     - `TAGGED`: It has other tags.
-             *     - `PUSHED`: A commit was pushed, which made a new revision.
-             *     - `REDEPLOYED`: A revision of it was rolled out again: the rollback, too.
-             *     - `DELETED`: Its deletion was asked for.
+             * @description - `CREATED`: The deployment was created.
+             *     - `UPDATED`: The deployment was changed. `changed` names the fields; if it is empty, a new revision was created.
+             *     - `TAGGED`: The tags of the deployment changed.
+             *     - `PUSHED`: A pushed commit created a new revision.
+             *     - `REDEPLOYED`: A revision was rolled out again. A rollback is one, too.
+             *     - `DELETED`: The deletion of the deployment was requested.
              * @enum {string}
              */
             what: "CREATED" | "UPDATED" | "TAGGED" | "PUSHED" | "REDEPLOYED" | "DELETED";
@@ -1031,42 +1031,42 @@ export interface components {
             cursor: string;
             /**
              * @description There may be new ones.
-             *     - `revision.status`: A revision has another status; the first one has no `from`.
-             *     - `deployment.created`: A deployment was made.
-             *     - `deployment.updated`: A deployment was changed; `changed` names the fields. Without any, there is a new revision.
-             *     - `deployment.tagged`: A deployment has other tags.
-             *     - `deployment.provisioned`: What a deployment needs at its runtime is there.
-             *     - `deployment.deleted`: Somebody asked for the deletion of a deployment.
-             *     - `deployment.torn_down`: Nothing is left of a deployment at its runtime: the last event of it.
-             *     - `secret.revealed`: Somebody has looked at the value of a secret of a deployment; its name is the subject.
-             *     - `tag.created`: A tag was made.
+             *     - `revision.status`: The status of a revision changed. The first status has no `from`.
+             *     - `deployment.created`: A deployment was created.
+             *     - `deployment.updated`: A deployment was changed. `changed` names the fields; if it is empty, a new revision was created.
+             *     - `deployment.tagged`: The tags of a deployment changed.
+             *     - `deployment.provisioned`: The resources that a deployment needs in its runtime exist.
+             *     - `deployment.deleted`: The deletion of a deployment was requested.
+             *     - `deployment.torn_down`: The resources of a deployment in its runtime were removed. This is its last event.
+             *     - `secret.revealed`: A caller read the value of a secret. The subject is the name of the secret.
+             *     - `tag.created`: A tag was created.
              *     - `listener.created`: A listener was registered.
-             *     - `listener.updated`: A listener was changed; `changed` names the fields.
+             *     - `listener.updated`: A listener was changed. `changed` names the fields.
              *     - `listener.deleted`: A listener was deleted.
-             *     - `listener.silent`: A listener was not heard of for 90 seconds: what it has reported does not count any more.
-             *     - `listener.heard`: A listener that was silent has called again.
-             *     - `api_key.created`: An API key was made.
-             *     - `api_key.updated`: An API key has another owner; `changed` names the fields.
+             *     - `listener.silent`: A listener has not called for 90 seconds. Its last reports no longer count.
+             *     - `listener.heard`: A silent listener called again.
+             *     - `api_key.created`: An API key was created.
+             *     - `api_key.updated`: The owner of an API key changed. `changed` names the fields.
              *     - `api_key.revoked`: An API key was revoked.
-             *     - `session.created`: Somebody has signed in: there is a session of theirs.
-             *     - `session.revoked`: A session was ended by somebody, before its time.
-             *     - `workspace.created`: The workspace was made: the first event of its log.
-             *     - `tracing_project.created`: A tracing project was made.
+             *     - `session.created`: A person signed in, which created a session.
+             *     - `session.revoked`: A session was revoked before it expired.
+             *     - `workspace.created`: The workspace was created. This is the first event of its log.
+             *     - `tracing_project.created`: A tracing project was created.
              *     - `tracing_project.deleted`: A tracing project was deleted.
-             *     - `integration.created`: A git integration was made, or is there again.
-             *     - `integration.updated`: A git integration was changed; `changed` names the fields.
+             *     - `integration.created`: A git integration was created or restored.
+             *     - `integration.updated`: A git integration was changed. `changed` names the fields.
              *     - `integration.suspended`: A git integration was suspended at the git provider.
              *     - `integration.unsuspended`: A git integration is no longer suspended.
-             *     - `integration.removed`: A git integration was removed, here or at the git provider.
-             *     - `oauth_provider.created`: An OAuth provider was made.
-             *     - `oauth_provider.updated`: An OAuth provider was changed; `changed` names the fields.
+             *     - `integration.removed`: A git integration was removed here or at the git provider.
+             *     - `oauth_provider.created`: An OAuth provider was created.
+             *     - `oauth_provider.updated`: An OAuth provider was changed. `changed` names the fields.
              *     - `oauth_provider.deleted`: An OAuth provider was deleted.
-             *     - `oauth_token.created`: Somebody has given their consent: there is a token.
-             *     - `oauth_token.updated`: A token was renewed by its owner, or changed; `changed` names the fields of a change.
-             *     - `oauth_token.expired`: A token has ended: only its owner can renew it.
+             *     - `oauth_token.created`: A person gave consent, which created a token.
+             *     - `oauth_token.updated`: The owner renewed or changed a token. `changed` names the changed fields.
+             *     - `oauth_token.expired`: A token expired. Only its owner can renew it.
              *     - `oauth_token.deleted`: A token was deleted.
              *     - `connection.created`: An agent was connected to a token.
-             *     - `connection.deleted`: An agent can’t get a token any more.
+             *     - `connection.deleted`: An agent was disconnected from a token.
              */
             type: string;
             deployment_id: string | null;
@@ -1205,7 +1205,7 @@ export interface components {
         McpDiscoveryInput: {
             /** @description The name of the provider in every other call. You choose it, and it cannot be changed. */
             provider_id: string;
-            /** @description For people. */
+            /** @description The name that people see. */
             name: string;
             /** @description The URL of the MCP endpoint: https, or http on the machine of the server. */
             mcp_server_url: string;
@@ -1252,38 +1252,38 @@ export interface components {
             updated_at: string;
         };
         OAuthProviderCreateInput: {
-            /** @description Given by you: what every other call names it by, and part of the redirect URI. Cannot be changed. */
+            /** @description You choose it. It identifies the provider in other calls and is part of the redirect URI. Cannot be changed. */
             provider_id: string;
-            /** @description For people. */
+            /** @description The name that people see. */
             name: string;
             client_id: string;
-            /** @description Stored encrypted, and in no answer. */
+            /** @description Stored encrypted. Responses never contain it. */
             client_secret?: string | null;
-            /** @description Where people are sent: https, or http on this very machine; at no private address unless OUTBOUND_ALLOW names it. Parameters of its own are kept. */
+            /** @description The authorization endpoint, to which people are sent. Must be https, or http on this machine. A private address must be in OUTBOUND_ALLOW. Its query parameters are kept. */
             auth_url: string;
-            /** @description Where codes and refresh tokens are used: https, or http on this very machine. */
+            /** @description The token endpoint. Must be https, or http on this machine. */
             token_url: string;
-            /** @description Whether a code verifier is sent (RFC 7636). Default: false. */
+            /** @description Whether to use PKCE (RFC 7636). Default: false. */
             uses_pkce?: boolean | null;
             code_challenge_method?: "S256" | null;
-            /** @description For those that depart from the standard. */
+            /** @description Set it for a provider that deviates from the standard. */
             provider_type?: ("microsoft" | "salesforce" | "slack") | null;
-            /** @description How the client proves itself at the token endpoint. Default: client_secret_post. */
+            /** @description How the client authenticates at the token endpoint. Default: client_secret_post. */
             token_endpoint_auth_method?: ("none" | "client_secret_basic" | "client_secret_post") | null;
         };
         OAuthProviderUpdateInput: {
             name?: string | null;
             client_id?: string | null;
-            /** @description Stored encrypted, and in no answer. */
+            /** @description Stored encrypted. Responses never contain it. */
             client_secret?: string | null;
-            /** @description Where people are sent: https, or http on this very machine; at no private address unless OUTBOUND_ALLOW names it. Parameters of its own are kept. */
+            /** @description The authorization endpoint, to which people are sent. Must be https, or http on this machine. A private address must be in OUTBOUND_ALLOW. Its query parameters are kept. */
             auth_url?: string | null;
-            /** @description Where codes and refresh tokens are used: https, or http on this very machine. Of another origin: only with the client_secret, if there is one. */
+            /** @description The token endpoint. Must be https, or http on this machine. A change to another origin requires client_secret, if the provider has one. */
             token_url?: string | null;
-            /** @description Whether a code verifier is sent (RFC 7636). */
+            /** @description Whether to use PKCE (RFC 7636). */
             uses_pkce?: boolean | null;
             code_challenge_method?: "S256" | null;
-            /** @description How the client proves itself at the token endpoint. With none the stored secret goes. */
+            /** @description How the client authenticates at the token endpoint. `none` removes the stored secret. */
             token_endpoint_auth_method?: ("none" | "client_secret_basic" | "client_secret_post") | null;
             id?: string | null;
             organization_id?: string | null;
@@ -1345,9 +1345,9 @@ export interface components {
             default_branch: string;
         };
         ResourceSpec: {
-            /** @description Replicas at least. Default: 1. */
+            /** @description Minimum number of replicas. Default: 1. */
             min_scale?: number | null;
-            /** @description Replicas at most. Default: 1. */
+            /** @description Maximum number of replicas. Default: 1. */
             max_scale?: number | null;
             /** @description Cores requested by each replica, rounded to one decimal. */
             cpu?: number | null;
@@ -1371,52 +1371,52 @@ export interface components {
             queue_memory_limit_mb?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_cpu?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_cpu_limit?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_memory_mb?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_memory_limit_mb?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_min_scale?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_max_scale?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             executor_cpu?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             executor_cpu_limit?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             executor_memory_mb?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             executor_memory_limit_mb?: number | null;
             /** @description Cores requested by the cache. */
@@ -1427,25 +1427,25 @@ export interface components {
             cache_memory_mb?: number | null;
             /** @description Default: cache_memory_mb. */
             cache_memory_limit_mb?: number | null;
-            /** @description Extra labels on the resources that are made. */
+            /** @description Extra labels for the created resources. */
             labels?: {
                 [key: string]: string;
             } | null;
-            /** @description Extra annotations on the resources that are made. */
+            /** @description Extra annotations for the created resources. */
             annotations?: {
                 [key: string]: string;
             } | null;
-            /** @description Extra annotations on the Ingress alone. They win over `annotations`. */
+            /** @description Extra annotations for the Ingress only. They override `annotations`. */
             ingress_annotations?: {
                 [key: string]: string;
             } | null;
-            /** @description Who decides the replicas between minimum and maximum. `cpu`: an autoscaler that counts CPU; `none`: an autoscaler of yours. Default: `cpu`. */
+            /** @description What sets the number of replicas between minimum and maximum. `cpu`: an autoscaler based on CPU. `none`: your own autoscaler. Default: `cpu`. */
             autoscaler?: ("cpu" | "none") | null;
-            /** @description Where and how its pods run (GPU, node pool, priority): one of `pod_classes` of its listener. */
+            /** @description The class that decides where and how the pods run (GPU, node pool, priority). Must be one of the `pod_classes` of the listener. */
             class?: string | null;
-            /** @description Must exist in the namespace. */
+            /** @description The service account must exist in the namespace. */
             service_account_name?: string | null;
-            /** @description Secrets in the namespace, of the type for image pulls. */
+            /** @description Image pull Secrets of the namespace. */
             image_pull_secrets?: {
                 name: string;
             }[] | null;
@@ -1476,7 +1476,7 @@ export interface components {
                     [key: string]: unknown;
                 } | null;
             }[] | null;
-            /** @description Each names one of the volumes. */
+            /** @description Each mount names one of the volumes. */
             volume_mounts?: {
                 name: string;
                 mountPath?: string | null;
@@ -1485,7 +1485,7 @@ export interface components {
                 subPathExpr?: string | null;
                 readOnly?: boolean | null;
             }[] | null;
-            /** @description Run to their end before the agent starts. */
+            /** @description Containers that run to completion before the agent starts. */
             init_containers?: {
                 name: string;
                 image?: string | null;
@@ -1524,7 +1524,7 @@ export interface components {
                     [key: string]: unknown;
                 } | null;
             }[] | null;
-            /** @description Run beside the agent. */
+            /** @description Containers that run next to the agent. */
             sidecars?: {
                 name: string;
                 image?: string | null;
@@ -1571,15 +1571,15 @@ export interface components {
             db_memory_mb?: number | null;
             /** @description Default: 2 × db_memory_mb. */
             db_memory_limit_mb?: number | null;
-            /** @description GiB of storage of the database. Default: 10. */
+            /** @description GiB of database storage. Default: 10. */
             db_storage_gi?: number | null;
             /** @description Default: 100. */
             db_max_connections?: number | null;
         };
         ResourceSpecInput: {
-            /** @description Replicas at least. Default: 1. */
+            /** @description Minimum number of replicas. Default: 1. */
             min_scale?: number | null;
-            /** @description Replicas at most. Default: 1. */
+            /** @description Maximum number of replicas. Default: 1. */
             max_scale?: number | null;
             /** @description Cores requested by each replica, rounded to one decimal. */
             cpu?: number | null;
@@ -1603,52 +1603,52 @@ export interface components {
             queue_memory_limit_mb?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_cpu?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_cpu_limit?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_memory_mb?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_memory_limit_mb?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_min_scale?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             orchestrator_max_scale?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             executor_cpu?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             executor_cpu_limit?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             executor_memory_mb?: number | null;
             /**
              * @deprecated
-             * @description Do not use: stored and returned, without effect.
+             * @description Do not use. The value is stored and returned, and has no effect.
              */
             executor_memory_limit_mb?: number | null;
             /** @description Cores requested by the cache. */
@@ -1659,25 +1659,25 @@ export interface components {
             cache_memory_mb?: number | null;
             /** @description Default: cache_memory_mb. */
             cache_memory_limit_mb?: number | null;
-            /** @description Extra labels on the resources that are made. */
+            /** @description Extra labels for the created resources. */
             labels?: {
                 [key: string]: string;
             } | null;
-            /** @description Extra annotations on the resources that are made. */
+            /** @description Extra annotations for the created resources. */
             annotations?: {
                 [key: string]: string;
             } | null;
-            /** @description Extra annotations on the Ingress alone. They win over `annotations`. */
+            /** @description Extra annotations for the Ingress only. They override `annotations`. */
             ingress_annotations?: {
                 [key: string]: string;
             } | null;
-            /** @description Who decides the replicas between minimum and maximum. `cpu`: an autoscaler that counts CPU; `none`: an autoscaler of yours. Default: `cpu`. */
+            /** @description What sets the number of replicas between minimum and maximum. `cpu`: an autoscaler based on CPU. `none`: your own autoscaler. Default: `cpu`. */
             autoscaler?: ("cpu" | "none") | null;
-            /** @description Where and how its pods run (GPU, node pool, priority): one of `pod_classes` of its listener. */
+            /** @description The class that decides where and how the pods run (GPU, node pool, priority). Must be one of the `pod_classes` of the listener. */
             class?: string | null;
-            /** @description Must exist in the namespace. */
+            /** @description The service account must exist in the namespace. */
             service_account_name?: string | null;
-            /** @description Secrets in the namespace, of the type for image pulls. */
+            /** @description Image pull Secrets of the namespace. */
             image_pull_secrets?: {
                 name: string;
             }[] | null;
@@ -1708,7 +1708,7 @@ export interface components {
                     [key: string]: unknown;
                 } | null;
             }[] | null;
-            /** @description Each names one of the volumes. */
+            /** @description Each mount names one of the volumes. */
             volume_mounts?: {
                 name: string;
                 mountPath?: string | null;
@@ -1717,7 +1717,7 @@ export interface components {
                 subPathExpr?: string | null;
                 readOnly?: boolean | null;
             }[] | null;
-            /** @description Run to their end before the agent starts. */
+            /** @description Containers that run to completion before the agent starts. */
             init_containers?: {
                 name: string;
                 image?: string | null;
@@ -1756,7 +1756,7 @@ export interface components {
                     [key: string]: unknown;
                 } | null;
             }[] | null;
-            /** @description Run beside the agent. */
+            /** @description Containers that run next to the agent. */
             sidecars?: {
                 name: string;
                 image?: string | null;
@@ -1803,7 +1803,7 @@ export interface components {
             db_memory_mb?: number | null;
             /** @description Default: 2 × db_memory_mb. */
             db_memory_limit_mb?: number | null;
-            /** @description GiB of storage of the database. Default: 10. */
+            /** @description GiB of database storage. Default: 10. */
             db_storage_gi?: number | null;
             /** @description Default: 100. */
             db_max_connections?: number | null;
@@ -1838,11 +1838,11 @@ export interface components {
             commit_author: string | null;
             /**
              * @description What made it; null: nobody noted it.
-             *     - `create`: The deployment was created with it.
-             *     - `update`: Somebody changed what is built or run.
-             *     - `secrets`: Somebody changed secrets and nothing of the source.
-             *     - `request`: Somebody asked for a new revision.
-             *     - `push`: A commit was pushed to its branch.
+             *     - `create`: The deployment was created with this revision.
+             *     - `update`: A caller changed what is built or run.
+             *     - `secrets`: A caller changed secrets and not the source.
+             *     - `request`: A caller requested a new revision.
+             *     - `push`: A commit was pushed to the branch.
              */
             trigger: ("create" | "update" | "secrets" | "request" | "push") | null;
             /** @description Who made it; null: nobody noted it. */
@@ -1906,17 +1906,17 @@ export interface components {
             secret_references: components["schemas"]["SecretReference"][] | null;
             /** @description What its build does or did. null: it is not built, not yet, or nobody has reported it. */
             build_plan: {
-                /** @description What is built: `dockerfile`, `node`, `python`. */
+                /** @description The kind of project: `dockerfile`, `node` or `python`. */
                 kind: string;
-                /** @description `own`: the tree brings its server. `supplied`: it has graphs alone, and the platform brings it. */
+                /** @description `own`: the source contains its server. `supplied`: the source contains only graphs, and the platform adds the server. */
                 server: string;
-                /** @description All of it, for people. */
+                /** @description Describes the whole plan for people. */
                 sentence: string;
-                /** @description What installs, in this order. */
+                /** @description The install commands, in order. */
                 install: string[];
-                /** @description What builds then; null: nothing. */
+                /** @description The build command. null: nothing to build. */
                 build: string | null;
-                /** @description What starts it; null: the image says. */
+                /** @description The start command. null: the image defines it. */
                 start: string | null;
             } | null;
         };
@@ -2008,67 +2008,67 @@ export interface components {
             offset: number;
         };
         SourceConfig: {
-            /** @description From GET /v1/integrations/gitprovider/install. Only for gitprovider; cannot be changed. */
+            /** @description The id of an integration from GET /v1/integrations/gitprovider/install. Only for gitprovider; cannot be changed. */
             integration_id?: string | null;
             /** @description URL of the git repository. Only for gitprovider; cannot be changed. */
             repo_url?: string | null;
-            /** @description For gitprovider, there `dev` by default; cannot be changed. For internal_source and internal_container it is accepted and has no effect. */
+            /** @description For gitprovider; default `dev`; cannot be changed. For internal_source and internal_container it is accepted and has no effect. */
             deployment_type?: ("dev_free" | "dev" | "prod") | null;
             /** @description Build a new revision on a push to repo_ref, which must be a branch. Only for gitprovider. */
             build_on_push?: boolean | null;
-            /** @description Can be set only for external_container; for other sources it is set automatically. */
+            /** @description You can set it only for external_container. For other sources it is set automatically. */
             custom_url?: string | null;
             resource_spec?: components["schemas"]["ResourceSpec"] | null;
-            /** @description The listener that runs it. Only for external_container; cannot be changed. */
+            /** @description The listener that runs the deployment. Only for external_container; cannot be changed. */
             listener_id?: string | null;
             listener_config?: components["schemas"]["ListenerConfig"] | null;
-            /** @description Runs from the root of the repository. Detected from the lock file if absent. An empty text takes the stored one away. */
+            /** @description Runs in the root of the repository. If absent, it is detected from the lock file. An empty text removes the stored command. */
             install_command?: string | null;
-            /** @description Runs from the directory of the graph configuration file. An empty text takes the stored one away. */
+            /** @description Runs in the directory of the graph configuration file. An empty text removes the stored command. */
             build_command?: string | null;
         };
         SourceConfigInput: {
-            /** @description From GET /v1/integrations/gitprovider/install. Only for gitprovider; cannot be changed. */
+            /** @description The id of an integration from GET /v1/integrations/gitprovider/install. Only for gitprovider; cannot be changed. */
             integration_id?: string | null;
             /** @description URL of the git repository. Only for gitprovider; cannot be changed. */
             repo_url?: string | null;
-            /** @description For gitprovider, there `dev` by default; cannot be changed. For internal_source and internal_container it is accepted and has no effect. */
+            /** @description For gitprovider; default `dev`; cannot be changed. For internal_source and internal_container it is accepted and has no effect. */
             deployment_type?: ("dev_free" | "dev" | "prod") | null;
             /** @description Build a new revision on a push to repo_ref, which must be a branch. Only for gitprovider. */
             build_on_push?: boolean | null;
-            /** @description Can be set only for external_container; for other sources it is set automatically. */
+            /** @description You can set it only for external_container. For other sources it is set automatically. */
             custom_url?: string | null;
             resource_spec?: components["schemas"]["ResourceSpecInput"] | null;
-            /** @description The listener that runs it. Only for external_container; cannot be changed. */
+            /** @description The listener that runs the deployment. Only for external_container; cannot be changed. */
             listener_id?: string | null;
             listener_config?: components["schemas"]["ListenerConfigInput"] | null;
-            /** @description Runs from the root of the repository. Detected from the lock file if absent. An empty text takes the stored one away. */
+            /** @description Runs in the root of the repository. If absent, it is detected from the lock file. An empty text removes the stored command. */
             install_command?: string | null;
-            /** @description Runs from the directory of the graph configuration file. An empty text takes the stored one away. */
+            /** @description Runs in the directory of the graph configuration file. An empty text removes the stored command. */
             build_command?: string | null;
         };
         SourceRevisionConfig: {
-            /** @description A branch by its name, or a tag as refs/tags/…. Only for gitprovider. Makes a new revision. */
+            /** @description The name of a branch, or a tag as refs/tags/…. Only for gitprovider. A change creates a new revision. */
             repo_ref?: string | null;
-            /** @description Path of the graph configuration file in the repository. Only for gitprovider and internal_source, there required on create. Makes a new revision. */
+            /** @description Path of the graph configuration file in the repository. Only for gitprovider and internal_source, which require it on create. A change creates a new revision. */
             graph_config_path?: string | null;
-            /** @description Container image. Only for external_container, there required on create, and internal_container. Makes a new revision. */
+            /** @description Container image. Only for external_container, which requires it on create, and internal_container. A change creates a new revision. */
             image_uri?: string | null;
-            /** @description Object path from the upload-url of this deployment. Only for internal_source. Makes a new revision. */
+            /** @description Object path from the upload-url of this deployment. Only for internal_source. A change creates a new revision. */
             source_tarball_path?: string | null;
-            /** @description The exact commit, once a build has found it, however that ended. Read-only: ignored in requests. */
+            /** @description The commit that a build used, even if the build failed. Read-only: ignored in requests. */
             readonly repo_commit_sha?: string | null;
         };
         SourceRevisionConfigInput: {
-            /** @description A branch by its name, or a tag as refs/tags/…. Only for gitprovider. Makes a new revision. */
+            /** @description The name of a branch, or a tag as refs/tags/…. Only for gitprovider. A change creates a new revision. */
             repo_ref?: string | null;
-            /** @description Path of the graph configuration file in the repository. Only for gitprovider and internal_source, there required on create. Makes a new revision. */
+            /** @description Path of the graph configuration file in the repository. Only for gitprovider and internal_source, which require it on create. A change creates a new revision. */
             graph_config_path?: string | null;
-            /** @description Container image. Only for external_container, there required on create, and internal_container. Makes a new revision. */
+            /** @description Container image. Only for external_container, which requires it on create, and internal_container. A change creates a new revision. */
             image_uri?: string | null;
-            /** @description Object path from the upload-url of this deployment. Only for internal_source. Makes a new revision. */
+            /** @description Object path from the upload-url of this deployment. Only for internal_source. A change creates a new revision. */
             source_tarball_path?: string | null;
-            /** @description The exact commit, once a build has found it, however that ended. Read-only: ignored in requests. */
+            /** @description The commit that a build used, even if the build failed. Read-only: ignored in requests. */
             readonly repo_commit_sha?: string | null;
         };
         UploadUrl: {
@@ -2233,30 +2233,30 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `offset` of the page before. */
+                /** @description The `offset` of the previous page. */
                 offset?: number;
-                /** @description Only names that contain this text, in upper or lower case. */
+                /** @description Only deployments whose name contains this text, ignoring case. */
                 name_contains?: string;
-                /** @description Only exactly this name. */
+                /** @description Only the deployment with exactly this name. */
                 name?: string;
                 status?: "AWAITING_DATABASE" | "READY" | "UNUSED" | "AWAITING_DELETE" | "UNKNOWN";
-                /** @description true: only those for which something answers now; false: only the others. */
+                /** @description true: only deployments that serve requests now. false: only the others. */
                 serving?: boolean;
-                /** @description Only those whose latest revision has any of these: CREATING, QUEUED, AWAITING_BUILD, BUILDING, AWAITING_DEPLOY, DEPLOYING, DEPLOYED, CREATE_FAILED, BUILD_FAILED, DEPLOY_FAILED, SKIPPED, INTERRUPTED, UNKNOWN. Comma-separated. */
+                /** @description Only deployments whose latest revision has one of these statuses: CREATING, QUEUED, AWAITING_BUILD, BUILDING, AWAITING_DEPLOY, DEPLOYING, DEPLOYED, CREATE_FAILED, BUILD_FAILED, DEPLOY_FAILED, SKIPPED, INTERRUPTED, UNKNOWN. Comma-separated. */
                 latest_revision_status?: string;
-                /** @description true: only those whose latest revision is open and waits, so that nobody works on it; false: only the others. */
+                /** @description true: only deployments whose latest revision is open and waits for a worker or another condition. false: only the others. */
                 latest_revision_waits?: boolean;
                 source?: "gitprovider" | "external_container" | "internal_container" | "internal_source";
-                /** @description Only those of this listener. */
+                /** @description Only deployments of this listener. */
                 listener_id?: string;
-                /** @description true: only those that a listener works; false: only the others. */
+                /** @description true: only deployments that a listener runs. false: only the others. */
                 remote_reconciled?: boolean;
-                /** @description Only those with any of these tags. Comma-separated. */
+                /** @description Only deployments with at least one of these tags. Comma-separated. */
                 tag_value_ids?: string;
-                /** @description Only those whose active revision has reported this version. */
+                /** @description Only deployments whose active revision reported this version. */
                 image_version?: string;
                 deployment_type?: "dev_free" | "dev" | "prod";
-                /** @description Only these. Comma-separated. */
+                /** @description Only deployments with these ids. Comma-separated. */
                 deployment_ids?: string;
             };
             header?: {
@@ -2569,11 +2569,11 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `offset` of the page before. */
+                /** @description The `offset` of the previous page. */
                 offset?: number;
-                /** @description Only those of any of these: CREATING, QUEUED, AWAITING_BUILD, BUILDING, AWAITING_DEPLOY, DEPLOYING, DEPLOYED, CREATE_FAILED, BUILD_FAILED, DEPLOY_FAILED, SKIPPED, INTERRUPTED, UNKNOWN. Comma-separated. */
+                /** @description Only revisions with one of these statuses: CREATING, QUEUED, AWAITING_BUILD, BUILDING, AWAITING_DEPLOY, DEPLOYING, DEPLOYED, CREATE_FAILED, BUILD_FAILED, DEPLOY_FAILED, SKIPPED, INTERRUPTED, UNKNOWN. Comma-separated. */
                 status?: string;
-                /** @description true: only if a listener works the deployment; false: only if none does. */
+                /** @description true: only if a listener runs the deployment. false: only if none does. */
                 remote_reconciled?: boolean;
             };
             header?: {
@@ -3144,7 +3144,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `offset` of the page before. */
+                /** @description The `offset` of the previous page. */
                 offset?: number;
             };
             header?: {
@@ -3527,7 +3527,7 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description Its provider_id, or its id. */
+                /** @description The provider_id or the id of the provider. */
                 provider_id: string;
             };
             cookie?: never;
@@ -3562,7 +3562,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its provider_id, or its id. */
+                /** @description The provider_id or the id of the provider. */
                 provider_id: string;
             };
             cookie?: never;
@@ -3594,7 +3594,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Its provider_id, or its id. */
+                /** @description The provider_id or the id of the provider. */
                 provider_id: string;
             };
             cookie?: never;
@@ -3931,7 +3931,7 @@ export interface operations {
             };
             path: {
                 agent_id: string;
-                /** @description Its provider_id, or its id. */
+                /** @description The provider_id or the id of the provider. */
                 provider_id: string;
             };
             cookie?: never;
@@ -3959,7 +3959,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `offset` of the page before. */
+                /** @description The `offset` of the previous page. */
                 offset?: number;
             };
             header?: {

@@ -131,7 +131,7 @@ test('a concurrent change during a confirmation asks again, and does nothing', a
     await route.continue()
   })
   await dialog.getByRole('button', { name: 'Redeploy' }).click()
-  await dialog.getByRole('alert').getByText('was changed since').waitFor()
+  await dialog.getByRole('alert').getByText('was changed in the meantime').waitFor()
 })
 
 test('a viewer sees the state and no actions', async ({ page }) => {

@@ -290,7 +290,7 @@ describe('a build that waits for a builder', () => {
     expect(await revisionOf(id)).toMatchObject({
       ...{ status: 'BUILD_FAILED', reason: 'NOBODY_TOOK_IT' },
       statusMessage:
-        'No builder took it within 60 min (BUILDER_WAIT_MINUTES): those that are there had no place free. Start more of them, or raise their MAX_BUILDS.',
+        'No builder took it within 60 min (BUILDER_WAIT_MINUTES): all connected builders were busy. Start more builders, or raise their MAX_BUILDS.',
     })
     const tenant = await domain.tenant()
     const other = await leftToBuilder({ tenant })
@@ -298,7 +298,7 @@ describe('a build that waits for a builder', () => {
     await waitIsOver(other.stepId)
     await sweep(domain.core)
     expect((await revisionOf(other.id)).statusMessage).toBe(
-      'No builder took it within 60 min (BUILDER_WAIT_MINUTES): none was heard from since 2026-01-02T03:04:05Z. Start one, with a key of role builder.',
+      'No builder took it within 60 min (BUILDER_WAIT_MINUTES): no builder has called since 2026-01-02T03:04:05Z. Start a builder with a key of the role builder.',
     )
   })
 
@@ -309,11 +309,11 @@ describe('a build that waits for a builder', () => {
     await sweep(domain.core)
     const waits = {
       reason: 'BUILDER_SILENT',
-      statusMessage: 'Waiting for a builder to build it: none was heard from since 2026-01-02T03:04:05Z.',
+      statusMessage: 'Waiting for a builder to build it: no builder has called since 2026-01-02T03:04:05Z.',
     }
     expect(await revisionOf(id)).toMatchObject({ status: 'BUILDING', ...waits })
     const row = await domain.core.db.deployment.findUniqueOrThrow({ where: { id }, select: WHY_NOT_LIVE_FIELDS })
-    expect(whyNotLive(row, new Date())).toContain('none was heard from since 2026-01-02T03:04:05Z')
+    expect(whyNotLive(row, new Date())).toContain('no builder has called since 2026-01-02T03:04:05Z')
     await beatBuilds(builder, [])
     await sweep(domain.core)
     expect(await revisionOf(id)).toMatchObject({ reason: 'WAITING_FOR_BUILDER' })
@@ -329,7 +329,7 @@ describe('a build that waits for a builder', () => {
     expect(await revisionOf(id)).toMatchObject({
       reason: 'DEADLINE',
       statusMessage:
-        'The build passed its deadline of 30 min: the builder released it or was lost. Redeploy it, or raise BUILD_DEADLINE_MINUTES.',
+        'The build exceeded its deadline of 30 min: the builder released it or was lost. Redeploy it, or raise BUILD_DEADLINE_MINUTES.',
     })
   })
 })

@@ -27,9 +27,9 @@ test.each<[string, (string | null)[]]>([
 describe('what is refused, and why', () => {
   test.each<[string, RegExp]>([
     ['', /empty/],
-    [' ', /blanks/],
-    ['acme/agent :1', /blanks/],
-    ['acme/agent\n', /blanks/],
+    [' ', /whitespace/],
+    ['acme/agent :1', /whitespace/],
+    ['acme/agent\n', /whitespace/],
     ['https://registry.example.com/agent', /without a scheme/],
     ['docker://agent', /without a scheme/],
     ['user:pw@registry.example.com/agent', /credentials/],

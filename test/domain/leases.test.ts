@@ -37,7 +37,7 @@ const prepared = async () => {
   return id
 }
 const LOST =
-  'Its worker was lost 3 times while it worked on this: the log of the server or listener may say why. Redeploy it.'
+  'The worker of this step was lost 3 times. Redeploy it; the log of the server or listener may have the cause.'
 const beat = (held: Claim, generation?: number) =>
   domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId: held.claimId, token: held.token, generation }] })
 
@@ -436,7 +436,7 @@ test('the deadline runs from the first try across workers, and the step fails wh
   expect((await succeed(domain.plane, second, second.step!)).recorded).toBe(false)
   expect(await latest(id)).toMatchObject({
     status: 'CREATE_FAILED',
-    statusMessage: 'Preparing passed its deadline of 10 min. Redeploy it, or raise PROVISION_DEADLINE_MINUTES.',
+    statusMessage: 'Preparing exceeded its deadline of 10 min. Redeploy it, or raise PROVISION_DEADLINE_MINUTES.',
   })
 })
 
@@ -449,7 +449,7 @@ test('a step that exceeds its deadline says what it waited for and what to do', 
     .$executeRaw`UPDATE steps SET deadline_at = now() - interval '1 second' WHERE deployment_id = ${id}::uuid`
   await sweep(domain.core)
   expect((await latest(id)).statusMessage).toBe(
-    'Its database waits for its turn. Preparing passed its deadline of 10 min while it waited for this. Redeploy it, or raise PROVISION_DEADLINE_MINUTES.',
+    'Its database waits for its turn. Preparing exceeded its deadline of 10 min while it waited for this. Redeploy it, or raise PROVISION_DEADLINE_MINUTES.',
   )
 })
 
@@ -458,7 +458,7 @@ test.each([
   ['BUILD', 'BUILD_FAILED', 30],
   ['DEPLOY', 'DEPLOY_FAILED', 10],
 ] as const)(
-  'the sweep fails a %s that passed its deadline, and the worker is told to stop',
+  'the sweep fails a %s that exceeded its deadline, and the worker is told to stop',
   async (kind, status, minutes) => {
     const id = await gitDeployment(ctx)
     const held = await claimOne(domain.plane, id)

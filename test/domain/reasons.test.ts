@@ -74,10 +74,10 @@ test('the words are the list’s own, and spelled alike', () => {
 test('a message is rendered from its reason and the facts alone', () => {
   const listener = { id: 'L', computeId: 'prod', lastSeenAt: new Date('2026-01-02T03:04:05.678Z'), silent: true }
   expect(explain('LISTENER_SILENT', { kind: 'BUILD', listener }).message).toBe(
-    'Waiting for listener prod, not heard from since 2026-01-02T03:04:05Z, to build it.',
+    'Waiting for listener prod, which has not called since 2026-01-02T03:04:05Z, to build it.',
   )
   expect(explain('DEADLINE', { kind: 'DEPLOY', minutes: 10 }).message).toBe(
-    'The deploy passed its deadline of 10 min. Redeploy it, or raise DEPLOY_DEADLINE_MINUTES.',
+    'The deploy exceeded its deadline of 10 min. Redeploy it, or raise DEPLOY_DEADLINE_MINUTES.',
   )
 })
 
@@ -237,7 +237,7 @@ describe('a sweep', () => {
     await sweep(domain.core)
     expect(await latest(id)).toMatchObject({
       reason: 'LISTENER_SILENT',
-      statusMessage: expect.stringContaining('not heard from since'),
+      statusMessage: expect.stringContaining('which has not called since'),
     })
     await heard(new Date())
     await sweep(domain.core)

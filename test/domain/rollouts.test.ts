@@ -106,7 +106,7 @@ describe('A deployment from request to running', () => {
     const image = { source_config: {}, source_revision_config: { image_uri: 'agent:1' } }
     expect(await failure({ ...image, source: 'internal_container' })).toBe(`${start}.`)
     expect(await failure({ ...image, source: 'external_container' })).toBe(
-      `${start}, or create the deployment anew with a listener in source_config.listener_id.`,
+      `${start}, or create a new deployment with a listener in source_config.listener_id.`,
     )
   })
 })

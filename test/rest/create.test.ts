@@ -514,7 +514,7 @@ describe('A 422 names the field:', () => {
   test('a password in the URL of a repository is refused, and not repeated', async () => {
     const answer = await post(set(git(), 'source_config.repo_url', 'https://me:hunter2@git.example.com/acme/agent'))
     expect(violations(answer)).toEqual(['body.source_config.repo_url value_error'])
-    expect(answer.text).toContain('Must be without user name and password')
+    expect(answer.text).toContain('Must not contain a user name or password')
     expect(answer.text).not.toContain('hunter2')
   })
 

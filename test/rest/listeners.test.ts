@@ -308,7 +308,7 @@ describe('A silent listener', () => {
     const { lastSeenAt } = await app.core.db.listener.findUniqueOrThrow({ where: { id: one.id } })
     const since = lastSeenAt!.toISOString().replace(/\.\d+/, '')
     await sweep(app.core)
-    expect(await message()).toBe(`${which}, not heard from since ${since}, to prepare the deployment.`)
+    expect(await message()).toBe(`${which}, which has not called since ${since}, to prepare the deployment.`)
     await heard(one.id, 0)
     await sweep(app.core)
     expect(await message()).toBe(`${which} to prepare the deployment.`)
@@ -325,7 +325,7 @@ describe('A silent listener', () => {
     const { status, status_message } = (await app.call('GET', path)).body
     expect(status).toBe('CREATE_FAILED')
     expect(status_message).toMatch(
-      /^Nobody took it for 24 h: listener cluster-\S+, not heard from since \S+Z, should have\.$/,
+      /^No worker took it for 24 h\. It waited for listener cluster-\S+, which has not called since \S+Z\.$/,
     )
   })
 
@@ -342,7 +342,7 @@ describe('A silent listener', () => {
     expect(await message()).toBe(`Waiting for listener ${one.compute_id} to tear it down.`)
     await heard(one.id, 1000)
     await sweep(app.core)
-    expect(await message()).toMatch(/, not heard from since \S+, to tear it down\.$/)
+    expect(await message()).toMatch(/, which has not called since \S+, to tear it down\.$/)
     expect((await app.call('DELETE', `/v2/listeners/${one.id}`)).status).toBe(409)
     expect((await app.call('DELETE', path, { query: { force: 'true' } })).status).toBe(204)
     expect((await app.call('GET', path)).status).toBe(404)
@@ -354,7 +354,7 @@ describe('A silent listener', () => {
     const { body } = await deploy(one.id, 'agents')
     const { body: revision } = await app.call('GET', `/v2/deployments/${body.id}/revisions/${body.latest_revision_id}`)
     expect(revision.status_message).toBe(
-      `Waiting for listener ${one.computeId}, never heard from, to prepare the deployment.`,
+      `Waiting for listener ${one.computeId}, which has never called, to prepare the deployment.`,
     )
   })
 })

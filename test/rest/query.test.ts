@@ -133,7 +133,7 @@ describe('An address that a third party writes', () => {
 test('a single-valued parameter that is given twice is named as such', async () => {
   const twice = 'limit=1&limit=2&serving=true&serving=false&source=gitprovider&source=gitprovider&name=a&name=b'
   const { body } = await app.rest('GET', `/v2/deployments?${twice}&deployment_ids=${NOWHERE}&deployment_ids=${NOWHERE}`)
-  const msg = 'Is given more than once, and takes one value.'
+  const msg = 'Must be given only once.'
   expect(body.detail).toHaveLength(4)
   for (const name of ['limit', 'serving', 'source', 'name'])
     expect(body.detail).toContainEqual({ loc: ['query', name], msg, type: 'value_error' })

@@ -1,4 +1,4 @@
-/** What errors of the database mean: the only place that interprets them, by SQLSTATE, whether Prisma or pg threw them. */
+/** Classifies errors of the database by SQLSTATE, from Prisma and pg. No other file interprets them. */
 import { DomainError } from './errors.ts'
 
 /**
@@ -11,12 +11,14 @@ export type DatabaseFailure = 'lost' | 'busy' | 'locked' | 'conflict'
 const MEANING: readonly [RegExp, DatabaseFailure][] = [
   [/^(40001|40P01)$/, 'conflict'],
   [/^55P03$/, 'locked'],
-  // a statement's time limit; too few connections, memory, disk or other resources
+  // statement timeout; not enough connections, memory, disk or other resources
   [/^(57014|53)/, 'busy'],
-  // connections; the server is shutting down, starting or refusing; it ended an idle transaction; it is a read-only replica
+  // broken connection; server stops, starts or refuses; idle transaction ended; read-only replica
   [/^(08|28|3D|57P|58|25P03|25006)/, 'lost'],
 ]
-/** Prisma's own codes, for errors without an SQLSTATE. P2028: a transaction did not start or end in time. */
+/**
+ * Prisma's error codes, for errors without an SQLSTATE. P2028: a transaction did not start or end before its timeout.
+ */
 const OF_PRISMA: Record<string, DatabaseFailure> = {
   P1001: 'lost',
   P1002: 'lost',
@@ -28,7 +30,7 @@ const OF_PRISMA: Record<string, DatabaseFailure> = {
   P2037: 'busy',
 }
 
-/** Which failure of the database caused this error, also if it is a DomainError already; null: none. */
+/** The failure that caused this error, also when a DomainError wraps it. Null: not a failure of the database. */
 export function databaseFailure(error: unknown): DatabaseFailure | null {
   if (error instanceof DomainError) return databaseFailure(error.cause)
   const state = sqlState(error)
@@ -37,7 +39,7 @@ export function databaseFailure(error: unknown): DatabaseFailure | null {
   return OF_PRISMA[String(code)] ?? null
 }
 
-/** Postgres' error fields, as pg or Prisma's adapter pass them on. */
+/** Error fields of Postgres, as pg or Prisma's adapter return them. */
 interface PostgresError {
   code?: unknown
   severity?: unknown
@@ -47,33 +49,33 @@ interface PostgresError {
 function postgresError(error: unknown): PostgresError {
   const { name, cause, meta, ...own } = (error ?? {}) as PostgresError & {
     name?: unknown
-    /** of a DriverAdapterError, which a COMMIT throws */
+    /** in a DriverAdapterError, which a COMMIT throws */
     cause?: PostgresError
-    /** of a PrismaClientKnownRequestError */
+    /** in a PrismaClientKnownRequestError */
     meta?: { driverAdapterError?: { cause?: PostgresError } }
   }
   const reported = name === 'DriverAdapterError' ? cause : meta?.driverAdapterError?.cause
   return reported ?? { severity: (error as PostgresError | null)?.severity, originalCode: own.severity && own.code }
 }
 
-/** The SQLSTATE; null: not an error of the database, or Prisma does not reveal it. */
+/** Null: not an error of the database, or Prisma hides the code. */
 function sqlState(error: unknown): string | null {
   const { originalCode } = postgresError(error)
   return typeof originalCode === 'string' ? originalCode : null
 }
 
-/** Whether the error ended the session, or prevented one. */
+/** Whether the error ended the session or prevented one. */
 const isFatal = (error: unknown) => postgresError(error).severity === 'FATAL'
 
 /** The message for the caller, and the seconds after which to retry. */
 const ANSWERS: Record<DatabaseFailure, [string, number]> = {
-  lost: ['The database cannot be reached at the moment. Try again.', 2],
-  busy: ['The database is too busy at the moment. Try again.', 2],
-  locked: ['Somebody else is writing to this at the moment. Try again.', 2],
-  conflict: ['Others were writing to the same at the same time. Try again.', 1],
+  lost: ['The database is unavailable. Try again.', 2],
+  busy: ['The database is too busy. Try again.', 2],
+  locked: ['Another caller is writing to the same resource. Try again.', 2],
+  conflict: ['Other callers wrote to the same resource concurrently. Try again.', 1],
 }
 
-/** The error for the caller, UNAVAILABLE; null: the database has not failed. Nothing was written. */
+/** The UNAVAILABLE error for the caller. Null: the database has not failed. Nothing was written. */
 export function asUnavailable(error: unknown): DomainError | null {
   const failure = error instanceof DomainError ? null : databaseFailure(error)
   if (failure === null) return null

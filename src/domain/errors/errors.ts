@@ -1,9 +1,10 @@
 /**
- * The catalogue of errors, for REST and GraphQL (docs/api-rules.md#errors). Verbs throw DomainErrors, and each transport
- * has exactly one function that presents them. Any other error is INTERNAL: masked for the caller, and logged once.
+ * The catalogue of errors of REST and GraphQL (docs/api-rules.md#errors). Verbs throw DomainErrors, and each transport
+ * has one function that presents them.
+ * Any other error becomes INTERNAL: the caller gets no details, and it is logged once.
  */
 
-/** code → HTTP status, and whether the same call may succeed if it is repeated. */
+/** code → HTTP status, and whether the same call may succeed when repeated. */
 export const CATALOGUE = {
   MALFORMED_REQUEST: { status: 400, retryable: false },
   UNAUTHENTICATED: { status: 401, retryable: false },
@@ -41,13 +42,13 @@ export const CATALOGUE = {
 export type ErrorCode = keyof typeof CATALOGUE
 
 export interface DomainErrorOptions {
-  /** whole seconds after which the same call is worth another try: `Retry-After`, in GraphQL `extensions.retryAfter` */
+  /** whole seconds until a retry may succeed: `Retry-After`, in GraphQL `extensions.retryAfter` */
   retryAfterSeconds?: number
-  /** for the log alone */
+  /** logged, never shown */
   cause?: unknown
 }
 
-/** An error that callers get to see. `message` is for people, and says what they can do. */
+/** An error that callers see. `message` says what happened and what to do. */
 export class DomainError extends Error {
   readonly code: ErrorCode
   readonly retryAfterSeconds: number | undefined
@@ -89,38 +90,38 @@ export class ConflictError extends DomainError {
   }
 }
 
-/** Redeploy of a revision that can't be redeployed: the one rule violation that is a 400 (docs/api-rules.md#errors). */
+/** The revision cannot be redeployed. Only this violation of a rule is a 400 (docs/api-rules.md#errors). */
 export class NotRedeployableError extends DomainError {
   constructor(message: string) {
     super('NOT_REDEPLOYABLE', message)
   }
 }
 
-/** The resource has another version than the caller's write requires. Nothing was changed. */
+/** The resource's version differs from the one that the write requires. Nothing was changed. */
 export class PreconditionFailedError extends DomainError {
-  /** its current version */
+  /** the current version */
   readonly version: number
   constructor(what: string, id: string, version: number) {
     super(
       'PRECONDITION_FAILED',
-      `${what} ID ${id} was changed since: it is at version ${version} now. Look at it again, then repeat.`,
+      `${what} ID ${id} was changed in the meantime and is now at version ${version}. Read it again, then repeat the write.`,
     )
     this.version = version
   }
 }
 
-/** The caller's lease has ended or its fencing token is outdated. Nothing was changed. */
+/** The caller's lease ended or its fencing token is outdated. Nothing was changed. */
 export class ClaimLostError extends DomainError {
   constructor() {
-    super('CLAIM_LOST', 'This claim is no longer yours: stop its work.')
+    super('CLAIM_LOST', 'The claim ended or belongs to another holder. Stop its work.')
   }
 }
 
 /** One mistake in the caller's input (docs/api-rules.md#errors). */
 export interface Violation {
-  /** starts with `path`, `query`, `body` or `header`; then the field's path, snake_case */
+  /** begins with `path`, `query`, `body` or `header`; then the field's path in snake_case */
   loc: (string | number)[]
-  /** for people: says what is allowed */
+  /** says what is allowed */
   msg: string
   /** a stable code: `missing`, `uuid_parsing`, `less_than_equal`, `value_error`, … */
   type: string
@@ -134,7 +135,7 @@ export class ValidationError extends DomainError {
   }
 }
 
-/** Throws a ValidationError with all violations, if there are any. */
+/** Throws a ValidationError if there are violations. */
 export function rejectIfAny(violations: Violation[]): void {
   if (violations.length > 0) throw new ValidationError(violations)
 }

@@ -1,4 +1,7 @@
-/** Conditional writes (docs/api-rules.md#conditional-requests). Check the version under the lock of the write, after the 404. */
+/**
+ * Conditional writes (docs/api-rules.md#conditional-requests). Check the version under the write's lock, after the
+ * 404.
+ */
 import { PreconditionFailedError } from './errors.ts'
 
 /** Versions that a write accepts. Absent: any. */

@@ -1,4 +1,4 @@
-/** Keyset windows of lists sorted by time of creation, newest first, then by id. */
+/** Keyset pages of lists that are sorted by creation time, newest first, then by id. */
 import { z } from 'zod'
 import { Prisma } from '../../generated/prisma/client.ts'
 import { time, uuid } from '../parsing/fields.ts'
@@ -9,7 +9,7 @@ interface Sorted {
   createdAt: Date
 }
 
-/** The window's part of a Prisma query. It reads one extra row, which shows whether there are more. */
+/** Prisma's conditions, order and limit of a page. It reads one extra row, to find out whether more exist. */
 export function newestFirst(window: Window) {
   const { take, backward } = windowSize(window)
   const direction = backward ? ('asc' as const) : ('desc' as const)
@@ -20,7 +20,7 @@ export function newestFirst(window: Window) {
   return { keyset: { AND: sides }, orderBy: [{ createdAt: direction }, { id: direction }], take: take + 1 }
 }
 
-/** The same as SQL, of the rows `own`: which ones, in which order, and how many. */
+/** The same as SQL for the rows of alias `own`. */
 export function newestFirstSql(
   window: Window,
   own: string,
@@ -41,7 +41,7 @@ export function newestFirstSql(
   }
 }
 
-/** The opaque cursor of a row of such a list. */
+/** The opaque cursor of a row. */
 export function newestCursor(row: Sorted): string {
   return encodeCursor([row.createdAt.toISOString(), row.id])
 }

@@ -1,6 +1,6 @@
 /**
- * Paging: REST has offset pages (docs/api-rules.md#paging), GraphQL keyset cursors. A cursor is opaque to callers; it
- * contains the sort values of the row after which a page starts.
+ * Paging: REST has offset pages (docs/api-rules.md#paging), GraphQL keyset cursors.
+ * A cursor is opaque to callers. It contains the sort values of a row.
  */
 import type { z } from 'zod'
 import { ValidationError } from '../errors/errors.ts'
@@ -15,7 +15,7 @@ export function encodeCursor(values: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(values)).toString('base64url')
 }
 
-/** Decodes a cursor and validates its values, so that the database can take them. Throws ValidationError at `loc`. */
+/** Decodes a cursor and validates its values. Throws ValidationError at `loc`. */
 export function decodeCursor<S extends z.ZodType>(cursor: string, shape: S, loc: string[]): z.output<S> {
   const values = shape.safeParse(valuesOf(cursor))
   if (values.success) return values.data
@@ -38,22 +38,25 @@ export interface Window {
   before?: string | null
 }
 
-/** A part of a sorted list, and whether there are more rows in the direction of paging. */
+/** A page of a sorted list, and whether more rows exist in the direction of paging. */
 export interface Slice<T> {
   rows: T[]
   hasMore: boolean
-  /** paged from the end; `rows` are in list order nevertheless */
+  /** paged from the end; `rows` are in list order anyway */
   backward: boolean
 }
 
-/** Makes a slice of what was read, which may have one extra row and be in reverse order. */
+/** Makes a page of the rows that were read. These may be in reverse order and contain one extra row. */
 export function cut<T>(window: Window, found: readonly T[]): Slice<T> {
   const { take, backward } = windowSize(window)
   const rows = found.slice(0, take)
   return { rows: backward ? rows.reverse() : rows, hasMore: found.length > take, backward }
 }
 
-/** The window's size (default 20, 1 to 100) and direction; both `first` and `last`, or a bad size, is a ValidationError. */
+/**
+ * The page size (default 20, maximum 100) and direction. Throws ValidationError for `first` with `last`, or a bad
+ * size.
+ */
 export function windowSize(window: Window): { take: number; backward: boolean } {
   const backward = window.last != null
   const take = window.last ?? window.first ?? 20

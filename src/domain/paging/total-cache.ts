@@ -1,30 +1,30 @@
 /**
- * Totals that were found before: an exact one is right while nothing in its workspace has changed, an estimate is good enough for
- * some seconds whatever happens. So the pages of a list count once, and what has many rows is not counted at each page.
+ * Caches totals, so a list is counted once and not per page. An exact total is valid until its workspace changes.
+ * An estimate is valid for 10 seconds, even if rows change.
  */
 import { LRUCache } from 'lru-cache'
 import type { Total } from './total.ts'
 
-/** ms that an estimate is given again */
+/** Lifetime of an estimate. */
 const ESTIMATE_TTL_MS = 10_000
-/** ms that others are still given it while one counts anew */
+/** While one caller counts again, others still get the old estimate for this time. */
 const STALE_WHILE_REVALIDATE_MS = 2_000
 const MAX_ENTRIES = 5_000
-/** characters: a list of ids is not likely to come again */
+/** A long key contains a list of ids and is unlikely to repeat. */
 const MAX_KEY_CHARS = 500
 
 interface CachedTotal {
   total: Total
-  /** of the workspace, without what is heard of listeners: of an exact one */
+  /** the workspace's version for an exact total, ignoring calls of listeners */
   version: string | null
-  /** ms since 1970: of an estimate */
+  /** end of an estimate's lifetime, ms since 1970 */
   until: number
 }
 
 export class TotalCache {
   readonly #known = new LRUCache<string, CachedTotal>({ max: MAX_ENTRIES })
 
-  /** An estimate that will do. One that has become old its first reader is not given, so that somebody counts anew. */
+  /** A valid estimate. When it expires, the first caller gets null and counts again. */
   estimate(key: string): Total | null {
     const known = this.#known.get(key)
     if (!known?.total.isEstimate) return null
@@ -34,13 +34,13 @@ export class TotalCache {
     return null
   }
 
-  /** An exact one, and at which version it was that. */
+  /** An exact total and the workspace version at which it was counted. */
   exact(key: string): { total: Total; version: string } | null {
     const known = this.#known.get(key)
     return known && known.version !== null ? { total: known.total, version: known.version } : null
   }
 
-  /** `version`: that an exact one was counted at; null: it is not to be kept. */
+  /** `version`: the version of an exact total; null: don't cache it. */
   keep(key: string, total: Total, version: string | null): void {
     if (key.length > MAX_KEY_CHARS) return
     if (total.isEstimate) this.#known.set(key, { total, version: null, until: Date.now() + ESTIMATE_TTL_MS })

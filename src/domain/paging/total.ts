@@ -1,29 +1,31 @@
 /**
- * How many rows a list has in all: counted up to a bound, since to count costs what the rows are, and beyond it what the
- * planner of Postgres reckons from its statistics (docs/api-rules.md#paging).
+ * Counts the rows of a list up to a limit, because counting costs time per row. Above the limit it returns the
+ * planner's estimate from Postgres' statistics (docs/api-rules.md#paging).
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 
 export interface Total {
   count: number
-  /** more than EXACT_UP_TO; then never less than the first number beyond it */
+  /** more than EXACT_UP_TO rows; then `count` is greater than EXACT_UP_TO */
   isEstimate: boolean
 }
 
-/** What is not more than this is counted. */
+/** Up to this number totals are exact. */
 export const EXACT_UP_TO = 10_000
 
 export const exactly = (count: number): Total => ({ count, isEstimate: false })
 
 type Queries = Pick<Prisma.TransactionClient, '$queryRaw'>
 
-/** `matching`: a SELECT of one row for each that counts. One statement, and one more if there are too many. */
+/** `matching`: a SELECT with one row per counted row. One statement, and a second if there are too many rows. */
 export async function totalOf(db: Queries, matching: Prisma.Sql): Promise<Total> {
   const [row] = await db.$queryRaw<{ count: number }[]>`SELECT ${countedSql(matching)} AS count`
   return ofCounted(db, row!.count, () => matching)
 }
 
-/** The same for each of `ids`; `matching`: of the id that it is given. One statement, and one more for each that has too many. */
+/**
+ * Totals for each of `ids`. `matching`: the SELECT for one id. One statement, and one more per id with too many rows.
+ */
 export async function totalsOf(
   db: Queries,
   ids: readonly string[],
@@ -37,11 +39,11 @@ export async function totalsOf(
   return totals
 }
 
-/** A value: how many rows `matching` gives, or the first number beyond the bound. */
+/** SQL value: the number of rows of `matching`, at most EXACT_UP_TO + 1. */
 export const countedSql = (matching: Prisma.Sql): Prisma.Sql =>
   Prisma.sql`(SELECT count(*)::int FROM (${matching} LIMIT ${Prisma.raw(String(EXACT_UP_TO + 1))}) m)`
 
-/** `counted`: as countedSql() says; `matching` is asked for if it is too many, which takes one statement more. */
+/** `counted`: the value of countedSql(). Too many rows cost one more statement, with `matching`. */
 export async function ofCounted(db: Queries, counted: number, matching: () => Prisma.Sql): Promise<Total> {
   if (counted <= EXACT_UP_TO) return exactly(counted)
   const [plan] = await db.$queryRaw<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }[]>`

@@ -1,11 +1,11 @@
-/** What a PATCH changes: if nothing, it writes nothing and emits no event. Pure. */
+/** Finds the fields that a PATCH changes. Without changes it writes nothing and emits no event. */
 import { isDeepStrictEqual } from 'node:util'
 import { snake } from './naming.ts'
 
-/** `changes`: columns and their new values; undefined: no change, as in Prisma. */
+/** `changes`: columns with new values; undefined means no change, as in Prisma. */
 type Changes<T> = { [K in keyof T]?: unknown }
 
-/** The names of the fields that get another value, as events tell them: in snake_case, and never with a value. */
+/** The names of changed fields in snake_case, for events. Events never contain the values. */
 export function changedFields<T extends object>(stored: T, changes: Changes<T>): string[] {
   return (Object.entries(changes) as [string & keyof T, unknown][])
     .filter(([name, value]) => value !== undefined && !isDeepStrictEqual(value, stored[name]))

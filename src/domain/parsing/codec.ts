@@ -1,19 +1,18 @@
 /**
- * A message declared once: camelCase in the code, snake_case in JSON. `wireObject` makes a `z.codec` of the declaration;
- * its `in` is the schema of the JSON alone, for the OpenAPI document and for `parse`, which reports the names of the JSON.
- *
- * Who receives a message validates it (`z.safeDecode`, or `parse` and then `fromWire`). Who sends one does not: `toWire`
- * only renames, and what the other side would refuse must not keep what is sent with it from getting there.
+ * Declares a message once: camelCase in the code, snake_case in JSON. The codec's `in` is the JSON schema, for OpenAPI
+ * and `parse`.
+ * The receiver validates (`z.safeDecode`, or `parse` and `fromWire`). `toWire` does not, so one bad field does not
+ * block the rest.
  */
 import { z } from 'zod'
 import { snake } from './naming.ts'
 
-/** What `wireObject` makes of the fields `S`. */
+/** The codec that `wireObject` makes of the fields `S`. */
 export type WireObject<S extends z.ZodRawShape> = z.ZodCodec<z.ZodObject, z.ZodType<z.output<z.ZodObject<S>>>>
 
 type Convert = (value: unknown) => unknown
 
-/** A field's schema of the JSON, and how its values get there and back; without `decode` and `encode` they are the same. */
+/** A field's JSON schema and its conversions. Without `decode` and `encode` the values are the same. */
 interface Field {
   wire: z.ZodType
   decode?: Convert
@@ -21,8 +20,8 @@ interface Field {
 }
 
 /**
- * `fields`: camelCase names with the schemas of their values, which may be codecs, also in arrays, nullable and optional.
- * `meta`: of the JSON; its `id` names the component of the OpenAPI document.
+ * `fields`: camelCase names with schemas, which may be codecs, also in arrays, nullable and optional.
+ * `meta`: of the JSON schema; its `id` names the component of the OpenAPI document.
  */
 export function wireObject<S extends z.ZodRawShape>(
   fields: S,
@@ -52,12 +51,12 @@ export function wireObject<S extends z.ZodRawShape>(
 
 type Codec = z.ZodCodec<z.core.SomeType, z.core.SomeType>
 
-/** What was parsed with the codec's `in`, as the code has it. */
+/** Converts JSON that was parsed with the codec's `in`. */
 export function fromWire<C extends Codec>(codec: C, json: z.output<C['in']>): z.output<C> {
   return (codec.def.transform as Convert)(json) as z.output<C>
 }
 
-/** As JSON, unchecked: whoever receives it does that. A Date becomes ISO 8601 when it is written as text. */
+/** Converts to JSON without validation. A Date becomes ISO 8601 when the JSON is written. */
 export function toWire<C extends Codec>(codec: C, value: z.output<C>): z.input<C> {
   return (codec.def.reverseTransform as Convert)(value) as z.input<C>
 }
@@ -80,7 +79,7 @@ function sides(schema: z.core.$ZodType): Field {
   return { wire: schema as z.ZodType }
 }
 
-/** Of a schema with another one in it: the same around that one's JSON. */
+/** Wraps the inner schema's JSON in the same outer schema. */
 function around(schema: z.ZodType, member: 'innerType' | 'element', lift: (convert: Convert) => Convert): Field {
   const def = schema.def as z.core.$ZodTypeDef & Record<typeof member, z.core.$ZodType>
   const { wire, decode, encode } = sides(def[member])

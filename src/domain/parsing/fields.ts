@@ -1,13 +1,13 @@
-/** zod types that several schemas share. Query values are strings from REST, and have their own type from GraphQL. */
+/** zod types that several schemas share. Query values are strings in REST and typed in GraphQL. */
 import { z } from 'zod'
 
-/** 8-4-4-4-12 hexadecimal digits, of whatever version: what Postgres takes for a uuid. In lower case, as Postgres writes it. */
+/** 8-4-4-4-12 hexadecimal digits of any UUID version, as Postgres accepts. In lower case, as Postgres returns it. */
 export const uuid = z.guid().toLowerCase()
 
 /** A non-negative number that fits an integer column. */
 export const count = z.int().min(0).max(2_147_483_647)
 
-/** A point in time: ISO 8601 with its zone, as the Date that Postgres takes. */
+/** ISO 8601 with a time zone, parsed to a Date. */
 export const time = z.iso
   .datetime({ offset: true })
   .transform((text) => new Date(text))
@@ -27,7 +27,7 @@ export const printable = (max: number) =>
 
 export const printableName = printable(128)
 
-/** Absent and null mean the same: in a PATCH, that the stored value stays (docs/deployments.md#deployments). */
+/** Absent and null mean the same. In a PATCH the stored value stays (docs/deployments.md#deployments). */
 export const optional = <T extends z.ZodType>(type: T) => type.nullish()
 
 /** A decimal integer in a query string. An empty string counts as absent. */
@@ -36,16 +36,16 @@ export const queryInt = (min: number, max: number, preset: number) =>
     .preprocess(decimal, z.number().int().min(min).max(max).default(preset))
     .meta({ type: 'integer', minimum: min, maximum: max, default: preset })
 
-/** The same without a default: undefined if absent. */
+/** The same without a default. Absent: undefined. */
 export const queryIntOrNone = (min: number, max: number) =>
   z
     .preprocess(decimal, z.number().int().min(min).max(max).optional())
     .meta({ type: 'integer', minimum: min, maximum: max })
 
-/** Seconds that a call may wait for what it asks about (docs/api-rules.md#waiting). */
+/** Seconds that a call may wait for a change (docs/api-rules.md#waiting). */
 export const waitSeconds = queryInt(0, 60, 0)
 
-/** Text of decimal digits as a number; an empty string counts as absent. */
+/** Decimal digits as a number. An empty string counts as absent. */
 function decimal(raw: unknown): unknown {
   if (raw === '' || raw === null) return undefined
   return typeof raw === 'string' && /^-?\d+$/.test(raw) ? Number(raw) : raw
@@ -61,7 +61,10 @@ export const queryBool = z
 
 const QUERY_BOOL: Record<string, boolean> = { true: true, false: false, '1': true, '0': false }
 
-/** `?ids=a,b`, or an array from GraphQL. An empty string means no filter (docs/deployments.md#deployments). `what`: its description. */
+/**
+ * `?ids=a,b`, or an array in GraphQL. An empty string means no filter (docs/deployments.md#deployments). `what`: the
+ * description.
+ */
 export const queryList = <T extends z.ZodType>(item: T, what: string) =>
   z
     .preprocess((raw) => {
@@ -77,12 +80,12 @@ export const queryList = <T extends z.ZodType>(item: T, what: string) =>
     }, z.array(item).optional())
     .meta({ type: 'string', items: undefined, description: `${what} Comma-separated.` })
 
-/** A text in a query string; an empty string means no filter. */
+/** Text in a query string. An empty string means no filter. */
 export const queryText = z
   .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), z.string().optional())
   .meta({ type: 'string' })
 
-/** An id in a query string; an empty string means no filter. */
+/** An id in a query string. An empty string means no filter. */
 export const queryUuid = z
   .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), uuid.optional())
   .meta({ type: 'string', format: 'uuid' })
@@ -92,7 +95,7 @@ export const queryEnum = <const V extends readonly [string, ...string[]]>(values
     .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), z.enum(values).optional())
     .meta({ type: 'string', enum: [...values] })
 
-/** The same for lower-case values, which callers may send in any case. */
+/** The same for lower-case values. Callers may send them in any case. */
 export const queryWord = <const V extends readonly [string, ...string[]]>(values: V) =>
   z
     .preprocess((raw) => (typeof raw === 'string' ? raw.toLowerCase() : raw), queryEnum(values))
@@ -101,7 +104,7 @@ export const queryWord = <const V extends readonly [string, ...string[]]>(values
       enum: [...values],
     })
 
-/** A point in time in a query string, or a Date from GraphQL. */
+/** A time in a query string, or a Date in GraphQL. */
 export const queryTime = z
   .preprocess(
     (raw) => (raw === '' || raw === null ? undefined : raw instanceof Date ? raw.toISOString() : raw),

@@ -1,4 +1,4 @@
-/** Names of fields: snake_case in JSON, camelCase in the code, in the columns of Prisma and in GraphQL. */
+/** Converts field names: snake_case in JSON; camelCase in code, Prisma and GraphQL. */
 
 /** `k8s_namespace` → `k8sNamespace`, in types */
 export type Camel<S> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S

@@ -1,27 +1,24 @@
-/**
- * Parses the raw parts of a call (path, query, body) together, so that all violations are reported at once, with the
- * codes that clients of such APIs know (docs/api-rules.md#errors).
- */
+/** Parses path, query and body of a call together, so one error reports all violations (docs/api-rules.md#errors). */
 import { z } from 'zod'
 import { rejectIfAny, ValidationError, type Violation } from '../errors/errors.ts'
 import type { IfMatch } from '../errors/precondition.ts'
 
-/** What a transport hands to a verb: the raw parts, snake_case, unparsed. */
+/** The raw parts of a call: snake_case and unparsed. */
 export interface RawInput {
-  /** of a read with If-None-Match: whether what was found differs from what the caller has. A wait ends with it */
+  /** for a read with If-None-Match: whether the result differs from the caller's copy; a wait ends when it does */
   isNews?: (found: unknown) => boolean
   path?: unknown
   query?: unknown
   body?: unknown
-  /** edits of which the resource has to be at one (docs/api-rules.md#conditional-requests); absent: it may be at any */
+  /** accepted versions of the resource (docs/api-rules.md#conditional-requests); absent: any */
   ifMatch?: IfMatch
-  /** what the transport has found wrong: reported with the rest */
+  /** violations that the transport found; reported with the others */
   refused?: readonly Violation[]
-  /** thrown as soon as it is known that nothing is wrong: the call ends with it */
+  /** thrown when the input is valid, instead of running the verb */
   instead?: Error
 }
 
-/** Stands in for a body that is not valid JSON. `message`: a clause that says why. */
+/** Replaces a body that is not valid JSON. `message`: the reason, as a clause. */
 export class MalformedJson {
   readonly message: string
   constructor(message: string) {
@@ -29,28 +26,28 @@ export class MalformedJson {
   }
 }
 
-/** In place of the message: the type that zod's issue does not name. `describe` reads it; nobody is shown it. */
+/** Stands for the type that zod's issue does not name. `describe` replaces it, so callers never see it. */
 const EXPECTED_INT = 'int'
 
 const REPORT = {
-  /** Issues have their input, which distinguishes missing from wrong values. It is never shown or logged. */
+  /** Adds the input to issues, which distinguishes missing from wrong values. It is never shown or logged. */
   reportInput: true,
-  /** For a text where `z.int()` expects a number, zod's issue says only that it is not a number. */
+  /** For text in place of `z.int()`, zod's issue says only that it is not a number. */
   error: ({ code, inst }: z.core.$ZodRawIssue) =>
     code === 'invalid_type' && (inst as z.core.$ZodNumberFormat)._zod.def.format === 'safeint'
       ? EXPECTED_INT
       : undefined,
 }
 
-/** How `parse` reads a call. */
+/** Options of `parse`. */
 export interface ParseOptions {
-  /** a third party writes the query: parameters that the schema does not know are ignored */
+  /** ignores unknown query parameters, because a third party writes the query */
   foreignQuery?: boolean
 }
 
 /**
- * Throws ValidationError with every violation, then `instead`. Unknown query parameters are violations (docs/api-rules.md#errors), since
- * ignoring a misspelt filter would give wrong answers; elsewhere unknown members are left out.
+ * Throws ValidationError with all violations, else `instead`. Unknown query parameters are violations
+ * (docs/api-rules.md#errors), because an ignored filter gives wrong results. Other unknown members are removed.
  */
 export function parse<S extends z.ZodType>(
   schema: S,
@@ -60,7 +57,7 @@ export function parse<S extends z.ZodType>(
   const malformed = raw.body instanceof MalformedJson ? raw.body : null
   const input = malformed ? { ...raw, body: {} } : raw
   let result = schema.safeParse(input)
-  // to be reported it is parsed once more: zod takes four times as long where it has to note what it would report
+  // parse again to report: zod takes four times as long when it collects details
   if (!result.success) result = schema.safeParse(input, REPORT)
   const found: Violation[] = raw.refused ? [...raw.refused] : []
   if (!foreignQuery) found.push(...unknownParameters(schema, raw.query))
@@ -87,20 +84,20 @@ function unknownParameters(schema: z.ZodType, query: unknown): Violation[] {
   const names = Object.keys(known)
   const msg =
     names.length === 0
-      ? 'There is no such parameter: this call takes none in its query.'
-      : `There is no such parameter; this call takes: ${names.join(', ')}.`
+      ? 'Unknown parameter; this call takes no query parameters.'
+      : `Unknown parameter; this call takes: ${names.join(', ')}.`
   return unknown.map((name) => ({ loc: ['query', name], msg, type: 'extra_forbidden' }))
 }
 
 const membersOf = (schema: z.core.$ZodType | undefined): Record<string, z.core.$ZodType> =>
   schema instanceof z.ZodObject ? schema.shape : {}
 
-/** Levels of nesting, counted from the call's parts: readers have to walk them recursively. */
+/** Maximum nesting, counted from the call's parts. Readers walk the value recursively. */
 const MAX_DEPTH = 32
 
 const UNSTORABLE = /[\0\p{Surrogate}]/u
 
-/** Whether `unstorable` finds nothing: nearly always, and without a list of where it has looked. */
+/** Whether `unstorable` would find nothing. This is the usual case, so it builds no paths. */
 function isStorable(value: unknown, depth: number): boolean {
   if (depth > MAX_DEPTH) return false
   if (typeof value === 'string') return !UNSTORABLE.test(value)
@@ -112,12 +109,14 @@ function isStorable(value: unknown, depth: number): boolean {
   return true
 }
 
-/** What JSON can express and Postgres can't store: NUL, half a surrogate pair, infinite numbers, unlimited nesting. */
+/**
+ * Finds values that JSON allows and Postgres cannot store: NUL, half a surrogate pair, infinite numbers, deep nesting.
+ */
 function unstorable(value: unknown, loc: (string | number)[]): Violation[] {
   if (loc.length > MAX_DEPTH)
     return [{ loc, msg: `Must not be nested deeper than ${MAX_DEPTH} levels.`, type: 'recursion_depth' }]
   if (typeof value === 'number')
-    return Number.isFinite(value) ? [] : [{ loc, msg: 'Is too large a number.', type: 'finite_number' }]
+    return Number.isFinite(value) ? [] : [{ loc, msg: 'The number is too large.', type: 'finite_number' }]
   if (typeof value === 'string')
     return UNSTORABLE.test(value)
       ? [{ loc, msg: 'Must not contain a NUL character or half a surrogate pair.', type: 'value_error' }]
@@ -127,13 +126,15 @@ function unstorable(value: unknown, loc: (string | number)[]): Violation[] {
   return Object.entries(value).flatMap(([key, item]) => [...unstorable(key, loc), ...unstorable(item, [...loc, key])])
 }
 
-/** A violation in the body. `field`: dotted path; digits are an index. */
+/** A violation in the body. `field`: a dotted path; digits are an index. */
 export function violation(field: string, msg: string, type = 'value_error'): Violation {
   const path = field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part))
   return { loc: ['body', ...path], msg, type }
 }
 
-/** Of several issues of one type in one place the last one counts: zod reports the bounds of safe integers before ours. */
+/**
+ * Keeps the last of several issues with the same type and place. zod reports the bounds of safe integers before ours.
+ */
 function violationsOf({ issues }: z.ZodError): Violation[] {
   const found = issues.map(toViolation)
   return [...new Map(found.map((one) => [JSON.stringify([one.loc, one.type]), one])).values()]
@@ -144,11 +145,11 @@ function toViolation(issue: z.core.$ZodIssue): Violation {
   return { loc, ...(isRepeated(issue) ? REPEATED : describe(issue)) }
 }
 
-/** A query parameter that takes one value and was given several times. */
+/** A query parameter with one value was given several times. */
 const isRepeated = ({ code, path, input }: z.core.$ZodIssue) =>
   path[0] === 'query' && Array.isArray(input) && (code === 'invalid_type' || code === 'invalid_value')
 
-const REPEATED = { msg: 'Is given more than once, and takes one value.', type: 'value_error' }
+const REPEATED = { msg: 'Must be given only once.', type: 'value_error' }
 
 function describe(issue: z.core.$ZodIssue): { msg: string; type: string } {
   const absent = issue.input === undefined
@@ -172,7 +173,7 @@ function describe(issue: z.core.$ZodIssue): { msg: string; type: string } {
       if (issue.format === 'uuid' || issue.format === 'guid') return { msg: 'Must be a UUID.', type: 'uuid_parsing' }
       if (issue.format === 'datetime')
         return {
-          msg: 'Must be an ISO 8601 date-time with its zone, as 2026-01-31T12:00:00Z.',
+          msg: 'Must be an ISO 8601 date-time with a time zone, such as 2026-01-31T12:00:00Z.',
           type: 'datetime_parsing',
         }
       return { msg: issue.message, type: 'string_pattern_mismatch' }

@@ -1,12 +1,12 @@
 /**
- * Port: the git hosting provider, where an app of this server is installed. Implemented in `src/adapters/git-provider/`.
- * Every call may throw ProviderUnavailableError, and none may be made in a transaction.
+ * Port: the git provider, where this server's app is installed. `src/adapters/git-provider/` implements it.
+ * Every call may throw ProviderUnavailableError. Do not call it in a transaction.
  */
 import { DomainError } from '../errors/errors.ts'
 
-/** The provider did not answer, answered with 5xx, asks to wait too long, or rejects the app. */
+/** The provider did not answer, answered 5xx, asks for a long pause, or rejects the app. */
 export class ProviderUnavailableError extends DomainError {
-  /** `what`: a clause for people, without secrets: "answered 503", "did not answer within 10 s" */
+  /** `what`: a clause without secrets, such as "answered 503" or "did not answer within 10 s". */
   constructor(what: string) {
     super('GITPROVIDER_UNAVAILABLE', `The git provider ${what}. Try again later.`)
   }
@@ -15,7 +15,7 @@ export class ProviderUnavailableError extends DomainError {
 export interface ProviderInstallation {
   /** the provider's id */
   id: number
-  /** login of the account it is installed for */
+  /** login of the account */
   account: string
   createdAt: Date
   suspended: boolean
@@ -25,7 +25,7 @@ export interface ProviderRepository {
   id: number
   name: string
   owner: string
-  /** for cloning, https */
+  /** https URL for cloning */
   url: string
   defaultBranch: string
 }
@@ -34,40 +34,40 @@ export interface ProviderRepository {
 type RepositoryName = string
 
 export interface CloneToken {
-  /** short-lived; reads this one repository */
+  /** short-lived, for reading this repository only */
   token: string
   /** the provider's id of the repository; a rename does not change it */
   repositoryId: number
-  /** the present name */
+  /** the current name */
   repository: RepositoryName
 }
 
 export interface NewCommitStatus {
   state: 'pending' | 'success' | 'failure' | 'error'
-  /** tells several deployments of one commit apart */
+  /** distinguishes deployments that build the same commit */
   context: string
-  /** cut to what the provider takes (140 characters) */
+  /** cut to the provider's maximum of 140 characters */
   description: string
   targetUrl: string | null
 }
 
 export interface GitProvider {
-  /** Where a person installs the app; `state` comes back with the callback. */
+  /** The page where a person installs the app. The callback contains `state`. */
   installUrl(state: string, signal?: AbortSignal): Promise<string>
-  /** null: there is no such installation (any more). */
+  /** Null: no such installation. */
   installation(id: number, signal?: AbortSignal): Promise<ProviderInstallation | null>
-  /** With an OAuth client: whether the person of this one-time `code` may use the installation. Null: no client is configured. */
+  /** Whether the person with this one-time `code` may use the installation. Null: no OAuth client is configured. */
   mayUse: ((code: string, installationId: number, signal?: AbortSignal) => Promise<boolean>) | null
-  /** All repositories of the installation that are not archived, sorted by owner and name. Null: no such installation. */
+  /** All repositories that are not archived, sorted by owner and name. Null: no such installation. */
   repositories(installationId: number, signal?: AbortSignal): Promise<ProviderRepository[] | null>
-  /** The commit the branch points to now; null: no such branch, or the installation does not reach the repository. */
+  /** The branch's current commit. Null: no such branch, or the installation has no access to the repository. */
   branchHead(
     installationId: number,
     repository: RepositoryName,
     branch: string,
     signal?: AbortSignal,
   ): Promise<string | null>
-  /** False: the provider will never take it (no such commit or repository any more). */
+  /** False: the provider rejects it permanently, because the commit or repository does not exist. */
   createStatus(
     installationId: number,
     repository: RepositoryName,
@@ -75,10 +75,10 @@ export interface GitProvider {
     status: NewCommitStatus,
     signal?: AbortSignal,
   ): Promise<boolean>
-  /** Follows renames: `repository` may be a former name. Null: the installation does not reach the repository. */
+  /** Follows renames, so `repository` may be an earlier name. Null: the installation has no access to it. */
   cloneToken(installationId: number, repository: RepositoryName, signal?: AbortSignal): Promise<CloneToken | null>
-  /** `owner/name` of a repository's URL at this provider; null: it is somewhere else. */
+  /** `owner/name` of a repository URL of this provider. Null: another host. */
   repositoryOf(repoUrl: string): RepositoryName | null
-  /** Whether the signature (header X-Hub-Signature-256) is that of the raw body; in constant time. */
+  /** Whether the X-Hub-Signature-256 header matches the raw body. Compared in constant time. */
   verifyWebhook(rawBody: Buffer, signature: string | undefined): Promise<boolean>
 }

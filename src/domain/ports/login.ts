@@ -1,29 +1,29 @@
 /**
- * Port: the organization's own login (OpenID Connect). Implemented in `src/adapters/oauth/login.ts`. Every call is bounded in
- * time, may throw OAuthFailure, and must not be made in a transaction.
+ * Port: the organization's login (OpenID Connect). `src/adapters/oauth/login.ts` implements it.
+ * Every call has a time limit and may throw OAuthFailure. Do not call it in a transaction.
  */
 
-/** What one login is known by, from its beginning to its end; each made for it alone. */
+/** Random values of one login. */
 export interface LoginSecrets {
-  /** comes back with the answer */
+  /** returned in the callback */
   state: string
-  /** comes back in the ID token */
+  /** returned in the ID token */
   nonce: string
-  /** of PKCE (RFC 7636) */
+  /** for PKCE (RFC 7636) */
   codeVerifier: string
 }
 
-/** What is said about a person, as it was received. */
+/** Unvalidated claims about a person. */
 export type Claims = Record<string, unknown>
 
 export interface Login {
-  /** whose login it is, for people */
+  /** name of the login provider */
   name: string
-  /** Where to send the person. `redirectUri`: where they come back to. */
+  /** The URL to send the person to. `redirectUri`: the callback's URL. */
   authorizationUrl(redirectUri: string, login: LoginSecrets): Promise<string>
   /**
-   * Who has come back. `answer`: the parameters they came with. The ID token has been checked in full; only when its claims
-   * are not `enough` the provider is asked for more about the same person.
+   * The claims of the person. `answer`: the callback's parameters. The ID token is fully validated. If its claims are
+   * not `enough`, the userinfo endpoint is called.
    */
   claims(
     answer: URLSearchParams,
@@ -31,6 +31,6 @@ export interface Login {
     login: LoginSecrets,
     enough: (claims: Claims) => boolean,
   ): Promise<Claims>
-  /** Asks what the provider publishes, so that nobody has to wait for it later. */
+  /** Loads the provider's metadata, so the first login does not wait for it. */
   prepare(): Promise<void>
 }

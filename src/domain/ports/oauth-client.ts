@@ -1,25 +1,25 @@
 /**
- * Port: calls to OAuth providers and MCP servers. Implemented in `src/adapters/oauth/`. Every call may throw
- * OAuthFailure, and none may be made in a transaction.
+ * Port: calls to OAuth providers and MCP servers. `src/adapters/oauth/` implements it.
+ * Every call may throw OAuthFailure. Do not call it in a transaction.
  */
 import { DomainError } from '../errors/errors.ts'
 import type { AuthMethod, ProviderType } from '../values/oauth-provider.ts'
 
-/** How a call failed, which decides whether it may be repeated. */
+/** Says how a call failed, which decides whether to repeat it. */
 export type FailureKind =
-  /** nothing was sent: the address is not allowed, can't be resolved or can't be reached */
+  /** nothing was sent: the address is not allowed, not resolvable or not reachable */
   | 'unreachable'
-  /** no complete answer came: what the provider has done is not known */
+  /** no complete answer arrived, so the effect at the provider is unknown */
   | 'unanswered'
-  /** the answer is not OAuth's: a 5xx, a redirect, HTML … */
+  /** the answer is not OAuth: a 5xx, a redirect or HTML */
   | 'unusable'
-  /** an OAuth error (`error`): the provider has understood, and refuses */
+  /** an OAuth error (`error`): the provider understood and refused the request */
   | 'refused'
 
-/** `message`: a clause for people, like "answered 503"; of the provider's own text it has at most a plain error code. */
+/** `message`: a clause such as "answered 503". It quotes at most a plain error code of the provider. */
 export class OAuthFailure extends Error {
   readonly kind: FailureKind
-  /** the OAuth error code (`invalid_grant`, …) of what was refused; only if it looks like one */
+  /** the OAuth error code, such as `invalid_grant`, if it is well-formed */
   readonly error: string | null
   constructor(kind: FailureKind, message: string, error: string | null = null) {
     super(message)
@@ -29,12 +29,12 @@ export class OAuthFailure extends Error {
   }
 }
 
-/** Any error as such a clause: the message of another error might contain a token, so only its name is shown. */
+/** Describes any error as a clause. Other errors show only their name, because their message may contain a token. */
 export function clauseOf(error: unknown): string {
-  return error instanceof OAuthFailure ? error.message : `could not be asked (${(error as Error).name})`
+  return error instanceof OAuthFailure ? error.message : `could not be called (${(error as Error).name})`
 }
 
-/** For callers: a provider could not be asked now. `what`: what has happened, as a sentence. */
+/** The provider cannot be called now. `what`: the cause, as a sentence. */
 export class OAuthUnavailableError extends DomainError {
   constructor(what: string) {
     super('OAUTH_PROVIDER_UNAVAILABLE', `${what} Try again later.`)
@@ -48,7 +48,7 @@ export class OAuthProviderUnavailableError extends OAuthUnavailableError {
   }
 }
 
-/** What calls at a provider need, decrypted. Never log or store it. */
+/** Decrypted access data of a provider. Never log or store it. */
 export interface ProviderAccess {
   providerType: ProviderType | null
   clientId: string
@@ -57,28 +57,28 @@ export interface ProviderAccess {
   authUrl: string
   tokenUrl: string
   usesPkce: boolean
-  /** known if the provider was discovered; then callbacks must not name another one (RFC 9207) */
+  /** known for a discovered provider; a callback with another issuer is rejected (RFC 9207) */
   issuer: string | null
-  /** the resource that tokens are for (RFC 8707); null: the provider's default */
+  /** the resource of the tokens (RFC 8707); null: the provider's default */
   resource: string | null
 }
 
-/** The account that a token is for, as the provider says. */
+/** The provider's account that a token belongs to. */
 export interface Account {
   /** stable at the provider */
   id: string
-  /** for people: an e-mail address, a name */
+  /** an e-mail address or a name */
   label: string
 }
 
 export interface TokenSet {
   accessToken: string
-  /** in the provider's spelling; mostly `bearer` */
+  /** as the provider spells it, usually `bearer` */
   tokenType: string
   refreshToken: string | null
-  /** seconds, at most ten years, so that the date can be stored; null: not in the answer */
+  /** seconds, at most ten years, so the date can be stored; null: not in the answer */
   expiresIn: number | null
-  /** null: all that were asked for (RFC 6749, 5.1) */
+  /** null: all requested scopes (RFC 6749, 5.1) */
   scopes: string[] | null
   /** null: not in the answer */
   account: Account | null
@@ -91,7 +91,7 @@ export interface PublishedEndpoints {
   userinfoUrl: string | null
 }
 
-/** An MCP server's authorization server, with the client that was registered there. */
+/** A client that was registered at the authorization server of an MCP server. */
 export interface RegisteredClient {
   clientId: string
   clientSecret: string | null
@@ -101,24 +101,24 @@ export interface RegisteredClient {
   issuer: string
   revocationUrl: string | null
   userinfoUrl: string | null
-  /** the MCP server's identifier as a resource */
+  /** the MCP server's resource identifier */
   resource: string
 }
 
 export interface OAuthClient {
   /**
-   * Why calls to this address are not allowed, as a clause: "must be https …". Null: they are, as far as the address
-   * itself shows; the addresses it resolves to are checked with each call.
+   * Why this address is not allowed, as a clause such as "must be https". Null: the address is allowed. Each call also
+   * checks the addresses that it resolves to.
    */
   refusal(url: string): string | null
   /** A new PKCE code verifier (RFC 7636). */
   codeVerifier(): Promise<string>
-  /** The address to send the person to. `codeVerifier`: null without PKCE. Makes no call. */
+  /** The URL to send the person to. `codeVerifier`: null without PKCE. Makes no call. */
   authorizationUrl(
     access: ProviderAccess,
     request: { redirectUri: string; state: string; codeVerifier: string | null; scopes: readonly string[] },
   ): Promise<string>
-  /** Exchanges the code of a callback. `callback`: its parameters, with this `state` and without an error. */
+  /** Exchanges the code of a callback. `callback`: its parameters, with this `state` and no error. */
   exchange(
     access: ProviderAccess,
     grant: { callback: URLSearchParams; state: string; redirectUri: string; codeVerifier: string | null },
@@ -131,19 +131,22 @@ export interface OAuthClient {
     revocationUrl: string,
     token: { value: string; hint: 'access_token' | 'refresh_token' },
   ): Promise<void>
-  /** Looks up the provider's metadata. All null: none was found. Throws only if the provider could not be asked. */
+  /**
+   * Looks up the provider's metadata. All fields are null if none was found. Throws only if the provider cannot be
+   * called.
+   */
   published(access: ProviderAccess): Promise<PublishedEndpoints>
-  /** Asks which account a token is for. Null: not in the answer. */
+  /** Looks up the account of a token. Null: not in the answer. */
   userinfo(access: ProviderAccess, userinfoUrl: string, accessToken: string): Promise<Account | null>
   /**
-   * Finds the authorization server of an MCP server and registers a client there (RFC 9728, 8414, 7591). Throws no
-   * OAuthFailure, but McpDiscoveryError and McpUnavailableError.
+   * Finds the authorization server of an MCP server and registers a client there (RFC 9728, 8414, 7591). Throws
+   * McpDiscoveryError and McpUnavailableError instead of OAuthFailure.
    */
   registerForMcp(mcpServerUrl: string, client: { name: string; redirectUri: string }): Promise<RegisteredClient>
 }
 
-/** The MCP server does not support what is needed; its operator or the caller has to change that. `message`: a sentence. */
+/** The MCP server lacks a required feature. Its operator or the caller must change that. `message`: a sentence. */
 export class McpDiscoveryError extends Error {}
 
-/** The MCP server or its authorization server can't be asked now. `message`: a sentence. */
+/** The MCP server or its authorization server cannot be called now. `message`: a sentence. */
 export class McpUnavailableError extends Error {}

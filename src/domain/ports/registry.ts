@@ -1,4 +1,7 @@
-/** Port: signs and verifies tokens for the configured container registry (Docker registry token protocol). Implemented in `src/adapters/registry/`. */
+/**
+ * Port: signs and verifies tokens of the container registry (Docker registry token protocol). `src/adapters/registry/`
+ * implements it.
+ */
 import { isRepositoryPath } from '../values/image-reference.ts'
 
 type RegistryAction = 'pull' | 'push' | 'delete'
@@ -16,33 +19,35 @@ export interface VerifiedToken {
 }
 
 export interface Registry {
-  /** with its port if it has one: what image references start with */
+  /** the host of image references, with the port if there is one */
   host: string
-  /** it is reached without TLS */
+  /** uses http instead of https */
   insecure: boolean
   service: string
-  /** A signed token (JWT) for `subject` with just this access, valid for `seconds`. */
+  /** A signed JWT for `subject` with exactly this access, valid for `seconds`. */
   sign(subject: string, access: readonly RegistryAccess[], seconds: number): Promise<string>
-  /** The access that a token grants; null: it is invalid or has expired. */
+  /** The access that a token grants. Null: the token is invalid or expired. */
   verify(token: string): Promise<VerifiedToken | null>
-  /** A password for our realm that pulls from this repository, always the same. */
+  /** The constant password that pulls from this repository, for the registry's token realm. */
   pullPassword(repository: string): string
-  /** The repository that such a password is for; null: it is none. */
+  /** The repository of such a password. Null: not a valid password. */
   pulls(password: string): string | null
-  /** All tags of a repository; none where nothing was pushed to it. Rejects, as the next two, when the registry does not answer. */
+  /**
+   * All tags of a repository; empty if nothing was pushed. Rejects if the registry does not answer, like the next two.
+   */
   tags(repository: string): Promise<string[]>
-  /** `sha256:…` of what the tag stands for now; null: it is gone. */
+  /** The current digest of the tag, `sha256:…`. Null: no such tag. */
   digestOf(repository: string, tag: string): Promise<string | null>
-  /** Removes an image, with all of its tags; false: the registry does not allow that. */
+  /** Removes an image and all its tags. False: the registry does not allow it. */
   remove(repository: string, digest: string): Promise<boolean>
 }
 
-/** Whether `name` is `repository`, or below it (`repository/…`). Both without the registry's host. */
+/** Whether `name` is `repository` or below it (`repository/…`). Both without the registry's host. */
 export function coversRepository(repository: string, name: string): boolean {
   return name === repository || (name.startsWith(`${repository}/`) && isRepositoryPath(name))
 }
 
-/** The repository of a deployment, without the registry's host; repositories below it belong to the deployment, too. */
+/** The repository of a deployment, without the registry's host. Repositories below it belong to the deployment, too. */
 export function repositoryOf(deployment: { id: string; workspaceId: string }): string {
   return `${deployment.workspaceId}/${deployment.id}`
 }

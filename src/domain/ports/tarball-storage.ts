@@ -1,37 +1,37 @@
-/** Port: the storage for uploaded source tarballs. Implemented in `src/adapters/storage/`. */
+/** Port: storage of uploaded source tarballs. `src/adapters/storage/` implements it. */
 import type { Readable } from 'node:stream'
 
-/** Largest tarball, in bytes (docs/deployments.md#deployments). */
+/** Maximum size of a tarball (docs/deployments.md#deployments). */
 export const MAX_TARBALL_BYTES = 200_000_000
 
 export interface StoredObject {
   /** bytes */
   size: number
-  /** `sha256:<hex>`, or `etag:<tag>` if the storage has no more; changes with the content */
+  /** changes with the content: `sha256:<hex>`, or `etag:<tag>` if the storage has no hash */
   checksum: string
 }
 
-/** Received bytes, which `stat` and `open` do not see yet. */
+/** Received bytes. `stat` and `open` do not see them yet. */
 export interface Received extends StoredObject {
-  /** Makes them the object's content. */
+  /** Makes the bytes the content of the object. */
   keep(): Promise<void>
   discard(): Promise<void>
 }
 
 export interface TarballStorage {
-  /** An absolute address for one PUT of this object, valid for so many seconds. `now`: by the database's clock. */
+  /** An absolute URL for one PUT of this object, valid for `seconds`. `now`: the database's time. */
   uploadUrl(objectPath: string, now: Date, seconds: number): Promise<string>
-  /** null: no complete upload to this path. */
+  /** Null: nothing was uploaded completely to this path. */
   stat(objectPath: string): Promise<StoredObject | null>
-  /** The object's bytes; null: there is none. Throws ObjectChangedError if its checksum is another one. */
+  /** The object's bytes. Null: no such object. Throws ObjectChangedError if the checksum differs. */
   open(objectPath: string, checksum: string, signal?: AbortSignal): Promise<Readable | null>
-  /** Receives the bytes of a PUT; if they fail, nothing is left. Absent: uploads go to another server. */
+  /** Receives the bytes of a PUT. If that fails, nothing is stored. Absent: uploads go to another server. */
   receive?(chunks: AsyncIterable<Uint8Array>, objectPath: string): Promise<Received>
   /** Idempotent. */
   remove(objectPaths: readonly string[]): Promise<void>
 }
 
-/** The object has changed since it was accepted. */
+/** The object changed after it was accepted. */
 export class ObjectChangedError extends Error {
   constructor() {
     super('The uploaded tarball is not the one that was accepted')

@@ -1,6 +1,6 @@
 /**
- * The calls of builders (docs/protocol.md#builders). A builder takes offered BUILD steps and gets only what it needs to build them.
- * Each message is declared once; its descriptions appear in the OpenAPI document.
+ * The calls of builders (docs/protocol.md#builders), which build offered BUILD steps.
+ * Each message is declared once. Field descriptions appear in the OpenAPI document.
  */
 import { z } from 'zod'
 import { wireObject } from '../parsing/codec.ts'
@@ -18,7 +18,7 @@ import {
   waitSeconds,
 } from './requests.ts'
 
-/** Of one claim call or heartbeat. */
+/** Maximum builds of one claim call or heartbeat. */
 const MAX_BUILDS_PER_CALL = 100
 
 export const builderClaimRequest = wireObject(
@@ -27,9 +27,14 @@ export const builderClaimRequest = wireObject(
       .min(1)
       .optional()
       .describe('The name of the builder, for people. Default: the name of the API key.'),
-    max: z.int().min(1).max(MAX_BUILDS_PER_CALL).default(1).describe('Builds at most in this answer: its free places.'),
+    max: z
+      .int()
+      .min(1)
+      .max(MAX_BUILDS_PER_CALL)
+      .default(1)
+      .describe('Maximum builds in this response: the free capacity of the builder.'),
     leaseSeconds,
-    waitSeconds: waitSeconds.describe('When there is nothing to build: waits up to so long for something.'),
+    waitSeconds: waitSeconds.describe('Maximum seconds to wait for a build.'),
   },
   { id: 'BuilderClaimRequest' },
 )
@@ -41,13 +46,15 @@ export const builderClaim = wireObject(
     leaseSeconds: z.int(),
     deployment: wireObject({ id: uuid, workspaceId: uuid, name: z.string() }),
     stepId: uuid,
-    tries: z.int().describe('1 at the first try.'),
+    tries: z.int().describe('The number of this try, from 1.'),
     secondsLeft: z
       .number()
-      .describe('As of this answer, until the control plane fails it by itself: count them by a clock of your own.'),
+      .describe(
+        'Seconds from this response until the control plane fails the build. Measure them with your own clock.',
+      ),
     revision: revisionWork,
   },
-  { id: 'BuilderClaim', description: 'A build, and a lease on it.' },
+  { id: 'BuilderClaim', description: 'A build with a lease on it.' },
 )
 
 export const builderClaimAnswer = wireObject({ claims: z.array(builderClaim) }, { id: 'BuilderClaimAnswer' })
@@ -55,7 +62,7 @@ export const builderClaimAnswer = wireObject({ claims: z.array(builderClaim) }, 
 export const builderHeartbeatRequest = wireObject(
   {
     leaseSeconds,
-    waitSeconds: waitSeconds.describe('While none is lost: waits up to so long until one is.'),
+    waitSeconds: waitSeconds.describe('Maximum seconds to wait until a claim is lost.'),
     claims: z
       .array(
         wireObject({
@@ -64,7 +71,7 @@ export const builderHeartbeatRequest = wireObject(
           progress: progress
             .nullish()
             .describe(
-              'What the build is at: it stands behind the name of the builder in status_message of the revision. null: nothing to say; absent: as it was.',
+              'The progress of the build. The status_message of the revision shows it after the name of the builder. null: no progress to show. Absent: unchanged.',
             ),
         }),
       )
@@ -79,10 +86,12 @@ export const builderHeartbeatAnswer = wireObject(
       .array(
         wireObject({
           claimId: uuid,
-          lost: z.boolean().describe('The lease is gone, or the build is not wanted any more: end it at once.'),
+          lost: z
+            .boolean()
+            .describe('true: the lease has ended or the build was cancelled. End the build immediately.'),
         }),
       )
-      .describe('One for each that was asked, in the order asked.'),
+      .describe('One item per claim of the request, in the same order.'),
   },
   { id: 'BuilderHeartbeatAnswer' },
 )
@@ -94,25 +103,29 @@ const credentials = { username: z.string(), password: z.string().describe('Never
 export const builderAccessAnswer = wireObject(
   {
     repository: wireObject({
-      name: z.string().describe('With the registry’s host: `@` and a digest behind it make a reference.'),
+      name: z.string().describe('The repository with the registry’s host. Append `@` and a digest to get a reference.'),
       insecure: z.boolean().describe('The registry is reached without TLS.'),
       ...credentials,
     })
       .nullable()
-      .describe('Where to push: credentials for this repository and those below it, as long as a build may take.'),
+      .describe(
+        'Where to push. The credentials are for this repository and those below it, and last as long as a build may take.',
+      ),
     git: wireObject({
       ...credentials,
       repoUrl: z
         .string()
         .optional()
-        .describe('Fetch from here instead of the revision’s `repo_url`: the provider renamed the repository.'),
+        .describe(
+          'The URL to fetch from instead of the revision’s `repo_url`, after the provider renamed the repository.',
+        ),
     })
       .nullable()
-      .describe('For the repository of the source; null: it is read without.'),
-    tarball: z.boolean().describe('The source is an uploaded tarball: `GET …/tarball`.'),
+      .describe('Credentials for the source repository. null: it needs none.'),
+    tarball: z.boolean().describe('true: the source is an uploaded tarball. Get it from `GET …/tarball`.'),
     failure: wireObject({ reason: z.string(), message: z.string() })
       .nullable()
-      .describe('Why there is no access: complete the build as `failed` with it.'),
+      .describe('Why there is no access. Complete the build as `failed` with this reason and message.'),
   },
   { id: 'BuilderAccessAnswer' },
 )
@@ -128,18 +141,18 @@ export const builderCompleteRequest = wireObject(
     outcome: z
       .enum(['succeeded', 'failed', 'stopped'])
       .describe(
-        '`stopped`: with a `message`, something that is not its own fault broke it: it is offered again, and fails with the message only if that was its last try.',
+        '`stopped`: the build was stopped. With a `message`, an external cause broke it: the build is offered again, and fails with the message only after its last try.',
       ),
     ...buildFields,
     artifact: maybe(text(1024).min(1)).describe(
-      '`image:` and the reference of what was pushed, by its digest, in the repository that `access` has named. Required when it succeeded.',
+      '`image:` and the reference of the pushed image, by digest, in the repository from `access`. Required for `succeeded`.',
     ),
   },
   { id: 'BuilderCompleteRequest' },
 )
 
 export const builderCompleteAnswer = wireObject(
-  { recorded: z.boolean().describe('false: the build had ended in the meantime; its outcome was not recorded.') },
+  { recorded: z.boolean().describe('false: the build ended before this call, so the outcome was not recorded.') },
   { id: 'BuilderCompleteAnswer' },
 )
 

@@ -1,15 +1,16 @@
 /**
- * The colours of a log line, as `position:style` pairs: `5:31,9:,12:1;38;5;208`. A style has the parameters of one SGR sequence (ECMA-48).
- * It replaces the style before it; an empty style resets. Positions count UTF-16 code units.
+ * Colours of a log line as `position:style` pairs: `5:31,9:,12:1;38;5;208`. A style is the parameters of one SGR
+ * sequence (ECMA-48).
+ * It replaces the previous style; an empty one resets. Positions count UTF-16 code units.
  */
 
-/** What they look like. */
+/** The format of the pairs. */
 export const LINE_STYLES = /^\d{1,5}:[\d;]*(,\d{1,5}:[\d;]*)*$/
 
-/** characters; a line that has more of them is without colours from there on */
+/** A line with longer styles has no colours after this point. */
 export const MAX_STYLES_CHARS = 2000
 
-/** The text as terminals take it: with these sequences, and no others. Null: it has none. */
+/** The text with SGR sequences for a terminal. Null: the line has no colours. */
 export function inColours(text: string, styles: string | null): string | null {
   if (styles === null) return null
   let shown = ''
@@ -27,5 +28,5 @@ export function inColours(text: string, styles: string | null): string | null {
   return shown + text.slice(from) + (last === '' ? '' : sequence(''))
 }
 
-/** It begins with 0, so that nothing of the style before is left. */
+/** Starts with 0, which resets the previous style. */
 const sequence = (style: string) => `\u001b[${style === '' ? '0' : `0;${style}`}m`

@@ -1,6 +1,7 @@
 /**
- * The data-plane protocol (docs/protocol.md) as types: what a lease holder sends (requests.ts) and gets (answers.ts).
- * The built-in worker uses it in process, listeners over HTTP.
+ * The data-plane protocol (docs/protocol.md) as types: requests of lease holders (requests.ts) and responses
+ * (answers.ts).
+ * The built-in worker calls it in process, listeners over HTTP.
  */
 import type { z } from 'zod'
 import type { LogLevel, LogType } from '../../generated/prisma/enums.ts'
@@ -28,7 +29,7 @@ export type Claim = z.output<typeof claim>
 export type HeartbeatAnswer = z.output<typeof heartbeatItemAnswer>
 export type CompleteAnswer = z.output<typeof completeAnswer>
 
-/** Every call about one claim names it; over HTTP its path does. */
+/** Calls about one claim name it. Over HTTP the path does. */
 interface OfClaim {
   claimId: string
 }
@@ -40,14 +41,14 @@ export type Health = NonNullable<HeartbeatItem['health']>
 export type LogEntry = z.output<typeof logEntry>
 export type LogsRequest = z.output<typeof logsRequest> & OfClaim
 
-/** Lines of agents from where their output was kept meanwhile. Only in process: listeners have clusters for that. */
+/** Buffered output of agents. In process only: listeners read logs from their clusters. */
 export interface OutputRequest extends OfClaim {
   token: string
-  /** whose numbers `from` and `to` are */
+  /** the source whose lines `from` and `to` number */
   source: string
-  /** number of the last line that was appended before; 0: none */
+  /** number of the last line before these; 0: none */
   from: number
-  /** number of the last one of these; `from`: nothing is appended, and it is answered where the output ends */
+  /** number of the last line of these; equal to `from`: only asks where the output ends */
   to: number
   lines: (Omit<LogEntry, 'type'> & { revisionId: string; attempt: number })[]
 }
@@ -55,23 +56,29 @@ export interface OutputRequest extends OfClaim {
 export type CompleteRequest = z.output<typeof completeRequest> & OfClaim
 
 /**
- * The control plane as a data plane sees it. Any call may throw ClaimLostError, except `claim` and `heartbeat`.
- * `signal` ends a wait: the call then answers what there is, or rejects.
+ * The control plane, as a data plane sees it. All calls except `claim` and `heartbeat` may throw ClaimLostError.
+ * `signal` ends a wait: the call returns the current state or rejects.
  */
 export interface ControlPlane {
-  /** Leases deployments that have no holder and need one; an empty list when there are none. Takes their steps. */
+  /**
+   * Leases deployments that need a holder and have none, and takes their steps. Returns an empty list if there are
+   * none.
+   */
   claim(request: ClaimRequest, signal?: AbortSignal): Promise<Claim[]>
-  /** One call for all of a holder's claims: extends leases, reports health, answers what is new. Takes new steps. */
+  /** One call for all claims of a holder. Extends leases, reports health, returns news and takes new steps. */
   heartbeat(request: HeartbeatRequest, signal?: AbortSignal): Promise<HeartbeatAnswer[]>
   logs(request: LogsRequest): Promise<void>
-  /** Appends to the deploy logs if `from` is where they end; returns where they end now. Not over HTTP. */
+  /** Appends to deploy logs if the output ends at `from`. Returns where the output ends. Not over HTTP. */
   output?(request: OutputRequest): Promise<number>
-  /** `over`: the claim has ended with the report. */
+  /** `over`: the report ended the claim. */
   complete(request: CompleteRequest): Promise<CompleteAnswer & { over?: boolean }>
-  /** Gives the lease back; the try of a step under way is not counted. */
+  /** Ends the lease. The try of a step in progress is not counted. */
   release(claim: { claimId: string; token: string }): Promise<void>
-  /** Releases every claim of a holder that is known to be dead (same machine, process gone). */
+  /** Releases all claims of a holder that has died (same machine, process gone). */
   releaseHolder(holder: string): Promise<void>
-  /** Raises the token of a claim above one that was `seen` where its agents are; answers the new one. Only in process. */
+  /**
+   * Raises the claim's fencing token above `seen`, a token found at its agents. Returns the new token. In process
+   * only.
+   */
   raiseToken?(claim: { claimId: string; token: string }, seen: string): Promise<string>
 }

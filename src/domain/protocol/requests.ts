@@ -1,6 +1,7 @@
 /**
- * Requests of the data-plane protocol (docs/protocol.md). Each message is declared once; its descriptions appear in the OpenAPI document.
- * Requests of older and newer holders are read as far as they are understood.
+ * Requests of the data-plane protocol (docs/protocol.md). Each message is declared once. Field descriptions appear in
+ * the OpenAPI document.
+ * Unknown members of older and newer holders are ignored.
  */
 import { z } from 'zod'
 import { LogLevel, LogType } from '../../generated/prisma/enums.ts'
@@ -10,15 +11,15 @@ import { BUILD_PLAN_LIMITS, buildPlanMembers } from '../values/build-plan.ts'
 import { knownReason, type Reason } from '../values/reasons.ts'
 import { LINE_STYLES, MAX_STYLES_CHARS } from './line-styles.ts'
 
-/** Bounds of the texts that a holder gives, in characters; more of a body than this is refused. */
+/** Maximum characters of texts from a holder. A longer text is rejected. */
 export const MAX_CHARS = { healthMessage: 1024, message: 65_536 }
 export { BUILD_PLAN_LIMITS }
-/** Of one request. */
+/** Maximum items of one request. */
 export const MAX_ITEMS = 1000
 
 export const text = (max: number) => z.string().max(max)
 
-/** null says the same as leaving it out: undefined in the code. */
+/** null equals absent: both are undefined in the code. */
 export const maybe = <T extends z.ZodType>(type: T) =>
   z.codec(optional(type), z.custom<z.output<T>>().optional(), {
     decode: (sent) => sent ?? undefined,
@@ -34,40 +35,43 @@ export const leaseSeconds = z
   .min(1)
   .max(600)
   .default(30)
-  .describe('How long the lease lasts from the beginning of this call on.')
+  .describe('Seconds that the lease lasts, from the beginning of this call.')
 export const waitSeconds = z.int().min(0).max(60).optional().meta({ default: 0 })
 
-const word = text(64).describe(
-  'A word of the enum Reason. One that is not known here, or none, counts as the generic one.',
-)
+const word = text(64).describe('A word of the enum Reason. An unknown or absent word counts as the generic reason.')
 
 export const claimRequest = wireObject(
   {
-    /** one for each process of a worker */
+    /** one per process of a worker */
     holder: text(256)
       .min(1)
       .optional()
-      .describe('Names the process that asks, for people. Default: the id of the API key.'),
-    max: z.int().min(1).max(MAX_ITEMS).default(20).describe('Claims at most in this answer.'),
+      .describe('The name of the calling process, for people. Default: the id of the API key.'),
+    max: z.int().min(1).max(MAX_ITEMS).default(20).describe('Maximum claims in this response.'),
     leaseSeconds,
-    waitSeconds: waitSeconds.describe('When there is nothing to claim: waits up to so long for something.'),
-    version: text(128).min(1).optional().describe('Version of the listener program; the listener shows it.'),
+    waitSeconds: waitSeconds.describe('Maximum seconds to wait for something to claim.'),
+    version: text(128).min(1).optional().describe('Version of the listener program. The listener resource shows it.'),
     podClasses: z
       .array(text(63).min(1))
       .max(100)
       .optional()
-      .describe('Classes that `resource_spec.class` of its deployments may name. Absent: those reported before stay.'),
+      .describe(
+        'Classes that `resource_spec.class` of the listener’s deployments may name. Absent: the classes reported before stay.',
+      ),
   },
   { id: 'ClaimRequest' },
 )
 
 const health = wireObject(
   {
-    ready: count.describe('Replicas that serve.'),
-    desired: count.describe('Replicas that should.'),
-    /** null: they do, or nobody knows */
-    message: text(MAX_CHARS.healthMessage).nullable().default(null).describe('Why not all of them serve, for people.'),
-    /** the same for machines, with the message */
+    ready: count.describe('Number of replicas that serve.'),
+    desired: count.describe('Number of replicas that should serve.'),
+    /** null: all replicas serve, or the cause is unknown */
+    message: text(MAX_CHARS.healthMessage)
+      .nullable()
+      .default(null)
+      .describe('Why some replicas do not serve, for people.'),
+    /** the same as `message`, for programs */
     reason: z.codec(optional(word), z.custom<Reason | null>().optional(), {
       decode: (sent) => knownReason(sent, null),
       encode: (reason) => reason,
@@ -77,23 +81,23 @@ const health = wireObject(
 )
 
 /**
- * What the step under way waits for, or what is in its way. Sent with each heartbeat for as long as the step lasts, so
- * that `status_message` and `reason` never say nothing while somebody waits. Nobody's decision depends on it.
+ * What the current step waits for, or what blocks it. Each heartbeat of the step sends it, so `status_message` and
+ * `reason` are never empty. No code depends on it.
  */
 export interface Progress {
-  /** one that would be a failure's is right here too, as long as it may still mend itself */
+  /** may also be a reason of failures, while the step can still recover */
   reason: Reason
-  /** for people; may have several lines (what was printed last), secrets masked. At most 2,000 characters are kept */
+  /** for people; may contain the last lines of output, with secrets masked; 2,000 characters are kept */
   message: string
 }
 
-/** Before there were reasons it was a text. */
+/** Older holders send a text without a reason. */
 export const progress = z.codec(
   z.union([
     z
       .object({
         reason: optional(word),
-        message: text(MAX_CHARS.message).describe('For people; 2,000 characters are kept.'),
+        message: text(MAX_CHARS.message).describe('The message for people. 2,000 characters are kept.'),
       })
       .meta({ id: 'Progress' }),
     text(1024),
@@ -116,15 +120,15 @@ export const heartbeatItem = wireObject(
       .int()
       .min(0)
       .optional()
-      .describe('The newest generation this holder knows; absent: answer everything.'),
-    /** it is said of the revision while that is CREATING, BUILDING or DEPLOYING; makes no event */
+      .describe('The newest generation that the holder knows. Absent: the response contains every assignment.'),
+    /** applies while the revision is CREATING, BUILDING or DEPLOYING; emits no event */
     progress: progress
       .nullish()
       .describe(
-        'What the step under way waits for: status_message and reason of its revision while it lasts. null: nothing is in its way; absent: as it was. A text is one without a reason.',
+        'What the current step waits for. It becomes status_message and reason of the revision during the step. null: nothing blocks the step. Absent: unchanged. A text is a message without a reason.',
       ),
     health: maybe(health),
-    idle: maybe(z.boolean()).describe('It serves nobody: the status of the deployment becomes UNUSED.'),
+    idle: maybe(z.boolean()).describe('true: the deployment serves no requests, and its status becomes UNUSED.'),
   },
   { id: 'HeartbeatItem' },
 )
@@ -132,21 +136,19 @@ export const heartbeatItem = wireObject(
 export const heartbeatRequest = wireObject(
   {
     leaseSeconds,
-    waitSeconds: waitSeconds.describe(
-      'When nothing is new for any of the claims: waits up to so long until something is.',
-    ),
+    waitSeconds: waitSeconds.describe('Maximum seconds to wait for news about any of the claims.'),
     claims: z.array(heartbeatItem).max(MAX_ITEMS),
   },
   { id: 'HeartbeatRequest' },
 )
 
-/** Of a line, whatever log it is of. */
+/** Fields of a line of any log. */
 export const lineFields = {
   level: maybe(z.enum(LogLevel)).describe('Default: info.'),
-  message: text(MAX_CHARS.message).describe('One line, without its newline.'),
+  message: text(MAX_CHARS.message).describe('One line without its newline.'),
   time,
   styles: maybe(text(MAX_STYLES_CHARS).regex(LINE_STYLES)).describe(
-    'Its colours: from which character on (of UTF-16) it has which style, which is the parameters of one SGR sequence (`5:31,9:` are four red characters). Absent: it has none.',
+    'The colours of the line, as pairs of a position (in UTF-16 code units) and the parameters of one SGR sequence. `5:31,9:` makes four characters red. Absent: no colours.',
   ),
 }
 
@@ -162,28 +164,30 @@ export const logsRequest = wireObject(
   { id: 'LogsRequest' },
 )
 
-/** How a step has ended, and what a BUILD brings: of a holder's report, and of a builder's. */
+/** The outcome of a step and the result of a BUILD. Lease holders and builders report them. */
 export const buildFields = {
-  message: maybe(text(MAX_CHARS.message)).describe('Why it failed, for people: the status_message of the revision.'),
+  message: maybe(text(MAX_CHARS.message)).describe(
+    'Why the step failed, for people. It becomes the status_message of the revision.',
+  ),
   reason: z
     .codec(optional(word), z.custom<Reason>().optional(), {
       decode: (sent) => knownReason(sent, undefined),
       encode: (reason) => reason,
     })
-    .describe('Why it failed, for machines: a word of the enum Reason. Default: the generic one of its kind.'),
+    .describe('Why the step failed, for programs: a word of the enum Reason. Default: the generic reason of the step.'),
   repoCommitSha: maybe(z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/, 'Must be a full commit id.')).describe(
-    'BUILD, whatever its outcome: the exact commit, if it got so far; the revision keeps the first that is reported. ' +
-      'Required when one of a `gitprovider` source succeeded.',
+    'BUILD with any outcome: the exact commit, if known. The revision keeps the first reported commit. ' +
+      'Required when a BUILD of a `gitprovider` source succeeded.',
   ),
   commitMessage: maybe(text(65_536)).describe(
-    'With `repo_commit_sha`: what the commit says; the revision keeps the first line.',
+    'With `repo_commit_sha`: the message of the commit. The revision keeps the first line.',
   ),
   commitAuthor: maybe(text(1024)).describe('With `repo_commit_sha`: the name of the author of the commit.'),
   buildPlan: maybe(wireObject(buildPlanMembers, { id: 'BuildPlan' })).describe(
-    'BUILD, whatever its outcome: what it does, as far as that is known, for people.',
+    'BUILD with any outcome: the known part of the build plan, for people.',
   ),
   artifact: maybe(text(1024).min(1)).describe(
-    'BUILD: what was built, in the words of whoever built it. Required when it succeeded.',
+    'BUILD: names the built artifact, in a format that the lease holder chooses. Required for `succeeded`.',
   ),
 }
 
@@ -194,20 +198,22 @@ export const completeRequest = wireObject(
     outcome: z
       .enum(['succeeded', 'failed', 'stopped'])
       .describe(
-        '`stopped`: nothing of it is under way any more. It was withdrawn (`stop`), or (with a `message`) something that ' +
-          'is not its own fault broke it: it is taken again, and fails with the message only if that was its last try.',
+        '`stopped`: the step no longer runs. It was withdrawn (`stop`), or (with a `message`) an external cause broke it. ' +
+          'In that case the step is tried again, and fails with the message only after its last try.',
       ),
-    /** absent: an older holder, which reports of the current one */
-    tries: maybe(z.int().min(1)).describe('Which try of the step it is about; a report of another one is ignored.'),
+    /** absent: an older holder, which reports about the current try */
+    tries: maybe(z.int().min(1)).describe('The number of the try. The report is ignored if another try is current.'),
     ...buildFields,
-    artifactLost: maybe(z.boolean()).describe('DEPLOY, failed: the artifact is gone; the next attempt builds again.'),
-    /** one that only runs images of the registry */
-    elsewhere: maybe(z.boolean()).describe(
-      'BUILD, failed: it was not begun, since nothing is built here; what a builder elsewhere pushes to the registry can be run. Where there is a builder it does not fail, and waits for that.',
+    artifactLost: maybe(z.boolean()).describe(
+      'DEPLOY, failed: the artifact no longer exists, so the next attempt builds again.',
     ),
-    /** becomes the deployment's `url`, and the `custom_url` of a `gitprovider` or `internal_*` source */
+    /** a holder that only runs images of the registry */
+    elsewhere: maybe(z.boolean()).describe(
+      'BUILD, failed: the holder cannot build, but can run an image that a builder pushes to the registry. If builders exist, the build does not fail and waits for one of them.',
+    ),
+    /** becomes the deployment's `url`, and the `custom_url` for sources `gitprovider` and `internal_*` */
     url: maybe(z.url({ protocol: /^https?$/, error: 'Must be an http(s) URL.' }).max(2048)).describe(
-      'DEPLOY: the address of the deployment.',
+      'DEPLOY: the URL of the deployment.',
     ),
     imageVersion: maybe(text(256)).describe('DEPLOY: becomes the image_version of the deployment.'),
   },

@@ -1,27 +1,29 @@
-/** What a build does, as whoever builds reports it and a revision shows it: for people, nobody's decision depends on it. */
+/** The build plan: what a build does. Builders report it, revisions show it to people, and no code depends on it. */
 import { z } from 'zod'
 
-/** Bounds, in characters; who sends more cuts it. */
+/** Maximum characters per text and commands per plan. Clients must shorten longer values. */
 export const BUILD_PLAN_LIMITS = { sentence: 2000, command: 1000, commands: 20 }
 
 const command = z.string().max(BUILD_PLAN_LIMITS.command)
 
-/** A word that is not known here is one of a newer version's. */
+/** Newer versions may send words that are unknown here. */
 export const buildPlanMembers = {
-  kind: z.string().min(1).max(64).describe('What is built: `dockerfile`, `node`, `python`.'),
+  kind: z.string().min(1).max(64).describe('The kind of project: `dockerfile`, `node` or `python`.'),
   server: z
     .string()
     .min(1)
     .max(64)
-    .describe('`own`: the tree brings its server. `supplied`: it has graphs alone, and the platform brings it.'),
-  sentence: z.string().max(BUILD_PLAN_LIMITS.sentence).describe('All of it, for people.'),
-  install: z.array(command).max(BUILD_PLAN_LIMITS.commands).describe('What installs, in this order.'),
-  build: command.nullable().describe('What builds then; null: nothing.'),
-  start: command.nullable().describe('What starts it; null: the image says.'),
+    .describe(
+      '`own`: the source contains its server. `supplied`: the source contains only graphs, and the platform adds the server.',
+    ),
+  sentence: z.string().max(BUILD_PLAN_LIMITS.sentence).describe('Describes the whole plan for people.'),
+  install: z.array(command).max(BUILD_PLAN_LIMITS.commands).describe('The install commands, in order.'),
+  build: command.nullable().describe('The build command. null: nothing to build.'),
+  start: command.nullable().describe('The start command. null: the image defines it.'),
 } as const
 
 const buildPlan = z.object(buildPlanMembers)
 export type BuildPlanReport = z.output<typeof buildPlan>
 
-/** As a revision keeps it; null: none, or one that is not understood. */
+/** Reads a stored plan. Null: there is none, or this version cannot read it. */
 export const knownBuildPlan = (value: unknown): BuildPlanReport | null => buildPlan.safeParse(value).data ?? null

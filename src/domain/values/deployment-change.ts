@@ -1,33 +1,33 @@
 /**
- * What somebody did last to a deployment, and who: stored with its row, so that a list can show it of each. What work does to it is no
- * change; the whole history is in the log of events.
+ * The last change that a caller made to a deployment. It is stored in the deployment's row, so lists can show it.
+ * Background work is no change. The event log has the whole history.
  */
 import { type EventActor, isActorKind } from './event-actor.ts'
 
-/** Each with what it means, for people. */
+/** Each word with its meaning. GraphQL publishes these texts. */
 export const DEPLOYMENT_CHANGES = {
-  CREATED: 'It was made.',
-  UPDATED: 'It was changed; `changed` names the fields. Without any, there is a new revision.',
-  TAGGED: 'It has other tags.',
-  PUSHED: 'A commit was pushed, which made a new revision.',
-  REDEPLOYED: 'A revision of it was rolled out again: the rollback, too.',
-  DELETED: 'Its deletion was asked for.',
+  CREATED: 'The deployment was created.',
+  UPDATED: 'The deployment was changed. `changed` names the fields; if it is empty, a new revision was created.',
+  TAGGED: 'The tags of the deployment changed.',
+  PUSHED: 'A pushed commit created a new revision.',
+  REDEPLOYED: 'A revision was rolled out again. A rollback is one, too.',
+  DELETED: 'The deletion of the deployment was requested.',
 } as const
 export type ChangeWord = keyof typeof DEPLOYMENT_CHANGES
 
-/** What a verb says of what it did. */
+/** A change as a verb reports it. */
 export interface Change {
   what: ChangeWord
   actor: EventActor
-  /** names of fields, in snake_case */
+  /** names of the changed fields, in snake_case */
   changed?: readonly string[]
   /** the revision that was rolled out again, and its number */
   revision?: { id: string; number: number }
 }
 
-/** As it is stored. */
+/** The stored form, in `deployments.last_change`. */
 interface StoredChange extends Change {
-  /** ISO 8601: the row's `updated_at`, or a moment later in the same transaction */
+  /** ISO 8601: the row's `updated_at`, or slightly later in the same transaction */
   at: string
 }
 
@@ -42,13 +42,13 @@ export interface DeploymentChange {
 export const storedChange = ({ what, actor, changed = [], revision }: Change, now: Date): object =>
   ({ what, actor, changed, ...(revision && { revision }), at: now.toISOString() }) satisfies StoredChange
 
-/** ms. So much earlier it still counts as the same change: clocks are put right now and then. */
+/** How much earlier than `updated_at` a stored change may be. Clock corrections cause such differences. */
 const TOLERANCE_MS = 1_000
 
-/** The columns that it is in. */
+/** The columns that lastChangeOf() needs. */
 export const CHANGE_FIELDS = { lastChange: true, updatedAt: true } as const
 
-/** Null: nobody knows, since a server of before, which does not note it, has changed the deployment last. */
+/** Returns null if the last change is unknown: an older server, which does not store it, made it. */
 export function lastChangeOf({
   lastChange,
   updatedAt,
@@ -59,7 +59,7 @@ export function lastChangeOf({
   const stored = lastChange as StoredChange | null
   if (!stored || new Date(stored.at).getTime() + TOLERANCE_MS < updatedAt.getTime()) return null
   const { what, actor, changed = [], revision = null } = stored
-  // words of a newer server
+  // written by a newer server
   if (!Object.hasOwn(DEPLOYMENT_CHANGES, what) || !isActorKind(actor.kind)) return null
   return { what, actor, changed, revision, at: updatedAt }
 }

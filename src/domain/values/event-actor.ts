@@ -1,44 +1,47 @@
-/** Who did what an event tells of (docs/api-rules.md#events-and-streams): noted when it is written, so that the name is the one of then. */
+/**
+ * The actor of an event (docs/api-rules.md#events-and-streams). Its name is stored with the event, so it is the name
+ * at that time.
+ */
 
-/** Each with what it means, for people. */
+/** Each kind with its meaning. GraphQL publishes these texts. */
 export const ACTOR_KINDS = {
-  api_key: 'The holder of an API key: `name` is what the key was called.',
-  person: 'Somebody with a JWT: `id` and `name` are its `sub`.',
-  listener: 'A listener that works in somebody’s compute infrastructure: `name` is its `compute_id`.',
-  worker: 'The worker that is part of the server.',
-  git_provider: 'The git provider, by its webhook: a push, or what became of an installation.',
-  command_line: 'Somebody who may run commands on the server’s machine.',
-  system: 'The server itself: what follows from the rules and the clock.',
+  api_key: 'A caller with an API key. `name` is the name of the key at that time.',
+  person: 'A person with a JWT. `id` and `name` are its `sub`.',
+  listener: 'A listener in the compute infrastructure of a customer. `name` is its `compute_id`.',
+  worker: 'The built-in worker of the server.',
+  git_provider: 'The git provider, through its webhook: a push, or a changed installation.',
+  command_line: 'A person who runs commands on the machine of the server.',
+  system: 'The server itself, because of a rule or the time.',
 } as const
 export type ActorKind = keyof typeof ACTOR_KINDS
 export const ACTOR_KIND_WORDS = Object.keys(ACTOR_KINDS) as [ActorKind, ...ActorKind[]]
 
-/** Those that decide something, and don't just carry it out. An index of the log has what they did. */
+/** Kinds of actors that make decisions; the others carry them out. The log has an index of the decisions. */
 export const DECIDING_KINDS = ['api_key', 'person', 'command_line', 'git_provider'] as const satisfies ActorKind[]
 
-/** Not of a kind that only a newer server knows. */
+/** False for a kind that only a newer server knows. */
 export const isActorKind = (kind: string): kind is ActorKind => Object.hasOwn(ACTOR_KINDS, kind)
 
 export interface EventActor {
   kind: ActorKind
-  /** of the key or the listener; a person's `sub`; null where the kind says it all */
+  /** id of the key or the listener; a person's `sub`; null if the kind identifies the actor */
   id: string | null
-  /** null: nobody knows, or the kind says it all */
+  /** null: unknown, or the kind identifies the actor */
   name: string | null
 }
 
 /**
- * What the writer of an event says of it. Without a name the log looks a listener's up, and without a kind whether the
- * subject is a key or a person.
+ * The actor as the writer of an event gives it. Without `name` the log looks up a listener's name. Without `kind` it
+ * finds out whether the subject is a key or a person.
  */
 export type ActorRef = { kind: ActorKind; id?: string | null; name?: string | null } | { kind?: undefined; id: string }
 
 export const SYSTEM: ActorRef = { kind: 'system' }
 export const COMMAND_LINE: ActorRef = { kind: 'command_line' }
-/** The subject of what the command line does in the dashboard; no person can have it. */
+/** The subject of the command line. No person can have it. */
 export const COMMAND_LINE_SUBJECT = 'command_line'
 export const GIT_PROVIDER: ActorRef = { kind: 'git_provider' }
 
-/** Who holds the deployments of this listener, or (null) of none: the built-in worker. */
+/** The lease holder of this listener's deployments. Null: the built-in worker. */
 export const holderOf = (listenerId: string | null): ActorRef =>
   listenerId === null ? { kind: 'worker' } : { kind: 'listener', id: listenerId }

@@ -1,55 +1,57 @@
 /**
- * Every type of event there is (docs/api-rules.md#events-and-streams): `revision.status` for a transition, otherwise
- * `<resource>.<verb in the past>`. Types are only ever added.
+ * All types of events (docs/api-rules.md#events-and-streams): `revision.status` for a transition, otherwise
+ * `<resource>.<verb in the past>`.
+ * Types are added, never removed.
  */
 
-/** Each with when it is written, for people. */
+/** Each type with the moment at which it is written. GraphQL publishes these texts. */
 export const EVENT_TYPES = {
-  'revision.status': 'A revision has another status; the first one has no `from`.',
-  'deployment.created': 'A deployment was made.',
-  'deployment.updated': 'A deployment was changed; `changed` names the fields. Without any, there is a new revision.',
-  'deployment.tagged': 'A deployment has other tags.',
-  'deployment.provisioned': 'What a deployment needs at its runtime is there.',
-  'deployment.deleted': 'Somebody asked for the deletion of a deployment.',
-  'deployment.torn_down': 'Nothing is left of a deployment at its runtime: the last event of it.',
-  'secret.revealed': 'Somebody has looked at the value of a secret of a deployment; its name is the subject.',
-  'tag.created': 'A tag was made.',
+  'revision.status': 'The status of a revision changed. The first status has no `from`.',
+  'deployment.created': 'A deployment was created.',
+  'deployment.updated':
+    'A deployment was changed. `changed` names the fields; if it is empty, a new revision was created.',
+  'deployment.tagged': 'The tags of a deployment changed.',
+  'deployment.provisioned': 'The resources that a deployment needs in its runtime exist.',
+  'deployment.deleted': 'The deletion of a deployment was requested.',
+  'deployment.torn_down': 'The resources of a deployment in its runtime were removed. This is its last event.',
+  'secret.revealed': 'A caller read the value of a secret. The subject is the name of the secret.',
+  'tag.created': 'A tag was created.',
   'listener.created': 'A listener was registered.',
-  'listener.updated': 'A listener was changed; `changed` names the fields.',
+  'listener.updated': 'A listener was changed. `changed` names the fields.',
   'listener.deleted': 'A listener was deleted.',
-  'listener.silent': 'A listener was not heard of for 90 seconds: what it has reported does not count any more.',
-  'listener.heard': 'A listener that was silent has called again.',
-  'api_key.created': 'An API key was made.',
-  'api_key.updated': 'An API key has another owner; `changed` names the fields.',
+  'listener.silent': 'A listener has not called for 90 seconds. Its last reports no longer count.',
+  'listener.heard': 'A silent listener called again.',
+  'api_key.created': 'An API key was created.',
+  'api_key.updated': 'The owner of an API key changed. `changed` names the fields.',
   'api_key.revoked': 'An API key was revoked.',
-  'session.created': 'Somebody has signed in: there is a session of theirs.',
-  'session.revoked': 'A session was ended by somebody, before its time.',
-  'workspace.created': 'The workspace was made: the first event of its log.',
-  'tracing_project.created': 'A tracing project was made.',
+  'session.created': 'A person signed in, which created a session.',
+  'session.revoked': 'A session was revoked before it expired.',
+  'workspace.created': 'The workspace was created. This is the first event of its log.',
+  'tracing_project.created': 'A tracing project was created.',
   'tracing_project.deleted': 'A tracing project was deleted.',
-  'integration.created': 'A git integration was made, or is there again.',
-  'integration.updated': 'A git integration was changed; `changed` names the fields.',
+  'integration.created': 'A git integration was created or restored.',
+  'integration.updated': 'A git integration was changed. `changed` names the fields.',
   'integration.suspended': 'A git integration was suspended at the git provider.',
   'integration.unsuspended': 'A git integration is no longer suspended.',
-  'integration.removed': 'A git integration was removed, here or at the git provider.',
-  'oauth_provider.created': 'An OAuth provider was made.',
-  'oauth_provider.updated': 'An OAuth provider was changed; `changed` names the fields.',
+  'integration.removed': 'A git integration was removed here or at the git provider.',
+  'oauth_provider.created': 'An OAuth provider was created.',
+  'oauth_provider.updated': 'An OAuth provider was changed. `changed` names the fields.',
   'oauth_provider.deleted': 'An OAuth provider was deleted.',
-  'oauth_token.created': 'Somebody has given their consent: there is a token.',
-  'oauth_token.updated': 'A token was renewed by its owner, or changed; `changed` names the fields of a change.',
-  'oauth_token.expired': 'A token has ended: only its owner can renew it.',
+  'oauth_token.created': 'A person gave consent, which created a token.',
+  'oauth_token.updated': 'The owner renewed or changed a token. `changed` names the changed fields.',
+  'oauth_token.expired': 'A token expired. Only its owner can renew it.',
   'oauth_token.deleted': 'A token was deleted.',
   'connection.created': 'An agent was connected to a token.',
-  'connection.deleted': 'An agent can’t get a token any more.',
+  'connection.deleted': 'An agent was disconnected from a token.',
 } as const
 
 export type EventType = keyof typeof EVENT_TYPES
 export const EVENT_TYPE_WORDS = Object.keys(EVENT_TYPES) as [EventType, ...EventType[]]
 
-/** What a filter takes beside them: all types of a resource. */
+/** Words that a filter accepts in addition to types: `<resource>.*` means all types of a resource. */
 export const EVENT_FAMILIES = [...new Set(EVENT_TYPE_WORDS.map((type) => `${type.split('.')[0]}.*`))]
 
-/** The types that a filter's word stands for; null: it is no type, and no family of types. Pure. */
+/** Returns the types that a filter word selects. Null: the word is neither a type nor a family. */
 export function typesOf(word: string): readonly EventType[] | null {
   if (Object.hasOwn(EVENT_TYPES, word)) return [word as EventType]
   if (!EVENT_FAMILIES.includes(word)) return null

@@ -1,21 +1,22 @@
 /**
- * A reason for programs with its message for people. All stored messages of the control plane are made here.
- * deployment-status/ makes the derived ones; a worker sends messages of its builds and agents.
+ * Explains a status: a reason for programs and a message for people. All messages that the control plane stores are
+ * written here.
+ * deployment-status/ derives others; workers send messages about their builds and agents.
  */
 import type { StepKind } from '../../generated/prisma/enums.ts'
 import type { Reason } from './reasons.ts'
 
-/** Longest `status_message`, in characters; the rest is in the log. */
+/** Maximum length of `status_message`. The log has the rest. */
 export const MAX_MESSAGE_CHARS = 2_000
 
-/** Why a status is what it is, or what is waited for. */
+/** Why a revision or deployment has its status, or what it waits for. */
 export interface Explanation {
   reason: Reason
-  /** for people; becomes `status_message` */
+  /** becomes `status_message` */
   message: string
 }
 
-/** What is known of a listener that has to act. */
+/** The state of the listener that should act. */
 export interface ListenerFacts {
   computeId: string
   /** null: never */
@@ -24,15 +25,15 @@ export interface ListenerFacts {
   silent: boolean
 }
 
-/** What is known of the builders that may build something. */
+/** The state of the builders that may take a build. */
 export interface BuilderFacts {
-  /** when any of them last called; null: never */
+  /** last call of any of them; null: never */
   lastSeenAt: Date | null
   /** one has called within 90 seconds */
   there: boolean
 }
 
-/** What each reason's message is made of. */
+/** The values that each reason's message contains. */
 interface FactsByReason {
   WAITING_FOR_WORKER: { kind: StepKind }
   WAITING_FOR_LISTENER: { kind: StepKind; listener: ListenerFacts }
@@ -44,7 +45,7 @@ interface FactsByReason {
   QUEUED_BEHIND: { number: number }
   NO_RUNTIME: { listenerWouldDo: boolean }
   CONTENT_MISSING: { missing: MissingContent }
-  /** `last`: what it waited for last, as it was said. `unbuilt`: no builder had it any more */
+  /** `last`: the message of what it last waited for. `unbuilt`: no builder held the build at the deadline */
   DEADLINE: { kind: StepKind; minutes: number; last?: string | null; unbuilt?: boolean }
   WORKER_LOST: { tries: number }
   NOBODY_TOOK_IT: { listener: ListenerFacts | null } | ({ minutes: number } & BuilderFacts)
@@ -62,7 +63,7 @@ const MISSING_PHRASE: Record<MissingContent, string> = {
   WAITING_FOR_IMAGE: 'an image: set source_revision_config.image_uri',
 }
 
-/** The missing content, as a part of a sentence. */
+/** Names the missing content within a sentence. */
 export const missingPhrase = (missing: MissingContent): string => MISSING_PHRASE[missing]
 
 const STEP_VERB: Record<StepKind, string> = {
@@ -84,26 +85,30 @@ const NO_RUNTIME = 'No runtime is configured: start a server with RUNTIME=proces
 
 const toSeconds = (time: Date) => time.toISOString().replace(/\.\d+/, '')
 
-/** How long builders are silent, as a part of a sentence. */
+/** Says how long builders have been silent, within a sentence. */
 const silenceOf = ({ lastSeenAt }: BuilderFacts) =>
-  lastSeenAt ? `none was heard from since ${toSeconds(lastSeenAt)}` : 'none was ever heard from'
+  lastSeenAt ? `no builder has called since ${toSeconds(lastSeenAt)}` : 'no builder has ever called'
 
-/** Why no builder took it, and what to do. */
+/** Says why no builder took the build, and what to do. */
 const noBuilderPhrase = (builders: BuilderFacts) =>
   builders.there
-    ? 'those that are there had no place free. Start more of them, or raise their MAX_BUILDS.'
-    : `${silenceOf(builders)}. Start one, with a key of role builder.`
+    ? 'all connected builders were busy. Start more builders, or raise their MAX_BUILDS.'
+    : `${silenceOf(builders)}. Start a builder with a key of the role builder.`
 
-/** By its compute_id, which is one of its workspace's own, and since when it is silent if it is. */
+/** Names the listener by its `compute_id`, which is unique in the workspace. Says since when it has been silent. */
 function nameOf({ computeId, lastSeenAt, silent }: ListenerFacts): string {
   const since = lastSeenAt && toSeconds(lastSeenAt)
-  return `listener ${computeId}${silent ? (since ? `, not heard from since ${since},` : ', never heard from,') : ''}`
+  return `listener ${computeId}${silent ? (since ? `, which has not called since ${since}` : ', which has never called') : ''}`
 }
 
-/** Its cause first: a list may show no more. What its output said last stays below it. */
+function waitingForListener({ kind, listener }: FactsByReason['LISTENER_SILENT']): string {
+  return `Waiting for ${nameOf(listener)}${listener.silent ? ',' : ''} to ${STEP_VERB[kind]}.`
+}
+
+/** Puts the cause first, because a list may show only one line. The last output stays below it. */
 function passedDeadline({ kind, minutes, last, unbuilt }: FactsByReason['DEADLINE']): string {
   const [cause, ...output] = last && !unbuilt ? last.split('\n') : []
-  const passed = `${STEP_NOUN[kind]} passed its deadline of ${minutes} min`
+  const passed = `${STEP_NOUN[kind]} exceeded its deadline of ${minutes} min`
   const builder = unbuilt ? ': the builder released it or was lost' : ''
   const wayOut = kind === 'TEARDOWN' ? '' : ` Redeploy it, or raise ${kind}_DEADLINE_MINUTES.`
   const what = cause ? `${cause.replace(/[.\s]*$/, '.')} ${passed} while it waited for this.` : `${passed}${builder}.`
@@ -112,8 +117,8 @@ function passedDeadline({ kind, minutes, last, unbuilt }: FactsByReason['DEADLIN
 
 const RENDER: { [R in keyof FactsByReason]: (facts: FactsByReason[R]) => string } = {
   WAITING_FOR_WORKER: ({ kind }) => `Waiting for ${WORKER} to ${STEP_VERB[kind]}.`,
-  WAITING_FOR_LISTENER: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${STEP_VERB[kind]}.`,
-  LISTENER_SILENT: ({ kind, listener }) => `Waiting for ${nameOf(listener)} to ${STEP_VERB[kind]}.`,
+  WAITING_FOR_LISTENER: waitingForListener,
+  LISTENER_SILENT: waitingForListener,
   WAITING_FOR_BUILDER: () => 'Waiting for a builder to build it.',
   BUILDER_SILENT: (builders) => `Waiting for a builder to build it: ${silenceOf(builders)}.`,
   WAITING_FOR_IMAGE: () => `Waiting for ${missingPhrase('WAITING_FOR_IMAGE')}.`,
@@ -121,15 +126,15 @@ const RENDER: { [R in keyof FactsByReason]: (facts: FactsByReason[R]) => string 
   QUEUED_BEHIND: ({ number }) => `Waiting for revision ${number} to finish.`,
   NO_RUNTIME: ({ listenerWouldDo }) =>
     listenerWouldDo
-      ? `${NO_RUNTIME}, or create the deployment anew with a listener in source_config.listener_id.`
+      ? `${NO_RUNTIME}, or create a new deployment with a listener in source_config.listener_id.`
       : `${NO_RUNTIME}.`,
-  CONTENT_MISSING: ({ missing }) => `Nothing to build or run came within 24 h: it lacks ${missingPhrase(missing)}.`,
+  CONTENT_MISSING: ({ missing }) => `After 24 h the revision still lacks ${missingPhrase(missing)}.`,
   DEADLINE: passedDeadline,
   WORKER_LOST: ({ tries }) =>
-    `Its worker was lost ${tries} times while it worked on this: the log of the server or listener may say why. Redeploy it.`,
+    `The worker of this step was lost ${tries} times. Redeploy it; the log of the server or listener may have the cause.`,
   NOBODY_TOOK_IT: (facts) =>
     'listener' in facts
-      ? `Nobody took it for 24 h: ${facts.listener ? nameOf(facts.listener) : WORKER} should have.`
+      ? `No worker took it for 24 h. It waited for ${facts.listener ? nameOf(facts.listener) : WORKER}.`
       : `No builder took it within ${facts.minutes} min (BUILDER_WAIT_MINUTES): ${noBuilderPhrase(facts)}`,
   SUPERSEDED: ({ number }) => `Superseded by revision ${number}.`,
   INTERRUPTED_BY_PERSON: ({ subject }) => `Interrupted by ${subject}.`,
@@ -137,12 +142,12 @@ const RENDER: { [R in keyof FactsByReason]: (facts: FactsByReason[R]) => string 
   TEARDOWN_FAILED: ({ why }) => `Teardown failed and will be tried again: ${why}`,
 }
 
-/** With the message that the control plane has for this reason. Pure. */
+/** Adds the control plane's message to the reason. */
 export function explain<R extends keyof FactsByReason>(reason: R, facts: FactsByReason[R]): Explanation {
   return { reason, message: RENDER[reason](facts) }
 }
 
-/** With the message of the worker that reported it. Pure. */
+/** Takes the message that the worker reported. */
 export function asReported(reason: Reason, message: string): Explanation {
   return { reason, message: message.slice(0, MAX_MESSAGE_CHARS) }
 }

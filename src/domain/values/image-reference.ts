@@ -1,45 +1,45 @@
 /**
- * References of container images, by the grammar of github.com/distribution/reference:
- * `[host[:port]/]path[:tag][@sha256:digest]`. Pure.
+ * Parses references to container images, by the grammar of github.com/distribution/reference:
+ * `[host[:port]/]path[:tag][@sha256:digest]`.
  */
 
 export interface ImageReference {
-  /** the registry, with its port if it has one; null: the engine's default registry */
+  /** the registry, with its port if given; null: the engine's default registry */
   host: string | null
-  /** the repository in it */
+  /** the repository in the registry */
   path: string
   tag: string | null
   /** `sha256:<64 hex>` */
   digest: string | null
 }
 
-/** Longest `host/path`. */
+/** Maximum length of `host/path`, in characters. */
 const MAX_NAME = 255
 const COMPONENT = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?'
 const HOST = new RegExp(`^(?:${LABEL}(?:\\.${LABEL})*|\\[[A-Fa-f0-9:]+\\])(?::(\\d{1,5}))?$`)
 
-/** Parses a reference; a text says, for people, why it is rejected. */
+/** Returns the parsed reference, or a sentence that says why the text is invalid. */
 export function parseImageReference(text: string): ImageReference | string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  if (text === '' || /[\s\u0000-\u001f\u007f]/.test(text)) return 'Must not be empty or contain blanks.'
+  if (text === '' || /[\s\u0000-\u001f\u007f]/.test(text)) return 'Must not be empty or contain whitespace.'
   if (text.includes('://')) return 'Must be without a scheme: registry/repository:tag.'
   const at = text.indexOf('@')
   const digest = at < 0 ? null : text.slice(at + 1)
   if (digest?.includes('/')) return 'Must not contain credentials.'
   if (digest !== null && !/^sha256:[a-f0-9]{64}$/.test(digest))
-    return 'The digest (behind @) must be sha256: and 64 hexadecimal digits in lower case.'
+    return 'The digest (after @) must be sha256: and 64 hexadecimal digits in lower case.'
   const tagged = at < 0 ? text : text.slice(0, at)
   const colon = tagged.indexOf(':', tagged.lastIndexOf('/') + 1)
   const tag = colon < 0 ? null : tagged.slice(colon + 1)
   if (tag !== null && !/^\w[\w.-]{0,127}$/.test(tag))
-    return 'The tag (behind the last colon) must be at most 128 letters, digits, _, . and -, and not begin with . or -.'
+    return 'The tag (after the last colon) must be at most 128 letters, digits, _, . and -, and not begin with . or -.'
   const name = colon < 0 ? tagged : tagged.slice(0, colon)
   const { host, path } = splitName(name)
   return hostFault(host) ?? pathFault(path) ?? nameFault(name) ?? { host, path, tag, digest }
 }
 
-/** The part before the first slash is a registry only if it looks like a host; otherwise it belongs to the path. */
+/** The part before the first slash is a registry only if it looks like a host. Otherwise it belongs to the path. */
 function splitName(name: string): { host: string | null; path: string } {
   const slash = name.indexOf('/')
   const first = name.slice(0, Math.max(slash, 0))
@@ -65,13 +65,13 @@ function pathFault(path: string): string | null {
     : 'Each part of the repository must be lower-case letters and digits, with single . or _, __ or - between them.'
 }
 
-/** Whether it is a valid name of a repository: no component is empty, `.` or `..`. */
+/** Whether this is a valid repository name: no component is empty, `.` or `..`. */
 export function isRepositoryPath(path: string): boolean {
   return path.split('/').every((component) => COMPONENT.test(component))
 }
 
 function nameFault(name: string): string | null {
   if (name.length > MAX_NAME) return `Registry and repository must be at most ${MAX_NAME} characters.`
-  // container engines would take it for the id of a local image
+  // container engines read such a name as the id of a local image
   return /^[a-f0-9]{64}$/.test(name) ? 'Must be a name, not the id of an image.' : null
 }

@@ -1,11 +1,12 @@
 /**
- * The life of a revision (docs/deployments.md#revisions-and-rollouts): which status may follow which, and what each status means for the
- * queue. Pure; the only place where this is written down.
+ * The lifecycle of a revision (docs/deployments.md#revisions-and-rollouts): allowed transitions, and what each status
+ * means for the queue.
+ * No other file defines them.
  */
 import type { RevisionStatus, Source, StepKind } from '../../generated/prisma/enums.ts'
 import type { MissingContent } from './explanation.ts'
 
-/** Work ended here. Only a redeploy leads on. */
+/** The revision's work has ended. Only a redeploy leads out of these. */
 export const TERMINAL = [
   'DEPLOYED',
   'CREATE_FAILED',
@@ -15,28 +16,28 @@ export const TERMINAL = [
   'INTERRUPTED',
 ] as const satisfies RevisionStatus[]
 
-/** Nobody works on it yet: a newer rollout skips it. */
+/** No worker is active, so a newer rollout skips the revision. */
 const WAITING = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY'] as const satisfies RevisionStatus[]
 
-/** It waits, whatever its reason: the work before it has ended, and the next has not begun. */
+/** The previous step has ended and the next has not begun. Such a revision waits, whether or not it has a reason. */
 export const BETWEEN_STEPS = ['QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY'] as const satisfies RevisionStatus[]
 
-/** It has the deployment's one turn. */
+/** The revision occupies the deployment. At most one revision of a deployment has such a status. */
 const IN_TURN = ['AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'] as const satisfies RevisionStatus[]
 
-/** A build is to come, or under way. */
+/** The build has not ended yet. */
 export const BUILD_AHEAD = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING'] as const satisfies RevisionStatus[]
 
-/** Not terminal. UNKNOWN is reserved for what a runtime can't tell. */
+/** All statuses that are not terminal. UNKNOWN is reserved for a state that a runtime cannot determine. */
 export const OPEN = ['CREATING', 'QUEUED', ...IN_TURN] as const satisfies RevisionStatus[]
 
-/** Statuses as a list in SQL. */
+/** The statuses as a list for SQL. */
 export const inSql = (statuses: readonly RevisionStatus[]) => statuses.map((status) => `'${status}'`).join(', ')
 
-/** Its work ended because something went wrong. */
+/** The work ended with an error. */
 export const FAILED = ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED'] as const satisfies RevisionStatus[]
 
-/** Whether its work has not ended. */
+/** Whether the revision's work is still in progress. */
 export const isOpen = ({ status }: { status: RevisionStatus }): boolean =>
   (OPEN as readonly RevisionStatus[]).includes(status)
 
@@ -47,7 +48,7 @@ const TABLE: Record<RevisionStatus, readonly RevisionStatus[]> = {
   BUILDING: ['AWAITING_DEPLOY', 'BUILD_FAILED', 'INTERRUPTED'],
   AWAITING_DEPLOY: ['DEPLOYING', 'DEPLOY_FAILED', 'SKIPPED', 'INTERRUPTED'],
   DEPLOYING: ['DEPLOYED', 'DEPLOY_FAILED', 'INTERRUPTED'],
-  // a redeploy: back into the queue, or to the start if the deployment was never provisioned
+  // a redeploy: back to the queue, or to the start if the deployment was never provisioned
   DEPLOYED: ['QUEUED', 'CREATING'],
   CREATE_FAILED: ['QUEUED', 'CREATING'],
   BUILD_FAILED: ['QUEUED', 'CREATING'],
@@ -66,19 +67,19 @@ export const isTerminal = among(TERMINAL)
 export const isInTurn = among(IN_TURN)
 export const isWaiting = among(WAITING)
 
-/** What a revision turns into when its step fails. A failed TEARDOWN concerns no revision. */
+/** The revision's status after a step failed. A failed TEARDOWN changes no revision. */
 export const FAILED_AS: Record<Exclude<StepKind, 'TEARDOWN'>, RevisionStatus> = {
   PROVISION: 'CREATE_FAILED',
   BUILD: 'BUILD_FAILED',
   DEPLOY: 'DEPLOY_FAILED',
 }
 
-/** The sources whose code is built; the others bring an image. */
+/** Whether the source is built. Other sources bring an image. */
 function isBuildable(source: Source): boolean {
   return source === 'gitprovider' || source === 'internal_source'
 }
 
-/** What of a revision decides whether there is something to build or run. */
+/** The columns that decide whether there is something to build or run. */
 export interface Content {
   source: Source
   repoRef: string | null
@@ -87,14 +88,14 @@ export interface Content {
   artifact: string | null
 }
 
-/** What is missing before the revision can be built or run, or null. */
+/** The content that the revision still needs before it can be built or run. Null: nothing is missing. */
 export function missingContent(revision: Content): MissingContent | null {
   if (revision.source === 'internal_source' && revision.sourceTarballPath === null) return 'WAITING_FOR_TARBALL'
   if (!isBuildable(revision.source) && revision.imageUri === null) return 'WAITING_FOR_IMAGE'
   return null
 }
 
-/** With an artifact or an image the build is left out. */
+/** False if there is an artifact or an image already. */
 export function needsBuild(revision: Content): boolean {
   return isBuildable(revision.source) && revision.artifact === null
 }

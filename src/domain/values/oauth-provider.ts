@@ -10,24 +10,26 @@ export type ProviderType = (typeof PROVIDER_TYPES)[number]
 
 export const CODE_CHALLENGE_METHODS = ['S256'] as const
 
-/** The last segment of another route, so not available as a name. */
+/** The last segment of another route, so no provider can have this name. */
 const RESERVED = 'mcp-discover'
 
-/** Part of the redirect URI (`redirectUriOf`). Never a UUID, since paths take it or the id of the row. */
+/** Part of the redirect URI (`redirectUriOf`). Must not be a UUID, because paths accept this name or the row's id. */
 export const providerId = z
   .string()
   .max(128)
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9._-]*$/,
-    'Must begin with a letter or a digit, and have letters, digits, dots, hyphens and underscores only.',
+    'Must begin with a letter or a digit, and contain only letters, digits, dots, hyphens and underscores.',
   )
   .refine((text) => !uuid.safeParse(text).success, 'Must not be a UUID.')
   .refine((text) => text !== RESERVED, `Must not be ${RESERVED}.`)
-  .describe('Given by you: what every other call names it by, and part of the redirect URI. Cannot be changed.')
+  .describe(
+    'You choose it. It identifies the provider in other calls and is part of the redirect URI. Cannot be changed.',
+  )
 
-export const providerName = printableName.describe('For people.')
+export const providerName = printableName.describe('The name that people see.')
 
-/** The characters of client ids and secrets (RFC 6749, A.1 and A.2), which are safe in headers and forms. */
+/** Characters of client ids and secrets (RFC 6749, A.1 and A.2). They are safe in headers and forms. */
 const visible = (max: number) =>
   z
     .string()
@@ -35,23 +37,23 @@ const visible = (max: number) =>
     .max(max)
     .regex(/^[ -~]*$/, 'Must be printable ASCII characters only.')
 
-/** providers/rules.ts checks whether it may be used. */
+/** The format only. providers/rules.ts checks whether the URL is allowed. */
 export const url = z.string().min(1).max(2048)
 
 const ABOUT = {
   auth_url:
-    'Where people are sent: https, or http on this very machine; at no private address unless OUTBOUND_ALLOW names it. Parameters of its own are kept.',
-  token_url: 'Where codes and refresh tokens are used: https, or http on this very machine.',
-  uses_pkce: 'Whether a code verifier is sent (RFC 7636).',
-  method: 'How the client proves itself at the token endpoint.',
+    'The authorization endpoint, to which people are sent. Must be https, or http on this machine. A private address must be in OUTBOUND_ALLOW. Its query parameters are kept.',
+  token_url: 'The token endpoint. Must be https, or http on this machine.',
+  uses_pkce: 'Whether to use PKCE (RFC 7636).',
+  method: 'How the client authenticates at the token endpoint.',
 }
 
 const clientId = visible(1024)
-const clientSecret = optional(visible(4096)).describe('Stored encrypted, and in no answer.')
+const clientSecret = optional(visible(4096)).describe('Stored encrypted. Responses never contain it.')
 const usesPkce = optional(z.boolean())
 const codeChallengeMethod = optional(z.enum(CODE_CHALLENGE_METHODS).meta({ typeName: 'CodeChallengeMethod' }))
 const providerType = optional(z.enum(PROVIDER_TYPES).meta({ typeName: 'OAuthProviderType' })).describe(
-  'For those that depart from the standard.',
+  'Set it for a provider that deviates from the standard.',
 )
 const authMethod = optional(z.enum(AUTH_METHODS).meta({ typeName: 'TokenEndpointAuthMethod' }))
 
@@ -71,21 +73,21 @@ export const createBody = z
   .meta({ id: 'OAuthProviderCreate' })
 export type CreateBody = z.output<typeof createBody>
 
-/** The fields that can be changed. */
+/** Fields that callers can change. */
 export const changes = z.object({
   name: optional(providerName),
   client_id: optional(clientId),
   client_secret: clientSecret,
   auth_url: optional(url).describe(ABOUT.auth_url),
   token_url: optional(url).describe(
-    `${ABOUT.token_url} Of another origin: only with the client_secret, if there is one.`,
+    `${ABOUT.token_url} A change to another origin requires client_secret, if the provider has one.`,
   ),
   uses_pkce: usesPkce.describe(ABOUT.uses_pkce),
   code_challenge_method: codeChallengeMethod,
-  token_endpoint_auth_method: authMethod.describe(`${ABOUT.method} With none the stored secret goes.`),
+  token_endpoint_auth_method: authMethod.describe(`${ABOUT.method} \`none\` removes the stored secret.`),
 })
 
-/** The other fields may be sent back unchanged; another value is a violation (docs/api-rules.md#errors). */
+/** Callers may send the other fields back unchanged. Another value is a violation (docs/api-rules.md#errors). */
 export const updateBody = changes
   .extend({
     id: optional(z.string()),
@@ -98,5 +100,5 @@ export const updateBody = changes
   .meta({ id: 'OAuthProviderUpdate' })
 export type UpdateBody = z.output<typeof updateBody>
 
-/** Any text, so that an unknown one is a 404, not a 422 (docs/oauth.md#rules). */
-export const providerPath = z.object({ provider_id: z.string().describe('Its provider_id, or its id.') })
+/** Accepts any text, so an unknown provider is a 404, not a 422 (docs/oauth.md#rules). */
+export const providerPath = z.object({ provider_id: z.string().describe('The provider_id or the id of the provider.') })

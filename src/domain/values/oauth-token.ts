@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { printable, uuid } from '../parsing/fields.ts'
 
-/** A scope as RFC 6749 (3.3) has it: visible ASCII without quotes and backslash. */
+/** A scope of RFC 6749, 3.3: visible ASCII without quotes and backslashes. */
 export const scope = z
   .string()
   .max(512)
@@ -10,7 +10,7 @@ export const scope = z
 
 export const scopes = z.array(scope).max(100)
 
-/** Given by users: agents are not stored here. */
+/** Callers choose the id, because agents are not stored here. */
 export const agentId = printable(255)
 
 export const tokenPath = z.object({ token_id: uuid })

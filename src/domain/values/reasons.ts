@@ -1,11 +1,10 @@
 /**
- * The reasons why something waits, failed or ended, as words for programs; each `status_message` says the same to people.
- * The same reason can belong to a wait or to a failure; the status tells which. Words are stored as text and only ever added,
- * so an earlier server version can read those of a newer one.
+ * Reasons why something waits, failed or ended. Programs read the word, and people read the `status_message`.
+ * The status tells whether a reason belongs to a wait or a failure. Words are stored as text and never removed.
  */
 import type { StepKind } from '../../generated/prisma/enums.ts'
 
-/** Each reason with its cause and the remedy. GraphQL publishes these texts. */
+/** Each reason with its cause and remedy. GraphQL publishes these texts. */
 export const REASONS = {
   // Waits.
   WAITING_FOR_WORKER:
@@ -101,8 +100,9 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS
 
 /**
- * An open revision with one of these reasons waits, and no worker is active. Its status may already be the one of the work, such
- * as BUILDING for a build that waits for its turn on a machine. The dashboard has the same list (dashboard/components/words.ts).
+ * An open revision with one of these reasons waits, and no worker is active. Its status may already be that of the
+ * work: BUILDING, for a build that waits for its turn on a machine. The dashboard has the same list
+ * (dashboard/components/words.ts).
  */
 export const WAITING_REASONS = [
   'WAITING_FOR_WORKER',
@@ -128,7 +128,7 @@ export const FAILED_STEP: Record<StepKind, Reason> = {
   TEARDOWN: 'TEARDOWN_FAILED',
 }
 
-/** A word from a listener or the database; `otherwise` if it is of a newer version. */
+/** Returns the word as a reason, or `otherwise` if only a newer version knows it. */
 export function knownReason<O>(word: string | null | undefined, otherwise: O): Reason | O {
   return word != null && Object.hasOwn(REASONS, word) ? (word as Reason) : otherwise
 }

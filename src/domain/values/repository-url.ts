@@ -1,12 +1,12 @@
 /**
- * Which repository URLs are accepted: none may be taken for an option of git, use other protocols, or contain a password
- * or token, which every reader would see. Pure; the data plane checks whether a local path may be read.
+ * Validates repository URLs. Git must not read a URL as an option or use another protocol.
+ * A URL must not contain a password or token, because every reader sees it. The data plane checks local paths.
  */
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export type RepoUrl =
-  /** `url`: as git is given it */
+  /** `url`: the URL to pass to git */
   | { protocol: 'https' | 'http' | 'ssh'; url: string }
   /** `path`: absolute */
   | { protocol: 'file'; path: string }
@@ -18,12 +18,12 @@ const SCP_LIKE = /^([\w][\w.-]*)@([A-Za-z0-9][A-Za-z0-9.-]*):(?!\/\/)\/?([^\s]+)
 const ALLOWED =
   'Must be an https:// or ssh:// URL, git@host:path, or file:// for a repository below GIT_DIRECTORY; http:// for localhost only.'
 const CREDENTIALS =
-  'Must be without user name and password, which every reader would see; only ssh:// takes a user name, as ssh://git@host/path.'
-// no host needs one for a clone, and git would append its own path to it
+  'Must not contain a user name or password, because every reader sees the URL; only ssh:// accepts a user name, as in ssh://git@host/path.'
+// no host needs a query for a clone, and git would append its own path to it
 const QUERY =
-  'Must be without query string (?…) and fragment (#…), which a clone needs no part of: a token there would be seen by every reader.'
+  'Must not contain a query string (?…) or fragment (#…), because a clone does not need them and every reader would see a token there.'
 
-/** Parses a URL or an absolute path; a text says, for people, why it is rejected. */
+/** Parses a URL or an absolute path. Returns a sentence that says why the text is invalid. */
 export function parseRepoUrl(text: string): RepoUrl | string {
   if (path.isAbsolute(text)) return { protocol: 'file', path: text }
   const scp = SCP_LIKE.exec(text)
@@ -53,7 +53,7 @@ function localPath(url: URL): RepoUrl | string {
   try {
     return { protocol: 'file', path: fileURLToPath(url) }
   } catch {
-    // an encoded slash
+    // the path contains an encoded slash
     return ALLOWED
   }
 }

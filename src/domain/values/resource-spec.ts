@@ -1,13 +1,14 @@
 /**
- * ResourceSpec (docs/deployments.md#resource-spec): its shape with bounds, the rules between its fields, and the effective
- * values that a data plane works with. CPU is in cores, memory in MB, storage in GiB.
+ * ResourceSpec (docs/deployments.md#resource-spec): its fields with bounds, the rules between them, and effective
+ * values for data planes.
+ * CPU is in cores, memory in MB, storage in GiB.
  */
 import { z } from 'zod'
 import type { Violation } from '../errors/errors.ts'
 import { optional, count as wholeNumber } from '../parsing/fields.ts'
 import { violation } from '../parsing/parse.ts'
 
-/** Rounded to one decimal first, then checked, then stored. */
+/** Rounds to one decimal before the check. */
 const cpu = (min: number, max: number) =>
   optional(
     z
@@ -16,15 +17,15 @@ const cpu = (min: number, max: number) =>
       .min(min)
       .max(max),
   )
-/** docs/deployments.md#resource-spec has no bounds for these */
+/** docs/deployments.md#resource-spec sets no bounds for these. */
 const anyCpu = cpu(0, 1_000_000)
 const count = optional(wholeNumber)
 const text = optional(z.string())
 const object = optional(z.record(z.string(), z.unknown()))
 const unused = <T extends z.ZodType>(type: T) =>
-  type.meta({ deprecated: true, description: 'Do not use: stored and returned, without effect.' })
+  type.meta({ deprecated: true, description: 'Do not use. The value is stored and returned, and has no effect.' })
 
-/** Kubernetes' own objects, with its own names. `typeName`: what GraphQL calls the type. */
+/** Objects of Kubernetes, with its field names. `typeName`: the type's name in GraphQL. */
 const volumeSources = {
   configMap: object,
   secret: object,
@@ -67,13 +68,13 @@ const container = z
   })
   .meta({ typeName: 'Container' })
 
-/** Who decides how many replicas there are. */
+/** What sets the number of replicas. */
 export const AUTOSCALERS = ['cpu', 'none'] as const
 
 export const resourceSpec = z
   .object({
-    min_scale: count.describe('Replicas at least. Default: 1.'),
-    max_scale: count.describe('Replicas at most. Default: 1.'),
+    min_scale: count.describe('Minimum number of replicas. Default: 1.'),
+    max_scale: count.describe('Maximum number of replicas. Default: 1.'),
     cpu: cpu(0.1, 8).describe('Cores requested by each replica, rounded to one decimal.'),
     cpu_limit: cpu(0.1, 16).describe('Default: 2 × cpu.'),
     memory_mb: count.describe('MB requested by each replica.'),
@@ -98,39 +99,39 @@ export const resourceSpec = z
     cache_cpu_limit: cpu(0.1, 16).describe('Default: 2 × cache_cpu.'),
     cache_memory_mb: count.describe('MB requested by the cache.'),
     cache_memory_limit_mb: count.describe('Default: cache_memory_mb.'),
-    labels: optional(z.record(z.string(), z.string())).describe('Extra labels on the resources that are made.'),
-    annotations: optional(z.record(z.string(), z.string())).describe(
-      'Extra annotations on the resources that are made.',
-    ),
+    labels: optional(z.record(z.string(), z.string())).describe('Extra labels for the created resources.'),
+    annotations: optional(z.record(z.string(), z.string())).describe('Extra annotations for the created resources.'),
     ingress_annotations: optional(z.record(z.string(), z.string())).describe(
-      'Extra annotations on the Ingress alone. They win over `annotations`.',
+      'Extra annotations for the Ingress only. They override `annotations`.',
     ),
     autoscaler: optional(z.enum(AUTOSCALERS).meta({ typeName: 'Autoscaler' })).describe(
-      'Who decides the replicas between minimum and maximum. `cpu`: an autoscaler that counts CPU; `none`: an autoscaler of yours. Default: `cpu`.',
+      'What sets the number of replicas between minimum and maximum. `cpu`: an autoscaler based on CPU. `none`: your own autoscaler. Default: `cpu`.',
     ),
     class: optional(z.string().min(1).max(63)).describe(
-      'Where and how its pods run (GPU, node pool, priority): one of `pod_classes` of its listener.',
+      'The class that decides where and how the pods run (GPU, node pool, priority). Must be one of the `pod_classes` of the listener.',
     ),
-    service_account_name: text.describe('Must exist in the namespace.'),
+    service_account_name: text.describe('The service account must exist in the namespace.'),
     image_pull_secrets: optional(
       z.array(z.object({ name: z.string().min(1) }).meta({ typeName: 'ImagePullSecret' })),
-    ).describe('Secrets in the namespace, of the type for image pulls.'),
+    ).describe('Image pull Secrets of the namespace.'),
     volumes: optional(z.array(volume)),
-    volume_mounts: optional(z.array(volumeMount)).describe('Each names one of the volumes.'),
-    init_containers: optional(z.array(container)).describe('Run to their end before the agent starts.'),
-    sidecars: optional(z.array(container)).describe('Run beside the agent.'),
+    volume_mounts: optional(z.array(volumeMount)).describe('Each mount names one of the volumes.'),
+    init_containers: optional(z.array(container)).describe(
+      'Containers that run to completion before the agent starts.',
+    ),
+    sidecars: optional(z.array(container)).describe('Containers that run next to the agent.'),
     db_cpu: anyCpu.describe('Cores requested by the database.'),
     db_cpu_limit: anyCpu.describe('Default: 2 × db_cpu.'),
     db_memory_mb: count.describe('MB requested by the database.'),
     db_memory_limit_mb: count.describe('Default: 2 × db_memory_mb.'),
-    db_storage_gi: count.describe('GiB of storage of the database. Default: 10.'),
+    db_storage_gi: count.describe('GiB of database storage. Default: 10.'),
     db_max_connections: count.describe('Default: 100.'),
   })
   .meta({ id: 'ResourceSpec' })
 
 export type ResourceSpec = z.output<typeof resourceSpec>
 
-/** The spec with its defaults filled in. A value that has neither input nor default is null: no request, no limit. */
+/** The spec with its defaults. A value without input and default is null: no request, no limit. */
 export interface EffectiveSpec extends ResourceSpec {
   min_scale: number
   max_scale: number
@@ -140,10 +141,10 @@ export interface EffectiveSpec extends ResourceSpec {
   db_max_connections: number
 }
 
-/** 2 × a value, null when there is none; CPU keeps its one decimal. */
+/** 2 × the value, or null. CPU keeps one decimal. */
 const twice = (value: number | null | undefined) => (value == null ? null : Math.round(value * 20) / 10)
 
-/** Fills in the defaults of docs/deployments.md#resource-spec. Pure; the only place where they are written down. */
+/** Adds the defaults of docs/deployments.md#resource-spec. No other code defines them. */
 export function effectiveSpec(stored: ResourceSpec | null | undefined): EffectiveSpec {
   const spec: ResourceSpec = stored ?? {}
   const min_scale = spec.min_scale ?? 1
@@ -171,7 +172,7 @@ export function effectiveSpec(stored: ResourceSpec | null | undefined): Effectiv
   }
 }
 
-/** [what must not be larger, what bounds it], compared as effective values. */
+/** Pairs of a field and its upper bound. Effective values are compared. */
 const ORDERED = [
   ['min_scale', 'max_scale'],
   ['queue_min_scale', 'queue_max_scale'],
@@ -192,7 +193,7 @@ const ORDERED = [
 
 const VOLUME_SOURCES = Object.keys(volumeSources) as (keyof typeof volumeSources)[]
 
-/** The rules between the fields of one spec. */
+/** Checks the rules between the fields of one spec. */
 export function resourceSpecViolations(spec: ResourceSpec | null | undefined): Violation[] {
   if (!spec) return []
   const at = (field: string) => `source_config.resource_spec.${field}`
@@ -208,7 +209,7 @@ export function resourceSpecViolations(spec: ResourceSpec | null | undefined): V
   const names = volumes.map((v) => v.name)
   volumes.forEach((v, i) => {
     if (names.indexOf(v.name) !== i)
-      found.push(violation(at(`volumes.${i}.name`), `There is another volume named ${v.name}.`))
+      found.push(violation(at(`volumes.${i}.name`), `Another volume has the name ${v.name}.`))
     if (VOLUME_SOURCES.filter((source) => v[source] != null).length > 1)
       found.push(violation(at(`volumes.${i}`), `A volume has one source: one of ${VOLUME_SOURCES.join(', ')}.`))
   })

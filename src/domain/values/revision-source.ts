@@ -1,23 +1,24 @@
 /**
- * What a revision is made of. The members of `source_revision_config` and those of `source_config` that a revision pins
- * are declared in shapes.ts; the columns that keep them have the same names in camelCase, here and everywhere.
+ * The source of a revision: members of `source_revision_config`, and the members of `source_config` that a revision
+ * pins (shapes.ts).
+ * Their columns have the same names in camelCase.
  */
 import type { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { type Camel, camel } from '../parsing/naming.ts'
 import { buildMembers, revisionMembers, type UpdateBody } from './shapes.ts'
 
-/** The columns of members; null where nothing was given. */
+/** The columns of members. Null: not given. */
 type ColumnsOf<S extends z.ZodRawShape> = {
   [K in keyof S & string as Camel<K>]: NonNullable<z.output<S[K]>> | null
 }
 
-/** What a caller says of a revision. */
+/** The columns that a caller sets for a revision. */
 type RevisionColumns = ColumnsOf<typeof revisionMembers>
-/** What the revision pins of how its deployment is built. */
+/** The build settings of the deployment that the revision pins. */
 export type BuildColumns = ColumnsOf<typeof buildMembers>
 
-/** What a commit says of itself, as far as anybody has told: the first line of its message, and the name of its author. */
+/** The first line of the commit's message and the name of its author. Null: not reported. */
 export interface CommitWords {
   commitMessage: string | null
   commitAuthor: string | null
@@ -25,12 +26,12 @@ export interface CommitWords {
 
 export const NO_COMMIT_WORDS: CommitWords = { commitMessage: null, commitAuthor: null }
 
-/** Longest of each, in characters. */
+/** Maximum characters of each. */
 const MAX_COMMIT_CHARS = { message: 500, author: 200 }
 
 const shortened = (text = '', max: number) => /[^\r\n]*/.exec(text.trim())?.[0].trim().slice(0, max) || null
 
-/** Of a whole message the first line; what is empty is null. */
+/** Takes the first line of the message. An empty text becomes null. */
 export function commitWords(message: string | undefined, author: string | undefined): CommitWords {
   return {
     commitMessage: shortened(message, MAX_COMMIT_CHARS.message),
@@ -38,22 +39,22 @@ export function commitWords(message: string | undefined, author: string | undefi
   }
 }
 
-/** What a revision is made of, beside what its deployment gives it. */
+/** The columns that define a revision, in addition to those of its deployment. */
 export interface RevisionSource extends RevisionColumns, BuildColumns, CommitWords {
-  /** the commit to build; null: the one that `repoRef` names when the build begins */
+  /** the commit to build; null: the build uses the commit that `repoRef` points to */
   repoCommitSha: string | null
-  /** what was built of it already; null: it has to be built */
+  /** the result of an earlier build; null: a build is needed */
   artifact: string | null
-  /** what its build was, see build-plan.ts; null: nobody has reported one */
+  /** the reported build plan (build-plan.ts); null: none was reported */
   buildPlan: Prisma.JsonValue
-  /** the revision that all of this is of; null: it is its own */
+  /** the revision that this source was copied from; null: not a copy */
   basedOnId: string | null
 }
 
 type Part = object | null | undefined
 const member = (part: Part, name: string) => (part as Record<string, unknown> | null | undefined)?.[name]
 
-/** Each column as `given` (a part of a body) has it, where an empty text is none; else as it is in `kept`. Pure. */
+/** Takes each column from `given` (a part of a body), else from `kept`. An empty text in `given` becomes null. */
 function columnsOf<S extends z.ZodRawShape>(members: S, given: Part, kept: object): ColumnsOf<S> {
   const columns = Object.keys(members).map((name) => [
     camel(name),
@@ -70,8 +71,8 @@ export const buildColumns = (given: UpdateBody['source_config'], kept: Partial<B
 
 const says = (members: z.ZodRawShape, given: Part) => Object.keys(members).some((name) => member(given, name) != null)
 
-/** Whether a non-null member says something of a revision. */
+/** Whether the body sets a member of `source_revision_config`. */
 export const saysRevision = (body: UpdateBody): boolean => says(revisionMembers, body.source_revision_config)
 
-/** Whether a non-null member says what is built or run. */
+/** Whether the body sets a member that decides what is built or run. */
 export const saysSource = (body: UpdateBody): boolean => saysRevision(body) || says(buildMembers, body.source_config)

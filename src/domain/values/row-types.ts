@@ -1,4 +1,4 @@
-/** The rows of the database and the names in its columns, for those who present them: whoever queries imports Prisma. */
+/** Types of database rows and enums for code that presents them. Code that queries imports Prisma. */
 export type {
   ApiKey,
   Deployment,

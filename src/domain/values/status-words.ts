@@ -1,13 +1,15 @@
-/** A revision's status as part of a sentence that starts with "revision 7". People never read the constants. */
+/**
+ * A revision's status as the predicate of a sentence, such as "revision 7 is queued". People never see the constants.
+ */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { knownReason, type Reason } from './reasons.ts'
 
 export const STATUS_WORDS: Record<RevisionStatus, string> = {
   CREATING: 'is being prepared',
   QUEUED: 'is queued',
-  AWAITING_BUILD: 'waits for its build',
+  AWAITING_BUILD: 'is waiting for its build',
   BUILDING: 'is being built',
-  AWAITING_DEPLOY: 'waits to be deployed',
+  AWAITING_DEPLOY: 'is waiting for its deploy',
   DEPLOYING: 'is being deployed',
   DEPLOYED: 'was deployed',
   CREATE_FAILED: 'could not be prepared',
@@ -18,17 +20,17 @@ export const STATUS_WORDS: Record<RevisionStatus, string> = {
   UNKNOWN: 'is in an unknown state',
 }
 
-/** What an open revision says while nothing better is known. */
+/** The message of an open revision that has none. */
 const DEFAULT_MESSAGES: Partial<Record<RevisionStatus, string>> = {
   CREATING: 'Preparing.',
-  QUEUED: 'Waiting for its turn.',
-  AWAITING_BUILD: 'Waiting to be built.',
+  QUEUED: 'The revision is queued.',
+  AWAITING_BUILD: 'The build has not started yet.',
   BUILDING: 'Building.',
-  AWAITING_DEPLOY: 'Waiting to be deployed.',
+  AWAITING_DEPLOY: 'The deploy has not started yet.',
   DEPLOYING: 'Deploying.',
 }
 
-/** What a revision says: no open one is without a message. */
+/** The reason and message to show. An open revision always has a message. */
 export function currentMessageOf(revision: {
   status: RevisionStatus
   statusSince: Date

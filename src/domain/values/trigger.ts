@@ -1,17 +1,20 @@
-/** What a revision was made by. Its redeploys make none: they are rollouts of the same (docs/deployments.md#revisions-and-rollouts). */
+/**
+ * What caused a revision. A redeploy causes none, because it is another rollout of the same revision
+ * (docs/deployments.md#revisions-and-rollouts).
+ */
 
-/** Each with what it means, for people. */
+/** Each word with its meaning. GraphQL publishes these texts. */
 export const TRIGGERS = {
-  create: 'The deployment was created with it.',
-  update: 'Somebody changed what is built or run.',
-  secrets: 'Somebody changed secrets and nothing of the source.',
-  request: 'Somebody asked for a new revision.',
-  push: 'A commit was pushed to its branch.',
+  create: 'The deployment was created with this revision.',
+  update: 'A caller changed what is built or run.',
+  secrets: 'A caller changed secrets and not the source.',
+  request: 'A caller requested a new revision.',
+  push: 'A commit was pushed to the branch.',
 } as const
 export type Trigger = keyof typeof TRIGGERS
 export const TRIGGER_WORDS = Object.keys(TRIGGERS) as [Trigger, ...Trigger[]]
 
-/** As it was noted. The first revision of a deployment is made with it, also where no server has noted so; null: nobody knows, or a newer server does. */
+/** The stored trigger. A first revision without one counts as `create`. Null: unknown, or a word of a newer server. */
 export function triggerOf({ trigger, number }: { trigger: string | null; number: number }): Trigger | null {
   if (trigger === null) return number === 1 ? 'create' : null
   return trigger in TRIGGERS ? (trigger as Trigger) : null

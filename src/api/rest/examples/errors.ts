@@ -29,7 +29,7 @@ const OF_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
   403: { detail: 'This needs the role deployer.', code: 'FORBIDDEN' },
   409: { detail: `Revision ID ${ID.revision} has ended already (DEPLOYED).`, code: 'CONFLICT' },
   412: {
-    detail: `Deployment ID ${ID.deployment} was changed since: it is at version 5 now. Look at it again, then repeat.`,
+    detail: `Deployment ID ${ID.deployment} was changed in the meantime and is now at version 5. Read it again, then repeat the write.`,
     code: 'PRECONDITION_FAILED',
   },
   413: { detail: 'The body is larger than 1 MiB.', code: 'PAYLOAD_TOO_LARGE' },
@@ -40,7 +40,7 @@ const OF_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
   },
   500: { detail: 'Internal error', code: 'INTERNAL' },
   502: { detail: 'The git provider can’t be reached.', code: 'GITPROVIDER_UNAVAILABLE' },
-  503: { detail: 'The database cannot be reached at the moment. Try again.', code: 'UNAVAILABLE' },
+  503: { detail: 'The database is unavailable. Try again.', code: 'UNAVAILABLE' },
 }
 
 /** Of an answer with an Error as its body; undefined: that of the schema will do. */
