@@ -1,6 +1,6 @@
 # An image for listeners: docker build -t <image> . && docker push <image>
-# It also runs a server (docs/operations.md#in-a-container), with the programs that builds need where BASE has them.
-# Pin BASE by digest for builds that can be repeated: --build-arg BASE=node:22.21.1-bookworm-slim@sha256:…
+# It can also run a server (docs/operations.md#in-a-container); BASE must then have the programs that builds need.
+# For reproducible builds pin BASE by digest: --build-arg BASE=node:22.21.1-bookworm-slim@sha256:…
 ARG BASE=node:22.21.1-bookworm-slim
 FROM $BASE
 WORKDIR /app
@@ -11,6 +11,6 @@ COPY src src
 RUN npm run build && mkdir /data && chown node /data
 ENV DATA_DIR=/data
 USER node
-# Liveness, not readiness: restarting the container of a server whose database is away would end its agents.
+# Checks liveness, not readiness: a restart because the database is unavailable would end the agents.
 HEALTHCHECK --start-period=60s CMD ["node", "-e", "const runs = require('node:fs').readFileSync('/proc/1/cmdline', 'utf8'), { PORT, LISTENER_PORT, BUILDER_PORT } = process.env; const port = /\\0listener\\0/.test(runs) ? LISTENER_PORT || 8081 : /\\0builder\\0/.test(runs) ? BUILDER_PORT || 8082 : PORT || 8080; fetch('http://127.0.0.1:' + port + '/healthz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "src/start/start.mjs", "cli", "listener"]

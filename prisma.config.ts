@@ -1,7 +1,7 @@
-// Prisma's CLI reads this. The server itself never does: it applies prisma/migrations on its own at start.
+// Configuration of Prisma's CLI. The server doesn't read it: it applies prisma/migrations itself at start.
 import { defineConfig } from 'prisma/config'
 
-// `generate` needs no schema engine, yet the CLI would download one first: point it at something that exists.
+// `generate` needs no schema engine, but the CLI would download one: point it to an existing program.
 if (process.argv.includes('generate')) process.env.PRISMA_SCHEMA_ENGINE_BINARY ??= process.execPath
 
 export default defineConfig({

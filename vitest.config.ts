@@ -1,10 +1,11 @@
-// How `npm test` runs: real processes and one real Postgres for the whole run, a database of its own for each file.
+// Configuration of `npm test`: real processes, one real Postgres per run, and a separate database per file.
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { retry, secondTryReporter } from './test/support/second-try.ts'
 
-/** Files that take a minute, most of it waiting for processes and clocks: at the end they would run alone. */
-const SLOW = /\/test\/(e2e|server\/process|auth\/cli|listener|gitprovider\/client|kubernetes\/(rollout|runtime-away))/
+/** Slow files, which mostly wait for processes and clocks. They start first, so that none of them runs alone at the end. */
+const SLOW =
+  /\/test\/(e2e|server\/process|auth\/cli|listener|gitprovider\/client|kubernetes\/(rollout|runtime-unreachable))/
 
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -15,11 +16,11 @@ class SlowFirst extends BaseSequencer {
 }
 
 export default defineConfig({
-  // Vite would take graphql's other build for our files, and then there are two GraphQLErrors; Node takes this one
+  // Vite would resolve graphql to its other build, which gives a second GraphQLError class; Node uses this one
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
     include: ['test/**/*.test.ts'],
-    // the browser's are for `npm run test:browser`
+    // `npm run test:browser` runs those of the browser
     exclude: ['test/fixtures/**', 'test/browser/**', '**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
     sequence: { sequencer: SlowFirst },
@@ -27,17 +28,17 @@ export default defineConfig({
     reporters: ['default', secondTryReporter],
     // processes, not threads: tests start children and send signals
     pool: 'forks',
-    // a worker loads the source once, for all files that it runs: nothing of it keeps a state of its own, and tests that
-    // change the process (its environment, its clock) change it back
+    // a worker loads the source once for all of its files: the source has no global state, and tests that change the
+    // process (its environment, its clock) restore it
     isolate: false,
     unstubEnvs: true,
     restoreMocks: true,
-    // twice the cores of a small machine: much of the time is waiting
+    // twice the cores of a small machine, because tests mostly wait
     maxWorkers: 4,
-    // what waits for a condition says so by itself (poll, below); these two are for what hangs
+    // limits for tests that hang; waits for a condition have their own limit (poll, below)
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    // the default of a second is short for a busy machine; whoever needs a bound says so
+    // the default of a second is too short on a busy machine
     expect: { poll: { interval: 20, timeout: 15_000 } },
   },
 })
