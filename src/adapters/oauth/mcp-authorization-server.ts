@@ -1,7 +1,4 @@
-/**
- * Finds the metadata of an MCP server's authorization server and checks the required features (RFC 8414, OpenID Connect
- * Discovery).
- */
+/** Finds and checks the metadata of an MCP server's authorization server (RFC 8414, OpenID Connect Discovery). */
 import * as oauth from 'oauth4webapi'
 import { McpDiscoveryError, McpUnavailableError, OAuthFailure } from '../../domain/ports/oauth-client.ts'
 import { addressRefusal } from '../../platform/http/outbound-address.ts'

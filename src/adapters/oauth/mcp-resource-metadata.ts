@@ -144,6 +144,7 @@ function coversServer(resource: string, server: URL): boolean {
 }
 
 /**
- * The identifier of a server that publishes none (MCP authorization, "Canonical Server URI"): without a slash for an empty path.
+ * The identifier of a server that publishes none: no slash for an empty path (MCP authorization, "Canonical Server
+ * URI").
  */
 const canonicalUri = ({ pathname, search, origin, href }: URL) => (pathname === '/' && search === '' ? origin : href)

@@ -1,7 +1,7 @@
 /**
- * Measures a document before validation; the time is linear in its text. Validation compares each two fields with one
- * response name, so its time grows with the square of repetitions. This code merges fields like execution does and stops at
- * the limits.
+ * Measures a document before validation, in time linear in its text. Validation compares every pair of fields with the
+ * same response name, so its time grows with the square of repetitions. It merges fields like the execution, and stops
+ * at the limits.
  */
 import {
   type DefinitionNode,

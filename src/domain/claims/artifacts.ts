@@ -1,7 +1,4 @@
-/**
- * Decides which build artifacts a holder keeps: those of the last five deployed revisions, the active one and open ones.
- * Revisions with the same source share an artifact. It sends no statement; claim-state.ts has read everything.
- */
+/** Decides which build artifacts a holder keeps (README.md). Sends no statement; claim-state.ts reads everything. */
 import type { Tx } from '../transaction/context.ts'
 import { type ClaimState, KEPT_OLD_ARTIFACTS, loadedAggregate } from './claim-state.ts'
 
@@ -30,10 +27,7 @@ export function forgetLostArtifact(tx: Tx, { deployment, siblings }: ClaimState,
   return lost ? [lost] : []
 }
 
-/**
- * After a deploy, forgets all but five artifacts and returns the forgotten names. A redeploy of those builds again. Five
- * *different* ones stay, so a series of changes of secrets alone does not prevent a rollback.
- */
+/** After a deploy, forgets all but five different artifacts (README.md) and returns the forgotten names. */
 export function pruneArtifacts(tx: Tx, { deployment, artifacts }: ClaimState, revisionId: string): string[] {
   const deployed = loadedAggregate(tx, deployment).revisions.find(({ id }) => id === revisionId)!.artifact
   const others = artifacts.filter(({ name }) => name !== deployed)

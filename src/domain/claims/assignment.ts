@@ -1,7 +1,4 @@
-/**
- * Computes what a holder must do: the revision to serve, and the next step, which it takes for the holder. A withdrawn step
- * must stop before the next one is handed out. It sends no statement; claim-state.ts has read everything.
- */
+/** Computes a holder's assignment (README.md): the revision to serve, and the next step, which it takes for it. */
 import type { Step as StepRow } from '../../generated/prisma/client.ts'
 import { StepKind } from '../../generated/prisma/enums.ts'
 import { WORK_COLUMNS } from '../protocol/answers.ts'

@@ -1,7 +1,4 @@
-/**
- * Reads all that a holder's call needs about its deployments, in one statement under their locks: the state for the rules
- * (stored in the unit of work), decrypted secrets, and build artifacts.
- */
+/** Reads all that a holder's call needs about its deployments, in one statement under their locks. */
 
 import type { KeyRing } from '../crypto/keyring.ts'
 import { LISTENER_FACTS, listenerOf, type Times, timeOf } from '../repositories/locked-aggregate.ts'
@@ -28,10 +25,7 @@ export interface ClaimState {
   deployment: LockedDeployment
   /** the step that the call names, before the call; null: the deployment has no such step */
   requestedStep: TableRows['step'] | null
-  /**
-   * For a BUILD step: revisions without a commit that share its source. Otherwise, after a lost artifact: revisions with
-   * that artifact.
-   */
+  /** for a BUILD step: revisions of its source without a commit; after a lost artifact: revisions with that artifact */
   siblings: readonly string[]
   /** for a BUILD step: revisions with its commit but without a commit message */
   withoutMessage: readonly string[]
@@ -48,7 +42,7 @@ export interface StateRequest {
   artifactLost?: boolean | undefined
 }
 
-/** keys are SQL column names */
+/** keys are column names */
 type Json = Record<string, unknown>
 
 interface Row {
@@ -123,8 +117,8 @@ const READ_CLAIM_STATES = {
 export type ReadResult = { state: ClaimState } | { error: unknown }
 
 /**
- * Returns results by deployment id. Secrets that can't be decrypted fail only their own deployment. `keyring`: null to skip
- * secrets.
+ * Returns results by deployment id, and stores the state for the rules in the unit of work. Secrets that can't be
+ * decrypted fail only their own deployment. `keyring`: null to skip secrets.
  */
 export async function readClaimStates(
   tx: Tx,

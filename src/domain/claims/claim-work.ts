@@ -1,7 +1,4 @@
-/**
- * Runs work for many claims in one transaction with a fixed number of statements. A claim that fails or is locked runs alone
- * afterwards and fails alone (README.md).
- */
+/** Runs work for many claims in one transaction with a fixed number of statements (README.md). */
 
 import { databaseFailure } from '../errors/database-error.ts'
 import type { HeldClaim, Scope } from '../repositories/lease.ts'
@@ -10,7 +7,7 @@ import { type Core, isBuilders, type Tx, transaction } from '../transaction/cont
 import { type ClaimState, readClaimStates, type StateRequest } from './claim-state.ts'
 
 export interface ClaimWork<Item extends HeldClaim, Answer> {
-  /** the answer has the assignment: secrets are needed, and the holder need not be woken */
+  /** the answer contains the assignment: secrets are read, and the holder is not woken */
   assigns: boolean
   /** what to read in addition to the usual state */
   request?(item: Item): Omit<StateRequest, 'deployment'>
@@ -24,7 +21,10 @@ export type Outcome<Answer> = { answer: Answer } | { error: unknown }
 
 const MAX_PER_TRANSACTION = 100
 
-/** Outcomes in the order of the items. `over`: checked before each transaction; items that are left then stay undefined. */
+/**
+ * Returns outcomes in the order of the items. Checks `over` before each transaction; once it is true, the remaining
+ * outcomes stay undefined.
+ */
 export async function forEachClaim<Item extends HeldClaim, Answer>(
   core: Core,
   scope: Scope,
@@ -58,7 +58,7 @@ export async function inSharedTransaction<Item extends HeldClaim, Answer>(
       if (databaseFailure(error) === 'lost') {
         for (const item of part) outcomes.set(item, { error })
       } else if (part.length > 1) {
-        // one item is at fault, or blocked: it is in one of the halves
+        // one item failed or is locked: halving isolates it
         const half = Math.ceil(part.length / 2)
         await share(part.slice(0, half))
         await share(part.slice(half))
@@ -69,7 +69,7 @@ export async function inSharedTransaction<Item extends HeldClaim, Answer>(
   return items.map((item) => outcomes.get(item))
 }
 
-/** Two items of one claim run one after the other. */
+/** Splits the items into transactions. A claim occurs at most once in each. */
 function partsOf<Item extends HeldClaim>(items: readonly Item[]): Item[][] {
   const parts: { claimIds: Set<string>; items: Item[] }[] = []
   for (const item of items) {
@@ -96,7 +96,7 @@ async function recordUnlocked<Item extends HeldClaim, Answer>(
   return recordAll(core, tx, free, work)
 }
 
-/** Waits for the row lock. */
+/** Waits for the row lock, unlike inSharedTransaction(). */
 export async function inOwnTransaction<Item extends HeldClaim, Answer>(
   core: Core,
   scope: Scope,
@@ -148,7 +148,7 @@ function refusal<Item extends HeldClaim, Answer>(
   }
 }
 
-/** For a call whose answer has the holder's news. */
+/** A transaction that wakes no holder, because the call's answer already has the news. */
 export const withoutHolderWakeups = (tx: Tx): Tx => ({
   ...tx,
   wakeWorkers: (whom) => isBuilders(whom) && tx.wakeWorkers(whom),

@@ -1,7 +1,4 @@
-/**
- * Hands out claims: leases on deployments that have no holder and need one. Workers claim concurrently without waiting for
- * each other (SKIP LOCKED).
- */
+/** Hands out claims: leases on deployments that need a holder. Workers never wait for each other (SKIP LOCKED). */
 
 import { longPoll } from '../../platform/async/long-poll.ts'
 import { databaseFailure } from '../errors/database-error.ts'
@@ -16,8 +13,9 @@ import { recordLapsedLease } from './liveness.ts'
 import { RELEASE } from './release.ts'
 
 /**
- * Returns at most `max` claims (at most 100), each with its run and its step; empty if there is none within `waitSeconds`.
- * `signal`: the holder disconnected; its new leases are released. `enter`: takes a place to wait in, or throws.
+ * Returns at most `max` claims (at most 100), each with its run and its step; empty if there is none within
+ * `waitSeconds`. `signal`: the holder disconnected, and its new leases are released. `enter` takes a place in the
+ * limit of waiting calls, or throws.
  */
 export async function claim(
   core: Core,
@@ -53,7 +51,7 @@ export async function giveBack(core: Core, scope: Scope, claims: readonly HeldCl
   }
 }
 
-/** Leases and assigns together. If one deployment fails, leases all first; then each is assigned alone. */
+/** Leases and assigns in one transaction. If one deployment fails, leases all first, then assigns each separately. */
 async function take(core: Core, scope: Scope, request: ClaimRequest): Promise<NewClaim[]> {
   try {
     return await leaseAvailable(core, scope, request, true)

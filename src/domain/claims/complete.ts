@@ -1,7 +1,4 @@
-/**
- * Records how a step ended, as its holder reports. A report counts once, under its fencing token, while the step is open. A
- * closed step accepts only the commit and the plan of a build.
- */
+/** Records a holder's report on how a step ended (README.md). A closed step accepts only a build's commit and plan. */
 import type { Step } from '../../generated/prisma/client.ts'
 import { rejectIfAny, type Violation } from '../errors/errors.ts'
 import { violation } from '../parsing/parse.ts'
@@ -83,15 +80,12 @@ async function report(core: Core, tx: Tx, claimState: ClaimState, request: Compl
   const current = request.tries === undefined || request.tries === step?.tries
   const working = locked.busyStepId === request.stepId && current
   if (step && working) return recordReport(core, tx, claimState, noLongerBusy(tx, locked), step, request)
-  // the step stays offered to builders, even if it has ended since
+  // a repeated `elsewhere` report succeeds, even after a builder ended the step
   if (request.elsewhere && step?.offeredTo) return { recorded: true, deployment: locked }
   return { recorded: step?.finishedBy === BigInt(request.token), deployment: locked }
 }
 
-/**
- * Records a report of the step's present or last holder. The commit and the plan are kept even if the outcome no longer
- * counts.
- */
+/** Records a report of the current or last holder. Keeps commit and plan even if the outcome no longer counts. */
 export async function recordReport(
   core: Core,
   tx: Tx,
@@ -106,7 +100,7 @@ export async function recordReport(
   return record(core, tx, claimState, deployment, step, request)
 }
 
-/** Stores a build's commit on all revisions of its source that have none at any outcome. A stored commit never changes. */
+/** After any outcome, stores the commit on all revisions of this source without one. It never changes later. */
 function pinCommit(
   tx: Tx,
   claimState: ClaimState,
@@ -117,12 +111,12 @@ function pinCommit(
   const words = commitWords(commitMessage, commitAuthor)
   const pinned = loadedAggregate(tx, deployment).revisions.find(({ id }) => id === step.revisionId)?.repoCommitSha
   for (const id of siblings) tx.unit.update('revision', id, { repoCommitSha, ...words })
-  // only of the commit that was built, not of another that a holder may name
+  // the message belongs to the stored commit; a holder may report another one
   if (pinned === repoCommitSha && words.commitMessage)
     for (const id of withoutMessage) tx.unit.update('revision', id, { ...words })
 }
 
-/** Stores a build's plan on all revisions of its source, at any outcome. */
+/** After any outcome, stores a build's plan on all revisions of its source. */
 function recordBuildPlan(tx: Tx, { requestedStep: step, siblings }: ClaimState, { buildPlan }: CompleteRequest): void {
   if (step?.kind !== 'BUILD' || !buildPlan) return
   for (const id of siblings) tx.unit.update('revision', id, { buildPlan })
@@ -182,7 +176,7 @@ async function record(
   const actions = isLate
     ? fail(situation.state, deadlineFailure(step, outcome === 'succeeded' ? undefined : message))
     : actionsOfReport(situation.state, step, request)
-  // an exceeded deadline is the system's doing, not the holder's
+  // the system ends a step after its deadline, not the holder
   const actor = isLate ? undefined : holderOf(deployment.listenerId)
   const settled = await settle(core, tx, situation, actions, actor)
   const deployed = actions.find((action) => action.do === 'deployed')

@@ -38,10 +38,7 @@ export function localControlPlane(core: Core): ControlPlane {
   }
 }
 
-/**
- * Raises the claim's token above `seen` (decimal) and returns it. After a restore from a backup, supervisors have seen newer
- * tokens than the database has. Throws ClaimLostError.
- */
+/** Raises the claim's token above `seen` (decimal) and returns it (README.md). Throws ClaimLostError. */
 async function raiseToken(core: Core, scope: Scope, claim: HeldClaim, seen: string): Promise<string> {
   const [raised] = await core.db.$queryRaw<{ token: bigint }[]>`
     ${raiseHeld(scope, claim, seen)} RETURNING d.lease_token AS token`
@@ -52,7 +49,7 @@ async function raiseToken(core: Core, scope: Scope, claim: HeldClaim, seen: stri
 const listenerPath = z.object({ listener_id: uuid })
 const claimPath = listenerPath.extend({ claim_id: uuid })
 
-/** Each call's body (`message`) and the whole call as JSON (`input`). */
+/** Schemas of each call: `message` is its body, `input` the whole call. */
 export const CALLS = {
   claim: call(listenerPath, claimRequest),
   heartbeat: call(listenerPath, heartbeatRequest),
@@ -65,10 +62,7 @@ function call<P extends z.ZodObject, S extends z.ZodRawShape>(path: P, message: 
   return { input: z.object({ path, body: message.in }), message }
 }
 
-/**
- * Key: the listener's. Returns at most `max` claims; empty after `wait_seconds`. Throws RATE_LIMITED if too many calls wait
- * already.
- */
+/** Key: the listener's. Empty after `wait_seconds`. Throws RATE_LIMITED if too many calls wait already. */
 export async function claimForListener(ctx: RequestContext, raw: RawInput): Promise<Claim[]> {
   const { scope, body } = parseCall(ctx, CALLS.claim, raw)
   const request = { ...body, holder: body.holder ?? ctx.actor.subject }
@@ -85,10 +79,7 @@ export async function claimForListener(ctx: RequestContext, raw: RawInput): Prom
   return claims
 }
 
-/**
- * Key: the listener's. Answers for each claim in order, and renews every lease. Waits up to `wait_seconds` for news, or not
- * at all if too many calls wait already.
- */
+/** Key: the listener's. Renews the leases and answers in order. Waits for news, unless too many calls wait already. */
 export async function heartbeatOfListener(ctx: RequestContext, raw: RawInput): Promise<HeartbeatAnswer[]> {
   const { scope, body } = parseCall(ctx, CALLS.heartbeat, raw)
   const take = () => tryTakeSlot(ctx, 'listenerWaits')

@@ -1,7 +1,4 @@
-/**
- * One call for all claims of a holder: one statement renews the leases and records health. Only claims with a new assignment
- * cost more. A holder without news may wait here.
- */
+/** One call for all claims of a holder: renews the leases in one statement and answers with news (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { longPoll } from '../../platform/async/long-poll.ts'
 import { resultWithin } from '../../platform/async/time-limit.ts'
@@ -26,9 +23,9 @@ interface Changed {
 }
 
 /**
- * Answers for each claim in order: lost, or its assignment if it is newer than the holder's generation. Under a large
- * backlog, the rest follows at the next call. `signal` ends the wait. `enter`: takes a place to wait in; null: does not
- * wait.
+ * Answers for each claim in order: lost, or an assignment newer than the holder's generation. Under a large backlog,
+ * the rest follows at the next call. `signal` ends the wait. `enter` takes a place in the limit of waiting calls;
+ * null: does not wait.
  */
 export async function heartbeat(
   core: Core,
@@ -80,7 +77,7 @@ async function answerAll(
   const answers = new Map(changed.filter(({ lost }) => lost).map(({ claimId }) => [claimId, lostClaim(claimId)]))
   const itemsById = new Map(claims.map((item) => [item.claimId, item]))
   const news = [...new Set(changed.map(({ claimId }) => claimId))].filter((id) => !answers.has(id))
-  // as above
+  // leaves time for the answer, as in heartbeat()
   const until = performance.now() + (leaseSeconds * 1000) / 8
   const over = () => performance.now() > until
   const work: ClaimWork<HeartbeatItem, Assignment> = {
@@ -101,10 +98,7 @@ async function answerAll(
   return answers.size > 0 ? answers : null
 }
 
-/**
- * Waits for no lock. If a deployment's row is locked, the renewal goes to `lease_renewals`, which every taker also reads;
- * the reported health is then recorded with the next heartbeat.
- */
+/** Waits for no lock: a locked row's renewal goes to `lease_renewals`; the next heartbeat stores its health. */
 function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
   return core.renew<Changed>(Prisma.sql`
     WITH ${listenerSeen(scope)} requested AS (${requestedSql(request)}),
@@ -126,7 +120,7 @@ function renewLeases(core: Core, scope: Scope, request: HeartbeatRequest): Promi
       AND a."claimId" NOT IN (SELECT claim_id FROM beside)`)
 }
 
-/** The same without a write, for waiting calls that look repeatedly. */
+/** Like renewLeases() without a write, for waiting calls that look repeatedly. */
 function findChanged(core: Core, scope: Scope, request: HeartbeatRequest): Promise<Changed[]> {
   return core.db.$queryRaw<Changed[]>`
     WITH ${listenerSeen(scope)} requested AS (${requestedSql(request)})
@@ -134,7 +128,7 @@ function findChanged(core: Core, scope: Scope, request: HeartbeatRequest): Promi
     WHERE d.id IS NULL OR d.generation IS DISTINCT FROM a.generation OR ${stepDueSql(core, scope)}`
 }
 
-/** The types are as wide as the protocol's numbers. */
+/** Column types hold the full range of the protocol's numbers. */
 function requestedSql({ claims }: HeartbeatRequest): Prisma.Sql {
   // Postgres records can't tell null from absent
   const items = claims.map(({ progress, ...item }) =>
@@ -146,8 +140,8 @@ function requestedSql({ claims }: HeartbeatRequest): Prisma.Sql {
 }
 
 /**
- * Stores what the steps of `renewed` wait for, if it changed. Writes no event and leaves `updated_at`. A revision that moved
- * on keeps its message.
+ * Stores what the steps of `renewed` wait for, if it changed. Writes no event and leaves `updated_at` unchanged. A
+ * revision that moved on keeps its message.
  */
 const progressSql = Prisma.sql`
   progress AS (
@@ -159,6 +153,6 @@ const progressSql = Prisma.sql`
 
 const heldClaimSql = (scope: Scope) => isHeld(scope, Prisma.sql`a."claimId"`, Prisma.sql`a.token`)
 
-/** A step that no holder has: it is new, or its back-off ended. */
+/** Whether a step without a holder is due: a new one, or one whose back-off ended. */
 const stepDueSql = (core: Core, scope: Scope) =>
   Prisma.sql`(d.busy_step_id IS NULL AND ${stepIsDue(refusedKinds(core, scope))})`

@@ -1,7 +1,4 @@
-/**
- * Leases available deployments and assigns their work in the same transaction. Each is locked, read and written once; locked
- * ones are skipped.
- */
+/** Leases available deployments and assigns their work in one transaction, which skips locked ones. */
 import { randomUUID } from 'node:crypto'
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { StepKind } from '../../generated/prisma/enums.ts'
@@ -27,7 +24,7 @@ export interface NewClaim extends HeldClaim {
 /** Small enough to be handed out before the first lease ends, and to fit into memory. */
 const MAX_PER_CALL = 100
 
-/** `assigns`: also reads the work and takes it. */
+/** `assigns`: also takes and returns the work. */
 export function leaseAvailable(core: Core, scope: Scope, request: ClaimRequest, assigns: boolean): Promise<NewClaim[]> {
   return transaction(core, async (tx) => {
     const free = await lockAvailable(tx, scope, request, refusedKinds(core, scope))
@@ -58,7 +55,7 @@ interface Available {
   begunAt: Date
 }
 
-/** Locks available deployments. Afterwards the transaction waits only shortly for any lock. */
+/** Locks available deployments, and sets a short lock timeout for the rest of the transaction. */
 async function lockAvailable(
   tx: Tx,
   scope: Scope,

@@ -1,7 +1,4 @@
-/**
- * Records what a call proves: its listener is alive, and a holder that lost its lease was merely slow. Then its try does not
- * count, so a starved listener does not use up tries. The deadline still limits the step (docs/protocol.md).
- */
+/** Records that a listener is alive, and returns tries of holders that were only slow (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import type { ClaimRequest } from '../protocol/protocol.ts'
@@ -26,10 +23,7 @@ export async function returningLostTry<T>(
   }
 }
 
-/**
- * Returns the tries taken under these claims, once each. A claim whose lease holds (the call had a wrong token) keeps its
- * try.
- */
+/** Returns the tries taken under these claims, once each. A claim with a valid lease (wrong token) keeps its try. */
 export async function returnLostTries(core: Core, scope: Scope, claimIds: readonly string[]): Promise<void> {
   const holds = Prisma.sql`CASE WHEN ${LEASE_HOLDS} THEN d.claim_id END`
   await returnTakenTries(core, claimIds, { stepFilter: ofScope(scope), holds })
@@ -58,8 +52,8 @@ export async function returnTakenTries(
 }
 
 /**
- * `holder` leases a deployment whose old lease ran out. The step's deadline stood still since then. The old holder's try
- * counts if the step can have caused the loss, unless both holders are the same.
+ * `holder` leases a deployment whose old lease lapsed. The step's deadline stood still since then. The old holder's
+ * try counts if the step can have caused the loss and `holder` is another one.
  */
 export function recordLapsedLease(
   tx: Tx,
@@ -72,7 +66,7 @@ export function recordLapsedLease(
     recordLostLease(tx, step, claimId, leaseExpiresAt, leaseHolder !== holder && countsLosses(step.kind))
 }
 
-/** Stops the deadlines of a dead holder's steps. A try counts if its step alone can have killed the holder. */
+/** Stops the deadlines of a dead holder's steps. A try counts only if no other step can have killed the holder. */
 export async function pauseStepsOfDeadHolder(tx: Tx, scope: Scope, holder: string): Promise<void> {
   // the order of locks is: deployments, then steps
   await tx.sql.$executeRaw`
@@ -91,8 +85,9 @@ export async function pauseStepsOfDeadHolder(tx: Tx, scope: Scope, holder: strin
 }
 
 /**
- * A part of a WITH clause, with its comma; empty for the built-in worker. Writes at most every 5 s, or when the version or
- * the classes change. Leaves `updated_at`, which counts callers' changes. Skips a locked listener.
+ * A part of a WITH clause, with its comma; empty for the built-in worker. Writes at most every 5 s, or when the
+ * version or the classes change. Leaves `updated_at` unchanged, because it counts callers' changes. Skips a locked
+ * listener.
  */
 export function listenerSeen(
   { listenerId }: Scope,

@@ -7,10 +7,7 @@ import { isHeldUnder, type Scope } from '../repositories/lease.ts'
 import type { Core } from '../transaction/context.ts'
 import { returningLostTry } from './liveness.ts'
 
-/**
- * One statement, which neither locks nor waits for the deployment's row. Throws ClaimLostError, and NotFoundError for the
- * revision.
- */
+/** One statement; never waits for the deployment's row. Throws ClaimLostError, and NotFoundError for the revision. */
 export async function appendLogs(core: Core, scope: Scope, request: LogsRequest): Promise<void> {
   await returningLostTry(core, scope, request, () => append(core, scope, request))
 }

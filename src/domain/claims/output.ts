@@ -1,7 +1,4 @@
-/**
- * Appends agents' output that was stored while no server ran. The position is stored with the lines in one statement, so no
- * line is lost or doubled.
- */
+/** Appends output that agents wrote while no server ran. Its position commits with it: no line is lost or doubled. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { ClaimLostError } from '../errors/errors.ts'
 import { appendLinesSql } from '../logs/append.ts'

@@ -1,7 +1,4 @@
-/**
- * Until when a cached answer with clock-derived values is valid: listeners fall silent and leases end without a write.
- * README.md explains the rule.
- */
+/** Until when a cached answer with clock-derived values is valid (README.md). */
 import type { Deployment, Listener, Prisma } from '../../generated/prisma/client.ts'
 import { LISTENER_SILENT_MS } from './status.ts'
 

@@ -142,7 +142,10 @@ export const firstLine = (text: string): string => text.split('\n', 1)[0]!
 /** The first line of a message; null: it has no text. Other fields name the revision and what serves. */
 export const causeOf = (message: string | null): string | null => (message && firstLine(message)) || null
 
-/** The listener of the first rollout fell silent at work. A step that was not taken has its own reason. */
+/**
+ * Set if the listener fell silent while it worked on the first rollout. A step that was not taken has a separate
+ * reason.
+ */
 function silentListenerCondition({ latestRevision: latest, listener }: ServingFields, now: Date): Condition | null {
   if (!latest || isTerminal(latest.status) || latest.reason !== null || !listener || !isSilent(listener, now))
     return null

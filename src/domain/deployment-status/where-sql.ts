@@ -1,7 +1,4 @@
-/**
- * Conditions on status and serving in a form that indexes answer: they compare the base columns. On deployments `d` and
- * listeners `l`; a test compares them with status.ts and serving.ts.
- */
+/** Status and serving as conditions on base columns, so indexes can answer. On deployments `d` and listeners `l`. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { DeploymentStatus } from '../values/shapes.ts'
 import { servingSql } from './serving.ts'

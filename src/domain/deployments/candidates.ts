@@ -6,8 +6,8 @@ import type { RequestContext } from '../transaction/context.ts'
 import { type DeploymentFilter, isShort } from './filter.ts'
 
 /**
- * A condition that every match fulfils: the letter pairs of a short part of a name. Use it only to search the index;
- * splitting the names of rows at hand costs more than comparing them. Null: not applicable.
+ * A condition that every match fulfils: the letter pairs of a short part of a name. Use it only to search the index:
+ * computing the pairs of a row's name costs more than comparing the name. Null: not applicable.
  */
 export function shortNameCondition({ name_contains: part }: DeploymentFilter): Prisma.Sql | null {
   if (part === undefined || !isShort(part)) return null

@@ -11,10 +11,7 @@ export function eventCursor(event: { workspaceId: string; sequence: bigint }): s
   return encodeCursor([event.workspaceId, String(event.sequence)])
 }
 
-/**
- * The cursor's sequence number. Throws ValidationError (`cursor_invalid`, at `query.<name>`) if malformed or of another
- * workspace.
- */
+/** Throws ValidationError (`cursor_invalid`, at `query.<name>`) for a malformed cursor or one of another workspace. */
 export function readEventCursor(ctx: RequestContext, cursor: string, name: 'after' | 'before'): bigint {
   const [workspaceId, sequence] = decodeCursor(cursor, POSITION, ['query', name])
   if (workspaceId !== ctx.workspace.id) throw invalidCursor(name, "Not a cursor of this workspace's events.")
@@ -34,10 +31,7 @@ export function refuseAhead(sequence: bigint, name: 'after' | 'before', end: big
     throw invalidCursor(name, 'This cursor is ahead of the event log: go on without it, or with one the log gave you.')
 }
 
-/**
- * Throws ValidationError (`cursor_expired`, at `query.<name>`) if events after `sequence` were removed. `removed`: the last
- * removed one.
- */
+/** Throws ValidationError (`cursor_expired`) if events after `sequence` were removed, the last one at `removed`. */
 export function refuseExpired(sequence: bigint, removed: bigint, name: 'after' | 'before' = 'after'): void {
   if (sequence >= removed) return
   const msg =

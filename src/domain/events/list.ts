@@ -88,10 +88,7 @@ function scopeOf(filter: EventFilter): EventScope {
   }
 }
 
-/**
- * A window of the workspace's events. One statement. Role: viewer. Throws ValidationError, also for an expired cursor, and
- * NotFoundError.
- */
+/** A window of the workspace's events. One statement. Role: viewer. Throws ValidationError, NotFoundError. */
 export async function windowEvents(
   ctx: RequestContext,
   window: Window,

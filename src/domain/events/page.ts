@@ -85,17 +85,14 @@ export async function listWorkspaceEvents(ctx: RequestContext, raw: RawInput): P
   return page(ctx, query, {})
 }
 
-/**
- * Also works for a deployment that is torn down, while its events are kept. One statement. Role: viewer. Throws
- * ValidationError, NotFoundError.
- */
+/** Also for a torn-down deployment whose events are kept. Role: viewer. Throws ValidationError, NotFoundError. */
 export async function listDeploymentEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(listDeploymentEventsInput, { query: {}, ...raw })
   return page(ctx, query, { deploymentId: path.deployment_id })
 }
 
-/** The same for a revision. */
+/** Like listDeploymentEvents(), for one revision. */
 export async function listRevisionEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(listRevisionEventsInput, { query: {}, ...raw })

@@ -36,10 +36,7 @@ export async function readEvents(
   return rows.map(toEvent)
 }
 
-/**
- * A part of a FROM clause: the first `limit` matching events in `order`, unsorted. `range`: a condition on sequence numbers.
- * Each type is read by its own index range, so a rare type does not read all events.
- */
+/** A part of a FROM clause: the first `limit` matching events, unsorted. `range`: a condition on sequence numbers. */
 export function eventsSql(
   workspaceId: string,
   scope: EventScope,
@@ -83,8 +80,7 @@ export function scopeSql(
 const DECIDING_ACTORS = Prisma.raw(`actor_kind IN (${DECIDING_KINDS.map((kind) => `'${kind}'`).join(', ')})`)
 
 /**
- * An expression: the number of the first event at `time` or later. Numbers have no gaps and grow with time, so it is a
- * binary search by primary key.
+ * SQL for the number of the first event at `time` or later, by binary search: numbers have no gaps and grow with time.
  */
 const sequenceAt = (workspaceId: string, time: Date): Prisma.Sql => Prisma.sql`(
   WITH RECURSIVE part(low, high) AS (

@@ -31,7 +31,7 @@ export interface EventRow extends Omit<StoredEvent, 'actor' | 'changed'> {
   actorName: string | null
 }
 
-/** On `events e`. Older servers stored only an actor's id: a key is found by it, any other is a person, null is the system. */
+/** On `events e`. Older servers stored only an actor's id: the id of a key, or else of a person; null is the system. */
 export const EVENT_COLUMNS = Prisma.sql`
   e.workspace_id::text AS "workspaceId", e.sequence, e.type, e.deployment_id::text AS "deploymentId", e.revision_id::text AS "revisionId",
   e.subject_id AS "subjectId", e.from_status::text AS "fromStatus", e.to_status::text AS "toStatus", e.reason, e.message, e.attempt,

@@ -1,7 +1,4 @@
-/**
- * The table of stored outcomes, and the lock on a key: an advisory lock of (caller, key) that ends with the transaction,
- * even if the server dies. Entries last RETENTION_HOURS by the database's clock.
- */
+/** The table of stored outcomes, and the advisory lock on a caller's key (README.md). */
 import { createHash } from 'node:crypto'
 import { Prisma } from '../../generated/prisma/client.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'

@@ -4,8 +4,8 @@ import type { Violation } from '../errors/errors.ts'
 const MAX_LENGTH = 255
 
 /**
- * A bare key without spaces, or a quoted string (RFC 8941), as draft-ietf-httpapi-idempotency-key-header writes it; the key
- * is then the text between the quotes.
+ * Two forms: a bare key without spaces, and the quoted string (RFC 8941) of draft-ietf-httpapi-idempotency-key-header.
+ * The key of the quoted form is the text between the quotes.
  */
 const BARE = /^[\x21\x23-\x7e][\x21-\x7e]*$/
 const QUOTED = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/

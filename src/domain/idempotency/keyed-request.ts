@@ -1,7 +1,4 @@
-/**
- * A request with an Idempotency-Key (docs/api-rules.md#retries): each of its writes happens once. README.md describes the
- * three checks.
- */
+/** A request with an Idempotency-Key (docs/api-rules.md#retries): each write happens once. README.md has the checks. */
 
 import type { KeyRing } from '../crypto/keyring.ts'
 import { DomainError, ValidationError, type Violation } from '../errors/errors.ts'

@@ -9,8 +9,8 @@ export interface KeyIdentity {
   validForMs: number | null
   actor: Actor
   /**
-   * the requested workspace, or else the key's own; null: none. A builder key of the organization uses the limits of its oldest
-   * one
+   * the requested workspace, or else the key's own; null: none. An organization's builder key counts for the limits of
+   * the organization's oldest workspace
    */
   workspace: Tenant | null
 }

@@ -16,9 +16,9 @@ export interface RevisionLogLine extends LogEntry {
 }
 
 /**
- * A part of a WITH clause that appends `lines` in order. `deployment`: a SELECT of the deployment's `id`; without a row,
- * nothing is written. `where`: selects among lines `l`. README.md explains the lock. NUL bytes, which Postgres can't store,
- * are removed. Times in the future become now.
+ * A part of a WITH clause that appends `lines` in order, under the lock of README.md. `deployment` is a SELECT of the
+ * deployment's `id`; without a row, nothing is written. `where` selects among lines `l`. Removes NUL bytes, which
+ * Postgres can't store. Future times become now.
  */
 export function appendLinesSql(
   deployment: Prisma.Sql,

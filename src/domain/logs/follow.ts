@@ -1,7 +1,4 @@
-/**
- * Following a log (docs/deployments.md#logs): which lines, from where, and when the log is complete. api/realtime sends the
- * lines.
- */
+/** Follows a log: which lines, from where, and when it is complete. api/realtime sends the lines (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
 import { ValidationError } from '../errors/errors.ts'
@@ -19,7 +16,6 @@ import {
   readLogsOfRevisionInput,
 } from './query.ts'
 
-/** The log of a deployment, or a revision's part of it. */
 export interface LogName {
   deploymentId: string
   /** null: all revisions */
@@ -68,10 +64,7 @@ export async function followDeploymentLogs(ctx: RequestContext, { raw, resume }:
 export const logKeyOf = ({ revisionId, deploymentId, type }: LogName): LogKey =>
   revisionId === null ? { by: 'deploymentId', id: deploymentId, type } : { by: 'revisionId', id: revisionId, type }
 
-/**
- * The id after which the requested lines begin. `end`: the id of the newest line. Throws ValidationError for a cursor that
- * no line has had. Sends a statement only for `last` and for a cursor after `end`.
- */
+/** The id after which lines begin; `end`: the newest line's id. Throws ValidationError for an unknown cursor. */
 export async function findBeginning(ctx: RequestContext, log: FollowedLog, end: bigint): Promise<bigint> {
   const { last, after } = log.begin
   if (after !== undefined && after > end) await refuseAhead(ctx.db, after)
@@ -84,14 +77,11 @@ export async function findBeginning(ctx: RequestContext, log: FollowedLog, end: 
 export interface LogState {
   /** id of the deployment's newest line of this type, even if removed; 0: none */
   end: bigint
-  /** no more lines will follow: the deployment is gone, or a revision's build is over and no worker works on it */
+  /** no line follows `end`: the deployment is gone, or a revision's build is over and no worker works on it */
   over: boolean
 }
 
-/**
- * In the order of `logs`. One statement, so `end` includes every line before `over`. Not limited to a tenant: pass only logs
- * that the caller may read.
- */
+/** In the order of `logs`, from one snapshot. Checks no tenant: pass only logs that the caller may read. */
 export function readLogStates(db: Db, logs: readonly LogName[]): Promise<LogState[]> {
   const deployments = logs.map(({ deploymentId }) => deploymentId)
   const revisions = logs.map(({ revisionId }) => revisionId)
@@ -111,7 +101,6 @@ export function readLogStates(db: Db, logs: readonly LogName[]): Promise<LogStat
     ORDER BY f.position`
 }
 
-/** Greater than any line id. */
 const MAX_LINE_ID = 2n ** 63n - 1n
 
 /** A holder whose step was withdrawn still prints until it confirms that it stopped. */
@@ -120,7 +109,7 @@ const BUILD_OVER = Prisma.sql`
     SELECT 1 FROM steps s WHERE s.id = d.busy_step_id AND s.revision_id = r.id AND s.kind = 'BUILD' AND d.lease_expires_at > now()
   ), false)`
 
-/** A cursor after the newest line of all logs belongs to another or a restored database. Following from it would skip lines. */
+/** A cursor after the newest line comes from another or a restored database. Following it would skip lines. */
 async function refuseAhead(db: Db, after: bigint): Promise<void> {
   const [row] = await db.$queryRaw<{ ahead: boolean }[]>`SELECT last_value < ${after} AS ahead FROM log_lines_id_seq`
   const msg = 'This cursor is ahead of the log: follow it without one, or with one that the log gave you.'

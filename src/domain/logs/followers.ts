@@ -8,7 +8,6 @@ export const LOG_CHANNEL = 'pilothouse_logs'
 /** A server that stops renewing is forgotten after this time. */
 const FOLLOW_SECONDS = 60
 
-/** Marks these deployments' logs as followed for FOLLOW_SECONDS. One statement. */
 export async function markFollowed(db: Db, deploymentIds: readonly string[]): Promise<void> {
   // in one order, because other servers mark the same rows
   await db.$executeRaw`

@@ -1,7 +1,4 @@
-/**
- * Reads the lines of a log by keyset on the line's id. Where lines were removed, a gap line stands in their place
- * (README.md).
- */
+/** Reads the lines of a log by keyset on the line's id. A gap line stands for removed lines (README.md). */
 import { z } from 'zod'
 import { type LogLine, Prisma } from '../../generated/prisma/client.ts'
 import { LogLevel, type LogType } from '../../generated/prisma/enums.ts'
@@ -15,31 +12,27 @@ export interface Line extends LogLine {
   gap: boolean
 }
 
-/** A log of a revision, or of a deployment with the lines of all its revisions in order. */
 export interface LogKey {
   by: 'revisionId' | 'deploymentId'
   id: string
   type: LogType
 }
 
-/** Absent members exclude nothing. */
 export interface LogFilter {
   /** this level or a more severe one */
   level?: LogLevel
   /** matched without regard to case */
   text?: string
-  /** at this time or later */
+  /** inclusive; `to` is exclusive */
   from?: Date
-  /** before this time */
   to?: Date
 }
 
 export interface LogWindow {
   order: 'asc' | 'desc'
   take: number
-  /** greater than this id */
+  /** ids, both exclusive */
   after?: bigint
-  /** less than this id */
   before?: bigint
   /** which gap lines of a deployment's log to return: the newest one (the default), or one per revision */
   gaps?: 'newest' | 'all'
@@ -48,7 +41,6 @@ export interface LogWindow {
 const COLUMN = { revisionId: Prisma.raw('revision_id'), deploymentId: Prisma.raw('deployment_id') }
 const SEVERITY = Object.values(LogLevel)
 const GAP_MESSAGE = '… older lines were removed'
-/** Greater than any line id. */
 const MAX_LINE_ID = 2n ** 63n - 1n
 
 /** The lines of a window, in its order. One statement; it reads only this log's range of an index. */
@@ -76,7 +68,6 @@ export async function readLines(
   return rows.map((row) => ({ ...row, message: row.message ?? GAP_MESSAGE, gap: row.message === null }))
 }
 
-/** Whether a line passes the filter, for lines that were read already. */
 export function matches(line: Line, { level, text, from, to }: LogFilter): boolean {
   if ((from && line.time < from) || (to && line.time >= to)) return false
   if (line.gap) return true

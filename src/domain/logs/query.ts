@@ -1,7 +1,4 @@
-/**
- * The parameters of log reads (docs/deployments.md#logs): which lines, which page, and where following starts. Contradicting
- * parameters are refused, never ignored.
- */
+/** Parses the parameters of log reads (docs/deployments.md#logs). Contradictions are refused, never ignored. */
 import { z } from 'zod'
 import { LogType } from '../../generated/prisma/enums.ts'
 import { rejectIfAny, type Violation } from '../errors/errors.ts'
@@ -32,13 +29,11 @@ const logQuery = z.object({
 })
 
 export const readLogsInput = z.object({ path: revisionPath, query: logQuery })
-/** For GraphQL, which names a revision without its deployment. */
 export const readLogsOfRevisionInput = z.object({ path: z.object({ revision_id: uuid }), query: logQuery })
 export const readDeploymentLogsInput = z.object({ path: deploymentPath, query: logQuery })
 
 export type LogQuery = z.output<typeof logQuery>
 
-/** Whether an unparsed query asks to follow. */
 export const asksToFollow = (query: object): boolean =>
   logQuery.shape.follow.safeParse((query as { follow?: unknown }).follow).data === true
 
@@ -79,10 +74,7 @@ export interface Beginning {
   last?: number
 }
 
-/**
- * `resume`: the cursor of the last line that a returning client has; it overrides `offset` and `last`. Throws
- * ValidationError.
- */
+/** `resume`: a returning client's last cursor. It overrides `offset` and `last`. Throws ValidationError. */
 export function parseFollow(query: LogQuery, resume?: string): { filter: LogFilter; begin: Beginning } {
   const { last, limit, offset, order, end_time } = query
   rejectIfAny([

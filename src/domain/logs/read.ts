@@ -1,7 +1,4 @@
-/**
- * Reads pages of log lines (docs/deployments.md#logs). Builds and agents have separate logs; each has the lines of all
- * attempts.
- */
+/** Reads pages of log lines (docs/deployments.md#logs). A log has the lines of all attempts. */
 
 import { parse, type RawInput } from '../parsing/parse.ts'
 import { readRevision, requireDeployment } from '../revisions/read.ts'

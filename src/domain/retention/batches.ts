@@ -1,10 +1,8 @@
 /** Removes old rows in small statements, so other transactions wait only shortly. */
 import { Prisma } from '../../generated/prisma/client.ts'
 
-/** Whether there is time for another statement. */
 export type HasTime = () => boolean
 
-/** The time this many days ago, as SQL. */
 export const daysAgo = (days: number) => Prisma.sql`(now() - make_interval(days => ${days}::int))`
 
 /** Repeats `batch` while it removes `most` rows and there is time. `batch` returns how many rows it removed. */

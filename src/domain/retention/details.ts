@@ -1,7 +1,4 @@
-/**
- * Removes finished steps, and shortens old failure messages to their first line; the rest is log output. Revisions stay with
- * their deployment, because a redeploy may need them.
- */
+/** Removes finished steps, and shortens old failure messages to their first line (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { toChangeOrSkip, toDeleteOrSkip } from '../repositories/locks.ts'
 import type { Core } from '../transaction/context.ts'

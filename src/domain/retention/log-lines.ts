@@ -1,7 +1,4 @@
-/**
- * Removes log lines: too old, too many of a revision (the newest stay), or of a deployment torn down. Each removal is
- * recorded, and readers get a gap line (domain/logs/lines.ts). README.md says why there are no partitions.
- */
+/** Removes log lines by age, by number and after the teardown. It records each removal, for gap lines (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { LogType } from '../../generated/prisma/enums.ts'
 import { toDeleteOrSkip } from '../repositories/locks.ts'
@@ -82,13 +79,9 @@ interface OversizedLog {
   edge: bigint
 }
 
-/** Greater than any line id. */
 const MAX_LINE_ID = 2n ** 63n - 1n
 
-/**
- * Lines `l` of one log before `end`. A row range uses the index; for equalities Postgres would read the lines of other logs
- * too.
- */
+/** Lines `l` of one log before `end`, as a row range: for equalities Postgres would read lines of other logs too. */
 const logRangeSql = (revisionId: Prisma.Sql, type: Prisma.Sql, end: bigint) => Prisma.sql`
   (l.revision_id, l.type, l.id) >= (${revisionId}, ${type}, 0) AND (l.revision_id, l.type, l.id) < (${revisionId}, ${type}, ${end})`
 

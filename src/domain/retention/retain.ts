@@ -1,7 +1,4 @@
-/**
- * Removes data after its retention time (docs/operations.md#what-is-kept-and-for-how-long), in rounds of small statements.
- * Several servers may do this concurrently.
- */
+/** Removes data after its retention time, in rounds (README.md). Several servers may run rounds concurrently. */
 
 import { EXPIRED_ENTRIES, removeExpired } from '../idempotency/entries.ts'
 import { ENDED_SESSIONS, removeSessions } from '../sessions/remove.ts'
@@ -11,7 +8,7 @@ import { OLD_DETAILS, OLD_STEPS, removeDetails, removeSteps } from './details.ts
 import { OLD_EVENTS, removeEvents } from './events.ts'
 import { hasOldLines, LINES_OF_TORN_DOWN, limitLogs, removeLinesOfTornDown, removeOldLines } from './log-lines.ts'
 
-/** What is left over waits for the next round. */
+/** The next round continues. */
 const ROUND_MS = 20_000
 const IDEMPOTENCY_BATCH_ROWS = 500
 const SESSION_BATCH_ROWS = 500

@@ -1,7 +1,4 @@
-/**
- * Offers BUILD steps to builders (docs/protocol.md#builders). The step stays open, and a builder takes it under a lease
- * stored in the step.
- */
+/** Offers BUILD steps to builders (docs/protocol.md#builders), who take them under a lease stored in the step. */
 import type { Step } from '../../generated/prisma/client.ts'
 import { notifyHolder } from '../repositories/deployment.ts'
 import { lockedAggregate } from '../repositories/locked-aggregate.ts'

@@ -121,7 +121,7 @@ function leavesCreating(state: State, revision: OpenRevision): Action | null {
   return state.provisioned && !missingContent(revision) ? move(revision, 'QUEUED') : null
 }
 
-/** The kind of step that the revision in turn needs. */
+/** The kind of step that the revision with the turn needs. */
 export const stepKindOf = ({ status }: OpenRevision) =>
   status === 'AWAITING_BUILD' || status === 'BUILDING' ? ('BUILD' as const) : ('DEPLOY' as const)
 
@@ -142,7 +142,6 @@ function desiredStep({
 
 const UNTAKEN = { id: '', firstTakenAt: null, tries: 0, triesGivenBack: 0 }
 
-/** The state after an action. */
 export function stateAfter<R extends OpenRevision>(state: State<R>, action: Action): State<R> {
   const { step } = state
   switch (action.do) {
@@ -190,7 +189,7 @@ export function statusWhenTaken({ status }: Pick<OpenRevision, 'status'>): Revis
   return status === 'AWAITING_DEPLOY' ? 'DEPLOYING' : null
 }
 
-/** The open step succeeded, as its holder reports. */
+/** Returns the actions after the holder reported that the open step succeeded. */
 export function succeed({ step }: State, token: bigint, report: Report): Action[] {
   if (!step) return []
   const closed: Action = { do: 'close step', outcome: 'succeeded', token }
@@ -200,7 +199,10 @@ export function succeed({ step }: State, token: bigint, report: Report): Action[
   return [closed, { do: 'deployed', revisionId: step.revisionId!, report }]
 }
 
-/** The open step failed, by its holder's report (`token`) or by a rule. The revisions that need it fail too. */
+/**
+ * Returns the actions after the open step failed, by its holder's report (`token`) or by a rule. The revisions that
+ * need it fail too.
+ */
 export function fail({ step, open }: State, why: Cause, token?: bigint): Action[] {
   if (!step) return []
   const closed: Action = {
@@ -239,7 +241,7 @@ export const deadlineFailure = (step: OpenStep, last?: string): RuleFailure => (
   ...(last ? { last } : {}),
 })
 
-/** Offered to builders, and none has taken it. */
+/** Whether the step is offered and no builder has taken it. */
 const isOffered = ({ offeredTo, builderClaimId }: OpenStep): boolean => !!offeredTo && !builderClaimId
 
 /** Which time limits the deployment has exceeded, by the database's clock. */

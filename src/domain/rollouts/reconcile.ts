@@ -171,13 +171,13 @@ async function explainWaits(core: Core, tx: Tx, { deployment, state }: Situation
   return explained
 }
 
-/** Completes an explanation with facts from the database and the settings. `said`: the message that is shown now. */
+/** Completes an explanation with facts from the database and the settings. `shownMessage`: the message that is shown now. */
 async function render(
   core: Core,
   tx: Tx,
   deployment: LockedDeployment,
   why: Explanation | RuleFailure,
-  said: string | null = null,
+  shownMessage: string | null = null,
 ): Promise<Explanation> {
   if (!('kind' in why)) return why
   const { reason, kind } = why
@@ -193,7 +193,7 @@ async function render(
       return explain(reason, {
         kind,
         minutes: core.settings.deadlineMinutes[kind],
-        last: why.last ?? said ?? overloadOf(core, deployment),
+        last: why.last ?? shownMessage ?? overloadOf(core, deployment),
         unbuilt: why.offered ?? false,
       })
   }

@@ -33,10 +33,7 @@ const FIELDS = {
   deployment: { select: { deletedAt: true } },
 } as const
 
-/**
- * For each revision the reason, or null. Revisions of other tenants are left out. One statement, plus one for tarballs.
- * Role: viewer.
- */
+/** For each revision of this tenant the reason, or null. One statement, plus one for tarballs. Role: viewer. */
 export async function readWhyNotRedeployable(
   ctx: RequestContext,
   ids: readonly string[],

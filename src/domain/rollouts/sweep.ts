@@ -1,7 +1,4 @@
-/**
- * The sweep: finds everything that has exceeded a time limit, and lets plan.ts decide what happens. Several servers may run
- * it concurrently.
- */
+/** The sweep: finds deployments that exceeded a time limit, and lets plan.ts decide. Several servers may run it. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { StepKind } from '../../generated/prisma/enums.ts'
 import { silentBefore } from '../deployment-status/status.ts'
@@ -44,7 +41,7 @@ function findOverdue(core: Core): Promise<{ id: string }[]> {
     UNION (${outdatedExplanations(core)} LIMIT ${MAX_OUTDATED_PER_ROUND})`
 }
 
-/** Since when taken step `s` of deployment `d` has had no lease; NULL: it has one, or it is offered to builders. */
+/** When taken step `s` of deployment `d` lost its lease; NULL: it has a lease, or it is offered to builders. */
 const PAUSED_SINCE = Prisma.sql`
   CASE WHEN s.first_taken_at IS NULL OR s.offered_at IS NOT NULL OR ${LEASE_HOLDS} THEN NULL ELSE coalesce(s.paused_at, d.lease_expires_at) END`
 
@@ -120,7 +117,7 @@ async function sweepOne(core: Core, tx: Tx, id: string): Promise<void> {
   const { step } = situation.state
   if (!step) return
   const { steps } = await lockedAggregate(tx, settled)
-  // the step may just have failed; the step that is open now must go to the holder first
+  // the step may just have failed; the next open step goes to the holder first
   const found = steps.find(({ id, finishedAt }) => id === step.id && finishedAt === null)
   if (!found?.offeredAt) return
   const offered = found.offeredTo ? found : await recordOfferedTo(tx, settled, found)

@@ -1,7 +1,4 @@
-/**
- * Fingerprints show whether two revisions of a deployment have the same value under a name (docs/deployments.md#secrets).
- * They are computed at each read and never stored (README.md).
- */
+/** Fingerprints show whether two revisions have the same value under a name, without revealing it (README.md). */
 import type { SecretSet } from '../../generated/prisma/client.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
 import { openSecrets } from './secret-set.ts'

@@ -31,7 +31,7 @@ export interface Before {
   secrets: readonly Secret[]
 }
 
-/** The origins of a new set's secrets. Changed values are set now, and so are those in `named`, even if unchanged. */
+/** The origins of a new set's secrets. Changed values count as set now; so do unchanged ones in `named`. */
 export function originsAfter(
   before: Before,
   secrets: readonly Secret[],

@@ -1,7 +1,4 @@
-/**
- * Key rotation: wraps everything again with the key ring's first key, in batches, while servers run. It may be interrupted
- * and run again.
- */
+/** Key rotation: wraps everything with the key ring's first key. It may be interrupted and run again (README.md). */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { reseal } from '../crypto/encrypted-value.ts'
 import type { KeyRing } from '../crypto/keyring.ts'
@@ -17,8 +14,8 @@ export interface Rotation {
   /** number of rewrapped values */
   rewrapped: number
   /**
-   * key (other than the first) → number of values that need it (0: only servers need it to start). Empty: all other keys can
-   * be removed
+   * id of each key other than the first → number of values that need it; 0: only servers need it to start. Empty: all
+   * other keys can be removed
    */
   needed: Map<string, number>
   /** when the last upload URL that another key may have signed expires; null: none */
@@ -36,8 +33,9 @@ export async function rotateSecrets(core: Core): Promise<Rotation> {
       rewrapped += await inBatches((after) => rewrapColumn(db, keyring, column, after))
     needed = await neededKeys(db, keyring)
   }
-  // servers refuse to start without this key, even with an empty database (src/app/keyring-file.ts). It changes only from a
-  // key of this ring; otherwise the ring belongs to another database, and no server could start
+  // Servers need the installation's key to start, even with an empty database (src/app/keyring-file.ts). It is
+  // replaced only if it is a key of this ring. Otherwise the ring belongs to another database, and no server could
+  // start.
   await db.installation.updateMany({ where: { keyId: { in: keyring.ids } }, data: { keyId: keyring.currentId } })
   for (const { keyId } of await db.installation.findMany({ where: { keyId: { not: keyring.currentId } } }))
     needed.set(keyId, needed.get(keyId) ?? 0)

@@ -95,7 +95,7 @@ export function useStreams(core: Core, relay: Relay, heartbeat: Heartbeat): Plug
         setResultProcessor(() => takeOver(result, response, serverContext) as never, EVENT_STREAM)
       } else {
         result.stream.close()
-        // 406
+        // without a result processor, Yoga answers 406
         setResultProcessor(undefined as never, '')
       }
     },
