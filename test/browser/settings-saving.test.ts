@@ -36,11 +36,11 @@ test('secrets and resources are staged and saved together, after a preview of th
 
   await page.getByRole('button', { name: 'Change TOKEN' }).click()
   await page.getByLabel('Value of TOKEN').fill('the-second')
-  await page.getByRole('button', { name: 'Unset OTHER' }).click()
-  await page.getByLabel('Name of a new one').fill('FRESH')
-  await page.getByLabel('Its value').fill('brand-new')
+  await page.getByRole('button', { name: 'Remove OTHER' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('FRESH')
+  await page.getByLabel('Value', { exact: true }).fill('brand-new')
   await page.getByRole('button', { name: 'Add', exact: true }).click()
-  await page.getByText('3 changes, not saved').waitFor()
+  await page.getByText('3 unsaved changes').waitFor()
   // typed key by key
   await page.getByLabel('CPU', { exact: true }).first().press('Control+a')
   await page.keyboard.type('0.5')
@@ -49,11 +49,11 @@ test('secrets and resources are staged and saved together, after a preview of th
 
   await page.getByRole('button', { name: 'Review and save…' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText('gets a new value').waitFor()
-  await dialog.getByText('Makes revision #2').waitFor()
+  await dialog.getByText('new value').waitFor()
+  await dialog.getByText('Deploys revision #2.').waitFor()
   await dialog.getByRole('button', { name: 'Save', exact: true }).click()
-  await page.getByText('Revision #2 is on its way.').waitFor()
-  await page.getByText('not saved').waitFor({ state: 'detached' })
+  await page.getByText('Revision #2 is rolling out.').waitFor()
+  await page.getByRole('region', { name: 'Unsaved changes' }).waitFor({ state: 'detached' })
 
   const { secrets, source_config } = await call('GET', path)
   expect(secrets).toEqual([
@@ -80,13 +80,13 @@ test('another person’s saved changes appear next to mine, and neither is lost'
 
   await call('PATCH', path, { source_revision_config: { image_uri: `${IMAGE}:theirs` } })
   await call('PATCH', `${path}/secrets`, { set: [{ name: 'THEIRS', value: 'theirs' }] })
-  await page.getByText(`Somebody else has saved ${IMAGE}:theirs meanwhile.`).waitFor()
+  await page.getByText(`Someone else saved ${IMAGE}:theirs.`).waitFor()
   expect(await page.getByRole('button', { name: 'Review and save…' }).isDisabled()).toBe(true)
 
   await page.getByRole('button', { name: 'Keep mine for Image' }).click()
   await page.getByRole('button', { name: 'Review and save…' }).click()
   await page.getByRole('button', { name: 'Save', exact: true }).click()
-  await page.getByText('is on its way').waitFor()
+  await page.getByText('is rolling out').waitFor()
   const { secrets, source_revision_config } = await call('GET', path)
   expect(source_revision_config.image_uri).toBe(`${IMAGE}:mine`)
   expect(secrets).toEqual([
@@ -115,7 +115,7 @@ test('a save for a version that is old changes nothing; different secrets of two
     await route.continue()
   })
   await page.getByRole('button', { name: 'Save', exact: true }).click()
-  await page.getByText('Revision #3 is on its way.').waitFor()
+  await page.getByText('Revision #3 is rolling out.').waitFor()
   expect((await call('GET', path)).secrets).toEqual([
     { name: 'TOKEN', value: 'mine' },
     { name: 'OTHER', value: 'theirs' },
@@ -139,12 +139,12 @@ test('a second save shows the first one’s values, and writes nothing until the
   })
   const dialog = page.getByRole('dialog')
   await dialog.getByRole('button', { name: 'Save', exact: true }).click()
-  await dialog.getByRole('alert').getByText('Somebody else has saved meanwhile').waitFor()
+  await dialog.getByRole('alert').getByText('Someone else saved first').waitFor()
   expect((await call('GET', path)).source_revision_config.image_uri).toBe(`${IMAGE}:theirs`)
-  await dialog.getByRole('button', { name: 'Not yet' }).click()
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'Take theirs for Image' }).click()
   expect(await page.getByLabel('Image', { exact: true }).inputValue()).toBe(`${IMAGE}:theirs`)
-  await page.getByText('not saved').waitFor({ state: 'detached' })
+  await page.getByRole('region', { name: 'Unsaved changes' }).waitFor({ state: 'detached' })
 })
 
 test('another folder is set and a command removed: one revision of both', async ({ page }) => {
@@ -161,11 +161,11 @@ test('another folder is set and a command removed: one revision of both', async 
   await page.locator('input[webkitdirectory]').setInputFiles(AGENT)
   await page.getByText('6 files').waitFor()
   await page.getByLabel('Build command').fill('')
-  await page.getByText('2 changes, not saved').waitFor()
+  await page.getByText('2 unsaved changes').waitFor()
   await page.getByRole('button', { name: 'Review and save…' }).click()
-  await page.getByRole('dialog').getByText('which is built and then deployed').waitFor()
+  await page.getByRole('dialog').getByText('Builds and deploys revision #2.').waitFor()
   await page.getByRole('button', { name: 'Save', exact: true }).click()
-  await page.getByText('Revision #2 is on its way.').waitFor()
+  await page.getByText('Revision #2 is rolling out.').waitFor()
   const { source_config, source_revision_config } = await call('GET', `/v2/deployments/${id}`)
   expect(source_config.build_command).toBeNull()
   expect(source_revision_config.source_tarball_path).toContain(id)
@@ -179,7 +179,7 @@ test('a viewer reads everything, and can change nothing', async ({ page }) => {
     query: `mutation { createApiKey(input: { name: "a viewer", role: viewer }) { ... on CreateApiKeySuccess { key } } }`,
   })
   await signIn(page, url, { key: data.createApiKey.key }, address)
-  await page.getByText('To change it takes the role deployer.').waitFor()
+  await page.getByText('Changing settings requires the deployer role.').waitFor()
   expect(await page.getByLabel('Image', { exact: true }).getAttribute('readonly')).not.toBeNull()
-  expect(await page.getByRole('button', { name: /Change|Unset|Reveal|Add/ }).count()).toBe(0)
+  expect(await page.getByRole('button', { name: /Change|Remove|Reveal|Add/ }).count()).toBe(0)
 })

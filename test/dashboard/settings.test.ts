@@ -163,7 +163,7 @@ test('values are shown in words', () => {
 
 test('lines are parsed: pairs, and those of an .env file', () => {
   expect(parsePairs('team=a\n\ntier=b=c')).toEqual({ team: 'a', tier: 'b=c' })
-  expect(parsePairs('nonsense')).toBe('“nonsense” is no name=value.')
+  expect(parsePairs('nonsense')).toBe('“nonsense” is not name=value.')
   const lines = '# a comment\nexport TOKEN="a b"\nPLAIN= x \nEMPTY=\nJSON={"a":1}'
   expect(parseEnvFile(lines)).toEqual(
     new Map([

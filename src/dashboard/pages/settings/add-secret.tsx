@@ -1,4 +1,4 @@
-/** A new secret, or many: lines of an `.env` file can be pasted where the name is typed. */
+/** The form that stages a new secret. Pasting `.env` lines into the name field stages all of them. */
 import { Button, Group, Text, Textarea, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { type ClipboardEvent, type FormEvent, useRef, useState } from 'react'
@@ -18,11 +18,11 @@ export function AddSecret() {
     name === ''
       ? null
       : !NAME_PATTERN.test(name)
-        ? 'Letters, digits and _, and no digit first.'
+        ? 'Use letters, digits and _, and don’t start with a digit.'
         : name.length > MAX_NAME_LENGTH
           ? `At most ${MAX_NAME_LENGTH} characters.`
           : settings.secrets.some((secret) => secret.name === name) || staged.secrets.has(name)
-            ? 'There is one of this name: change that.'
+            ? 'A secret with this name exists. Change it instead.'
             : null
 
   const add = (event: FormEvent) => {
@@ -46,7 +46,7 @@ export function AddSecret() {
       <Group align="flex-start" gap="sm">
         <TextInput
           ref={input}
-          label="Name of a new one"
+          label="Name"
           placeholder="API_TOKEN"
           description="Or paste NAME=value lines."
           inputWrapperOrder={['label', 'input', 'description', 'error']}
@@ -60,7 +60,7 @@ export function AddSecret() {
           flex="1 1 200px"
         />
         <Textarea
-          label="Its value"
+          label="Value"
           value={value}
           onChange={({ currentTarget }) => setValue(currentTarget.value)}
           styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
@@ -83,7 +83,7 @@ export function AddSecret() {
       </Group>
       {pasted > 0 && (
         <Text size="xs" mt={6} role="status">
-          {pasted === 1 ? 'One was' : `${pasted} were`} read from what you pasted, and staged.
+          Staged {pasted} {pasted === 1 ? 'secret' : 'secrets'} from the pasted text.
         </Text>
       )}
     </form>

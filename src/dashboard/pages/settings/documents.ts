@@ -1,9 +1,8 @@
-/** What the page reads and writes. A write answers all that it can have changed, so that the cache has it at once. */
+/** GraphQL documents of the settings page. Mutations select all that they can change, so the cache stays current. */
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { wrongFragment } from '../../api/use-write.ts'
 import { actorFragment } from '../../components/actor-name.tsx'
 
-/** Everything that somebody can set, or may want to know beside it. */
 const settingsFragment = graphql(
   `
     fragment Settings on Deployment @_unmask {
@@ -92,7 +91,7 @@ export const settingsQuery = graphql(
 )
 export type LastEdit = ResultOf<typeof settingsQuery>['events']['nodes'][number]
 
-/** Somebody has edited it: also who looks at the page. */
+/** Edits by any user, including the reader of this page. */
 export const editsSubscription = graphql(`
   subscription DeploymentEdits($id: ID!, $after: String) {
     events(deploymentId: $id, types: ["deployment.updated", "deployment.tagged", "deployment.deleted"], after: $after) {

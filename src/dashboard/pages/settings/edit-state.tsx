@@ -1,4 +1,4 @@
-/** Below a field that was edited: what is stored, and the way back; or, where somebody else has saved meanwhile, both values and the choice. */
+/** Wraps a field. An edited field shows its saved value and Undo; a conflict shows both values and the choice. */
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { type EditTarget, useEditor } from './editor.ts'
@@ -12,18 +12,18 @@ export function EditState({ path, children }: { path: string; children: ReactNod
   const isEdited = staged.edits.has(path)
   const isConflict = conflicts.paths.has(path)
   const stored = isEdited ? formatValue(findField(path), storedValue(settings, path)) : ''
-  // one element for all states: whoever is typing in it must not lose it
+  // One element for all states: a remount would take the focus from the input.
   return (
     <div className={isConflict ? classes.conflict : isEdited ? classes.edited : undefined}>
       {children}
       {isConflict ? (
         <ConflictChoice target={{ path }} name={fieldLabel(path)}>
-          Somebody else has saved <b>{stored}</b> meanwhile. Yours is above.
+          Someone else saved <b>{stored}</b>. Your value is above.
         </ConflictChoice>
       ) : (
         isEdited && (
           <Text size="xs" mt={4} c="dimmed" lineClamp={2}>
-            Was {stored}.{' '}
+            Saved: {stored}.{' '}
             <Anchor component="button" type="button" inherit onClick={() => takeTheirs({ path })}>
               Undo
             </Anchor>
@@ -40,7 +40,7 @@ interface ChoiceProps {
   children: ReactNode
 }
 
-/** What becomes of mine. */
+/** The choice between the reader's value and the value that another user saved. */
 export function ConflictChoice({ target, name, children }: ChoiceProps) {
   const { keepMine, takeTheirs } = useEditor()
   return (

@@ -1,4 +1,4 @@
-/** What the sections of the page share: the stored settings, what is staged against them, and how to stage. */
+/** State that the page's sections share: the stored settings, the staged changes, and the functions that stage. */
 import { createContext, useCallback, useContext, useEffect, useMemo, useState } from 'react'
 import type { EffectiveResources, Settings } from './documents.ts'
 import {
@@ -21,21 +21,21 @@ export interface Editor {
   settings: Settings
   staged: StagedChanges
   conflicts: Conflicts
-  /** otherwise all of it is for reading */
+  /** false: all fields are read-only */
   canEdit: boolean
   canReveal: boolean
   edit(path: string, value: Value): void
-  /** null: it is to be taken away; undefined: it stays */
+  /** `null` removes the secret; `undefined` drops its staged change. */
   setSecret(name: string, value: string | null | undefined): void
   keepMine(target: EditTarget): void
   takeTheirs(target: EditTarget): void
-  /** Nothing of this is staged any more; absent: nothing at all. */
+  /** Drops the edits whose path matches (default: all), and all staged secrets unless `secrets` is false. */
   clear(matches?: (path: string) => boolean, secrets?: boolean): void
-  /** What is wrong with what stands in a field, and can't even be sent; null: nothing. */
+  /** Records why a field's input can't be sent; null: it can. */
   setFieldError(path: string, error: string | null): void
   fieldErrors: ReadonlyMap<string, string>
-  /** While it is saved: what changes then is one's own. */
-  setSaving(is: boolean): void
+  /** No conflicts are reported during a save: the stored values change by the save itself. */
+  setSaving(isSaving: boolean): void
 }
 
 const NO_CONFLICTS: Conflicts = { paths: new Set(), secrets: new Set() }
@@ -80,17 +80,17 @@ export function useStaging(settings: Settings, rights: Pick<Editor, 'canEdit' | 
   }
 }
 
-/** What the server says of the resources as they are staged. */
+/** The server's evaluation of the staged resources. */
 export interface ResourcePreview {
   effective: EffectiveResources | null
-  /** by path: what speaks against it, of the server's words */
+  /** the server's error messages, by field path */
   issues: ReadonlyMap<string, string>
 }
 
 export const EditorContext = createContext<(Editor & ResourcePreview) | null>(null)
 export const useEditor = (): Editor & ResourcePreview => useContext(EditorContext)!
 
-/** Flags a field as long as what stands in it can't be sent. */
+/** Records a field error until the component unmounts. */
 export function useFieldError(path: string, error: string | null): void {
   const { setFieldError } = useEditor()
   useEffect(() => setFieldError(path, error), [setFieldError, path, error])

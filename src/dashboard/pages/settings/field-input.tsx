@@ -1,4 +1,4 @@
-/** The input of a field: its bounds and its default below it, what is wrong, and what was edited. */
+/** The input of one field, with its bounds, default, error and edit state below it. */
 import { JsonInput, NumberInput, Switch, TagsInput, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { EditState } from './edit-state.tsx'
@@ -12,7 +12,6 @@ interface InputProps {
   field: Field
   value: Value
   editor: Editor & ResourcePreview
-  /** beside its own */
   error: string | undefined
 }
 
@@ -53,7 +52,6 @@ const commonProps = ({ field, editor, error }: InputProps) => ({
   inputWrapperOrder: WRAPPER_ORDER,
 })
 
-/** Help, bounds and default. */
 function descriptionOf(field: Field): string | undefined {
   const { help, defaultText } = field
   const bounds = boundsText(field)
@@ -63,7 +61,7 @@ function descriptionOf(field: Field): string | undefined {
   return sentences.filter(Boolean).join(' ') || undefined
 }
 
-/** What can be set and changed, and not be taken away. Of the resources the whole is sent; an empty command is none. */
+/** Resources can be cleared because the spec is sent as a whole, and commands because an empty command means none. */
 const cannotBeCleared = ({ path, effect }: Field) =>
   !path.startsWith('sourceConfig.resourceSpec.') && effect !== 'nextBuild'
 
@@ -74,7 +72,7 @@ function TextField(props: InputProps) {
   useFieldError(
     field.path,
     text === '' && hasStored && cannotBeCleared(field)
-      ? 'It can be changed, not taken away.'
+      ? 'This can’t be empty.'
       : text.length > (field.maxLength ?? Number.POSITIVE_INFINITY)
         ? `At most ${field.maxLength} characters.`
         : null,
@@ -115,12 +113,12 @@ function NumberField(props: InputProps) {
   const number = value as number | null
   const [typed, setTyped] = useState<{ text: string; value: Value } | null>(null)
   const isOutOfRange = number !== null && (number < field.min! || number > field.max!)
-  useFieldError(field.path, isOutOfRange ? `From ${field.min} to ${field.max}.` : null)
+  useFieldError(field.path, isOutOfRange ? `Enter a number from ${field.min} to ${field.max}.` : null)
   return (
     <NumberInput
       {...commonProps(props)}
       description={descriptionOf(field)}
-      // `0.` is on the way to a number, and stays as it is typed
+      // keeps unfinished input such as `0.`
       value={typed && isSameValue(typed.value, value) ? typed.text : (number ?? '')}
       placeholder={typeof effectiveValue === 'number' ? `${effectiveValue}` : undefined}
       onChange={(next) => {
@@ -138,7 +136,7 @@ function NumberField(props: InputProps) {
   )
 }
 
-/** Texts of several lines of which only some can be sent: as they are typed they stay. */
+/** Keeps multi-line text as typed, including text that can't be parsed yet. */
 function useTyped(props: InputProps, show: (value: Value) => string) {
   const { field, value, editor } = props
   const [typed, setTyped] = useState<{ text: string; value: Value } | null>(null)
@@ -160,7 +158,7 @@ function PairsField(props: InputProps) {
   return (
     <Textarea
       {...commonProps(props)}
-      description={`${field.help ?? ''} A line each: name=value.`}
+      description={`${field.help ?? ''} One name=value per line.`}
       value={text}
       onChange={({ currentTarget }) => {
         const pairs = parsePairs(currentTarget.value)
@@ -191,7 +189,7 @@ function JsonField(props: InputProps) {
   return (
     <JsonInput
       {...commonProps(props)}
-      description={`${props.field.help ?? ''} A list, as JSON.`}
+      description={`${props.field.help ?? ''} Enter a JSON list.`}
       value={text}
       onChange={(next) => type(next, parseList(next))}
       autosize
@@ -206,9 +204,9 @@ function parseList(text: string): { value: Value } | string {
   if (text.trim() === '') return { value: null }
   try {
     const value: unknown = JSON.parse(text)
-    return Array.isArray(value) ? { value: emptyIsNull(value) } : 'A list is needed: [ … ].'
+    return Array.isArray(value) ? { value: emptyIsNull(value) } : 'Enter a list: [ … ].'
   } catch {
-    return 'This is no JSON yet.'
+    return 'This is not valid JSON.'
   }
 }
 

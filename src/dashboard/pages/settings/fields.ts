@@ -1,26 +1,26 @@
-/** Every field that can be set, with its bounds, its default, for which sources it is, and what comes of another value. Pure. */
+/** All settings fields, with their bounds, defaults, sources and the effect of a change. */
 import type { Source } from './stored-settings.ts'
 
 /**
- * What another value does: `builds` a new revision · `deploys` a new revision without a build · `nextBuild`: is kept for the next build ·
- * `atOnce`: is carried out on what runs, without a revision · `nothing`: nothing runs differently
+ * Effect of a change. `builds`: builds a new revision. `deploys`: deploys a new revision without a build. `nextBuild`:
+ * used by the next build. `immediate`: applied to the running deployment without a revision. `none`: changes nothing that runs.
  */
 export type Effect = 'builds' | 'deploys' | 'nextBuild' | 'immediate' | 'none'
 
 export interface Field {
-  /** as in `UpdateDeploymentInput` */
+  /** path in `UpdateDeploymentInput` */
   path: string
   label: string
   help?: string
   kind: 'text' | 'switch' | 'integer' | 'cores' | 'pairs' | 'names' | 'json' | 'upload'
   effect: Effect
-  /** absent: all of them */
+  /** absent: all sources */
   sources?: readonly Source[]
   min?: number
   max?: number
-  /** of a text: the longest */
+  /** characters of a text */
   maxLength?: number
-  /** for people: what it is where nothing is said */
+  /** shown for an empty field */
   defaultText?: string
 }
 
@@ -32,7 +32,7 @@ export const SOURCE_FIELDS: readonly Field[] = [
   {
     path: 'sourceRevisionConfig.repoRef',
     label: 'Branch or tag',
-    help: 'A branch by its name, or a tag as refs/tags/….',
+    help: 'A branch name, or a tag as refs/tags/….',
     kind: 'text',
     effect: 'builds',
     sources: GIT,
@@ -41,7 +41,7 @@ export const SOURCE_FIELDS: readonly Field[] = [
   {
     path: 'sourceConfig.buildOnPush',
     label: 'Build on push',
-    help: 'Each push to the branch makes a revision. Not with a tag.',
+    help: 'Each push to the branch creates a revision. Not available for tags.',
     kind: 'switch',
     effect: 'none',
     sources: GIT,
@@ -50,7 +50,7 @@ export const SOURCE_FIELDS: readonly Field[] = [
   {
     path: 'sourceRevisionConfig.graphConfigPath',
     label: 'Configuration file',
-    help: 'The path of the graph configuration file in the source, or of package.json, pyproject.toml, Procfile or Dockerfile.',
+    help: 'Path to the graph configuration file, package.json, pyproject.toml, Procfile or Dockerfile.',
     kind: 'text',
     effect: 'builds',
     sources: BUILT,
@@ -59,7 +59,7 @@ export const SOURCE_FIELDS: readonly Field[] = [
   {
     path: 'sourceRevisionConfig.imageUri',
     label: 'Image',
-    help: 'The container image that is run.',
+    help: 'The container image to run.',
     kind: 'text',
     effect: 'deploys',
     sources: IMAGES,
@@ -68,26 +68,26 @@ export const SOURCE_FIELDS: readonly Field[] = [
   {
     path: 'sourceRevisionConfig.sourceTarballPath',
     label: 'Source',
-    help: 'Sent at once; it is built when this is saved.',
+    help: 'Uploads immediately and builds when you save.',
     kind: 'upload',
     effect: 'builds',
     sources: ['internal_source'],
-    defaultText: 'nothing to build yet',
+    defaultText: 'no source yet',
   },
   {
     path: 'sourceConfig.installCommand',
     label: 'Install command',
-    help: 'Runs from the root of the repository. For JavaScript.',
+    help: 'Runs in the repository root. JavaScript only.',
     kind: 'text',
     effect: 'nextBuild',
     sources: BUILT,
     maxLength: 4096,
-    defaultText: 'found by the lock file',
+    defaultText: 'detected from the lock file',
   },
   {
     path: 'sourceConfig.buildCommand',
     label: 'Build command',
-    help: 'Runs from the folder of the configuration file. For JavaScript.',
+    help: 'Runs in the folder of the configuration file. JavaScript only.',
     kind: 'text',
     effect: 'nextBuild',
     sources: BUILT,
@@ -96,13 +96,13 @@ export const SOURCE_FIELDS: readonly Field[] = [
   },
   {
     path: 'sourceConfig.customUrl',
-    label: 'Address',
-    help: 'Where it is reached: an http(s) URL.',
+    label: 'URL',
+    help: 'The http(s) URL of the deployment.',
     kind: 'text',
     effect: 'immediate',
     sources: ['external_container'],
     maxLength: 2048,
-    defaultText: 'the runtime’s own',
+    defaultText: 'assigned by the runtime',
   },
 ]
 
@@ -128,16 +128,15 @@ export interface ResourceGroup {
 }
 
 interface ComputeOptions {
-  /** how the names of its fields begin */
+  /** start of the field names */
   prefix?: string
-  /** what is asked for where nothing is said */
+  /** default of CPU and memory */
   request?: string
   memoryLimit?: string
-  /** whether the bounds of CPU are those of an agent */
+  /** whether the agent's CPU bounds apply */
   isBounded?: boolean
 }
 
-/** CPU and memory, which everything that runs has. */
 function computeFields({
   prefix = '',
   request = 'no request',
@@ -150,76 +149,72 @@ function computeFields({
   return [
     cpu('cpu', 'CPU', 8, request),
     cpu('cpuLimit', 'CPU limit', 16, '2 × CPU'),
-    integer(named('memoryMb'), 'Memory, MB', request),
-    integer(named('memoryLimitMb'), 'Memory limit, MB', memoryLimit),
+    integer(named('memoryMb'), 'Memory (MB)', request),
+    integer(named('memoryLimitMb'), 'Memory limit (MB)', memoryLimit),
   ]
 }
 
 export const RESOURCE_GROUPS: readonly ResourceGroup[] = [
   {
     title: 'Agent',
-    about: 'Of each replica.',
-    fields: [
-      integer('minScale', 'Replicas, least', '1'),
-      integer('maxScale', 'Replicas, most', '1'),
-      ...computeFields({}),
-    ],
+    about: 'Per replica.',
+    fields: [integer('minScale', 'Min replicas', '1'), integer('maxScale', 'Max replicas', '1'), ...computeFields({})],
   },
   {
     title: 'Queue',
-    about: 'What works on runs in the background. Like the agent where nothing is said.',
+    about: 'Processes background runs. Empty fields use the agent’s values.',
     fields: [
-      integer('queueMinScale', 'Replicas, least', 'the agent’s'),
-      integer('queueMaxScale', 'Replicas, most', 'the agent’s'),
-      ...computeFields({ prefix: 'queue', request: 'the agent’s' }),
+      integer('queueMinScale', 'Min replicas', 'same as agent'),
+      integer('queueMaxScale', 'Max replicas', 'same as agent'),
+      ...computeFields({ prefix: 'queue', request: 'same as agent' }),
     ],
   },
   {
     title: 'Cache',
-    about: 'Beside the agent.',
-    fields: computeFields({ prefix: 'cache', memoryLimit: 'the memory' }),
+    about: 'Runs next to the agent.',
+    fields: computeFields({ prefix: 'cache', memoryLimit: 'same as memory' }),
   },
   {
     title: 'Database',
-    about: 'The deployment’s own Postgres.',
+    about: 'The deployment’s Postgres.',
     fields: [
       ...computeFields({ prefix: 'db', isBounded: false }),
-      integer('dbStorageGi', 'Storage, GiB', '10'),
-      integer('dbMaxConnections', 'Connections, most', '100'),
+      integer('dbStorageGi', 'Storage (GiB)', '10'),
+      integer('dbMaxConnections', 'Max connections', '100'),
     ],
   },
 ]
 
 export const CLUSTER_FIELDS: readonly Field[] = [
-  resource('serviceAccountName', 'Service account', { kind: 'text', help: 'Must be there, in the namespace.' }),
+  resource('serviceAccountName', 'Service account', { kind: 'text', help: 'Must exist in the namespace.' }),
   resource('imagePullSecrets', 'Image pull secrets', { kind: 'names', help: 'Names of secrets in the namespace.' }),
-  resource('labels', 'Labels', { kind: 'pairs', help: 'On each object that is made.' }),
-  resource('annotations', 'Annotations', { kind: 'pairs', help: 'On each object that is made.' }),
-  resource('ingressAnnotations', 'Ingress annotations', { kind: 'pairs', help: 'On the Ingress alone.' }),
+  resource('labels', 'Labels', { kind: 'pairs', help: 'Added to every object.' }),
+  resource('annotations', 'Annotations', { kind: 'pairs', help: 'Added to every object.' }),
+  resource('ingressAnnotations', 'Ingress annotations', { kind: 'pairs', help: 'Added to the Ingress only.' }),
   resource('autoscaler', 'Autoscaler', {
     kind: 'text',
-    help: 'cpu, or none where something else decides the replicas within minimum and maximum.',
+    help: 'cpu, or none if another system sets the replicas between min and max.',
     defaultText: 'cpu',
   }),
-  resource('class', 'Class', { kind: 'text', help: 'Where the pods run: one of the classes of the listener.' }),
+  resource('class', 'Class', { kind: 'text', help: 'Where the pods run: one of the listener’s classes.' }),
   resource('volumes', 'Volumes', { kind: 'json', help: '[{"name": "data", "emptyDir": {}}]' }),
   resource('volumeMounts', 'Volume mounts', { kind: 'json', help: '[{"name": "data", "mountPath": "/data"}]' }),
-  resource('initContainers', 'Init containers', { kind: 'json', help: 'Run to their end before the agent starts.' }),
-  resource('sidecars', 'Sidecars', { kind: 'json', help: 'Run beside the agent.' }),
+  resource('initContainers', 'Init containers', { kind: 'json', help: 'Run to completion before the agent starts.' }),
+  resource('sidecars', 'Sidecars', { kind: 'json', help: 'Run next to the agent.' }),
 ]
 
-/** Stored and shown, without effect: callers of other servers send them. */
+/** Stored and shown, but without effect. Clients of other servers send them. */
 export const UNUSED_FIELDS: readonly Field[] = [
   anyCores('orchestratorCpu', 'Orchestrator CPU'),
   anyCores('orchestratorCpuLimit', 'Orchestrator CPU limit'),
-  integer('orchestratorMemoryMb', 'Orchestrator memory, MB'),
-  integer('orchestratorMemoryLimitMb', 'Orchestrator memory limit, MB'),
-  integer('orchestratorMinScale', 'Orchestrator replicas, least'),
-  integer('orchestratorMaxScale', 'Orchestrator replicas, most'),
+  integer('orchestratorMemoryMb', 'Orchestrator memory (MB)'),
+  integer('orchestratorMemoryLimitMb', 'Orchestrator memory limit (MB)'),
+  integer('orchestratorMinScale', 'Orchestrator min replicas'),
+  integer('orchestratorMaxScale', 'Orchestrator max replicas'),
   anyCores('executorCpu', 'Executor CPU'),
   anyCores('executorCpuLimit', 'Executor CPU limit'),
-  integer('executorMemoryMb', 'Executor memory, MB'),
-  integer('executorMemoryLimitMb', 'Executor memory limit, MB'),
+  integer('executorMemoryMb', 'Executor memory (MB)'),
+  integer('executorMemoryLimitMb', 'Executor memory limit (MB)'),
 ]
 
 const REFERENCES: Field = {
@@ -242,21 +237,21 @@ const ALL_FIELDS = [
 const FIELDS_BY_PATH = new Map(ALL_FIELDS.map((field) => [field.path, field]))
 export const findField = (path: string): Field | undefined => FIELDS_BY_PATH.get(path)
 
-/** Of a field as events name it, which know no groups. */
+/** Label of a field as events name it: without its group. */
 export const eventFieldLabel = (changed: string): string =>
   EVENT_FIELD_LABELS[changed] ??
   ALL_FIELDS.find(({ path }) => path.split('.').pop() === changed)?.label.toLowerCase() ??
   changed
 const EVENT_FIELD_LABELS: Record<string, string> = { resourceSpec: 'resources', secrets: 'secrets' }
 
-/** For people, with the group that it is in: `Queue: CPU`. */
+/** Label with the resource group: `Queue: CPU`. */
 export function fieldLabel(path: string): string {
   const group = RESOURCE_GROUPS.find(({ fields }) => fields.some((field) => field.path === path))
   const label = findField(path)?.label ?? path
   return group ? `${group.title}: ${label}` : label
 }
 
-/** Bounds, for people; null: none worth telling. */
+/** Bounds for display; null: none. */
 export function boundsText({ kind, min, max, maxLength }: Field): string | null {
   if (kind === 'cores') return max! > 1_000 ? 'cores' : `${min} to ${max} cores`
   if (kind === 'integer') return `${min} or more`

@@ -1,10 +1,10 @@
-/** Values of fields for people: on one line, or as JSON. Pure. */
+/** Formats field values for display, and parses typed `name=value` lines. */
 import type { Field } from './fields.ts'
 import { withoutNulls } from './staged-changes.ts'
 
 export function formatValue(field: Field | undefined, value: unknown): string {
   const one = withoutNulls(value)
-  if (one === null || one === '' || (Array.isArray(one) && one.length === 0)) return field?.defaultText ?? 'nothing'
+  if (one === null || one === '' || (Array.isArray(one) && one.length === 0)) return field?.defaultText ?? 'none'
   if (typeof one === 'boolean') return one ? 'on' : 'off'
   if (typeof one !== 'object') return String(one)
   if (field?.kind === 'names') return (one as { name: string }[]).map(({ name }) => name).join(', ')
@@ -19,19 +19,19 @@ export const formatPairs = (pairs: Record<string, string> | null): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join('\n')
 
-/** Of lines `name=value`; a text: what is wrong. */
+/** Parses lines `name=value`. Returns an error message if a line has no name or no `=`. */
 export function parsePairs(text: string): Record<string, string> | string {
   const pairs: Record<string, string> = {}
   for (const line of text.split('\n')) {
     if (line.trim() === '') continue
     const at = line.indexOf('=')
-    if (at < 1) return `“${line.trim()}” is no name=value.`
+    if (at < 1) return `“${line.trim()}” is not name=value.`
     pairs[line.slice(0, at).trim()] = line.slice(at + 1)
   }
   return pairs
 }
 
-/** Lines of an `.env` file; null: it is none, not a single line of it. */
+/** Parses an `.env` file. Null if no line has the form `NAME=value`. */
 export function parseEnvFile(text: string): Map<string, string> | null {
   const found = new Map<string, string>()
   for (const line of text.split(/\r?\n/)) {

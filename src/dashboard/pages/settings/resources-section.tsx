@@ -1,4 +1,4 @@
-/** Resources: what is asked for, and in each empty field what it comes to. */
+/** The resources section. Empty fields show their effective value in grey. */
 import { Accordion, Alert, SimpleGrid, Stack, Text } from '@mantine/core'
 import { useEditor } from './editor.ts'
 import { FieldInput } from './field-input.tsx'
@@ -15,7 +15,7 @@ export function ResourcesSection() {
     <Section
       id="resources"
       title="Resources"
-      about="Carried out on what runs, at once and without a revision. CPU in cores with one decimal, all else in whole numbers. Where a field is empty, the grey figure is what it comes to."
+      about="Changes apply immediately, without a new revision. CPU takes one decimal, all other fields whole numbers. Empty fields use the value in grey."
     >
       {general && (
         <Alert color="red" role="alert">
@@ -41,7 +41,7 @@ export function ResourcesSection() {
       </Stack>
       <Accordion multiple defaultValue={open} variant="contained">
         <Accordion.Item value="cluster">
-          <Accordion.Control>In a cluster: labels, volumes, containers beside it</Accordion.Control>
+          <Accordion.Control>Kubernetes: labels, volumes, sidecars</Accordion.Control>
           <Accordion.Panel>
             <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
               {CLUSTER_FIELDS.map((field) => (
@@ -51,10 +51,10 @@ export function ResourcesSection() {
           </Accordion.Panel>
         </Accordion.Item>
         <Accordion.Item value="unused">
-          <Accordion.Control>Without effect: orchestrator and executor</Accordion.Control>
+          <Accordion.Control>Unused: orchestrator and executor</Accordion.Control>
           <Accordion.Panel>
             <Text size="sm" c="dimmed" mb="md">
-              Do not use: these are stored and shown, and nothing heeds them.
+              These values are stored but have no effect.
             </Text>
             <SimpleGrid cols={{ base: 1, sm: 3, lg: 6 }} spacing="md">
               {UNUSED_FIELDS.map((field) => (

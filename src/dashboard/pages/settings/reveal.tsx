@@ -1,4 +1,4 @@
-/** The value of a secret, for a moment: it is asked for one at a time, kept nowhere, and who has looked stands in the log. */
+/** Reveals one secret value for a short time. The value is never cached, and the activity log records the reader. */
 import { Button, Code, Group, Text } from '@mantine/core'
 import { IconEye, IconEyeOff } from '@tabler/icons-react'
 import { useEffect, useState } from 'react'
@@ -7,12 +7,11 @@ import { Copy } from '../../components/copy.tsx'
 import { revealMutation } from './documents.ts'
 import { useEditor } from './editor.ts'
 
-/** ms for which it is shown */
 const SHOWN_MS = 30_000
 
 interface RevealProps {
   name: string
-  /** what was revealed is of then */
+  /** A revealed value is hidden when this changes. */
   setAt: string | null
 }
 
@@ -61,7 +60,7 @@ export function Reveal({ name, setAt }: RevealProps) {
         onClick={() => void reveal()}
         leftSection={<IconEye size={14} />}
         aria-label={`Reveal ${name}`}
-        title="Who looks at it stands in the log."
+        title="The activity log records who reveals a value."
       >
         Reveal
       </Button>

@@ -1,4 +1,4 @@
-/** All that is staged against what is stored, and what comes of it when it is saved. */
+/** Lists the staged changes, and the effect of saving them. */
 import { Badge, Group, List, Paper, Stack, Text, ThemeIcon, VisuallyHidden } from '@mantine/core'
 import '@mantine/core/styles/ThemeIcon.css'
 import { IconBolt, IconHammer, IconRocket, IconTag } from '@tabler/icons-react'
@@ -25,11 +25,7 @@ export function Review() {
         <Group key={name} gap="xs">
           <span className={classes.name}>{name}</span>
           <Badge size="sm" color={value === null ? 'red' : 'teal'} variant="light">
-            {value === null
-              ? 'is taken away'
-              : settings.secrets.some((one) => one.name === name)
-                ? 'gets a new value'
-                : 'is new'}
+            {value === null ? 'removed' : settings.secrets.some((one) => one.name === name) ? 'new value' : 'new'}
           </Badge>
         </Group>
       ))}
@@ -66,7 +62,7 @@ function Difference({ before, after }: { before: string; after: string }) {
   )
 }
 
-/** The same in a line. */
+/** The effect of saving, on one line. */
 export function EffectSummary() {
   const { settings, staged } = useEditor()
   return effectLines(saveEffects(staged, settings), settings)
@@ -74,29 +70,31 @@ export function EffectSummary() {
     .join(' ')
 }
 
-/** Statuses in which a revision still waits: a newer one skips it. */
+/** A newer revision skips a revision in one of these statuses. */
 const WAITING_STATUSES = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY']
 
 function effectLines({ revision, effects }: SaveEffects, { latestRevision, activeRevision }: Settings) {
   const next = `revision #${(latestRevision?.number ?? 0) + 1}`
   const lines = []
-  if (revision === 'builds') lines.push({ icon: IconHammer, text: `Makes ${next}, which is built and then deployed.` })
-  if (revision === 'deploys')
-    lines.push({ icon: IconRocket, text: `Makes ${next}, which is deployed: there is nothing to build.` })
+  if (revision === 'builds') lines.push({ icon: IconHammer, text: `Builds and deploys ${next}.` })
+  if (revision === 'deploys') lines.push({ icon: IconRocket, text: `Deploys ${next}. No build is needed.` })
   if (revision === 'keeps')
     lines.push({
       icon: IconRocket,
       text: activeRevision
-        ? `Makes ${next} of what runs or is about to, and deploys it: nothing is built anew.`
-        : `Makes ${next} of what is about to run: only what isn’t built yet is built.`,
+        ? `Deploys ${next} with the current build.`
+        : `Deploys ${next}. Builds only what isn’t built yet.`,
     })
   if (revision && latestRevision && WAITING_STATUSES.includes(latestRevision.status))
-    lines.push({ icon: IconRocket, text: `#${latestRevision.number}, which still waits, is skipped.` })
+    lines.push({ icon: IconRocket, text: `Skips #${latestRevision.number}, which is still waiting.` })
   if (effects.has('immediate'))
-    lines.push({ icon: IconBolt, text: `${revision ? 'The rest is carried' : 'Carried'} out on what runs, at once.` })
+    lines.push({
+      icon: IconBolt,
+      text: revision ? 'Other changes apply immediately.' : 'Applies immediately, without a new revision.',
+    })
   if (effects.has('nextBuild') && revision !== 'builds')
-    lines.push({ icon: IconHammer, text: 'Commands are kept for the next build: nothing is built now.' })
+    lines.push({ icon: IconHammer, text: 'Commands apply to the next build.' })
   if (revision === null && !effects.has('immediate') && !effects.has('nextBuild'))
-    lines.push({ icon: IconTag, text: 'Nothing runs differently, and no revision is made.' })
+    lines.push({ icon: IconTag, text: 'Creates no revision and changes nothing that runs.' })
   return lines
 }

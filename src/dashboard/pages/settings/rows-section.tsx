@@ -1,4 +1,4 @@
-/** Lists of which each entry has the same few texts: references to secrets of the cluster, and tags. */
+/** Sections with rows of text fields: secret references and tags. */
 import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
@@ -11,7 +11,7 @@ interface Column {
   key: string
   label: string
   placeholder: string
-  /** the longest */
+  /** characters */
   maxLength: number
 }
 
@@ -21,7 +21,7 @@ interface RowsProps {
   about: ReactNode
   path: string
   columns: readonly Column[]
-  /** what one is called */
+  /** singular, for labels and buttons */
   itemName: string
 }
 
@@ -31,7 +31,7 @@ function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
   const { settings, staged, canEdit, edit, issues, fieldErrors } = useEditor()
   const rows = (currentValue(settings, staged, path) ?? []) as Row[]
   const isIncomplete = rows.some((row) => columns.some(({ key }) => !row[key]))
-  useFieldError(path, isIncomplete ? 'Each needs all of its texts.' : null)
+  useFieldError(path, isIncomplete ? 'Fill in every field.' : null)
   const wrong = fieldErrors.get(path) ?? issues.get(path)
   const change = (at: number, row: Row | null) =>
     edit(
@@ -44,11 +44,11 @@ function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
         <Stack gap="xs">
           {rows.length === 0 && (
             <Text size="sm" c="dimmed">
-              There are none.
+              No {itemName}s yet.
             </Text>
           )}
           {rows.map((row, i) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a row is what stands at its place
+            // biome-ignore lint/suspicious/noArrayIndexKey: a row has no identity except its position
             <Group key={i} gap="xs" wrap="wrap" align="flex-end">
               {columns.map(({ key, label, placeholder, maxLength }) => (
                 <TextInput
@@ -69,7 +69,7 @@ function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
                   variant="subtle"
                   color="red"
                   size={36}
-                  aria-label={`Take ${itemName} ${i + 1} away`}
+                  aria-label={`Remove ${itemName} ${i + 1}`}
                   onClick={() => change(i, null)}
                 >
                   <IconX size={16} />
@@ -103,13 +103,13 @@ export const ReferencesSection = () => (
   <Rows
     id="references"
     title="Secret references"
-    about="Environment variables from secrets that are in the deployment’s namespace already. None by default; at most 1,000. Carried out on what runs, at once and without a revision."
+    about="Environment variables from existing secrets in the deployment’s namespace, at most 1,000. Changes apply immediately, without a new revision."
     path="secretReferences"
     itemName="reference"
     columns={[
       { key: 'name', label: 'Variable', placeholder: 'DATABASE_PASSWORD', maxLength: 256 },
       { key: 'secretName', label: 'Secret', placeholder: 'database', maxLength: 253 },
-      { key: 'secretKey', label: 'Key in it', placeholder: 'password', maxLength: 253 },
+      { key: 'secretKey', label: 'Key', placeholder: 'password', maxLength: 253 },
     ]}
   />
 )
@@ -118,7 +118,7 @@ export const TagsSection = () => (
   <Rows
     id="tags"
     title="Tags"
-    about="For finding it: nothing runs differently. None by default; at most 50."
+    about="For search and filters, at most 50. Tags don’t change what runs."
     path="tags"
     itemName="tag"
     columns={[

@@ -1,4 +1,4 @@
-/** What is staged, in a line that stays in sight; before it is saved it is shown whole, with what comes of it. */
+/** The bar that summarises unsaved changes, and the dialog that reviews and saves them. */
 import { Alert, Button, Group, Modal, Paper, Stack, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState } from 'react'
@@ -13,7 +13,7 @@ const LIST = new Intl.ListFormat('en')
 const joinNames = (names: readonly string[]) => LIST.format(names)
 
 interface SaveBarProps {
-  /** What the server had against it, where it says so of a field. */
+  /** Gets the server's errors about single fields. */
   onRefused(issues: readonly { path: readonly string[]; message: string }[]): void
 }
 
@@ -42,15 +42,13 @@ export function SaveBar({ onRefused }: SaveBarProps) {
       const { revision } = result
       notifications.show({
         color: 'teal',
-        // not over the bar
+        // the default position covers the bar
         position: 'top-right',
         title: 'Saved',
-        message: revision ? `Revision #${revision.number} is on its way.` : `${settings.name} is as you left it.`,
+        message: revision ? `Revision #${revision.number} is rolling out.` : `${settings.name} is up to date.`,
       })
     } else if (result.outcome === 'conflict') {
-      setMessage(
-        'Somebody else has saved meanwhile, so nothing was written. What is stored now is shown beside yours: look at it, then save again.',
-      )
+      setMessage('Someone else saved first, so your changes were not saved. Review both versions, then save again.')
     } else {
       onRefused(result.problem.issues)
       setMessage(result.problem.message)
@@ -70,13 +68,13 @@ export function SaveBar({ onRefused }: SaveBarProps) {
         <Group justify="space-between" gap="sm">
           <Stack gap={0}>
             <Text fw={600} size="sm">
-              {count === 1 ? 'One change' : `${count} changes`}, not saved
+              {count} unsaved {count === 1 ? 'change' : 'changes'}
             </Text>
             <Text size="xs" c="dimmed" component="div">
               {conflictCount > 0 ? (
-                `Somebody else has saved ${joinNames([...[...conflicts.paths].map(fieldLabel), ...conflicts.secrets])} meanwhile: say first whose is to stay.`
+                `Someone else saved ${joinNames([...[...conflicts.paths].map(fieldLabel), ...conflicts.secrets])}. Choose which version to keep.`
               ) : fieldErrors.size > 0 ? (
-                `${joinNames([...fieldErrors.keys()].map(fieldLabel))} can’t be saved like this.`
+                `Fix ${joinNames([...fieldErrors.keys()].map(fieldLabel))} before you save.`
               ) : (
                 <EffectSummary />
               )}
@@ -92,7 +90,7 @@ export function SaveBar({ onRefused }: SaveBarProps) {
           </Group>
         </Group>
       </Paper>
-      <Modal opened={opened} onClose={close} title={`What will change in ${settings.name}`} size="lg" centered>
+      <Modal opened={opened} onClose={close} title={`Review changes to ${settings.name}`} size="lg" centered>
         <Stack>
           <Review />
           {message && (
@@ -102,7 +100,7 @@ export function SaveBar({ onRefused }: SaveBarProps) {
           )}
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>
-              Not yet
+              Cancel
             </Button>
             <Button loading={busy} onClick={() => void confirm()} disabled={isBlocked} data-autofocus>
               Save

@@ -1,17 +1,16 @@
-/** What saving will send, and what comes of it. Pure. */
+/** Builds the request that saves staged changes, and predicts its effect. */
 import { type Effect, findField } from './fields.ts'
 import { currentValue, type StagedChanges, storedValue, withoutNulls } from './staged-changes.ts'
 import type { StoredSettings } from './stored-settings.ts'
 
 const SPEC = 'sourceConfig.resourceSpec.'
-/** What the server shows of a value, and keeps where it is sent back. */
+/** The server shows this for a secret value. Sent back, it keeps the stored value. */
 const MASKED_VALUE = '••••••••'
 
-/** Of what is staged. */
 export interface SaveRequest {
-  /** for updateDeployment, without id and version; null: not needed */
+  /** input of updateDeployment without id and version; null: not needed */
   update: Record<string, unknown> | null
-  /** for setSecrets, likewise; with an update they are in that, so that there is one revision */
+  /** input of setSecrets without id and version; null if `update` carries the secrets, so that one revision is created */
   secrets: { set: { name: string; value: string }[]; unset: string[] } | null
   tags: { key: string; value: string }[] | null
 }
@@ -37,7 +36,7 @@ export function buildSaveRequest(settings: StoredSettings, staged: StagedChanges
   return { update, secrets: null, tags }
 }
 
-/** The whole spec, since one that is sent replaces the stored one; null: nothing of it was edited. */
+/** The complete spec, because a sent spec replaces the stored one. Null: no resource was edited. */
 export function editedResourceSpec(settings: StoredSettings, { edits }: StagedChanges): Record<string, unknown> | null {
   const edited = [...edits].filter(([path]) => path.startsWith(SPEC))
   if (edited.length === 0) return null
@@ -50,7 +49,7 @@ export function editedResourceSpec(settings: StoredSettings, { edits }: StagedCh
   return spec
 }
 
-/** Every name: those that stay keep their values, which nobody has to know for that. The version guards against what others set meanwhile. */
+/** All secrets. Unchanged ones are sent masked and keep their values. The version check catches concurrent edits. */
 function completeSecrets(settings: StoredSettings, { secrets }: StagedChanges) {
   const names = new Set([...settings.secrets.map(({ name }) => name), ...secrets.keys()])
   return [...names].flatMap((name) => {
@@ -61,12 +60,12 @@ function completeSecrets(settings: StoredSettings, { secrets }: StagedChanges) {
 }
 
 export interface SaveEffects {
-  /** of the revision that is made; null: none is */
+  /** how the new revision starts (`keeps`: with the current build); null: no revision */
   revision: 'builds' | 'deploys' | 'keeps' | null
   effects: ReadonlySet<Effect>
 }
 
-/** What saving does. A source or a command beside new secrets is built; secrets alone keep what runs. */
+/** A changed source is built, and so are commands saved together with secrets. Secrets alone reuse the current build. */
 export function saveEffects(
   { edits, secrets }: StagedChanges,
   { source }: Pick<StoredSettings, 'source'>,
@@ -85,7 +84,6 @@ export interface FieldChange {
   after: unknown
 }
 
-/** What is staged, field by field, against what is stored now. */
 export const changedFields = (settings: StoredSettings, staged: StagedChanges): FieldChange[] =>
   [...staged.edits.keys()].map((path) => ({
     path,

@@ -1,4 +1,4 @@
-/** One secret: by whom and when it was set, its value for who may look at it, and what is staged of it. */
+/** One secret: its author and date, its value for readers who may reveal it, and its staged change. */
 import { Badge, Button, Group, Text, Textarea } from '@mantine/core'
 import { IconPencil, IconTrash } from '@tabler/icons-react'
 import { ActorName } from '../../components/actor-name.tsx'
@@ -21,7 +21,7 @@ export function SecretRow({ name }: { name: string }) {
     <li className={classes.secret} data-staged={edit ? true : undefined} data-conflict={isConflict || undefined}>
       <Group gap="xs">
         <span className={`${classes.name} ${isRemoved ? classes.gone : ''}`}>{name}</span>
-        {edit && <Badge size="xs">{isRemoved ? 'is taken away' : stored ? 'new value' : 'new'}</Badge>}
+        {edit && <Badge size="xs">{isRemoved ? 'removed' : stored ? 'new value' : 'new'}</Badge>}
       </Group>
       <Group gap="xs" wrap="nowrap">
         {stored && !edit && (canReveal ? <Reveal name={name} setAt={stored.setAt} /> : <Hidden />)}
@@ -52,9 +52,9 @@ export function SecretRow({ name }: { name: string }) {
               color="red"
               leftSection={<IconTrash size={14} />}
               onClick={() => setSecret(name, null)}
-              aria-label={`Unset ${name}`}
+              aria-label={`Remove ${name}`}
             >
-              Unset
+              Remove
             </Button>
           </>
         )}
@@ -63,7 +63,7 @@ export function SecretRow({ name }: { name: string }) {
         <Textarea
           className={classes.wide}
           label={`Value of ${name}`}
-          description="It is shown here until it is saved, and then no more. At most 64 KiB."
+          description="Hidden after you save. At most 64 KiB."
           error={issues.get(`secrets.${name}`)}
           value={edit.value}
           onChange={({ currentTarget }) => setSecret(name, currentTarget.value)}
@@ -81,10 +81,10 @@ export function SecretRow({ name }: { name: string }) {
           <ConflictChoice target={{ secret: name }} name={name}>
             {stored ? (
               <>
-                Somebody else has set it meanwhile: <SetBy secret={stored} />. Whose is to stay?
+                Someone else changed this secret: <SetBy secret={stored} />. Choose which value to keep.
               </>
             ) : (
-              'Somebody else has taken it away meanwhile. Is yours to be set?'
+              'Someone else removed this secret. Keep yours to set it again.'
             )}
           </ConflictChoice>
         </div>
@@ -100,7 +100,7 @@ const Hidden = () => (
 )
 
 function SetBy({ secret: { setAt, setBy } }: { secret: Secret }) {
-  if (!setAt || !setBy) return <>set before that was noted</>
+  if (!setAt || !setBy) return <>set at an unknown time</>
   return (
     <Group gap={4} display="inline-flex" component="span">
       set <TimeAgo at={setAt} /> by <ActorName actor={setBy} />

@@ -1,4 +1,4 @@
-/** Secrets, one at a time: set, changed and taken away, staged together into one revision. Nobody has to know the others. */
+/** The secrets section. Each secret is set, changed or removed by itself; one save creates one revision. */
 import { Text } from '@mantine/core'
 import { AddSecret } from './add-secret.tsx'
 import { useEditor } from './editor.ts'
@@ -14,11 +14,11 @@ export function SecretsSection() {
     <Section
       id="secrets"
       title="Secrets"
-      about="Environment variables of what is built and run. New values make a revision of what runs, without a build; who else changes others meanwhile loses nothing."
+      about="Environment variables for build and runtime. Saving creates a revision that reuses the current build. Concurrent edits of other secrets are kept."
     >
       {names.length === 0 ? (
         <Text size="sm" c="dimmed">
-          There are none.
+          No secrets yet.
         </Text>
       ) : (
         <ul className={classes.secrets} aria-label="Secrets">

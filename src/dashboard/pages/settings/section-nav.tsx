@@ -1,4 +1,4 @@
-/** What is on the page, to get there at once. */
+/** Buttons that scroll to a section of the page. */
 import { Button, Group } from '@mantine/core'
 
 const SECTIONS = [
@@ -7,11 +7,11 @@ const SECTIONS = [
   ['references', 'References'],
   ['resources', 'Resources'],
   ['tags', 'Tags'],
-  ['general', 'What it is'],
+  ['general', 'General'],
 ] as const
 
 export function SectionNav({ references }: { references: boolean }) {
-  // no links: an address with a place in it would be another page for who is asked whether to leave this one
+  // Buttons, not links: a link with a #hash is a navigation, and the leave guard would ask.
   return (
     <Group component="nav" aria-label="On this page" gap={4} ml={-8}>
       {SECTIONS.filter(([id]) => id !== 'references' || references).map(([id, label]) => (

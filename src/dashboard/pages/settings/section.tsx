@@ -1,4 +1,4 @@
-/** A part of the page: what it is about, and its fields. */
+/** A titled section of the page. */
 import { Paper, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import classes from './settings-page.module.css'

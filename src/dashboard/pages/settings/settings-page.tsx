@@ -1,4 +1,4 @@
-/** `/w/$ws/deployments/$id/settings`: all that can be set of a deployment, staged and saved together. */
+/** `/w/$ws/deployments/$id/settings`: edits, reviews and saves the settings of a deployment. */
 import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core'
 import '@mantine/core/styles/Accordion.css'
 import '@mantine/core/styles/NumberInput.css'
@@ -51,7 +51,7 @@ export default function SettingsPage() {
   )
 }
 
-/** Where, beginning with `input`, and what. */
+/** `path` starts with `input`. */
 interface FieldIssue {
   path: readonly string[]
   message: string
@@ -73,8 +73,8 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
   const issues = useMemo(() => new Map([...refused, ...preview.issues]), [refused, preview.issues])
   const shared = { ...editor, effective: preview.effective, issues }
   const { staged } = editor
-  // what was wrong with what was sent may be mended
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever something else is staged
+  // A new edit may fix what the server refused.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs after each edit
   useEffect(() => setRefused(NO_ISSUES), [staged])
 
   const showRefusal = (found: readonly FieldIssue[]) => {
@@ -104,9 +104,9 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
         below={last && <LastChange edit={last} />}
       >
         {settings.status === 'AWAITING_DELETE' ? (
-          <Alert color="yellow">It is being deleted: nothing can be changed any more.</Alert>
+          <Alert color="yellow">This deployment is being deleted. Its settings can’t be changed.</Alert>
         ) : (
-          !canEdit && <Alert color="gray">You may look at all of this. To change it takes the role deployer.</Alert>
+          !canEdit && <Alert color="gray">Read-only. Changing settings requires the deployer role.</Alert>
         )}
         <SectionNav references={settings.source === 'external_container'} />
         <Stack gap="lg">
@@ -125,7 +125,8 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
 }
 
 function LastChange({ edit: { occurredAt, actor, type, changed } }: { edit: LastEdit }) {
-  const what = type === 'deployment.created' ? 'Made' : type === 'deployment.tagged' ? 'Tags changed' : 'Last changed'
+  const what =
+    type === 'deployment.created' ? 'Created' : type === 'deployment.tagged' ? 'Tags changed' : 'Last changed'
   return (
     <Group gap={4}>
       {what} <TimeAgo at={occurredAt} /> by <ActorName actor={actor} />
@@ -143,7 +144,7 @@ function LeaveGuard({ isDirty }: { isDirty: boolean }) {
   })
   return (
     <Modal opened={status === 'blocked'} onClose={() => reset?.()} title="Leave without saving?" centered>
-      <Text size="sm">What you have changed here isn’t saved, and would be gone.</Text>
+      <Text size="sm">Your unsaved changes will be lost.</Text>
       <Group justify="flex-end" gap="xs" mt="md">
         <Button variant="default" onClick={() => proceed?.()}>
           Leave

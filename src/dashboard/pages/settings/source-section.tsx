@@ -1,4 +1,4 @@
-/** What it is made from and how it is built: what was fixed when it was made, and what can be changed. */
+/** The section for source and build fields, and the General section with read-only facts. */
 import { Anchor, SimpleGrid, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Copy } from '../../components/copy.tsx'
@@ -17,7 +17,7 @@ export function SourceSection() {
     <Section
       id="source"
       title="Source and build"
-      about="A new branch, file or image makes a revision; commands are for the next build."
+      about="A new branch, file or image creates a revision. Commands apply to the next build."
     >
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
         {fields.map((field) => (
@@ -34,7 +34,7 @@ export function GeneralSection() {
   const { repoUrl, integrationId, deploymentType, listenerId, listenerConfig, customUrl } = sourceConfig
   const { sourceTarballPath, repoCommitSha } = sourceRevisionConfig
   return (
-    <Section id="general" title="What it is" about="Fixed when it was made, or found out by the server.">
+    <Section id="general" title="General" about="Read-only facts about this deployment.">
       <dl className={classes.facts}>
         <Fact name="Name">{name}</Fact>
         <Fact name="Source">{SOURCES[source]}</Fact>
@@ -50,27 +50,27 @@ export function GeneralSection() {
         </Fact>
         <Fact name="Commit">{repoCommitSha && <Code text={repoCommitSha} what="the commit" />}</Fact>
         <Fact name="Upload">{sourceTarballPath && <Code text={sourceTarballPath} what="the path" />}</Fact>
-        <Fact name="Integration">{integrationId && <Code text={integrationId} what="the integration’s id" />}</Fact>
+        <Fact name="Integration">{integrationId && <Code text={integrationId} what="the integration ID" />}</Fact>
         <Fact name="Type">{deploymentType}</Fact>
-        <Fact name="Address">{source === 'external_container' ? null : customUrl}</Fact>
+        <Fact name="URL">{source === 'external_container' ? null : customUrl}</Fact>
         <Fact name="Listener">{listener?.computeId ?? listenerId}</Fact>
         <Fact name="Namespace">{listenerConfig?.k8sNamespace}</Fact>
         <Fact name="Image version">{imageVersion}</Fact>
-        <Fact name="Made">
+        <Fact name="Created">
           <TimeAgo at={settings.createdAt} />
         </Fact>
-        <Fact name="Id">
-          <Code text={id} what="the id" />
+        <Fact name="ID">
+          <Code text={id} what="the ID" />
         </Fact>
         <Fact name="Workspace">
-          <Code text={tenantId} what="the workspace’s id" />
+          <Code text={tenantId} what="the workspace ID" />
         </Fact>
       </dl>
     </Section>
   )
 }
 
-/** Where there is nothing, nothing is said. */
+/** Renders nothing without a value. */
 function Fact({ name, children }: { name: string; children: ReactNode }) {
   if (children === null || children === undefined || children === '') return null
   return (

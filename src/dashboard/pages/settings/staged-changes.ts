@@ -1,19 +1,19 @@
 /**
- * What somebody has changed on the page and not saved yet. Each edit knows what was stored when it was made: if something else is stored
- * now, somebody else has saved meanwhile, and both are shown. Pure.
+ * Unsaved changes of the settings page. Each edit records the stored value that it is based on. If another value is
+ * stored now, another user has saved the field, and the page shows both values.
  */
 import type { StoredSettings } from './stored-settings.ts'
 
-/** As JSON; null: nothing is said. */
+/** A JSON value; null: not set. */
 export type Value = unknown
 
 interface Edit {
   value: Value
-  /** what was stored when it was made, or when it was last looked at */
+  /** stored value when the edit was made or last reviewed */
   base: Value
 }
 
-/** `value` null: it is taken away. `from`: when it had been set then; null: it was not there. */
+/** `value` null: removes the secret. `base`: when the secret was last set then; null: it did not exist. */
 interface SecretEdit {
   value: string | null
   base: string | null
@@ -30,7 +30,7 @@ export const NO_CHANGES: StagedChanges = { edits: new Map(), secrets: new Map() 
 
 export const isEmpty = ({ edits, secrets }: StagedChanges): boolean => edits.size === 0 && secrets.size === 0
 
-/** Without what the cache adds, and without members that say nothing. */
+/** Drops null members and the cache's `__typename`, and sorts members by name. */
 export function withoutNulls(value: Value): Value {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (value === null || typeof value !== 'object') return value ?? null
@@ -45,7 +45,7 @@ export function withoutNulls(value: Value): Value {
 export const isSameValue = (a: Value, b: Value): boolean =>
   JSON.stringify(emptyToNull(a)) === JSON.stringify(emptyToNull(b))
 
-/** An empty list or text says as much as none. */
+/** An empty text, list or object equals null. */
 function emptyToNull(value: Value): Value {
   const one = withoutNulls(value)
   if (one === '') return null
@@ -53,7 +53,6 @@ function emptyToNull(value: Value): Value {
   return one
 }
 
-/** What is stored at a field. */
 export function storedValue(settings: StoredSettings, path: string): Value {
   if (path === 'tags') return settings.tags.map(({ key, value }) => ({ key, value }))
   const found = path
@@ -62,13 +61,13 @@ export function storedValue(settings: StoredSettings, path: string): Value {
   return withoutNulls(found)
 }
 
-/** When a secret was set; '' where nobody knows; null: there is none of this name. */
+/** When a secret was set; '' if unknown; null if no secret has this name. */
 function secretSetAt(settings: StoredSettings, name: string): string | null {
   const found = settings.secrets.find((secret) => secret.name === name)
   return found ? (found.setAt ?? '') : null
 }
 
-/** What the page shows of a field: what was edited, or else what is stored. */
+/** The staged value of a field, or else the stored one. */
 export const currentValue = (settings: StoredSettings, { edits }: StagedChanges, path: string): Value =>
   edits.has(path) ? edits.get(path)!.value : storedValue(settings, path)
 
@@ -80,7 +79,7 @@ export function stageEdit(staged: StagedChanges, settings: StoredSettings, path:
   return { ...staged, edits }
 }
 
-/** `value` null: it is to be taken away; undefined: it stays as it is. */
+/** `value` null removes the secret; undefined drops its staged change. */
 export function stageSecret(
   staged: StagedChanges,
   settings: StoredSettings,
@@ -94,7 +93,7 @@ export function stageSecret(
   return { ...staged, secrets }
 }
 
-/** Others have saved meanwhile what was edited here, too. `edited`: the fields; `secrets`: names. */
+/** Fields (by path) and secrets (by name) that were edited here and saved by another user since. */
 export interface Conflicts {
   paths: ReadonlySet<string>
   secrets: ReadonlySet<string>
@@ -108,7 +107,7 @@ export function findConflicts(settings: StoredSettings, { edits, secrets }: Stag
   return { paths: new Set(changed), secrets: new Set(names) }
 }
 
-/** What came to be stored as it was edited needs no edit any more. */
+/** Drops edits that equal the stored value. */
 export function dropSaved(settings: StoredSettings, staged: StagedChanges): StagedChanges {
   const edits = [...staged.edits].filter(([path, { value }]) => !isSameValue(value, storedValue(settings, path)))
   const secrets = [...staged.secrets].filter(
@@ -118,7 +117,7 @@ export function dropSaved(settings: StoredSettings, staged: StagedChanges): Stag
   return isSame ? staged : { edits: new Map(edits), secrets: new Map(secrets) }
 }
 
-/** Mine is kept against what is stored now: it is no conflict any more. */
+/** Bases the edit on the value stored now, which resolves the conflict. */
 export function keepMine(
   settings: StoredSettings,
   staged: StagedChanges,
@@ -138,7 +137,6 @@ export function keepMine(
   return { ...staged, secrets: new Map(staged.secrets).set(target.secret, { ...edit, base }) }
 }
 
-/** Mine is let go. */
 export function takeTheirs(staged: StagedChanges, target: { path: string } | { secret: string }): StagedChanges {
   const edits = new Map(staged.edits)
   const secrets = new Map(staged.secrets)

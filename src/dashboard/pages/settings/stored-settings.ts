@@ -1,11 +1,11 @@
-/** What the rules of this page look at of what is stored: a part of `Settings`, without GraphQL. */
+/** The part of `Settings` that the page's rules use, without GraphQL types. */
 
 export type Source = 'gitprovider' | 'internal_source' | 'internal_container' | 'external_container'
 
 export interface StoredSettings {
   source: Source
   sourceConfig: { resourceSpec: object | null }
-  /** `setAt`: null where nobody knows */
+  /** `setAt` null: unknown */
   secrets: readonly { name: string; setAt: string | null }[]
   tags: readonly { key: string; value: string }[]
 }

@@ -1,4 +1,4 @@
-/** The source of a deployment of uploads: another folder or tarball is sent at once, and staged as what the next revision is built of. */
+/** The source field of an uploaded deployment. A dropped folder or tarball uploads immediately, and is staged. */
 import { Input, Stack, Text } from '@mantine/core'
 import '@mantine/core/styles/Progress.css'
 import { useState } from 'react'
@@ -22,7 +22,7 @@ export function UploadField({ field: { path, label, help, defaultText }, value, 
   const [source, setSource] = useState<Source | null>(null)
   const [failed, setFailed] = useState<string | null>(null)
   const [send, sending] = useSend()
-  useFieldError(path, sending ? 'It is still on its way.' : null)
+  useFieldError(path, sending ? 'The upload is still running.' : null)
   const upload = async (chosen: Source) => {
     setFailed(null)
     const sent = await send(editor.settings.id, chosen)

@@ -1,4 +1,4 @@
-/** Asks the server what the resources would come to as they are staged: it alone knows the defaults, and what fits together. */
+/** Asks the server to evaluate the staged resources: only the server knows the defaults and which values fit together. */
 import { useDebouncedValue } from '@mantine/hooks'
 import { useEffect, useState } from 'react'
 import { useApi } from '../../api/api-context.tsx'
@@ -7,7 +7,6 @@ import type { ResourcePreview } from './editor.ts'
 import { editedResourceSpec } from './save-request.ts'
 import type { StagedChanges } from './staged-changes.ts'
 
-/** ms of rest after which it is debounced */
 const DEBOUNCE_MS = 250
 const NO_ISSUES: ResourcePreview['issues'] = new Map()
 
@@ -22,7 +21,7 @@ export function useResourcePreview(settings: Settings, staged: StagedChanges): R
   const spec = editedResourceSpec(settings, staged)
   const [debounced] = useDebouncedValue(JSON.stringify(spec), DEBOUNCE_MS)
   const [preview, setPreview] = useState<ResourcePreview>({ effective: null, issues: NO_ISSUES })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with another version others may be stored
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another version may have other stored resources
   useEffect(() => {
     let isCancelled = false
     void plain
@@ -46,7 +45,7 @@ export function useResourcePreview(settings: Settings, staged: StagedChanges): R
   return preview
 }
 
-/** Below one of these every place is the field's own. */
+/** Path segments of a resource field. Deeper segments are inside the field. */
 const RESOURCE_FIELD_DEPTH = 3
 
 function issuesOf(issues: readonly Issue[], message: string): [string, string][] {
@@ -57,7 +56,7 @@ function issuesOf(issues: readonly Issue[], message: string): [string, string][]
   })
 }
 
-/** The path of a field, and where in it. */
+/** Splits an issue's path into the field's path and the path inside the field. */
 export function splitIssuePath(path: readonly string[]): [field: string, inside: string] {
   const depth =
     path[1] === 'resourceSpec' ? RESOURCE_FIELD_DEPTH : path[0] === 'secretReferences' || path[0] === 'tags' ? 1 : 2

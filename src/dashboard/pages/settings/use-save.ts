@@ -1,4 +1,4 @@
-/** Saves what is staged: fields and secrets in one write, so that they make one revision; tags in another. */
+/** Saves staged changes. Fields and secrets go in one write and create one revision. Tags are a second write. */
 import { useState } from 'react'
 import { useClient } from 'urql'
 import type { VariablesOf } from '../../api/graphql.ts'
@@ -9,13 +9,13 @@ import type { Editor } from './editor.ts'
 import { buildSaveRequest } from './save-request.ts'
 import { findConflicts } from './staged-changes.ts'
 
-/** `meanwhile`: somebody else has saved; nothing was written, and what is stored now is shown. */
+/** `conflict`: another user saved first. Nothing was written, and the page shows the stored values. */
 export type SaveResult =
   | { outcome: 'saved'; revision: { id: string; number: number } | null }
   | { outcome: 'conflict' }
   | { outcome: 'refused'; problem: Problem }
 
-/** How often secrets alone are sent again when others have edited something else. */
+/** Attempts to save secrets alone while other users save other things. */
 const MAX_ATTEMPTS = 4
 
 type WriteResult =
@@ -37,7 +37,7 @@ export function useSave(): [save: (editor: Editor) => Promise<SaveResult>, busy:
     return data?.deployment ?? null
   }
 
-  /** One write, for the version that is known. */
+  /** Sends one write, conditional on the known version. */
   async function write(settings: Settings, { staged }: Editor): Promise<WriteResult | null> {
     const plan = buildSaveRequest(settings, staged)
     const target = { deploymentId: settings.id, ifVersion: settings.version }
@@ -57,8 +57,8 @@ export function useSave(): [save: (editor: Editor) => Promise<SaveResult>, busy:
       if (!written || written.ok) break
       if (written.problem.code !== 'PRECONDITION_FAILED') return { outcome: 'refused', problem: written.problem }
       const now = await reload(settings.id)
-      if (!now) return { outcome: 'refused', problem: problem('NOT_FOUND', 'The deployment is not there any more.') }
-      // of secrets alone each stands for itself: those of others stay
+      if (!now) return { outcome: 'refused', problem: problem('NOT_FOUND', 'The deployment no longer exists.') }
+      // secrets saved alone conflict only with edits of the same secrets
       const { staged } = editor
       const hasConflict = staged.edits.size > 0 || findConflicts(now, staged).secrets.size > 0
       if (hasConflict || attempt === MAX_ATTEMPTS) return { outcome: 'conflict' }
