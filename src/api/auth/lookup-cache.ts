@@ -46,7 +46,6 @@ export class LookupCache<T> {
     for (const [key, found] of this.#entries) if (found.id === id || found.parentId === id) this.#entries.delete(key)
   }
 
-  /** Drops all entries. */
   clear(): void {
     this.#generation++
     this.#inFlight.clear()

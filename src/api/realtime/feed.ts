@@ -44,7 +44,6 @@ export interface Watch {
   close(): void
 }
 
-/** Maximum number of items per read. */
 const ITEMS_PER_READ = 500
 /** Concurrent reads, so that changes in many logs leave connections of the pool to others. */
 const MAX_CONCURRENT_READS = 4

@@ -17,7 +17,6 @@ interface RenderedPage<Value> {
   last: boolean
 }
 
-/** Items per page. */
 const ITEMS_PER_PAGE = 200
 /** Maximum size of a batch in characters, which limits the data added to a client's buffer. */
 const MAX_BATCH_CHARS = 32_768
@@ -25,7 +24,6 @@ const MAX_BATCH_CHARS = 32_768
 const SUBSCRIBERS_PER_CHECK = 64
 /** A page stays in the cache for other subscribers at the same position. */
 const PAGE_CACHE_MS = 1_000
-/** Maximum number of cached pages. */
 const MAX_CACHED_PAGES = 16
 /** A client that reads nothing of its waiting data for this time is cut off. */
 const WRITE_STALL_TIMEOUT_MS = 60_000
@@ -129,7 +127,6 @@ export class Group<Item, Value> implements Follower<Item> {
     this.#leaveLive(subscriber)
   }
 
-  /** Completes one subscriber at `position`. */
   finish(subscriber: Subscriber<Value>, position: bigint): void {
     subscriber.finishAt(position)
     if (subscriber.live) this.#leaveLive(subscriber)

@@ -33,15 +33,10 @@ export function createRelay(options: RelayOptions): Relay {
 }
 
 export class Relay {
-  /** The events of the workspaces. */
   readonly events: Feed<StoredEvent, EventScope>
-  /** The changed deployments of the workspaces. */
   readonly deployments: Feed<DeploymentChanges, ChangeScope>
-  /** The lines of the deployments, by type. */
   readonly lines: Readonly<Record<LogType, Feed<Line, LineScope>>>
-  /** Reports the ends of followed logs. */
   readonly logEnds: LogEnds
-  /** Asks the writers of logs to notify. */
   readonly notifyRequests: NotifyRequests
   readonly #core: RelayOptions['core']
   readonly #listenUrl: string | null
@@ -82,7 +77,6 @@ export class Relay {
     })
   }
 
-  /** All kinds of logs. */
   get #feeds(): readonly Feed<never, never>[] {
     return [this.events, this.deployments, this.lines.build, this.lines.deploy] as never
   }

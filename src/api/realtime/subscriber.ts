@@ -62,7 +62,6 @@ export class Subscriber<Value> {
     if (batch.end > this.position) this.position = batch.end
   }
 
-  /** It completes at `position`. */
   finishAt(position: bigint): void {
     if (position > this.knownEnd) this.knownEnd = position
     this.completesAtKnownEnd = true

@@ -37,7 +37,6 @@ export interface BatcherOptions {
 }
 
 export function createBatcher({ maxBatch: most = 50, concurrentBatches: atOnce = 1 }: BatcherOptions = {}): Batch {
-  /** keys in use only */
   const lines = new Map<string, Queue>()
 
   async function run(key: string, line: Queue): Promise<void> {

@@ -137,7 +137,6 @@ export class HttpClient {
     this.#dispatcher.close().catch(() => undefined)
   }
 
-  /** Ends all connections. */
   destroy(): void {
     this.#dispatcher.destroy().catch(() => undefined)
   }

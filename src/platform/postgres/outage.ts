@@ -13,7 +13,6 @@ export interface Outage {
 /** time without a failure that ends an outage; connections that break one by one count as one outage */
 const QUIET_MS = 5_000
 
-/** Without `log` nothing is logged. */
 export function createOutage(log: Log | undefined): Outage {
   let current: { begun: number; last: number; failures: number } | null = null
   return {
