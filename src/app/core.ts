@@ -19,7 +19,7 @@ import { placePrograms } from '../platform/postgres/embedded/account.ts'
 import { type Embedded, startEmbedded } from '../platform/postgres/embedded/embedded.ts'
 import { MigrationError, migrate } from '../platform/postgres/migrate.ts'
 import { isPooled, requireDirect, requireRoleSettings } from '../platform/postgres/pooler.ts'
-import { isAway } from '../platform/postgres/single-connection.ts'
+import { isUnavailable } from '../platform/postgres/single-connection.ts'
 import { markInUse, removeUnusedCopies } from '../platform/programs/programs.ts'
 import { refuseUnfinished } from './backup/data-dir.ts'
 import { type DatabaseWait, reasonOf } from './database-wait.ts'
@@ -160,7 +160,7 @@ async function bringUpToDate(
 }
 
 /** A migration whose connection broke was rolled back, so it can be retried. */
-const mayPass = (error: unknown) => isAway(error instanceof MigrationError ? error.cause : error)
+const mayPass = (error: unknown) => isUnavailable(error instanceof MigrationError ? error.cause : error)
 
 function cantBeReached(cause: unknown): Error {
   if (cause instanceof MigrationError || cause instanceof ConfigError) return cause

@@ -6,21 +6,21 @@ const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5_000
 const LOG_INTERVAL_MS = 60_000
 
-/** Retries `work` while `isAway` returns true for its error. Rejects with the last error. */
-export type DatabaseWait = <T>(work: () => Promise<T>, isAway: (error: unknown) => boolean) => Promise<T>
+/** Retries `work` while `isUnavailable` returns true for its error. Rejects with the last error. */
+export type DatabaseWait = <T>(work: () => Promise<T>, isUnavailable: (error: unknown) => boolean) => Promise<T>
 
 /** `seconds`: longest wait; 0: no wait. `signal` ends the wait. */
 export function createDatabaseWait(log: Log, seconds: number, signal?: AbortSignal): DatabaseWait {
   const until = performance.now() + seconds * 1000
   let saidAt = Number.NEGATIVE_INFINITY
-  return (work, isAway) => {
+  return (work, isUnavailable) => {
     if (seconds === 0) return work()
     return retry(work, {
       withinMs: until - performance.now(),
       signal,
       pause: (number) => backoff(number, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, 0.5),
       when(error) {
-        if (!isAway(error)) return false
+        if (!isUnavailable(error)) return false
         const now = performance.now()
         if (now - saidAt >= LOG_INTERVAL_MS) {
           saidAt = now

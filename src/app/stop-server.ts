@@ -6,8 +6,8 @@ import { type Ended, endAgents } from '../dataplane/runtimes/process/supervisor-
 import { sleep } from '../platform/async/retry.ts'
 
 /** a little longer than a server's own limit */
-const STOP_MS = 15_000
-const DRAIN_MS = 2000
+const STOP_TIMEOUT_MS = 15_000
+const AGENT_DRAIN_MS = 2000
 
 export interface StoppedServer {
   pid: number
@@ -20,12 +20,12 @@ export async function stopServers(dataDir: string): Promise<StoppedServer[]> {
   const workers = path.join(dataDir, 'workers')
   const pids = [...new Set(livingWorkers(workers))]
   for (const pid of pids) process.kill(pid, 'SIGTERM')
-  const until = performance.now() + STOP_MS
+  const until = performance.now() + STOP_TIMEOUT_MS
   const lives = (pid: number) => processIdentity(pid) !== null
   while (pids.some(lives) && performance.now() < until) await sleep(100)
   return pids.map((pid) => ({ pid, ended: !lives(pid) }))
 }
 
 export function stopAgents(dataDir: string): Promise<Ended[]> {
-  return endAgents(dataDir, DRAIN_MS)
+  return endAgents(dataDir, AGENT_DRAIN_MS)
 }

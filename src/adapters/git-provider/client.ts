@@ -7,8 +7,8 @@ import { asInstallation, cloneToken, named } from './installation.ts'
 import { mayUse } from './may-use.ts'
 import { listRepositories } from './repositories.ts'
 
-/** Longest description that the provider accepts, in characters. */
-const DESCRIPTION = 140
+/** The provider refuses a longer description. */
+const MAX_DESCRIPTION_CHARS = 140
 
 export function gitProviderOf(connection: Connection, webhookSecret: string): GitProvider {
   const { log, apiUrl, oauthClient } = connection.settings
@@ -96,8 +96,8 @@ function without(...statuses: number[]): (error: unknown) => null {
 
 function written({ state, context, description, targetUrl }: NewCommitStatus) {
   // half of a surrogate pair would be refused
-  const begin = description.slice(0, DESCRIPTION - 1).replace(/[\uD800-\uDBFF]$/, '')
-  const short = description.length > DESCRIPTION ? `${begin.trimEnd()}…` : description
+  const begin = description.slice(0, MAX_DESCRIPTION_CHARS - 1).replace(/[\uD800-\uDBFF]$/, '')
+  const short = description.length > MAX_DESCRIPTION_CHARS ? `${begin.trimEnd()}…` : description
   return { state, context, description: short, ...(targetUrl ? { target_url: targetUrl } : {}) }
 }
 

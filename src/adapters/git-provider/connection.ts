@@ -16,10 +16,10 @@ export interface ConnectionSettings {
   log: Log
 }
 
-/** Seconds that a request may wait for a rate limit; a longer wait is an immediate error. */
-const SHORT_WAIT = 3
+/** A longer wait for a rate limit is an immediate error. */
+const MAX_RATE_LIMIT_WAIT_SECONDS = 3
 /** statuses that a retry does not change; the throttling plugin handles rate limits */
-const FINAL = [400, 401, 403, 404, 409, 410, 422, 429, 451]
+const FINAL_STATUSES = [400, 401, 403, 404, 409, 410, 422, 429, 451]
 
 const Octokit = Core.plugin(paginateRest, retry, throttling)
 export type Client = InstanceType<typeof Octokit>
@@ -73,7 +73,7 @@ export class Connection {
 
   #client(throttleId: string, auth: object): Client {
     const waitsShortly = (seconds: number, _options: object, _octokit: Core, retryCount: number) =>
-      seconds <= SHORT_WAIT && retryCount === 0
+      seconds <= MAX_RATE_LIMIT_WAIT_SECONDS && retryCount === 0
     return new Octokit({
       ...auth,
       baseUrl: this.settings.apiUrl,
@@ -81,7 +81,7 @@ export class Connection {
       log: silent,
       request: { fetch: fetchJson, log: silent },
       // one second between tries; a third try would take longer than people wait
-      retry: { doNotRetry: FINAL, retries: 1 },
+      retry: { doNotRetry: FINAL_STATUSES, retries: 1 },
       throttle: { id: throttleId, onRateLimit: waitsShortly, onSecondaryRateLimit: waitsShortly },
     })
   }

@@ -20,7 +20,7 @@ export function createRecurringFailure(
   let current: { name: string; since: number; told: number; failures: number } | null = null
   return {
     failed(error) {
-      const name = nameOf(error)
+      const name = groupKey(error)
       const at = now()
       const known = current ?? { name: null, since: at, told: at, failures: 0 }
       const { since } = known
@@ -41,7 +41,7 @@ export function createRecurringFailure(
 }
 
 /** Key that groups failures. Ids and numbers are masked, because they differ from row to row. */
-function nameOf(error: unknown): string {
+function groupKey(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return `${error.name} ${error.message}`.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d+/gi, '#')
 }

@@ -17,11 +17,11 @@ export type PodPatches = Partial<Record<keyof typeof COMPONENTS, PodPatch>>
 export type PodClasses = Record<string, Pick<PodPatches, 'server' | 'queue'>>
 
 /** Limit of the protocol (domain/protocol/requests.ts). */
-const MOST_CLASSES = 100
+const MAX_CLASSES = 100
 const CLASS_NAME = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
 
 /** Labels and annotations that select, identify and fence objects. */
-const OURS = /^(pilothouse\.dev|app\.kubernetes\.io)\//
+const RESERVED_KEYS = /^(pilothouse\.dev|app\.kubernetes\.io)\//
 const NAMED = ['containers', 'initContainers', 'volumes'] as const
 
 const PATCHES_EXAMPLE = '{"server": {"spec": {"nodeSelector": {"pool": "agents"}}}}'
@@ -54,7 +54,7 @@ const other = (members: Members, known: readonly string[]) => Object.keys(member
 function classesProblem(classes: unknown): string | null {
   if (!isMap(classes)) return 'must be a JSON object with the patches of each class'
   const names = Object.keys(classes)
-  if (names.length > MOST_CLASSES) return `must have at most ${MOST_CLASSES} classes`
+  if (names.length > MAX_CLASSES) return `must have at most ${MAX_CLASSES} classes`
   for (const name of names) {
     if (!CLASS_NAME.test(name))
       return `has the class ${JSON.stringify(name)}: names have up to 63 lower-case letters, digits and hyphens, with no hyphen at either end`
@@ -90,7 +90,7 @@ function metadataProblem(metadata: Members): string | null {
   for (const [kind, entries] of Object.entries(metadata)) {
     if (!isMap(entries)) return `metadata.${kind} must be an object`
     for (const [name, value] of Object.entries(entries)) {
-      if (OURS.test(name)) return `metadata.${kind} can’t have ${name}, which is Pilothouse’s own`
+      if (RESERVED_KEYS.test(name)) return `metadata.${kind} can’t have ${name}, which is Pilothouse’s own`
       if (typeof value !== 'string' && value !== null) return `metadata.${kind}.${name} must be a text, or null`
     }
   }

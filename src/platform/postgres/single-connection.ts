@@ -16,15 +16,15 @@ export interface SingleConnectionOptions {
  * SQLSTATEs for a Postgres that starts, stops, closes connections or has none left. A wrong password or database is not
  * among them.
  */
-const AWAY_STATE = /^(08|53300|57P0[1-3])/
+const UNAVAILABLE_SQLSTATE = /^(08|53300|57P0[1-3])/
 /** Network error codes. */
-const AWAY_CODE = /^E(AI_)?[A-Z]+$/
+const NETWORK_ERROR_CODE = /^E(AI_)?[A-Z]+$/
 
 /** Whether an error of `onSingleConnection` means that the database may be available later. */
-export function isAway(error: unknown): boolean {
+export function isUnavailable(error: unknown): boolean {
   const { code, severity, message } = (error ?? {}) as { code?: unknown; severity?: unknown; message?: string }
-  if (typeof severity === 'string') return AWAY_STATE.test(String(code))
-  return AWAY_CODE.test(String(code)) || LOST.test(message ?? '')
+  if (typeof severity === 'string') return UNAVAILABLE_SQLSTATE.test(String(code))
+  return NETWORK_ERROR_CODE.test(String(code)) || LOST.test(message ?? '')
 }
 
 /** Runs `work`. Rejects with its error, or with `pg`'s error when the connection fails. */
