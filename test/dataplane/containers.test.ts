@@ -148,7 +148,7 @@ test('a deployment can’t use an image that was built for another one', async (
   for (const name of [`${randomUUID()}:built`, `${randomUUID()}@sha256:${'0'.repeat(64)}`])
     await expect(deploy(claimOf(), imageRevision(`localhost/pilothouse/${name}`))).rejects.toMatchObject({
       reason: 'CONFIG_INVALID',
-      message: expect.stringContaining('for their deployments'),
+      message: expect.stringContaining('reserved for builds'),
     })
 })
 
@@ -174,7 +174,7 @@ test.skipIf(REAL)('a pull uses the deployment’s credentials, and its error is 
   )
   given = null
   await expect(deploy(claimOf(), imageRevision(`${host}/team/agent:one`), memoryLog(), other)).rejects.toThrow(
-    'does not give it to us. It is private, or does not exist.',
+    'denies access. The image is private, or does not exist.',
   )
   registry.close()
 })

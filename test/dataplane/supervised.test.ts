@@ -86,9 +86,9 @@ test('after a restart of the machine a few agents start at a time, the one that 
     await expect
       .poll(messages, { timeout: 20_000 })
       .toEqual([
-        'Starting: 1 other starts first.',
+        'Waiting to start: 1 other agent starts first.',
         expect.stringMatching(/GET \/ok (has to answer 200|is not answered yet)/),
-        'Starting: 2 others start first.',
+        'Waiting to start: 2 other agents start first.',
       ])
     expect(own.runtime.health(claims[0]!.deployment.id)).toMatchObject({ ready: 0, reason: 'WAITING_FOR_TURN' })
     fs.rmSync(gate)
@@ -183,7 +183,7 @@ test('a supervisor of another version is let be and named in the health, until t
   const asked = await foreignSupervisor(claim, 7)
   place.runtime.ensure(claim, runOf(revision), memoryLog())
   const health = await eventually(() => place.runtime.health(claim.deployment.id))
-  expect(health).toMatchObject({ ready: 1, message: expect.stringContaining('protocol 7') })
+  expect(health).toMatchObject({ ready: 1, message: expect.stringContaining('version 7') })
   expect(asked).toEqual(['hello'])
   const url = await deploy(claim, { ...revision, attempt: 2 })
   expect(asked).toEqual(['hello', 'end'])

@@ -270,7 +270,7 @@ test('an address that another program has is opened when that is gone, and until
   const other = net.createServer().listen(supervised.port, '127.0.0.1')
   const opened = server.ask({ verb: 'open', port: supervised.port, bindAddress: '127.0.0.1' })
   await server.ask({ verb: 'run', plan: planOf(supervised, 'one') })
-  const message = `Port ${supervised.port}, the address of this deployment, is used by another program: stop that.`
+  const message = `Port ${supervised.port}, the address of this deployment, is used by another program. Stop that program.`
   await expect.poll(() => server.state().health).toMatchObject({ ready: 0, reason: 'PORT_IN_USE', message })
   expect(supervised.printed()).toContain(message)
   other.close()

@@ -1,6 +1,6 @@
 /**
- * The process runtime: deployments as processes of this machine, for one server or several that share a
- * machine and a DATA_DIR. Builds are processes of this one; agents are looked after by supervisors, which outlive it.
+ * The process runtime: runs deployments as processes of this machine, for all servers that share the machine and a
+ * DATA_DIR. Builds are children of the server. Supervisors run the agents and outlive the server.
  */
 import os from 'node:os'
 import type { Run } from '../../../domain/protocol/protocol.ts'
@@ -29,15 +29,15 @@ import { SupervisedDeployment } from './supervisor-client/supervised.ts'
 import { supervisorFiles } from './supervisor-client/supervisor-files.ts'
 import { unlessAborted } from './supervisor-client/unless-aborted.ts'
 
-/** a deploy that is not ready this long before its deadline fails with what was wrong, instead of being cut off */
+/** A deploy fails with its cause this long before its deadline, because the sweep would end it without one. */
 const DEADLINE_MARGIN_MS = 3000
-/** ms that requests in flight have when agents end with their server */
+/** for requests in flight when agents end with their server */
 const DRAIN_MS = 2000
-/** requests in flight have no longer than that when their deployment is deleted, whatever DRAIN_SECONDS says */
+/** upper limit of DRAIN_SECONDS when a deployment is deleted */
 const MAX_TEARDOWN_DRAIN_SECONDS = 30
 
 export interface ProcessRuntime extends Runtime {
-  /** Ends the agents of those deployments that `gone` says are there no more, now and for ever. */
+  /** Ends the agents of deployments that no longer exist. `gone` returns those. */
   endOrphans(gone: (deploymentIds: string[]) => Promise<string[]>): Promise<Ended[]>
 }
 
@@ -46,7 +46,6 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
   const machine = createMachine(options)
   const builds = new BuildQueue(options.maxBuilds ?? Math.max(2, os.availableParallelism()))
   const calls = new StepCalls()
-  /** by deployment */
   const all = new Map<string, SupervisedDeployment>()
   let ownHolder: string | null = null
 
@@ -78,15 +77,15 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       async () => {
         machine.databaseLimits.watch(id, step.spec)
         const supervised = supervisedOf(claim)
-        onProgress({ reason: 'IN_PROGRESS', message: 'The address of the deployment is being opened.' })
+        onProgress({ reason: 'IN_PROGRESS', message: 'Opening the address of the deployment.' })
         const port = await supervised.open(claim, signal)
         const until = Math.max(performance.now() + 1000, step.deadline - DEADLINE_MARGIN_MS)
         const reference = imageOf(revision)
         const image = isContainer(revision)
           ? await withTimeout(until - performance.now(), signal, (inTime) => {
-              // one that was built here comes from nowhere
+              // an image that was built here needs no pull
               if (!parseImageReference(reference).local)
-                onProgress({ reason: 'PULLING_IMAGE', message: `The image ${reference} is being pulled.` })
+                onProgress({ reason: 'PULLING_IMAGE', message: `Pulling the image ${reference}.` })
               return prepareImage(machine, id, revision, log, inTime)
             })
           : null
@@ -94,7 +93,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
         const left = Math.max(1000, until - performance.now())
         const { commit, discard } = await supervised.prepare(claim, plan, left, signal, onProgress)
         const url = deploymentUrl(machine, port)
-        // where an external image is reached here: its custom_url is the user's own
+        // the log has the local address; the custom_url of an external image is the user's own
         if (image) log.write('deploy', `The address of this deployment is ${url}`)
         return {
           url,
@@ -110,9 +109,9 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     provision: (claim, step, signal, onProgress = () => undefined) =>
       calls.run(step.id, async () => {
         signal.throwIfAborted()
-        onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: its accounts and folders are being made.' })
+        onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: creating accounts and folders.' })
         const { app } = await prepareFolders(machine, claim.deployment.id, signal)
-        onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: its database is being made, or waits for its turn.' })
+        onProgress({ reason: 'IN_PROGRESS', message: 'Preparing: creating the database, or waiting for its turn.' })
         await createDatabase(machine.databaseAdmin, claim.deployment.id, app.database, signal)
       }),
 
@@ -145,7 +144,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       calls.run(step.id, async () => {
         const { id } = claim.deployment
         const drainSeconds = Math.min(options.supervisors.drainSeconds, MAX_TEARDOWN_DRAIN_SECONDS)
-        // the next holder waits for the same end
+        // after an abort, the next holder waits for the same end
         await unlessAborted(signal, supervisedOf(claim).end(claim, drainSeconds * 1000))
         await machine.containers.sweep(id)
         machine.databaseLimits.unwatch(id)
@@ -157,7 +156,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       }),
 
     async destroy(stepId) {
-      // its connections are cut by the signal itself (admin.ts)
+      // the abort signal closes its database connections (database-admin.ts)
       await machine.reaper.kill(stepId)
       calls.abandon(stepId)
     },
@@ -179,7 +178,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
 
     async prune(deploymentId, keepArtifacts) {
       const used = await all.get(deploymentId)?.inUse()
-      // what can't be known or removed now is looked at again
+      // unknown or failed removals are repeated by the next prune
       if (!used) return
       await machine.containers.sweep(deploymentId, used.containers).catch(() => undefined)
       const keep = [...keepArtifacts, ...used.artifacts]
@@ -188,7 +187,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       await machine.images.prune(deploymentId, keep)
     },
 
-    // its steps are over, and what serves needs none of us
+    // its steps have ended, and the serving agent needs no server
     drop: async (deploymentId) => machine.databaseLimits.unwatch(deploymentId),
     health: (deploymentId) =>
       withDatabaseProblem(all.get(deploymentId)?.health, machine.databaseLimits.problem(deploymentId)),
@@ -204,7 +203,7 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       const held = [...all.values()]
       if (endsAgents) await Promise.all(held.map((supervised) => supervised.endOwn(DRAIN_MS).catch(() => undefined)))
       for (const supervised of held) supervised.close()
-      // of what no other server holds
+      // ends agents that this server did not hold, unless another server lives
       if (endsAgents && livingWorkers(machine.layout.workers, ownHolder).length === 0)
         await endAgents(options.dataDir, DRAIN_MS)
       machine.databaseLimits.close()

@@ -1,17 +1,14 @@
-/**
- * Reads the files that a supervisor writes (supervisor/output), from any line on, in bounded memory. They may grow and
- * rotate meanwhile.
- */
+/** Reads the files that a supervisor writes (supervisor/output), in bounded memory, while they grow and rotate. */
 import fs from 'node:fs/promises'
 import path from 'node:path'
 import { type OutputFile, type OutputLine, outputFilesIn, parseLine } from '../supervisor/output/line.ts'
 
-/** bytes of one read; no line is longer */
+/** one read; no line is longer */
 const CHUNK_BYTES = 256 * 1024
 
 const NEWLINE = 10
 
-/** Where the lines behind `after` begin. */
+/** Where the lines after `after` begin. */
 interface ReadPosition {
   name: string
   after: number
@@ -20,21 +17,21 @@ interface ReadPosition {
 
 export class OutputReader {
   readonly #folder: string
-  /** where the last read ended: the next one most often begins there */
+  /** end of the last read; the next one usually starts there */
   #position: ReadPosition | null = null
 
   constructor(folder: string) {
     this.#folder = folder
   }
 
-  /** Whose numbers the lines in the files have, the oldest first. */
+  /** The sources in the files, oldest first. */
   async sources(): Promise<string[]> {
     return [...new Set((await this.#files()).map(({ source }) => source))]
   }
 
   /**
-   * At most `maxLines` lines behind the line `after` of a source, with no gap between them. `missing`: so many before them are
-   * not in the files any more.
+   * Reads up to `maxLines` consecutive lines after the line `after` of a source. `missing`: number of lines before
+   * them that were already removed.
    */
   async read(source: string, after: number, maxLines: number): Promise<{ lines: OutputLine[]; missing: number }> {
     const files = (await this.#files()).filter((file) => file.source === source)
@@ -73,7 +70,7 @@ export class OutputReader {
   }
 }
 
-/** Takes the lines of a chunk and moves `position` behind them. False: there is nothing more to take now. */
+/** Takes the lines of a chunk and moves `position` behind them. False: nothing more to take now. */
 function takeLines(chunk: Buffer, position: ReadPosition, lines: OutputLine[], maxLines: number): boolean {
   let from = 0
   for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {

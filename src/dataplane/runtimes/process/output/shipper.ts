@@ -1,6 +1,6 @@
 /**
- * Brings what agents print from the files of their supervisors into the deploy logs, for as long as this server holds their
- * deployments. Begins where the last one ended, whichever server that was; does nothing while nothing is printed.
+ * Copies the output of agents from the files of their supervisors to the deploy logs, while this server holds the
+ * deployments. Continues where any server stopped. Idle while nothing is printed.
  */
 import { ClaimLostError } from '../../../../domain/errors/errors.ts'
 import type { OutputRequest } from '../../../../domain/protocol/protocol.ts'
@@ -10,22 +10,18 @@ import type { LeasedClaim } from '../../runtime.ts'
 import { gapMessage, type OutputLine } from '../supervisor/output/line.ts'
 import { OutputReader } from './output-reader.ts'
 
-/**
- * ms from the word that there is more to the first of it: what comes meanwhile goes together, and what the server itself
- * has said before is in the log by then (worker/log-sink.ts)
- */
+/** Later lines join the batch. Lines that the server wrote before are in the log by then (worker/log-sink.ts). */
 const BATCH_DELAY_MS = 300
 /** lines of one statement */
 const BATCH_LINES = 200
-/** deployments that are at it at a time: connections and memory are for others, too */
+/** leaves connections and memory for other work */
 const MAX_CONCURRENT_SHIPMENTS = 2
-/** times as fast as an agent may print: what was printed while no server was there is caught up with */
+/** multiple of the agent's print rate, to catch up after a time without a server */
 const CATCH_UP_FACTOR = 5
 
 export interface ShipperOptions {
-  /** see ControlPlane */
   send: (request: OutputRequest) => Promise<number>
-  /** that an agent may print */
+  /** limit of an agent's output */
   linesPerSecond: number
   warn: (about: { err: unknown; deploymentId: string }, message: string) => void
 }
@@ -41,7 +37,7 @@ export class OutputShipper {
     this.#options = options
   }
 
-  /** The deployment is held, from now on under this claim. `folder`: of its files. */
+  /** Sets the claim of a held deployment. `folder`: its output files. */
   held(claim: HeldClaim, folder: string): void {
     for (const [other, shipment] of this.#shipments) if (shipment.isOver) this.#shipments.delete(other)
     const { id } = claim.deployment
@@ -50,12 +46,12 @@ export class OutputShipper {
     shipment.held(claim)
   }
 
-  /** There is more in its files. */
+  /** The output files have new lines. */
   printed(deploymentId: string): void {
     this.#shipments.get(deploymentId)?.wake()
   }
 
-  /** What was not sent yet stays in the files. Resolves when no call is under way. */
+  /** Resolves when no call is in progress. Unsent lines stay in the files. */
   async close(): Promise<void> {
     const all = [...this.#shipments.values()]
     this.#shipments.clear()
@@ -63,14 +59,13 @@ export class OutputShipper {
   }
 }
 
-/** The output of one deployment. */
 class Shipment {
   readonly #options: ShipperOptions
   readonly #limit: Semaphore
   readonly #reader: OutputReader
   readonly #ending = new AbortController()
   #claim: HeldClaim | null = null
-  /** where the log ends; null: not known */
+  /** end of the log; null: unknown */
   #position: { source: string; line: number } | null = null
   #hasNew = false
   #running: Promise<void> | null = null
@@ -81,7 +76,7 @@ class Shipment {
     this.#reader = new OutputReader(folder)
   }
 
-  /** Nothing is under way, and the deployment is not held any more. */
+  /** Idle, and the deployment is no longer held. */
   get isOver(): boolean {
     return !this.#running && !this.#claim?.leaseValid()
   }
@@ -113,7 +108,7 @@ class Shipment {
         failures = 0
       } catch (error) {
         if (signal.aborted) break
-        // who has it now goes on; `position` may be another one then
+        // the next holder continues, so the position may change
         this.#position = null
         if (error instanceof ClaimLostError) {
           if (claim === this.#claim) this.#claim = null
@@ -121,7 +116,10 @@ class Shipment {
         }
         const deploymentId = claim.deployment.id
         if (failures === 0)
-          this.#options.warn({ err: error, deploymentId }, 'The output of an agent waits: it could not be stored')
+          this.#options.warn(
+            { err: error, deploymentId },
+            'The output of an agent could not be stored; it stays in its files and is sent again',
+          )
         this.#hasNew = true
         await sleep(backoff(failures++, 1000, 30_000), signal)
       }
@@ -138,7 +136,7 @@ class Shipment {
     }
   }
 
-  /** How many lines were sent; 0: there are no more. */
+  /** Returns the number of lines sent; 0: there are no more. */
   async #shipNext(claim: HeldClaim): Promise<number> {
     const sources = await this.#reader.sources()
     const known = this.#position ? sources.indexOf(this.#position.source) : -1

@@ -1,6 +1,4 @@
-/**
- * What a supervisor has to know to start the agent of a revision, again and again and without a server.
- */
+/** Makes the plan that a supervisor needs to start a revision's agent at any time without a server. */
 
 import type { EffectiveSpec, RevisionWork } from '../../../../domain/protocol/protocol.ts'
 import { DEFAULT_HEALTH_PATH, healthPathOf } from '../../../../domain/values/health-path.ts'
@@ -15,13 +13,13 @@ import { containerProgram } from './container-plan.ts'
 import { resourceLimitsOf } from './resource-limits.ts'
 import { startScript } from './start-script.ts'
 
-/** Tells one deploy from another, also of the same revision. */
+/** Identifies one deploy, also of the same revision. */
 export const keyOf = ({ id, attempt }: RevisionWork): string => `${id}.${attempt}`
 
-/** Images are run in containers, all else as processes. A container source has its image by the time it is run. */
+/** Images run in containers, everything else as processes. A container source has its image before it is run. */
 export const isContainer = (revision: RevisionWork): boolean => imageOf(revision) !== null || namesImage(revision)
 
-/** Looks for artifact or image and database anew: all may have moved since the last plan. May throw StepFailure. */
+/** Looks up artifact, image and database again: they may have moved since the last plan. May throw StepFailure. */
 export async function agentPlan(
   machine: Machine,
   deploymentId: string,
@@ -54,7 +52,7 @@ export async function agentPlan(
   return { ...common, ...planHealthPath(revision, artifact.healthPath), program, env: variables }
 }
 
-/** Absent by default, so that plans stay equal to those of earlier versions. `built`: images carry none. */
+/** Omits the default, so that plans stay equal to older ones. `built`: path in the artifact; images have none. */
 function planHealthPath({ secrets }: RevisionWork, built?: string): Pick<AgentPlan, 'healthPath'> {
   const healthPath = healthPathOf(secrets, built)
   return healthPath === DEFAULT_HEALTH_PATH ? {} : { healthPath }

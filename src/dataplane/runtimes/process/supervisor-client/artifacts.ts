@@ -1,7 +1,4 @@
-/**
- * Artifacts of a deployment on disk: `artifacts/<name>/tree` with what was built, and `artifact.json` beside
- * it with what a start has to know.
- */
+/** Artifacts of a deployment on disk: `artifacts/<name>/tree` has the build result, `artifact.json` its manifest. */
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'
@@ -16,16 +13,15 @@ import { makeSpareCopy } from '../processes/spare-copy.ts'
 import { removeTrees } from '../processes/untrusted-trees.ts'
 
 export interface Artifact extends ArtifactManifest {
-  /** absolute path of what was built */
   tree: string
-  /** absolute: its virtual environment; null: it is not in Python */
+  /** absolute path of the virtual environment; null: not Python */
   environment: string | null
 }
 
-/** Throws StepFailure (`artifactLost`) when it is not on this machine. */
+/** Throws StepFailure (`artifactLost`) when the artifact is not on this machine. */
 export function readArtifact(app: AppLayout, artifact: string | null): Artifact {
   const name = artifact && parseArtifact(artifact).name
-  // a name is one of ours, but it has been in a database since
+  // the name comes from the database, so it must not lead out of the folder
   const folder = name && path.basename(name) === name ? path.join(app.artifacts, name) : null
   const file = folder && path.join(folder, 'artifact.json')
   if (!name || !folder || !file || !fs.existsSync(file)) throw artifactLost()
@@ -38,13 +34,13 @@ export function readArtifact(app: AppLayout, artifact: string | null): Artifact 
 export const artifactLost = (): StepFailure =>
   new StepFailure(
     'ARTIFACT_LOST',
-    'The build of this revision is not on this machine any more: redeploy builds it again.',
+    'The build of this revision is no longer on this machine. Redeploy to build it again.',
     { artifactLost: true },
   )
 
 /**
- * Makes a finished build of `account` (null: ours) an artifact, which nobody can change from then on, with a copy for its
- * first start. One of that name can only be from a try whose result was never recorded.
+ * Makes a finished build an immutable artifact with a spare copy. `account`: owner of the build; null: the server.
+ * An existing artifact of that name is from an attempt whose result was never recorded.
  */
 export async function keepArtifact(
   app: AppLayout,
@@ -61,11 +57,11 @@ export async function keepArtifact(
   await fs.promises.rename(build, target)
   const tree = path.join(target, 'tree')
   await sealTree(tree, account)
-  // without it the start makes one itself
+  // without a spare copy the start makes one
   await makeSpareCopy(tree, { account, signal }).catch(() => signal.throwIfAborted())
 }
 
-/** Removes all artifacts but these, and what tries of builds have left. */
+/** Removes all other artifacts and the leftovers of build attempts. */
 export async function pruneArtifacts(app: AppLayout, artifacts: readonly string[]): Promise<void> {
   const keep = new Set(artifacts.map((artifact) => parseArtifact(artifact).name))
   const below = (folder: string) => (fs.existsSync(folder) ? fs.readdirSync(folder) : [])

@@ -17,7 +17,7 @@ export class StaleToken extends Error {
   readonly newest: string
 
   constructor(newest: string) {
-    super('The supervisor of this deployment obeys a newer claim')
+    super('A newer claim exists, so the supervisor of this deployment refuses this server')
     this.newest = newest
   }
 }
@@ -165,8 +165,8 @@ function parseWelcome(text: string, hello: Omit<Hello, 'verb'>): Greeting {
   if (welcome.refused === 'stale') throw new StaleToken(welcome.newest ?? hello.token)
   throw new Error(
     welcome.refused === 'installation'
-      ? 'What serves this deployment belongs to another installation: another database has used this DATA_DIR.'
-      : 'What serves this deployment does not know the secret in DATA_DIR/run: that was replaced meanwhile.',
+      ? 'Another installation has used this DATA_DIR, so the supervisor of this deployment refuses this server. Give each installation its own DATA_DIR.'
+      : 'The secret in DATA_DIR/run was replaced, so the supervisor of this deployment refuses this server. Restore the old secret.',
   )
 }
 

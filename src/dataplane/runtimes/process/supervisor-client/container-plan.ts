@@ -1,7 +1,4 @@
-/**
- * How the agent of a revision that is an image is started: as a container in the foreground, so that the engine's
- * client stands for it among the processes of its supervisor.
- */
+/** Plans the start of an agent from an image: the engine's client runs in the foreground, for the container. */
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -17,10 +14,10 @@ import type { ResourceLimits } from '../processes/resource-limits.ts'
 import type { ImageProgram } from '../supervisor/protocol.ts'
 import { findImage, type Image, ImageGone, pullImage } from './pull.ts'
 
-/** an image that is asked to end, and does not, is killed after so many seconds when it is removed */
+/** time between SIGTERM and SIGKILL when a container is removed */
 const STOP_SECONDS = 1
 
-/** Gets the image of a revision for its deploy; starts use exactly this one from then on. Throws StepFailure. */
+/** Gets the image of a revision for its deploy. Later starts use exactly this image. Throws StepFailure. */
 export async function prepareImage(
   machine: Machine,
   deploymentId: string,
@@ -36,7 +33,7 @@ export async function prepareImage(
   return image
 }
 
-/** Pulls it, unless it was built here and pushed nowhere. What was built and is gone is built again by the next redeploy. */
+/** Pulls an image unless it was built here and not pushed. If such an image is gone, a redeploy builds it again. */
 async function getImage(
   machine: Machine,
   engine: Engine,
@@ -50,7 +47,7 @@ async function getImage(
   if (local !== null && namesImage(revision))
     throw new StepFailure(
       'CONFIG_INVALID',
-      `${reference} can't be named: images below localhost/pilothouse/ are those that builds have made for their deployments.`,
+      `The image ${reference} can't be used: names below localhost/pilothouse/ are reserved for builds. Name another image.`,
     )
   try {
     if (local === null)
@@ -62,12 +59,12 @@ async function getImage(
   }
   throw new StepFailure(
     'ARTIFACT_LOST',
-    'The image that was built of this revision is gone: redeploy builds it again.',
+    'The image of this revision is no longer on this machine. Redeploy to build it again.',
     { artifactLost: true },
   )
 }
 
-/** The program that runs the image, and what its client has to have in its environment for that. Throws StepFailure. */
+/** The program that runs the image, and the environment of the engine's client. Throws StepFailure. */
 export async function containerProgram(
   machine: Machine,
   deploymentId: string,
@@ -78,7 +75,7 @@ export async function containerProgram(
   signal: AbortSignal,
 ): Promise<{ program: ImageProgram; variables: Record<string, string> }> {
   const engine = await machine.containers.engine(signal)
-  // the image brings its own
+  // the image has its own values
   const { PATH, HOME, USER, LOGNAME, ...others } = env
   const environment = containerEnvironment(others)
   const image =
@@ -101,7 +98,7 @@ export async function containerProgram(
       ...['--log-driver', 'none'],
       ...['--stop-timeout', String(STOP_SECONDS)],
       ...['--security-opt', 'no-new-privileges'],
-      // podman would hand the server's own proxies on
+      // podman would pass the server's proxy settings to the container
       ...(engine.name === 'podman' ? ['--http-proxy=false'] : []),
       ...limitOptions(engine, bounds),
       ...['--env-file', envFile],
@@ -114,7 +111,7 @@ export async function containerProgram(
 
 function limitOptions({ supports }: Engine, { memoryMb, cpus, processes }: ResourceLimits): string[] {
   return [
-    // engines refuse more than there is
+    // engines reject more CPUs than the machine has
     ...(supports.cpu && cpus ? ['--cpus', String(Math.min(cpus, os.cpus().length))] : []),
     ...(supports.memory && memoryMb ? ['--memory', `${Math.round(memoryMb * 1e6)}b`] : []),
     ...(supports.processes && processes ? ['--pids-limit', String(processes)] : []),
@@ -125,7 +122,7 @@ function imageFile(machine: Machine, deploymentId: string, revisionId: string): 
   return path.join(machine.layout.app(deploymentId).root, 'images', `${revisionId}.json`)
 }
 
-/** What the last deploy of the revision has pulled, while it is on this machine. */
+/** The image of the revision's last deploy; null: it is not on this machine. */
 async function recordedImage(
   machine: Machine,
   engine: Engine,

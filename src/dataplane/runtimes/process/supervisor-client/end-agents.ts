@@ -1,6 +1,6 @@
 /**
- * Ends agents that no claim is about: all of a DATA_DIR, when people say so, and those whose deployments are gone. Speaks
- * only what every supervisor understands (`hello`, `end`).
+ * Ends agents without a claim: all of a DATA_DIR on request, or those of deleted deployments. Sends only `hello` and
+ * `end`, which every supervisor understands.
  */
 import fs from 'node:fs'
 import { removeTrees } from '../processes/untrusted-trees.ts'
@@ -8,20 +8,20 @@ import { PROTOCOL } from '../supervisor/protocol.ts'
 import { Connection, StaleToken, SupervisorUnavailable } from './connection.ts'
 import { knownSupervisors, readSecret, type SupervisorFiles, type SupervisorInfo } from './supervisor-files.ts'
 
-/** ms that a supervisor has to end all it has, after requests in flight had theirs */
+/** after the drain */
 const END_TIMEOUT_MS = 30_000
-/** ms that the newest token of a deployment is remembered when that is gone */
+/** the newest token of a deleted deployment is kept this long */
 const FENCE_RETENTION_MS = 24 * 3_600_000
 
-/** Ends every agent of the DATA_DIR, as its newest holder would. Returns whose they were. */
+/** Ends all agents of the DATA_DIR, with the newest token of each deployment. */
 export async function endAgents(dataDir: string, drainMs: number): Promise<Ended[]> {
   const known = knownSupervisors(dataDir).map(({ about }) => about)
   return (await Promise.all(known.map((about) => end(dataDir, about, drainMs, 0n)))).flatMap((ended) => ended ?? [])
 }
 
 /**
- * Ends the agents of those deployments of this installation that `gone` says are there no more, now and for ever. Their
- * last holder may not have learnt of that, and must not start them again: so it is done above all tokens that were seen.
+ * Ends the agents of deleted deployments; `findDeleted` returns their ids. Uses a token above all seen: a lease holder
+ * that does not know of the deletion can't start the agent again.
  */
 export async function endOrphans(
   dataDir: string,
@@ -42,7 +42,7 @@ export async function endOrphans(
   return ended.flatMap((one) => one ?? [])
 }
 
-/** Of one that does not live: for so long that no server can still hold an older token, and start it again. */
+/** Whether the supervisor was unused so long that no server can have an older token and start it again. */
 function isFenceExpired({ folder, fence }: SupervisorFiles): boolean {
   const touched = [folder, fence].map((file) => fs.statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
   return Date.now() - Math.max(...touched) > FENCE_RETENTION_MS
@@ -52,11 +52,11 @@ export interface Ended {
   deploymentId: string
   /** of its supervisor */
   pid: number
-  /** null: nothing is left of it */
+  /** null: all processes have ended */
   problem: string | null
 }
 
-/** With a token that is so much `above` the newest that was seen. Null: there is none. */
+/** Uses the newest token plus `increment`. Null: no supervisor runs. */
 async function end(dataDir: string, about: SupervisorInfo, drainMs: number, increment: bigint): Promise<Ended | null> {
   const { deploymentId, socket, installation } = about
   const secret = readSecret(dataDir)

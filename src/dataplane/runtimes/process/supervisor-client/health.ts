@@ -12,13 +12,13 @@ export const notServing = (problem: Progress | null): Health => ({ ready: 0, des
 /** The start waits in the queue. */
 export function queuedProgress(turn: QueuedStart): Progress {
   const ahead = turn.ahead()
-  const others = ahead === 1 ? '1 other starts' : `${ahead} others start`
-  return { reason: 'WAITING_FOR_TURN', message: `Starting: ${others} first.` }
+  const others = ahead === 1 ? '1 other agent starts' : `${ahead} other agents start`
+  return { reason: 'WAITING_FOR_TURN', message: `Waiting to start: ${others} first.` }
 }
 
 /** Health of a deployment whose supervisor speaks an unknown protocol version. */
 export function foreignHealth({ welcome }: Connection): Health {
-  const message = `It is served by a supervisor of another version (protocol ${welcome.protocol}), which this server does not speak: the next deploy replaces it.`
+  const message = `This server does not speak the protocol of the running supervisor (version ${welcome.protocol}). The agent keeps serving, and the next deploy replaces the supervisor.`
   return { ready: 1, desired: 1, reason: null, message }
 }
 

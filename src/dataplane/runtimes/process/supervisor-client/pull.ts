@@ -1,6 +1,4 @@
-/**
- * Pulls an image onto this machine; when that fails, its own message says why.
- */
+/** Pulls an image onto this machine and explains a failed pull. */
 
 import { type OnLine, OutputTail } from '../../../output/lines.ts'
 import { createMask } from '../../../output/mask.ts'
@@ -13,13 +11,13 @@ import { withPullCredentials } from '../engine/pull-credentials.ts'
 import type { Machine } from '../machine/machine.ts'
 
 export interface Image {
-  /** the engine's own id: exactly this image, whatever its tag becomes */
+  /** the engine's id: identifies exactly this image, even if its tag moves */
   id: string
-  /** `sha256:…` of its manifest, where the engine knows it */
+  /** `sha256:…` of its manifest, if the engine knows it */
   digest: string | null
 }
 
-/** Pulls the image. One of this machine's own is only looked for. Throws StepFailure when it can't be had. */
+/** An image under localhost/ is never pulled. Throws StepFailure when the image can't be pulled or found. */
 export async function pullImage(
   machine: Machine,
   engine: Engine,
@@ -31,7 +29,7 @@ export async function pullImage(
   if (!local) {
     const credentials = await machine.options.sources.imageCredentials(deploymentId, full, signal)
     const mask = createMask(credentials ? [credentials.password] : [])
-    // docker reads that in its own settings
+    // docker has this in its own settings
     const tlsOptions = credentials?.insecure && engine.name === 'podman' ? ['--tls-verify=false'] : []
     const tail = new OutputTail()
     log.write('deploy', `Pulling ${full}`)
@@ -65,11 +63,11 @@ export async function pullImage(
   if (image) return image
   throw new StepFailure(
     'IMAGE_PULL_FAILED',
-    `There is no image ${full} on this machine: names below localhost/ are of images made there. Name the registry that it is in.`,
+    `There is no image ${full} on this machine: names below localhost/ are local images. Name the registry of the image.`,
   )
 }
 
-/** An image of this machine by name or id; null: there is none. */
+/** Finds an image of this machine by name or id. Null: there is none. */
 export async function findImage(engine: Engine, name: string, signal: AbortSignal): Promise<Image | null> {
   const { ok, lines } = await runEngine(
     engine,
@@ -82,7 +80,7 @@ export async function findImage(engine: Engine, name: string, signal: AbortSigna
 
 const NOT_FOUND = /manifest unknown|name unknown|not found|no such image/i
 
-/** The one place that reads what engines print when a pull fails: they have no codes, and pass on what network and registry said. */
+/** The only place that parses engine output: engines have no error codes and print what network and registry report. */
 const REASONS: [RegExp, (image: string, registry: string) => string][] = [
   [
     /no such host|connection refused|timeout|timed out|unreachable|name resolution|server misbehaving|x509|tls:|HTTP response to HTTPS|connection reset/i,
@@ -91,7 +89,7 @@ const REASONS: [RegExp, (image: string, registry: string) => string][] = [
   [
     /unauthorized|denied|authentication required|forbidden|invalid username/i,
     (image, registry) =>
-      `${image} could not be pulled: the registry ${registry} does not give it to us. It is private, or does not exist.`,
+      `${image} could not be pulled: the registry ${registry} denies access. The image is private, or does not exist.`,
   ],
   [
     NOT_FOUND,
@@ -104,13 +102,13 @@ const REASONS: [RegExp, (image: string, registry: string) => string][] = [
   [NO_SPACE_OUTPUT, () => 'The image could not be pulled: there is no space left on this machine.'],
 ]
 
-/** The registry has no such image (any more). */
+/** The registry does not have the image (any more). */
 export class ImageGone extends StepFailure {}
 
 const isMissing = (image: string, output: string): boolean => reasonOf(image, output)?.[0] === NOT_FOUND
 
 function reasonOf(image: string, output: string) {
-  // a name can hold any of these words
+  // the image name may contain any of these words
   const text = output.replaceAll(image, '').replaceAll(image.replace(/[:@][^/]*$/, ''), '')
   return REASONS.find(([pattern]) => pattern.test(text))
 }

@@ -1,4 +1,4 @@
-/** How the agent of an artifact is started: its script, and what it finds in its environment. */
+/** The start script and environment of an agent that runs an artifact. */
 import path from 'node:path'
 import { agentServerFolder } from '../environments/agent-servers.ts'
 import { followsSource, SOURCE_VARIABLE } from '../environments/editable-installs.ts'
@@ -7,23 +7,23 @@ import type { Layout } from '../processes/layout.ts'
 import { type Artifact, artifactLost } from './artifacts.ts'
 
 export interface StartScript {
-  /** below the tree: where it runs */
+  /** below the tree: where the script runs */
   folder: string
   prestart: string | null
   start: string
   env: Record<string, string>
 }
 
-/** `env`: of the agent, with its PATH. Throws StepFailure (`artifactLost`) when what serves it is not there any more. */
+/** `env`: the agent's, with its PATH. Throws StepFailure (`artifactLost`) when its agent server was removed. */
 export function startScript(layout: Layout, artifact: Artifact, env: Record<string, string>): StartScript {
   const { folder, prestart, start, environment, agentServer = null, graphConfig = null, importable = [] } = artifact
   const server = agentServer === null ? null : agentServerFolder(layout, agentServer)
   if (agentServer !== null && !server) throw artifactLost()
   const programs = server && !environment ? `${env.PATH}:${path.join(server, 'node_modules/.bin')}` : (env.PATH ?? '')
-  // what is printed is shown as it comes
+  // PYTHONUNBUFFERED shows output immediately
   const python = environment ? { PYTHONUNBUFFERED: '1', ...environmentVariables(environment, programs) } : {}
   const inTree = (at: string) => `"$PWD"/${quoted(path.posix.relative(folder, at) || '.')}`
-  // where it runs is not known before it does
+  // the run folder is known only when the script runs
   const exported = [
     ...(environment && followsSource(environment) ? [`${SOURCE_VARIABLE}=${inTree('.')}`] : []),
     ...(server && graphConfig ? [`GRAPH_CONFIG=${inTree(graphConfig)}`] : []),

@@ -1,14 +1,11 @@
-/** Starts the supervisor of one deployment: a process that outlives this server, and the checkout that it comes from. */
+/** Starts the supervisor of one deployment, a process that outlives this server and its checkout. */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import type { Machine } from '../machine/machine.ts'
 import { supervisorProgram } from '../machine/supervisor-program.ts'
 import type { SupervisorConfig } from '../supervisor/protocol.ts'
 
-/**
- * Resolves when it has got its settings; it listens a moment later, or has ended where another one is there already.
- * `errors`: file for what it prints.
- */
+/** Resolves when the process has its configuration, before it listens. `errors`: file for its stderr. */
 export async function startSupervisor(
   dataDir: string,
   config: SupervisorConfig,
@@ -19,7 +16,7 @@ export async function startSupervisor(
   const out = fs.openSync(errors, 'w', 0o600)
   try {
     const child = spawn(node, [file], {
-      // nothing of ours, so that whatever we are started from can be removed
+      // inherits no folder or environment of the server, so that both can be removed
       cwd: '/',
       env: { PATH: searchPath },
       detached: true,
@@ -27,7 +24,7 @@ export async function startSupervisor(
     })
     await new Promise<void>((resolve, reject) => {
       child.on('error', reject)
-      // it has ended at once: whoever waits for it to listen learns of that
+      // it ended early; the caller notices that it does not listen
       child.stdin!.on('error', () => resolve())
       child.stdin!.end(`${JSON.stringify(config)}\n`, () => resolve())
     })

@@ -1,10 +1,7 @@
 /**
- * Where the supervisors of a DATA_DIR are found: `run/`, for the server's account only, has the `secret` that whoever
- * connects must know, and a folder for each supervisor with
- *   about.json      whose it is, and where its socket is
- *   lock, fence     the supervisor's own: its process, the newest token that it has seen
- *   output/         what its agent printed
- *   error.log       what the supervisor printed, if it ever does
+ * Files of supervisors in `DATA_DIR/run`: the `secret` of all connections, and a folder for each supervisor
+ * (README.md).
+ * Only the server's account can read them.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import fs from 'node:fs'
@@ -14,25 +11,23 @@ import { readOrCreate, writeAtomically } from '../../../../platform/files/atomic
 import { processIdentity } from '../processes/process-identity.ts'
 
 export interface SupervisorFiles {
-  /** absolute */
   folder: string
   lock: string
   fence: string
-  /** changed when the deployment has requests, once a minute at most */
+  /** touched when the deployment has requests, at most once a minute */
   served: string
   output: string
   errors: string
 }
 
-/** Whose supervisor it is. */
+/** Identity of a supervisor, stored in `about.json`. */
 export interface SupervisorInfo {
   deploymentId: string
   installation: string
-  /** absolute path of the socket */
   socket: string
 }
 
-/** bytes; a socket's address has room for 103 on macOS, 107 on Linux */
+/** The address of a Unix socket has room for 103 bytes on macOS, 107 on Linux. */
 const MAX_SOCKET_BYTES = 100
 
 const hash = (text: string, digits: number) => createHash('sha256').update(text).digest('hex').slice(0, digits)
@@ -56,7 +51,7 @@ function filesIn(folder: string): SupervisorFiles {
   }
 }
 
-/** All supervisors that the DATA_DIR has a folder of, whether they live or not. */
+/** All supervisors with a folder in the DATA_DIR, running or not. */
 export function knownSupervisors(dataDir: string): { about: SupervisorInfo; files: SupervisorFiles }[] {
   if (!fs.existsSync(dataDir)) return []
   const run = runFolder(dataDir)
@@ -68,16 +63,15 @@ export function knownSupervisors(dataDir: string): { about: SupervisorInfo; file
   })
 }
 
-/** Null: there is none. */
 export function readSupervisorInfo({ folder }: SupervisorFiles): SupervisorInfo | null {
   try {
     return JSON.parse(fs.readFileSync(path.join(folder, 'about.json'), 'utf8')) as SupervisorInfo
   } catch {
-    return null // none, or another server is just removing it
+    return null // no supervisor, or another server is removing its folder
   }
 }
 
-/** Makes the folder of a deployment's supervisor, and says whose it is. */
+/** Creates the supervisor's folder and its `about.json`. */
 export function makeSupervisorFolder(dataDir: string, deploymentId: string, installation: string): SupervisorInfo {
   const { folder } = supervisorFiles(dataDir, deploymentId)
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -86,7 +80,7 @@ export function makeSupervisorFolder(dataDir: string, deploymentId: string, inst
   return about
 }
 
-/** In a folder of the temporary ones where the path would be too long. Throws when that is somebody else's. */
+/** Uses a temporary folder if the path would be too long. Throws when that folder belongs to another account. */
 function socketFor(dataDir: string, folder: string): string {
   const own = path.join(folder, 'sock')
   if (Buffer.byteLength(own) <= MAX_SOCKET_BYTES) return own
@@ -98,14 +92,14 @@ function socketFor(dataDir: string, folder: string): string {
   return path.join(short, path.basename(folder))
 }
 
-/** The secret of the DATA_DIR, made when there is none. */
+/** The secret of the DATA_DIR. Creates it if necessary. */
 export function secretOf(dataDir: string): string {
   const folder = runFolder(dataDir)
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 })
   return readOrCreate(path.join(folder, 'secret'), () => randomBytes(32).toString('hex'))
 }
 
-/** Null: there is none, so nobody can have been started. */
+/** Null: there is no secret, so no supervisor was ever started. */
 export function readSecret(dataDir: string): string | null {
   try {
     return fs.readFileSync(path.join(runFolder(dataDir), 'secret'), 'utf8')
@@ -115,19 +109,19 @@ export function readSecret(dataDir: string): string | null {
   }
 }
 
-/** Kills a supervisor that does not answer; the next one ends what it has left. */
+/** Kills a supervisor that does not answer. The next supervisor ends its leftover processes. */
 export function killSupervisor({ lock }: SupervisorFiles): void {
   const [, pid, started] = /^(\d+) (\S+)\n/.exec(fs.readFileSync(lock, 'utf8')) ?? []
-  // the number may be another process's by now
+  // another process may have this pid by now
   if (pid !== undefined && processIdentity(Number(pid)) === started) process.kill(Number(pid), 'SIGKILL')
 }
 
-/** When the deployment last had a request, to a minute, in ms of Date.now(); 0: not known. */
+/** Time of the last request, with a precision of a minute, in ms of Date.now(); 0: unknown. */
 export function lastServedAt({ served }: SupervisorFiles): number {
   return fs.statSync(served, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
-/** Whether `token` is the newest that the supervisor of this folder has seen, in whichever of its lives. */
+/** Whether `token` is the newest token seen by this supervisor, across its restarts. */
 export function isNewestToken({ fence }: SupervisorFiles, token: string): boolean {
   try {
     return BigInt(fs.readFileSync(fence, 'utf8').trim()) === BigInt(token)

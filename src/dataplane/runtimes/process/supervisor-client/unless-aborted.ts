@@ -1,7 +1,6 @@
-/** A wait that a signal ends. */
 import { AbortScope } from '../../../../platform/async/time-limit.ts'
 
-/** What `work` gives. When the signal aborts, its reason is thrown, at the latest when `undo` is done. */
+/** Waits for `work`. When the signal aborts, runs `undo` and throws the signal's reason. */
 export async function unlessAborted<T>(
   signal: AbortSignal,
   work: Promise<T>,

@@ -1,4 +1,4 @@
-/** Does what is due, again whenever something may have changed; what fails is tried again, ever later. */
+/** Repeats work after each change, and after an error with back-off. */
 import { backoff, sleep } from '../../../../platform/async/retry.ts'
 
 const MIN_PAUSE_MS = 100
@@ -11,24 +11,23 @@ export class WorkLoop {
   #changed = new AbortController()
   #working = false
 
-  /** `work`: all that is due; never twice at a time. `onError`: gets each error of it, before the pause. */
+  /** `work` does everything that is due and never runs concurrently. `onError` gets each error before the pause. */
   constructor(work: () => Promise<void>, onError: (error: unknown) => void) {
     this.#work = work
     this.#onError = onError
   }
 
-  /** Aborts when it ends. */
   get signal(): AbortSignal {
     return this.#ending.signal
   }
 
-  /** Something has changed. The first time it begins. */
+  /** Call after each change. The first call starts the loop. */
   wake(): void {
     this.#changed.abort()
     if (!this.#working) void this.#run()
   }
 
-  /** Nothing is begun any more; what is under way goes on. */
+  /** Starts no further work. Work in progress continues. */
   end(): void {
     this.#ending.abort()
     this.#changed.abort()

@@ -1,7 +1,6 @@
 /**
- * Messages between a server and the supervisor of one deployment: one JSON object per line, over a Unix socket. An answer has
- * the `id` of its request. The supervisor also sends events (`Said`). `hello`, `end` and their answers never change between
- * versions, so that any server can replace any supervisor (README.md).
+ * Messages between a server and a supervisor: one JSON object per line, over a Unix socket. `hello`, `end` and their
+ * answers never change between versions, so that any server can replace any supervisor (README.md).
  */
 import type { Health, Progress, Reason } from '../../../../domain/protocol/protocol.ts'
 import type { Account } from '../../../../platform/postgres/embedded/account.ts'

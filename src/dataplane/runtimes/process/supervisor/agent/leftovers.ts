@@ -19,7 +19,7 @@ export function hasOwnAccount(account: Account | null): account is Account {
   return account !== null && process.platform === 'linux' && process.getuid?.() === 0 && isReserved(account.uid)
 }
 
-/** The agents of one supervisor, all of one account: when none runs, nothing else of it may. */
+/** Counts the running agents of one supervisor. While none runs, all processes of their account are leftovers. */
 export class RunningAgents {
   #running = 0
   #cleared: Promise<void> = Promise.resolve()

@@ -1,6 +1,4 @@
-/**
- * Keeps one revision's agent running: starts it again, with back-off, whenever it exits, until it is ended.
- */
+/** Runs one revision's agent: restarts it with back-off whenever it exits. */
 import type { Health, LogLevel, Progress } from '../../../../../domain/protocol/protocol.ts'
 import { backoff, sleep } from '../../../../../platform/async/retry.ts'
 import { withTimeout } from '../../../../../platform/async/time-limit.ts'
@@ -22,7 +20,6 @@ const RECOVERED_MS = 60_000
 const MAX_PORT_TRIES = 3
 /** the health of a running agent shows a reached limit this long, in ms */
 const EXCEEDED_SHOWN_MS = 300_000
-/** in characters */
 const MAX_MESSAGE_LENGTH = 2000
 
 const STARTING: Progress = { reason: 'WAITING_FOR_HEALTH', message: 'starting' }
@@ -93,7 +90,7 @@ export class ManagedAgent {
         this.#agent = await this.#start(stop, onProgress)
       } catch (error) {
         if (!(error instanceof PortTaken) || tries === MAX_PORT_TRIES) throw this.#toUserError(error)
-        this.note('Another program has taken the port that the agent was given; it is started again on another one')
+        this.note('Another program has taken the port of the agent; the agent starts again on another port')
       }
     }
   }
@@ -105,10 +102,10 @@ export class ManagedAgent {
 
   /** Stops restarts. A running agent keeps running. */
   stopRestarts(): void {
-    this.#stop.abort(new Error('It is not wanted any more'))
+    this.#stop.abort(new Error('The agent is being ended'))
   }
 
-  /** Ends it and resolves when all its processes have ended. */
+  /** Ends the agent. Resolves when all its processes have ended. */
   async end(graceMs?: number): Promise<void> {
     this.stopRestarts()
     await this.#agent?.end(graceMs)

@@ -1,4 +1,4 @@
-/** The processes of one start of an agent: its launch, its bounds and its output, until nobody of it is left. */
+/** The processes of one start of an agent: its launch, limits and output, until all have ended. */
 import { randomUUID } from 'node:crypto'
 import { OutputTail } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
@@ -11,35 +11,33 @@ import type { AgentPlan } from '../protocol.ts'
 import { type Launch, prepareLaunch } from './launch.ts'
 import { hasOwnAccount, type RunningAgents } from './leftovers.ts'
 
-/** an agent that is asked to end has this long until it is killed */
+/** between SIGTERM and SIGKILL */
 const GRACE_MS = 5000
 
-/** How it ended, and the bound that ended it. */
+/** How the agent ended, and the limit that ended it. */
 export interface Ended {
   exit: Exit
   exceeded: Exceeded | null
-  /** `headline` with its last lines below it, and before it the error that it printed where it exited by itself */
+  /** Adds the last output lines to `headline`, and before it the printed error if the agent exited by itself. */
   explained(headline: string): string
 }
 
 export interface AgentProcess {
-  /** of its process group */
   pid: number
-  /** its last lines */
   tail: OutputTail
-  /** when no process of it is left */
+  /** resolves when all its processes have ended */
   ended: Promise<Ended>
   end(graceMs?: number): Promise<Ended>
-  /** It serves: what only its start needed can go. */
+  /** Removes files that only the start needed. */
   markReady(): void
 }
 
 export interface ProcessOptions {
   deploymentId: string
-  /** absolute, of the supervisor */
+  /** absolute path of the supervisor's folder */
   folder: string
   runningAgents: RunningAgents
-  /** of all processes that this supervisor starts */
+  /** marks all processes of this supervisor */
   tag: string
   plan: AgentPlan
   mask: Mask
@@ -48,7 +46,7 @@ export interface ProcessOptions {
   onExceeded(exceeded: Exceeded, fatal: boolean): void
 }
 
-/** Throws when it can't be started; then nothing of it is left. */
+/** Throws when the start fails. Then nothing of it is left. */
 export async function startProcess(options: ProcessOptions, signal: AbortSignal): Promise<AgentProcess> {
   const { plan, mask, output, runningAgents } = options
   const { revisionId, attempt, account } = plan
@@ -96,7 +94,7 @@ export async function startProcess(options: ProcessOptions, signal: AbortSignal)
   }
 }
 
-/** An image is held to its bounds by its engine. */
+/** The container engine enforces the limits of an image. */
 function limitsOf({ plan, deploymentId, folder, onExceeded }: ProcessOptions, { folders }: Launch, end: () => void) {
   const { account, program, bounds } = plan
   return createLimits({

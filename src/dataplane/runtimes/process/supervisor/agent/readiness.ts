@@ -1,25 +1,22 @@
-/** Messages about an agent that was started and has not answered its health path with 200. */
+/** Messages about a started agent whose health path does not answer 200. */
 
-/** What was observed of it. */
 export interface Observation {
-  /** where it has to answer: the value of PORT */
+  /** value of PORT; the agent must listen on it */
   port: number
-  /** requested by health checks */
+  /** path of the health check */
   path: string
-  /** what it last answered there with; null: nobody did */
+  /** status of the last answer; null: no answer yet */
   lastStatus: number | null
-  /** ports that its processes listen on; null: not known here */
+  /** ports that its processes listen on; null: unknown */
   listening: readonly number[] | null
 }
 
-/** While it is waited for. */
 export function notReadyYet(observed: Observation): string {
   return observed.lastStatus === null
     ? `GET ${observed.path} is not answered yet: the agent has to listen on the port in PORT (${observed.port})${portHint(observed)}.`
     : `GET ${observed.path} is answered with ${observed.lastStatus}: the agent is ready when that is 200.`
 }
 
-/** When the time is up. */
 export function notReadyInTime(observed: Observation): string {
   return observed.lastStatus === null
     ? `GET ${observed.path} was not answered in time: the agent has to listen on the port in PORT${portHint(observed)}.`

@@ -1,7 +1,6 @@
 /**
- * The folder that one start of an agent runs in: a copy of the artifact, which its account owns and no other account can
- * enter. To copy many files takes longer than anybody wants to wait for a rollback: so another copy is made as soon as one
- * is taken, at the lowest priority, and waits beside the artifact.
+ * The folder for one start of an agent: a copy of the artifact that only its account can enter. Copying delays a
+ * rollback, so each start takes a spare copy and then makes the next one at lowest priority.
  */
 import { randomUUID } from 'node:crypto'
 import fs from 'node:fs'
@@ -17,20 +16,20 @@ import { removeTrees } from '../../processes/untrusted-trees.ts'
 import type { BuiltProgram } from '../protocol.ts'
 
 export interface RunFolder {
-  /** absolute: where the script starts */
+  /** absolute path: where the script starts */
   cwd: string
-  /** what the agent's code is below of */
+  /** root of the agent's code */
   root: string
   /** for temporary files of this start */
   temporary: TemporaryFolder
-  /** Removes them; never throws. */
+  /** Removes all folders of this start. Never throws. */
   remove(): Promise<void>
 }
 
-/** begins the names of starts' temporary folders; those of builds are beside them */
+/** Prefix of temporary folders of starts. Folders of builds are in the same place. */
 const TEMPORARY_PREFIX = 'run-'
 
-/** those of starts that have not ended, of this process: all others are of one that was killed */
+/** Folders of this process's running starts. Other folders are from a killed process. */
 const inUse = new Set<string>()
 
 /** Throws StepFailure when the artifact is gone or the disk is full. */
@@ -48,7 +47,7 @@ export async function makeRunFolder(
   const remove = async () => {
     spare.abort()
     await making
-    // what can't be removed now is by the next start
+    // the next start removes what can't be removed now
     await removeTrees(...folders).catch(() => undefined)
     for (const one of folders) inUse.delete(one)
   }
@@ -82,7 +81,7 @@ function toFailure(error: unknown, tree: string): unknown {
   if (fs.existsSync(tree)) return error
   return new StepFailure(
     'ARTIFACT_LOST',
-    'The build of this revision is not on this machine any more: redeploy builds it again.',
+    'The build of this revision is no longer on this machine. Redeploy to build it again.',
     { artifactLost: true },
   )
 }

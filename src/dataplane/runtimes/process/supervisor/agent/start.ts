@@ -1,6 +1,4 @@
-/**
- * One start of an agent: resolved when its health path answers 200.
- */
+/** One start of an agent, until its health path answers 200. */
 import { randomUUID } from 'node:crypto'
 import type { Progress } from '../../../../../domain/protocol/protocol.ts'
 import { DEFAULT_HEALTH_PATH } from '../../../../../domain/values/health-path.ts'
@@ -20,27 +18,26 @@ import type { RunningAgents } from './leftovers.ts'
 import { type AgentProcess, type Ended, startProcess } from './process.ts'
 import { notReadyInTime, notReadyYet, type Observation } from './readiness.ts'
 
-/** ms between two looks at the ports of an agent that does not answer */
 const PORT_CHECK_INTERVAL_MS = 2000
 
-/** What all agents of one supervisor share. */
+/** Shared by all agents of one supervisor. */
 export interface AgentContext {
   deploymentId: string
-  /** absolute, of the supervisor */
+  /** absolute path of the supervisor's folder */
   folder: string
   runningAgents: RunningAgents
-  /** of all processes that this supervisor starts */
+  /** marks all processes of this supervisor */
   tag: string
   output: Output
-  /** gives a free port of the loopback */
+  /** returns a free loopback port */
   freePort(): Promise<number>
-  /** The status of a GET of `path` on that port of the loopback; null: no answer. */
+  /** Status of GET `path` on this loopback port; null: no answer. */
   requestHealth(port: number, path: string): Promise<{ host: string; status: number | null }>
 }
 
 export interface Hooks {
   onStarted(pid: number): void
-  /** Gets what is waited for: what the agent answers, where it listens, what it printed last. */
+  /** Gets the agent's last answer, its ports and its last output while it is not ready. */
   onProgress(progress: Progress): void
   onExceeded(exceeded: Exceeded, fatal: boolean): void
 }
@@ -51,12 +48,12 @@ export interface Agent {
   end(graceMs?: number): Promise<Ended>
 }
 
-/** The agent has ended, and somebody else listens on its port: between its choice and its use it can be taken. */
+/** The agent has ended, and another program has taken its port before the agent could listen on it. */
 export class PortTaken extends StepFailure {}
 
 /**
- * Starts an agent and resolves when it is ready. Throws StepFailure with its last lines when it exits before
- * that (PortTaken among them) or the signal aborts for being too late (a TimeoutError); then no process is left.
+ * Resolves when the agent is ready. Throws StepFailure with its last lines when it exits early (PortTaken if its port
+ * was taken) or when the signal aborts with a TimeoutError. Then no process is left.
  */
 export async function startAgent(
   context: AgentContext,
@@ -82,7 +79,7 @@ export async function startAgent(
     stop.abort(null)
   })
   const checkPorts = () => {
-    // what is in a container is another network's
+    // a container has its own processes
     if (plan.program.kind === 'built' && observed.lastStatus === null) observed.listening = listeningPorts(started.pid)
   }
   const host = await untilReady(context, started, observed, checkPorts, stop.signal, hooks)
@@ -98,7 +95,7 @@ export async function startAgent(
   throw new StepFailure('HEALTH_CHECK_TIMED_OUT', started.tail.appendTo(notReadyInTime(observed)))
 }
 
-/** One that it may bind. */
+/** Finds a free port that the confinement allows. */
 async function portFor({ freePort }: AgentContext, { program }: AgentPlan): Promise<number> {
   const confinement = program.kind === 'built' ? program.confinement : undefined
   for (;;) {
@@ -107,7 +104,7 @@ async function portFor({ freePort }: AgentContext, { program }: AgentPlan): Prom
   }
 }
 
-/** The host that answered the health path with 200; null: the signal aborted before. */
+/** The host that answered 200; null: the signal was aborted first. */
 async function untilReady(
   { requestHealth }: AgentContext,
   { tail }: AgentProcess,
@@ -147,7 +144,7 @@ async function exitedBeforeReady(
   return new Failure(ranOutOfMemory(exit) ? 'OUT_OF_MEMORY' : 'CRASHED', explained(message))
 }
 
-/** A bound that was reached says so by itself, else how it exited. */
+/** A reached limit explains the end, else the exit code does. */
 export function whyEnded({ exit, exceeded, explained }: Ended): Progress {
   if (exceeded) return exceeded
   const message = explained(`The agent ${describeExit(exit)}`).split('\n', 1)[0]!

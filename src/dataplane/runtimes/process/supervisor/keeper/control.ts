@@ -17,7 +17,6 @@ export interface Control {
 }
 
 export interface ControlOptions extends Omit<ConnectionOptions, 'onToken'> {
-  /** absolute path */
   socket: string
   /** Called when the first server with the newest token connects, and when the last one leaves. */
   onServer(connected: boolean): void

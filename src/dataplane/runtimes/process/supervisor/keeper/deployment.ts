@@ -1,6 +1,4 @@
-/**
- * The agents of one deployment: the serving agent behind the address, the candidate, and the replaced agents that drain.
- */
+/** The agents of one deployment: the serving agent, the candidate, and the replaced agents that drain. */
 import type { Health, Progress } from '../../../../../domain/protocol/protocol.ts'
 import { resultWithin, withTimeout } from '../../../../../platform/async/time-limit.ts'
 import { StepFailure } from '../../../../output/step-failure.ts'
@@ -247,6 +245,6 @@ function unreachable(health: Health, message: string): Health {
 
 function cannotOpen(port: number, problem: string): string {
   return problem === 'EADDRINUSE'
-    ? `Port ${port}, the address of this deployment, is used by another program: stop that.`
+    ? `Port ${port}, the address of this deployment, is used by another program. Stop that program.`
     : `Port ${port}, the address of this deployment, can't be opened (${problem}).`
 }

@@ -1,6 +1,6 @@
 /**
- * The keeper of a supervisor: has the lock, the control socket, what serves the deployment, and its output. Ends when it is
- * told to, when its folder or its lock is gone, or when no server came for too long.
+ * The keeper of a supervisor: owns the lock, the control socket, the agents and their output.
+ * Ends on request, when its folder or lock is lost, or after too long without a server.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -21,16 +21,14 @@ import { Fence } from './fence.ts'
 import { takeLock } from './lock.ts'
 import { NetworkLink } from './network-link.ts'
 
-/** ms between two looks whether folder and lock are still ours */
 const LOCK_CHECK_INTERVAL_MS = 10_000
-/** ms that requests in flight have when nobody says how long */
+/** drain on SIGTERM or SIGINT */
 const DRAIN_MS = 3000
-/** ms to find out whether anybody needs the embedded Postgres */
 const POSTGRES_SHUTDOWN_TIMEOUT_MS = 5000
-/** ms: the longest that a timer can wait */
+/** the longest delay of setTimeout */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** Resolves when it listens, or at once where another keeper has the deployment. It ends by itself. */
+/** Resolves when it listens, or immediately if another keeper runs. It exits by itself. */
 export async function runKeeper(config: SupervisorConfig): Promise<void> {
   const { folder, deploymentId } = config
   const lock = await takeLock(folder)
@@ -40,7 +38,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   process.on('unhandledRejection', record)
   process.on('uncaughtException', (error) => {
     record(error)
-    process.exit(1) // the next keeper ends what is left, and begins anew
+    process.exit(1) // the next keeper ends leftover processes
   })
   const tag = tagOf(folder)
   await endLeftovers(tag)
@@ -50,7 +48,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   const output = createOutput(config.outputFolder, config.output, () => control?.send({ say: 'output' }))
   let changed = false
   const onChange = () => {
-    // many changes of one moment are one
+    // concurrent changes send one state
     if (!changed)
       setImmediate(() => {
         changed = false
@@ -83,17 +81,17 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   })
 
   let ending: Promise<void> | null = null
-  /** Resolves when nothing is left but this process, which then exits. The shortest `drainMs` of several calls counts. */
+  /** Resolves when only this process is left; then it exits. Of several calls, the shortest `drainMs` counts. */
   function end(drainMs: number): Promise<void> {
     deployment.limitDrain(drainMs)
     ending ??= deployment.end().then(
       () => {
         output.close()
-        // its answer comes before
+        // after the answer to `end`
         setImmediate(() => void exit())
       },
       (error) => {
-        ending = null // whoever asks again tries again
+        ending = null // the next request tries again
         throw error
       },
     )
@@ -101,7 +99,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   }
 
   async function exit(): Promise<void> {
-    // where the lock is another's, so is the socket
+    // if another keeper has the lock, it has the socket, too
     if (lock?.held()) await resultWithin(1000, control?.close() ?? Promise.resolve())
     lock?.release()
     await resultWithin(
@@ -127,7 +125,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
         ok: false,
         refused: 'failed',
         reason: 'INTERNAL',
-        message: 'Something unexpected happened: keeper.log of its supervisor says what.',
+        message: 'An internal error occurred in the supervisor of this deployment. Its keeper.log has the details.',
       }
     }
   }
@@ -152,7 +150,7 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
       case 'end':
         return end(request.drainMs)
       default:
-        throw new StepFailure('INTERNAL', 'The supervisor does not know this request: it is of an older version.')
+        throw new StepFailure('INTERNAL', 'The supervisor is of an older version and does not know this request.')
     }
   }
 
@@ -173,12 +171,12 @@ export async function runKeeper(config: SupervisorConfig): Promise<void> {
   }, LOCK_CHECK_INTERVAL_MS)
 }
 
-/** The same for each keeper of the folder, as long as a UUID. */
+/** The same for each keeper of the folder, and as long as a UUID. */
 function tagOf(folder: string): string {
   return createHash('sha256').update(fs.realpathSync(folder)).digest('hex').slice(0, 36)
 }
 
-/** For the order of starts after a restart of the machine. */
+/** Start order after a reboot: most recently used first. */
 function noteServed(folder: string): void {
   try {
     fs.writeFileSync(path.join(folder, 'served'), '')
@@ -187,7 +185,7 @@ function noteServed(folder: string): void {
   }
 }
 
-/** What a developer has to know: never a line of an agent's. */
+/** Records an internal error for developers. Never contains agent output. */
 function noteProblem(file: string, error: unknown): void {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
   try {

@@ -1,4 +1,4 @@
-/** Cuts what comes in on a connection into lines, none of them longer than a bound. */
+/** Splits the bytes of a connection into lines of limited length. */
 
 const NEWLINE = 10
 
@@ -6,7 +6,7 @@ export class LineSplitter {
   #parts: Buffer[] = []
   #length = 0
 
-  /** The lines that are whole now; null: one is longer than `longest` bytes. */
+  /** Returns the complete lines; null: a line is longer than `maxBytes`. */
   push(chunk: Buffer, maxBytes: number): string[] | null {
     const lines: string[] = []
     let from = 0

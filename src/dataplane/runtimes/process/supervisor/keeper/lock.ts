@@ -1,14 +1,11 @@
-/**
- * Exactly one keeper for each deployment, also when two servers start one at the same moment: `lock` has the number of its
- * process and when that was started.
- */
+/** Allows one keeper per deployment, even if two servers start one concurrently. `lock` has its pid and start time. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { sleep } from '../../../../../platform/async/retry.ts'
 import { writeAtomically } from '../../../../../platform/files/atomic-file.ts'
 import { processIdentity } from '../../processes/process-identity.ts'
 
-/** ms to wait for a keeper that is just ending */
+/** wait for a keeper that is ending */
 const LOCK_TIMEOUT_MS = 2000
 
 export interface Lock {

@@ -1,12 +1,9 @@
-/**
- * The program of a supervisor, made into one file. `network`: it is the network process of a keeper, else a keeper, which
- * reads its configuration, one line of JSON, from its standard input.
- */
+/** Entry point of the bundled supervisor: the network process with the argument `network`, else the keeper. */
 import type { SupervisorConfig } from '../protocol.ts'
 
 process.chdir('/')
 process.umask(0o077)
-// each loads only what is its own
+// each process loads only its own modules
 if (process.argv[2] === 'network') {
   const { runNetwork } = await import('../network/network.ts')
   runNetwork()

@@ -1,6 +1,6 @@
 /**
- * The control group of one start of an agent, below a group `pilothouse` of ours: the kernel itself holds what has entered
- * it, and all that this starts, to the bounds. Where version 1 has the controllers, it is a group in each of their hierarchies.
+ * Control group (cgroup) of one start of an agent, below the group `pilothouse`. The kernel limits its processes and
+ * their children. In version 1 the group exists in the hierarchy of each controller.
  */
 import fs from 'node:fs'
 import os from 'node:os'
@@ -11,27 +11,25 @@ import type { ResourceLimits } from '../../processes/resource-limits.ts'
 import { type Controller, findControllers, words } from './controllers.ts'
 
 const PARENT_GROUP = 'pilothouse'
-/** ms: a group in which nobody is after so long has been left by a keeper whose note of it is gone, too */
+/** An empty group this old is abandoned: the keeper that recorded it is gone, with its record. */
 const ABANDONED_AFTER_MS = 600_000
-/** μs: what a share of the CPU is measured over */
 const CPU_PERIOD_US = 100_000
-/** more processes than that the kernel can't count; it is no bound then */
+/** The kernel can't count more. A higher limit is not set. */
 const MAX_PIDS = 4_194_303
-/** bytes that are sure to be written in digits; no machine has so many */
+/** JavaScript prints it without an exponent. No machine has so much memory. */
 const MAX_MEMORY_BYTES = Number.MAX_SAFE_INTEGER - 1_000_000
 
-/** What the kernel has counted since the group was made. */
+/** Counters of the kernel since the group was created. */
 export interface Counts {
-  /** processes that it killed for lack of memory */
+  /** processes killed for lack of memory */
   killed: number
-  /** processes that could not be started for the bound */
+  /** starts of processes that the limit refused */
   refused: number
   processes: number
-  /** bytes that it had at most; null: not known */
+  /** peak memory in bytes; null: unknown */
   peak: number | null
 }
 
-/** One folder, with what is done by it. */
 interface Hierarchy {
   folder: string
   version: 1 | 2
@@ -46,8 +44,9 @@ export class ControlGroup {
   }
 
   /**
-   * Null: there is no place where we may make one. `name`: of nobody else. `onFolder`: gets each folder before it is made.
-   * What it has no controller for is not bounded by it, see `has`.
+   * Null: this process may not create a group anywhere. `name` is unique. `onFolder` gets each folder before it is
+   * created.
+   * A missing controller limits nothing (`has`).
    */
   static create(name: string, bounds: ResourceLimits, onFolder: (folder: string) => void): ControlGroup | null {
     const group = new ControlGroup(
@@ -73,7 +72,7 @@ export class ControlGroup {
     return this.#hierarchyOf(controller) !== undefined
   }
 
-  /** Whoever is started by this process from now on is in it, too. Throws when we may not. */
+  /** Moves a process in; its later children are in the group, too. Throws without permission. */
   enter(pid: number): void {
     for (const { folder } of this.#hierarchies) fs.writeFileSync(path.join(folder, 'cgroup.procs'), String(pid))
   }
@@ -90,12 +89,12 @@ export class ControlGroup {
     }
   }
 
-  /** SIGKILL to all that are in it, wherever else they went; resolves when they are gone, or after 5 s. */
+  /** Sends SIGKILL to all processes in the group. Resolves when they are gone, or after 5 s. */
   async kill(): Promise<void> {
     await killAll(this.#hierarchies.map(({ folder }) => folder))
   }
 
-  /** Ends who is left, and removes it. Never throws. False: it could not be removed. */
+  /** Kills the remaining processes and removes the group. Never throws. False: it could not be removed. */
   async remove(): Promise<boolean> {
     return removeGroups(this.#hierarchies.map(({ folder }) => folder))
   }
@@ -105,11 +104,11 @@ export class ControlGroup {
   }
 }
 
-/** Ends who is in these groups, and removes them. Never throws. False: one of them is still there. */
+/** Kills the processes in these groups and removes them. Never throws. False: a group still exists. */
 export async function removeGroups(folders: string[]): Promise<boolean> {
   if (folders.every((folder) => !fs.existsSync(folder))) return true
   await killAll(folders)
-  // what has just ended may be counted for a moment more
+  // the kernel may count an ended process for a moment longer
   for (let tries = 0; !folders.map(removeFolder).every(Boolean); tries++) {
     if (tries === 20) return false
     await sleep(50)
@@ -117,7 +116,7 @@ export async function removeGroups(folders: string[]): Promise<boolean> {
   return true
 }
 
-/** Version 1: each controller for itself, or those that are mounted together. Version 2: all of them in one. */
+/** Version 1: one place for each controller, or for several that are mounted together. Version 2: one place for all. */
 function findPlaces(): { version: 1 | 2; folders: string[]; controllers: Controller[] }[] {
   const places = new Map<string, { version: 1 | 2; folders: string[]; controllers: Controller[] }>()
   for (const [controller, { version, folders }] of findControllers()) {
@@ -129,14 +128,14 @@ function findPlaces(): { version: 1 | 2; folders: string[]; controllers: Control
   return [...places.values()]
 }
 
-/** The controllers that the new folder has; none: it can't be made there. */
+/** Returns the controllers of the new folder. None: it can't be created. */
 function makeFolder(above: string, folder: string, version: 1 | 2, controllers: Controller[]): Controller[] {
-  // another agent's end may remove ours at the same moment, while it is empty
+  // the end of another agent may remove the parent while it is empty
   for (let tries = 0; tries < 3; tries++) {
     try {
-      // a group of version 2 hands a controller on only when none of its own processes is in it, except at the root
+      // version 2 delegates controllers only from a group without processes, except at the root
       const available = version === 1 ? controllers : delegate(above, controllers)
-      // without these two it is worth no more than a watch
+      // without memory or pids the group is no better than a watch
       if (version === 2 && controllers.some((each) => each !== 'cpu' && !available.includes(each))) return []
       const parent = path.dirname(folder)
       fs.mkdirSync(parent, { recursive: true })
@@ -150,7 +149,7 @@ function makeFolder(above: string, folder: string, version: 1 | 2, controllers: 
   return []
 }
 
-/** Version 2: which of these the groups below `folder` have, once all that can be handed on are. */
+/** Version 2: delegates controllers to the groups below `folder`. Returns those that they have. */
 function delegate(folder: string, controllers: Controller[]): Controller[] {
   const file = path.join(folder, 'cgroup.subtree_control')
   const has = () => words(fs.readFileSync(file, 'utf8'))
@@ -166,14 +165,14 @@ function delegate(folder: string, controllers: Controller[]): Controller[] {
   return controllers.filter((controller) => now.includes(controller))
 }
 
-/** False: the bound of memory or processes can't be set. Less CPU than that may be all there is above. */
+/** False: the limit of memory or processes can't be set. A CPU limit may fail: a parent may already allow less. */
 function applyLimits({ folder, version, controllers }: Hierarchy, bounds: ResourceLimits): boolean {
   const set = (file: string, value: string | number) => write(path.join(folder, file), String(value))
   const { memoryMb, processes, cpus } = bounds
   if (controllers.includes('memory') && memoryMb !== null) {
     const bytes = Math.min(MAX_MEMORY_BYTES, Math.round(memoryMb * 1e6))
     if (!set(version === 2 ? 'memory.max' : 'memory.limit_in_bytes', bytes)) return false
-    // what is swapped out is used, too. Not every kernel counts it
+    // swap counts, too; not every kernel supports it
     if (version === 2) set('memory.swap.max', 0)
     else set('memory.memsw.limit_in_bytes', bytes)
   }
@@ -187,7 +186,7 @@ function applyLimits({ folder, version, controllers }: Hierarchy, bounds: Resour
   return true
 }
 
-/** Removes groups that are empty for long, whoever's they were; one that has a process can't be removed. */
+/** Removes groups that have been empty for long, also other keepers'. A group with a process can't be removed. */
 function removeAbandoned(ours: string): void {
   try {
     for (const { name } of fs.readdirSync(ours, { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
@@ -195,12 +194,12 @@ function removeAbandoned(ours: string): void {
       if (Date.now() - fs.statSync(folder).mtimeMs > ABANDONED_AFTER_MS) removeFolder(folder)
     }
   } catch {
-    // another keeper removes them at the same moment
+    // another keeper may remove them concurrently
   }
 }
 
 async function killAll(folders: string[]): Promise<void> {
-  // who can't start anything any more is met by one round
+  // without new processes, one round of signals is enough
   for (const folder of folders) write(path.join(folder, 'pids.max'), '0')
   for (const folder of folders) write(path.join(folder, 'cgroup.kill'), '1')
   const until = performance.now() + 5000
@@ -221,14 +220,14 @@ function removeFolder(folder: string): boolean {
   try {
     fs.rmdirSync(path.dirname(folder))
   } catch {
-    // others are in it
+    // it has other groups
   }
   return true
 }
 
 function write(file: string, value: string): boolean {
   try {
-    // nobody can make a file there: where the kernel has none of this name, it fails
+    // writing to a file that this kernel does not have fails: cgroup folders take no new files
     fs.writeFileSync(file, value)
     return true
   } catch {
@@ -245,7 +244,7 @@ function read(hierarchy: Pick<Hierarchy, 'folder'> | undefined, file: string): s
   }
 }
 
-/** `name 3` in a line of its own. */
+/** Reads a counter from a line like `name 3`. */
 function counterIn(text: string, name: string): number {
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
 }

@@ -1,6 +1,7 @@
 /**
- * Where the kernel's control groups are: for each controller the folder of the group that we are in. Version 1 has a mount
- * for each controller (or a few together), version 2 one for all; a machine may have both at once, each controller in one.
+ * Finds this process's control group for each controller. Version 1 mounts controllers separately or a few together,
+ * version 2 all in one
+ * place. A machine may have both, each controller in one of them.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -9,27 +10,25 @@ export type Controller = 'memory' | 'pids' | 'cpu'
 
 export interface Place {
   version: 1 | 2
-  /** our own group's, and those above it up to the mount: the nearest first */
+  /** the group of this process, then its ancestors up to the mount */
   folders: string[]
 }
 
 interface Mount {
-  /** what of the hierarchy is mounted */
+  /** path of the hierarchy that is mounted */
   root: string
   folder: string
-  /** of version 1 */
   controllers: string[]
   version: 1 | 2
 }
 
-/** The controllers that this machine has, whether or not we may write there. Empty elsewhere than on Linux. */
+/** The controllers of this machine, even where this process may not write. Empty except on Linux. */
 export function findControllers(): Map<Controller, Place> {
   const found = new Map<Controller, Place>()
   let mounts: Mount[]
   let groups: string[][]
   try {
     mounts = parseMounts(fs.readFileSync('/proc/self/mountinfo', 'utf8'))
-    // number:controllers:path
     groups = lines(fs.readFileSync('/proc/self/cgroup', 'utf8')).map((line) => /^\d+:([^:]*):(.*)$/.exec(line) ?? [])
   } catch {
     return found
@@ -47,7 +46,7 @@ export function findControllers(): Map<Controller, Place> {
 
 function parseMounts(text: string): Mount[] {
   return lines(text).flatMap((line) => {
-    // number parent device root folder options … - type source options
+    // fields: number parent device root folder options … - type source options
     const [before = '', after = ''] = line.split(' - ')
     const [type = '', , options = ''] = after.split(' ')
     const [, , , root = '/', folder = ''] = before.split(' ').map(unescaped)
@@ -58,7 +57,7 @@ function parseMounts(text: string): Mount[] {
 
 const lines = (text: string) => text.split('\n').filter(Boolean)
 
-/** Spaces and the like are written as `\040`. */
+/** The kernel writes spaces and some other characters as octal escapes like `\040`. */
 const unescaped = (field: string) =>
   field.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)))
 
@@ -76,7 +75,7 @@ export const words = (text: string) => text.split(/\s+/).filter(Boolean)
 function groupAndAncestors({ root, folder }: Mount, own: string): string[] {
   const below = path.relative(root, own)
   const folders: string[] = []
-  // a group that is not below what is mounted can't be seen from here
+  // a group outside the mounted part can't be seen from here
   const nearest = below.startsWith('..') ? folder : path.join(folder, below)
   for (let at = nearest; at.startsWith(folder); at = path.dirname(at)) {
     if (fs.existsSync(at)) folders.push(at)

@@ -1,23 +1,21 @@
 /**
- * What is in an agent's folders. To look through many files is dear, so it is done the less often the dearer it is; and what
- * is free on their disk is cheap to ask, which tells at once when something there has grown by much.
+ * Measures an agent's folders. Listing files is expensive, so a costly measurement is repeated less often. Between
+ * measurements, the free space of the disk reveals fast growth.
  */
 import type fs from 'node:fs'
 import { lstat, readdir, statfs } from 'node:fs/promises'
 import path from 'node:path'
 
-/** to look through them takes this share of a core at most, and is done once in this time (ms) whatever it takes */
+/** Measurements use at most this share of a core. One is due after the longest interval even if it costs more. */
 const CPU_SHARE = 1 / 2000
 const MAX_INTERVAL_MS = 600_000
-/** the same while their disk fills up */
+/** the same while the disk fills up */
 const FILLING_CPU_SHARE = 1 / 20
-/** files that are looked at at once */
 const MAX_CONCURRENT_STATS = 32
 
 export interface Contents {
-  /** bytes on the disk */
   bytes: number
-  /** bytes of the largest file, as its reader sees it, and when it was last written (ms) */
+  /** size of the largest file in bytes, as readers see it; `written`: its last change, ms since 1970 */
   largest: { bytes: number; written: number }
 }
 
@@ -25,20 +23,20 @@ export class FolderWatch {
   readonly #folders: string[]
   readonly #maxBytes: number
   readonly #maxFileBytes: number
-  /** `cost`: ms of the CPU */
+  /** `cost`: CPU time in ms */
   #last: { contents: Contents; used: number; at: number; cost: number } | null = null
-  /** bytes, as far as it is known without looking through them, and the same at the look before */
+  /** bytes, estimated from the free space between measurements */
   #estimate = 0
   #previousEstimate = 0
 
-  /** Bytes in all of them, and of one file. */
+  /** Limits in bytes: of all folders together, and of one file. */
   constructor(folders: string[], maxBytes: number, maxFileBytes: number) {
     this.#folders = folders
     this.#maxBytes = maxBytes
     this.#maxFileBytes = maxFileBytes
   }
 
-  /** As fast as it has just grown, it would be too much before many more looks. */
+  /** At the last growth rate the limit is reached within four more measurements. */
   get isNearLimit(): boolean {
     return (
       this.#estimate > this.#previousEstimate &&
@@ -46,7 +44,7 @@ export class FolderWatch {
     )
   }
 
-  /** What is in them now, if it was worth a look; null: nothing says that it is much more than before. */
+  /** Returns the contents if a measurement is due; null: nothing indicates that they have grown much. */
   async measure(): Promise<Contents | null> {
     this.#previousEstimate = this.#estimate
     const used = await usedBytes(this.#folders)
@@ -65,7 +63,7 @@ export class FolderWatch {
     const since = performance.now() - this.#last.at
     const grown = Math.max(0, used - this.#last.used)
     this.#estimate = contents.bytes + grown
-    // half of what is left, so that a file that is written fast is met before it is all
+    // half of the remaining space, so that a fast writer is noticed before it has used all
     const halfRest = Math.min(Math.max(0, this.#maxBytes - contents.bytes), this.#maxFileBytes) / 2
     const filling = grown > halfRest || contents.bytes > this.#maxBytes
     return since > Math.min(MAX_INTERVAL_MS, cost / (filling ? FILLING_CPU_SHARE : CPU_SHARE))
@@ -82,13 +80,13 @@ async function usedBytes(folders: string[]): Promise<number> {
       const { blocks, bfree, bsize } = await statfs(folder)
       disks.set(dev, (blocks - bfree) * bsize)
     } catch {
-      // it is not there (yet)
+      // the folder does not exist (yet)
     }
   }
   return [...disks.values()].reduce((sum, used) => sum + used, 0)
 }
 
-/** What can't be read counts nothing; a file of several names counts once. */
+/** Unreadable files count as 0. A file with several names counts once. */
 async function contentsOf(folders: string[]): Promise<Contents> {
   const contents: Contents = { bytes: 0, largest: { bytes: 0, written: 0 } }
   const seen = new Set<string>()

@@ -1,8 +1,4 @@
-/**
- * Holds one start of an agent to its bounds: by a control group where we may make one (control-group.ts), else by a watch
- * on its processes, which sees what has happened up to ten seconds ago. Files are bounded by the kernel one by one, and by
- * a watch on the folders all together. Nothing else bounds the CPU than a control group.
- */
+/** Enforces the limits of one start of an agent, by the kernel or by a watch (README.md). */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
 import type { Account } from '../../../../../platform/postgres/embedded/account.ts'
@@ -17,23 +13,23 @@ export type { Exceeded } from './exceeded.ts'
 
 export interface LimitsOptions {
   deploymentId: string
-  /** tells one start from another */
+  /** id of this start */
   start: string
   bounds: ResourceLimits
   account: Account | null
-  /** the account is this deployment's alone: only then its processes can be counted by it */
+  /** True: no other deployment uses the account, so its processes can be found by it. */
   ownAccount?: boolean
-  /** false: no control group is made, as where we may not. Default: true */
+  /** False: never creates a control group. Default: true. */
   controlGroups?: boolean
   /** folders that the agent may fill */
   folders: string[]
-  /** where its groups are noted, for the next keeper */
+  /** records the groups for the next keeper */
   record: GroupRecord
-  /** Called when a bound was reached, whether or not the agent goes on; `fatal`: it has to be ended. */
+  /** Called when a limit was reached. `fatal`: the agent must be ended. */
   onExceeded(exceeded: Exceeded, fatal: boolean): void
 }
 
-/** How the leader ended, and what it printed last: the lines of TELLING are in it. */
+/** How the leader ended. `output`: its last lines and those that match CAUSE_PATTERN. */
 interface End {
   code: number | null
   signal: NodeJS.Signals | null
@@ -41,19 +37,19 @@ interface End {
 }
 
 export interface Limits {
-  /** for /bin/sh, before the command: what a process sets for itself, like `ulimit -f 1024; `. Empty: nothing */
+  /** shell code before the command, like `ulimit -f 1024; `; may be empty */
   prelude: string
-  /** Called with the leader of the group before it runs anything. */
+  /** Call with the leader of the process group before it runs anything. */
   enter(pid: number): Promise<void>
-  /** Why it ended, if that was a bound; asked once, after its end. */
+  /** The limit that ended the agent, if any. Call once, after its end. */
   explain(end?: End): Exceeded | null
-  /** SIGKILL to all that this start has begun and that is known by its group, wherever it went. Never throws. */
+  /** Sends SIGKILL to all processes in the control group. Never throws. */
   kill(): Promise<void>
-  /** Nothing of it is left: removes what was made for it. Never throws. */
+  /** Call when no process is left: removes the group. Never throws. */
   close(): Promise<void>
 }
 
-/** of the kernel's choice who has to go when the machine has no memory left: agents before the server and its Postgres */
+/** The kernel's OOM killer ends agents before the server and its Postgres. */
 const OOM_SCORE = '500'
 
 export async function createLimits(options: LimitsOptions): Promise<Limits> {
@@ -67,12 +63,12 @@ export async function createLimits(options: LimitsOptions): Promise<Limits> {
       try {
         fs.writeFileSync(`/proc/${pid}/oom_score_adj`, OOM_SCORE)
       } catch {
-        // elsewhere than on Linux; or it has ended, which is found out by others
+        // not on Linux, or the process has ended
       }
       try {
         group?.enter(pid)
       } catch {
-        // to move a process takes more rights than to make a group
+        // moving a process needs more permissions than creating a group
         const unused = group
         group = null
         if (await unused?.remove()) record.remove(name)
@@ -103,11 +99,11 @@ function folderWatch({ folders, bounds: { diskMb, fileMb } }: LimitsOptions): Fo
   return new FolderWatch(folders, bytes(diskMb), bytes(fileMb))
 }
 
-/** What every shell of POSIX has, in blocks of 512 bytes; the number of processes has two names. */
+/** `ulimit -f` counts blocks of 512 bytes (POSIX). Shells name the process limit `-u` or `-p`. */
 function prelude({ bounds, ownAccount }: LimitsOptions, group: ControlGroup | null): string {
   const { fileMb, processes } = bounds
   const file = fileMb === null ? '' : `ulimit -f ${Math.max(1, Math.round((fileMb * 1e6) / 512))} 2>/dev/null; `
-  // an agent that is replaced still counts while it drains, since it has the same account
+  // a replaced agent that drains counts, too: it has the same account
   const max = ownAccount && processes !== null && !group?.has('pids') ? processes * 2 : null
   const count = max === null ? '' : `ulimit -u ${max} 2>/dev/null || ulimit -p ${max} 2>/dev/null; `
   return file + count
@@ -116,13 +112,13 @@ function prelude({ bounds, ownAccount }: LimitsOptions, group: ControlGroup | nu
 const FILE_LIMIT_PATTERN = /\bEFBIG\b|\bFile too large\b/i
 const HEAP_LIMIT_PATTERN = /JavaScript heap out of memory/
 const PROCESS_LIMIT_PATTERN = /\bspawn\b.*\bEAGAIN\b|Cannot fork|Resource temporarily unavailable/
-/** Lines by which an agent's end is explained; those of a stack come after them. */
+/** Lines that explain the end of an agent. Its output tail keeps them even if a stack trace follows. */
 export const CAUSE_PATTERN = new RegExp(
   [FILE_LIMIT_PATTERN, HEAP_LIMIT_PATTERN, PROCESS_LIMIT_PATTERN].map(({ source }) => source).join('|'),
   'i',
 )
 
-/** What the end itself tells: of these bounds the agent hears, and the kernel counts nothing. */
+/** The limit that the exit reveals. The kernel does not count these violations; only the agent sees an error. */
 function explainEnd({ code, signal, output }: End, { fileMb, memoryMb, processes }: ResourceLimits): Exceeded | null {
   if (signal === null && code === 0) return null
   if (fileMb !== null && (signal === 'SIGXFSZ' || code === 128 + 25 || FILE_LIMIT_PATTERN.test(output)))

@@ -1,6 +1,6 @@
 /**
- * Which processes are of one start of an agent, and what they use, where no control group tells: the session of its leader,
- * and whoever came from one of it. What leaves the session and has lost its parent is found only by an account of its own.
+ * Finds the processes of an agent without a control group: its session and all descendants. A process that left both
+ * is found only if the agent has its own account.
  */
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
@@ -8,9 +8,9 @@ import { promisify } from 'node:util'
 
 export interface Usage {
   pids: number[]
-  /** bytes, swap included. What processes share is counted for each, so that it may be too much: see `together` */
+  /** Bytes with swap. Shared pages count once for each process, so it may be too high: see `proportionalBytes`. */
   memory: number
-  /** threads, as the kernel counts processes */
+  /** threads, as the kernel counts them against the limit */
   tasks: number
 }
 
@@ -20,12 +20,12 @@ interface Process {
   session: number
 }
 
-/** `uid`: of this agent alone; null: others share its account. */
+/** `uid`: account of this agent only; null: other agents share it. */
 export async function usageOf(leader: number, uid: number | null): Promise<Usage> {
   return process.platform === 'linux' ? fromProc(leader, uid) : fromPs(leader)
 }
 
-/** Bytes, each shared page counted once, where the system tells that: dearer to ask than `usageOf`. */
+/** Bytes with each shared page counted once, on Linux. More expensive than `usageOf`. */
 export function proportionalBytes({ pids, memory }: Usage): number {
   return process.platform === 'linux' ? sumProportional(pids) : memory
 }
@@ -41,7 +41,7 @@ function sumProportional(pids: number[]): number {
 
 function fromProc(leader: number, uid: number | null): Usage {
   const all = fs.readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (statOf(Number(name)) ?? []) : []))
-  // whoever has lost its parent; a build under the same account has not
+  // processes that lost their parent; a build under the same account still has one
   const pids = processTree(leader, all, ({ pid, parent }) => uid !== null && parent === 1 && uidOf(pid) === uid)
   let memory = 0
   let tasks = 0
@@ -53,7 +53,7 @@ function fromProc(leader: number, uid: number | null): Usage {
   return { pids, memory, tasks }
 }
 
-/** macOS: the memory that is in use, without what is compressed or swapped out. */
+/** macOS: resident memory only; compressed and swapped pages are missing. */
 async function fromPs(leader: number): Promise<Usage> {
   const { stdout } = await promisify(execFile)('/bin/ps', ['-axo', 'pid=,ppid=,pgid=,rss='], { timeout: 10_000 })
   const rows = stdout.split('\n').map((line) => line.trim().split(/\s+/).map(Number))
@@ -76,7 +76,7 @@ function processTree(leader: number, all: Process[], isLost: (process: Process) 
 
 function statOf(pid: number): Process | null {
   const stat = read(`/proc/${pid}/stat`)
-  // pid (name) state parent group session …; the name may itself contain spaces and parentheses
+  // fields: pid (name) state parent group session …; the name may contain spaces and parentheses
   const [, parent, , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return stat === '' ? null : { pid, parent: Number(parent), session: Number(session) }
 }
@@ -89,7 +89,7 @@ function read(file: string): string {
   try {
     return fs.readFileSync(file, 'latin1')
   } catch {
-    return '' // it is gone
+    return '' // the process has ended
   }
 }
 

@@ -1,7 +1,4 @@
-/**
- * The note of one deployment's control groups, in a file: a line for each folder. A keeper that was killed could not remove
- * its groups; the next one finds them by it.
- */
+/** Records a deployment's control groups, one folder a line. The next keeper removes those of a killed keeper. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { removeGroups } from './control-group.ts'
@@ -9,7 +6,7 @@ import { removeGroups } from './control-group.ts'
 export class GroupRecord {
   readonly #file: string
 
-  /** `file`: absolute; it is there only while there is something in it. */
+  /** `file`: absolute path. It exists only while it has lines. */
   constructor(file: string) {
     this.#file = file
   }
@@ -18,12 +15,12 @@ export class GroupRecord {
     fs.appendFileSync(this.#file, `${folder}\n`, { mode: 0o600 })
   }
 
-  /** They are gone: all folders of this name. */
+  /** Removes the folders of this group from the record. */
   remove(name: string): void {
     this.#filter((folder) => !folder.endsWith(`/${name}`))
   }
 
-  /** Ends what is in the groups that another keeper has left, and removes them; what can't be stays noted. Never throws. */
+  /** Ends and removes the groups of an earlier keeper. Groups that can't be removed stay recorded. Never throws. */
   async clear(): Promise<void> {
     const left = this.#read()
     if (left.length > 0 && (await removeGroups(left))) this.#filter((folder) => !left.includes(folder))

@@ -1,7 +1,6 @@
 /**
- * Looks at one running agent: what the kernel has counted for its control group, what its processes use where there is
- * none, and what is in its folders. Often at first and while a bound is near, at rest every ten seconds or, where a look
- * is dear, less often.
+ * Watches one running agent: its control group, or its processes, and its folders. Checks often at first and near a
+ * limit, else every ten seconds, or less often if a check is expensive.
  */
 
 import { signalProcesses } from '../../processes/process-tags.mjs'
@@ -18,16 +17,15 @@ import {
 import type { FolderWatch } from './folders.ts'
 import { proportionalBytes, usageOf } from './processes.ts'
 
-/** ms between two looks: at first, while a bound is near, at rest */
 const FIRST_INTERVAL_MS = 250
 const NEAR_LIMIT_INTERVAL_MS = 1000
 const IDLE_INTERVAL_MS = 10_000
-/** at rest, looks take this share of a core at most, and there is one in this time (ms) */
+/** Idle checks use at most this share of a core, but run at least once per MAX_INTERVAL_MS. */
 const CPU_SHARE = 1 / 2000
 const MAX_INTERVAL_MS = 60_000
-/** ms: what was reached so long before an agent's end is taken for its cause */
+/** A limit that was reached this long before the end of the agent counts as its cause. */
 const CAUSE_WINDOW_MS = 11_000
-/** ms until the same is said again */
+/** The same violation is reported once in this time. */
 const REPEAT_REPORT_MS = 60_000
 
 const NO_COUNTS: Counts = { killed: 0, refused: 0, processes: 0, peak: null }
@@ -35,10 +33,10 @@ const NO_COUNTS: Counts = { killed: 0, refused: 0, processes: 0, peak: null }
 export interface WatchOptions {
   /** of the process group */
   leader: number
-  /** of this agent alone; null: others share its account */
+  /** account of this agent only; null: other agents share it */
   uid: number | null
   bounds: ResourceLimits
-  /** null: nothing but this watch holds it to its bounds */
+  /** null: only this watch enforces the limits */
   group: ControlGroup | null
   folders: FolderWatch | null
   onExceeded(exceeded: Exceeded, fatal: boolean): void
@@ -51,9 +49,8 @@ export class Watch {
   #closed = false
   #wait = FIRST_INTERVAL_MS
   #seen: Counts = NO_COUNTS
-  /** what was reached last, and when */
   #last: { exceeded: Exceeded; at: number; fatal: boolean } | null = null
-  /** looks in a row at which it could not start as many processes as it wanted */
+  /** consecutive checks that found refused process starts */
   #refusals = 0
   #used = { memory: 0, tasks: 0 }
 
@@ -62,7 +59,7 @@ export class Watch {
     this.#next()
   }
 
-  /** Which bound it had reached when it ended, or a moment before. */
+  /** The limit that the agent had reached at its end or shortly before. */
   reachedLimit(): Exceeded | null {
     this.#checkGroup()
     const last = this.#last
@@ -74,7 +71,7 @@ export class Watch {
     if (this.#timer) clearTimeout(this.#timer)
   }
 
-  /** `cost`: ms of the CPU that a look takes. */
+  /** `cost`: CPU time of the check in ms. */
   #next(cost = 0): void {
     if (this.#closed) return
     const wait =
@@ -93,9 +90,9 @@ export class Watch {
     try {
       near = (await this.#checkProcesses()) || near
     } catch {
-      // `ps` can fail; the next look will tell
+      // `ps` can fail; the next check repeats it
     }
-    // what the folders take to be looked through is bounded by themselves
+    // FolderWatch limits its own CPU time
     const { user, system } = process.cpuUsage(before)
     near = (await this.#checkFolders()) || near
     if (near) this.#wait = NEAR_LIMIT_INTERVAL_MS
@@ -121,7 +118,7 @@ export class Watch {
     }
   }
 
-  /** What no group bounds. Returns whether a bound is near. */
+  /** Checks the limits that no control group enforces. Returns whether one is near. */
   async #checkProcesses(): Promise<boolean> {
     const { leader, uid, bounds, group } = this.#options
     const memory = group?.has('memory') ? null : bounds.memoryMb && bounds.memoryMb * 1e6
@@ -132,7 +129,7 @@ export class Watch {
     if (memory !== null && usage.memory > memory && proportionalBytes(usage) > memory)
       this.#end(usage.pids, outOfMemory(bounds.memoryMb!, true))
     else if (processes !== null && usage.tasks > processes) this.#end(usage.pids, tooManyProcesses(processes, true))
-    // as fast as it has just grown, it would be there before many more looks
+    // at the last growth rate the limit is reached within four more checks
     const near = (now: number, before: number, max: number | null) =>
       max !== null && now > before && now + (now - before) * 4 > max
     const { memory: memoryBefore, tasks: tasksBefore } = this.#used
@@ -153,7 +150,7 @@ export class Watch {
     if (contents && bounds.diskMb !== null && contents.bytes > bounds.diskMb * 1e6)
       this.#report(tooMuchOnDisk(bounds.diskMb, contents.bytes), true)
     const { fileMb } = bounds
-    // written to the very last byte that it may have, and just now
+    // the file has its maximum size and was written recently
     if (contents && fileMb !== null && contents.largest.bytes >= Math.floor((fileMb * 1e6) / 512) * 512)
       if (Date.now() - contents.largest.written < REPEAT_REPORT_MS) this.#report(fileTooLarge(fileMb), false)
     return folders.isNearLimit

@@ -1,19 +1,16 @@
 /**
- * How an open answer ends when its agent is ended: a chunked body with its last chunk, a WebSocket with close code 1001. When an
- * agent crashes, the connection is reset instead, so that a client can tell an incomplete answer.
+ * Completes open answers when their agent is ended on purpose. After a crash the connection is reset, so that clients
+ * detect an incomplete answer.
  */
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** time that a client has to read what it was sent last */
+/** time for a client to read its last bytes */
 const FLUSH_MS = 5000
-/** a close frame with code 1001, "going away" (RFC 6455, 7.4.1) */
+/** close frame with code 1001, "going away" (RFC 6455, 7.4.1) */
 const GOING_AWAY = Buffer.from([0x88, 0x02, 0x03, 0xe9])
 
-/**
- * The proxy destroys a response when its agent is gone. From now on that ends the body instead, where `isEnding` and the body
- * has no length that its client counts on.
- */
+/** Completes the body when the proxy destroys the response and `isEnding`, unless a content-length promises more. */
 export function endBodyProperly(response: ServerResponse, isEnding: () => boolean): void {
   const destroy = response.destroy.bind(response)
   response.destroy = (error) => {
@@ -26,32 +23,32 @@ export function endBodyProperly(response: ServerResponse, isEnding: () => boolea
   }
 }
 
-/** Returns what says goodbye to the client of this WebSocket. It is called when its agent is gone and `isEnding`. */
+/** Returns a function that closes the client's WebSocket. It runs when the agent is gone and `isEnding`. */
 export function endWebSocketProperly(client: Duplex, agent: Duplex, isEnding: () => boolean): () => void {
   const frames = new FrameBoundaries()
   agent.on('data', (bytes: Buffer) => frames.take(bytes))
   const end = () => {
     if (!client.writable) return
-    // inside of a frame the client would take it for a part of that
+    // inside a frame, the client would read a close frame as payload
     client.end(frames.open || frames.closed ? undefined : GOING_AWAY)
-    // its own close frame has nowhere to go
+    // the client's close frame has no receiver
     client.unpipe()
     client.resume()
     setTimeout(() => client.destroy(), FLUSH_MS).unref()
   }
-  // before httpxy ends the client's side
+  // runs before httpxy ends the client's side
   for (const event of ['end', 'error', 'close']) agent.prependListener(event, () => isEnding() && end())
   return end
 }
 
-/** Finds out whether a frame is under way, from the bytes of the server's side (RFC 6455, 5.2). */
+/** Tracks frame boundaries in the server's bytes (RFC 6455, 5.2). */
 export class FrameBoundaries {
   /** a close frame has passed */
   closed = false
   #head: number[] = []
   #payloadLeft = 0
 
-  /** Whether a frame has begun and not ended. */
+  /** Whether a frame is incomplete. */
   get open(): boolean {
     return this.#head.length > 0 || this.#payloadLeft > 0
   }
@@ -74,7 +71,7 @@ export class FrameBoundaries {
   }
 }
 
-/** Bytes behind the head of a frame; null: the head is not complete. */
+/** Payload length of a frame; null: its head is incomplete. */
 function payloadOf(head: number[]): number | null {
   const [, second] = head
   if (second === undefined) return null

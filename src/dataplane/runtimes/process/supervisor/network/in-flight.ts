@@ -7,7 +7,7 @@ export class InFlight {
   #count = 0
   readonly #waiting = new Set<() => void>()
 
-  /** Counts until `exchange`, its response or socket, has closed. */
+  /** Counts `exchange`, a response or socket, until it closes. */
   track(exchange: EventEmitter): void {
     this.#count++
     exchange.once('close', () => {
@@ -18,7 +18,6 @@ export class InFlight {
     })
   }
 
-  /** Resolves when nothing is in flight. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#count === 0) resolve()

@@ -10,7 +10,6 @@ import { AppProxy } from './proxy.ts'
 /** Signals to the keeper's process group reach this process, too. It must answer until the keeper ends it. */
 const IGNORED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** shortest time between two `served` messages */
 const SERVED_INTERVAL_MS = 60_000
 
 export function runNetwork(): void {
@@ -78,7 +77,7 @@ export function runNetwork(): void {
   process.on('disconnect', () => process.exit())
 }
 
-/** The status of a GET of `path` on that port of the loopback, and the host that answered. null: no answer. */
+/** Status of GET `path` on this loopback port, and the host that answered. null: no answer. */
 async function requestHealth(port: number, path: string): Promise<{ host: string; status: number | null }> {
   let answered: { host: string; status: number | null } = { host: '127.0.0.1', status: null }
   for (const host of ['127.0.0.1', '::1']) {

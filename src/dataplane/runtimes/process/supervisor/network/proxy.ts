@@ -1,6 +1,6 @@
 /**
- * The stable address of a deployment: passes HTTP, streams and WebSockets on to whichever process serves.
- * Each request gets a connection of its own to the upstream, so that every request after a switch goes to the new one.
+ * The stable address of a deployment: forwards HTTP, streams and WebSockets to the serving agent.
+ * Each request opens a new upstream connection, so every request after a switch reaches the new agent.
  */
 import { once } from 'node:events'
 import http from 'node:http'
@@ -16,9 +16,9 @@ import type { Upstream } from './messages.ts'
 import { removeUpgradeOffers, sanitizeResponse } from './sanitize-messages.ts'
 import { protectSessionCookies, removeSessionCookies } from './session-cookies.ts'
 
-/** no request waits longer than this while the proxy is paused */
+/** longest wait of a request while the proxy is paused */
 const MAX_PAUSE_MS = 10_000
-/** time that clients have to read the end of their answers when the proxy closes */
+/** time for clients to read the end of their answers when the proxy closes */
 const CLOSE_MS = 1000
 const NOTHING_SERVES = 'Nothing is serving this deployment at the moment.'
 const NO_ANSWER = 'The agent did not answer: it may just have stopped. Its deploy log says why.'
@@ -27,19 +27,19 @@ export class AppProxy {
   readonly #proxy = createProxyServer({ agent: false, xfwd: true })
   readonly #server: http.Server
   readonly #open = new Set<http.ServerResponse>()
-  /** by the client's socket: ends it */
+  /** by client socket; the function ends it */
   readonly #upgraded = new Map<Duplex, () => void>()
   readonly #inFlight = new Map<string, InFlight>()
   readonly #onRequest: () => void
   #upstream: Upstream | null = null
   #paused: Promise<void> | null = null
 
-  /** `onRequest`: called for each request that goes to an agent */
+  /** `onRequest`: called for each request to an agent. */
   constructor(onRequest: () => void = () => undefined) {
     this.#onRequest = onRequest
     const isEnding = new WeakMap<Duplex, () => boolean>()
     const clients = new WeakMap<Duplex, Duplex>()
-    // no limit for the whole of a request: uploads and streams may take their time
+    // no time limit for a whole request: uploads and streams may be slow
     const options = { requestTimeout: 0, keepAliveTimeout: 65_000, IncomingMessage: upgradableMessages(() => true) }
     this.#server = http.createServer(options, (request, response) => {
       removeSessionCookies(request)
@@ -53,7 +53,7 @@ export class AppProxy {
         return this.#proxy.web(request, response, { target: { host: upstream.host, port: upstream.port } })
       })
     })
-    // of one connection that can't be taken, while there are no more files to open; who listens hears of it, too
+    // accept fails while no file descriptor is free; `listen()` gets its own errors, too
     this.#server.on('error', () => undefined)
     this.#server.on('upgrade', (request, socket, head) => {
       removeSessionCookies(request)
@@ -70,7 +70,7 @@ export class AppProxy {
     this.#proxy.on('proxyReq', (sent) => {
       sent.once('upgrade', (_answered, socket) => {
         socket.destroy()
-        sent.emit('error', new Error('The agent left HTTP, which nobody had asked for.'))
+        sent.emit('error', new Error('The agent switched protocols without a request to.'))
       })
     })
     this.#proxy.on('proxyRes', (answered, _request, response) => {
@@ -82,13 +82,13 @@ export class AppProxy {
     })
     const opened = new WeakSet<Duplex>()
     this.#proxy.on('proxyReqWs', (sent, _request, socket) => {
-      // before httpxy hears of either, and passes it on
+      // must run before httpxy's handlers, which forward the answer
       sent.once('upgrade', protectSessionCookies).once('response', protectSessionCookies)
       sent.once('upgrade', () => opened.add(socket)).once('response', () => opened.add(socket))
       sent.once('upgrade', (_answered, agent) => clients.set(agent, socket))
       socket.once('close', () => sent.destroy())
     })
-    // when httpxy has connected the two: whoever listened before would take the agent's first frames from it
+    // httpxy has connected both sockets; an earlier listener would take the agent's first frames
     this.#proxy.on('proxySocket', (agent) => {
       const client = clients.get(agent)!
       this.#upgraded.set(client, endWebSocketProperly(client, agent, isEnding.get(client)!))
@@ -100,13 +100,13 @@ export class AppProxy {
     })
   }
 
-  /** Where requests go from now on; null: they are answered with 503. */
+  /** Sends new requests to this upstream; null: answers them with 503. */
   setUpstream(upstream: Upstream | null): void {
     if (upstream?.id === this.#upstream?.id) return
     const before = this.#upstream
     this.#upstream = upstream
     if (upstream) this.#inFlight.set(upstream.id, new InFlight())
-    // nothing new can go there any more
+    // no new request can reach the previous upstream
     if (before) void this.idle(before.id).then(() => this.#inFlight.delete(before.id))
   }
 
@@ -128,16 +128,16 @@ export class AppProxy {
   /** Throws EADDRINUSE when another program has the port. */
   async listen(port: number, host: string): Promise<void> {
     this.#server.listen({ port, host, exclusive: true })
-    // no callback: those of attempts that fail would pile up
+    // no callback: listeners of failed attempts would accumulate
     await once(this.#server, 'listening')
   }
 
-  /** No new connections; what is in flight goes on. Another address can be taken at once. */
+  /** Stops new connections. Requests in flight continue. The proxy can listen on another address immediately. */
   stopListening(): void {
     if (this.#server.listening) this.#server.close()
   }
 
-  /** The agents of these upstreams are being ended: what they leave open gets a proper end. */
+  /** The agents of these upstreams are ending: completes the responses that they leave open. */
   markEnding(ids: string[]): void {
     for (const id of ids) {
       const inFlight = this.#inFlight.get(id)
@@ -145,7 +145,7 @@ export class AppProxy {
     }
   }
 
-  /** No new connections; what is in flight is ended. */
+  /** Stops new connections and ends requests in flight. */
   async close(): Promise<void> {
     this.stopListening()
     const upstreams = [...this.#inFlight.keys()]
@@ -162,7 +162,7 @@ export class AppProxy {
     return () => inFlight?.ending ?? false
   }
 
-  /** Chooses the upstream and counts the exchange there in the same moment, so that no switch can come between. */
+  /** Chooses the upstream and counts the exchange synchronously, so no switch can happen between. */
   async #route(exchange: http.ServerResponse | Duplex): Promise<Upstream | null> {
     if (this.#paused) await this.#paused
     const upstream = this.#upstream
@@ -172,10 +172,10 @@ export class AppProxy {
   }
 }
 
-/** The body has the shape of the control plane's own errors (docs/api-rules.md#errors). */
+/** The body has the format of API errors (docs/api-rules.md#errors). */
 function answer(response: http.ServerResponse, status: 502 | 503, detail: string): void {
   if (response.headersSent) return void response.destroy()
-  // of an answer of the agent that ended before any of it was sent: its length is not ours
+  // headers of an agent answer that broke before its first byte; its length is wrong here
   for (const name of response.getHeaderNames()) response.removeHeader(name)
   response.writeHead(status, http.STATUS_CODES[status], { 'content-type': 'application/json', 'retry-after': '2' })
   response.end(JSON.stringify({ detail, code: 'UNAVAILABLE' }))

@@ -1,31 +1,31 @@
 /**
- * What is between one connection and the next, and no business of who is behind it (RFC 9110, 7.6.1). And agents answer with
- * what Node's parser takes and its writer does not: it would throw where nobody can catch it, and end all that is in flight.
+ * Removes hop-by-hop headers (RFC 9110, 7.6.1) and header values that Node can parse but not write.
+ * Writing those would throw an uncaught error and end all requests in flight.
  */
 import type { IncomingMessage } from 'node:http'
 
-/** What may not stand in a reason phrase (RFC 9112, 4). */
+/** not allowed in a reason phrase (RFC 9112, 4) */
 const INVALID_REASON_CHARACTER = /[^\t\x20-\x7e\x80-\xff]/
 
-/** In place: before an answer of the agent is passed on. False: it is none. */
+/** Changes an agent's answer before it is forwarded. False: not a final answer. */
 export function sanitizeResponse(response: IncomingMessage): boolean {
-  // 1xx that is no answer yet comes by other ways
+  // informational 1xx answers arrive as other events
   if (response.statusCode! < 200) return false
   if (INVALID_REASON_CHARACTER.test(response.statusMessage!)) response.statusMessage = ''
-  // the agent closes each of its connections; the client's own goes on
+  // each agent connection closes; the client's stays open
   delete response.headers.connection
-  // trailers are not passed on
+  // trailers are not forwarded
   delete response.headers.trailer
-  // one that ends with the agent's connection, as the client's does not
+  // this body ends with the agent's connection, but the client's stays open
   if (!response.headers['transfer-encoding']?.includes('chunked')) delete response.headers['transfer-encoding']
   return true
 }
 
-/** In place: before a request that goes on as HTTP is passed on. The client was told already to send its body. */
+/** Changes a request before it is forwarded as HTTP. Node has already sent 100 Continue to the client. */
 export function removeUpgradeOffers({ headers }: IncomingMessage): void {
   delete headers.expect
   if (headers.upgrade === undefined) return
-  // an agent that takes WebSockets would take it for one, and never answer
+  // an agent with WebSockets would accept the upgrade and never answer the request
   delete headers.upgrade
   delete headers['http2-settings']
   delete headers.connection

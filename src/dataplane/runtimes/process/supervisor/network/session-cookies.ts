@@ -1,14 +1,10 @@
-/**
- * Cookies know no ports, so on this host every agent is sent the half of a session that is one, and can set another in its place
- * (docs/api-rules.md#sessions). The other half no browser sends by itself; still nobody is given this one, and nobody ends it for our users.
- * What an agent's page sets by a script, or what its answer would with a port of its own, does not pass here: api/auth/session-halves.ts.
- */
+/** Hides the control plane's session cookie from agents and protects it (README.md). */
 import type { IncomingMessage } from 'node:http'
 
-/** Of every installation: `pilothouse_…`, behind https with `__Host-` before it (api/auth/session-halves.ts). Browsers may lack a name, and send the value as if it had one. */
+/** All installations' cookies (api/auth/session-halves.ts). Of a nameless cookie, browsers send only the value. */
 const SESSION_COOKIE = /^[\s=]*(?:__Host-)?pilothouse_/i
 
-/** In place: before the request is passed on. */
+/** Changes the request before it is forwarded. */
 export function removeSessionCookies({ headers }: IncomingMessage): void {
   if (headers.cookie === undefined || !headers.cookie.toLowerCase().includes('pilothouse_')) return
   const others = headers.cookie.split(';').filter((pair) => !SESSION_COOKIE.test(pair))
@@ -16,7 +12,7 @@ export function removeSessionCookies({ headers }: IncomingMessage): void {
   else delete headers.cookie
 }
 
-/** In place: before the answer is passed on. All that it clears is its own, but for cookies: those are the whole host's. */
+/** Changes the answer before it is forwarded. An agent may clear its own data, but cookies belong to the whole host. */
 export function protectSessionCookies({ headers }: IncomingMessage): void {
   const set = headers['set-cookie']
   if (set) {
@@ -34,7 +30,6 @@ export function protectSessionCookies({ headers }: IncomingMessage): void {
   else delete headers['clear-site-data']
 }
 
-/** Of Clear-Site-Data. */
 const ALL_BUT_COOKIES = [
   '"cache"',
   '"storage"',

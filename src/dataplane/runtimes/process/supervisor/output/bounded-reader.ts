@@ -1,9 +1,4 @@
-/**
- * Reads what a process prints, line by line, within a budget. What comes beyond it costs next to nothing: newlines are
- * counted in the raw bytes, the last of them are kept, and every two seconds, and at the end, the last lines are taken
- * from these and a line before them says how many were left out. So the last words of a crash are always there. Of who goes
- * on far beyond the budget there is only a sample: his log is of no use, and would fill the database.
- */
+/** Reads the output of a process line by line, within a budget. Output above it is a flood (README.md). */
 import type { Readable } from 'node:stream'
 import { createLineRenderer, MAX_LINE_CHARACTERS, type RenderedLine } from '../../../../output/lines.ts'
 import type { Mask } from '../../../../output/mask.ts'
@@ -11,13 +6,13 @@ import { lastOverprint } from '../../../../output/terminal-text.ts'
 import type { Budget } from './budget.ts'
 import { RawTail } from './raw-tail.ts'
 
-/** ms from the first line without room to the next look at what was printed */
+/** from the first line above the budget until the flood's last lines are emitted */
 const FLOOD_MS = 2000
-/** ms between two reads of who prints too much: each takes what fits into a pipe */
+/** pause between two reads during a flood; each read takes what fits into a pipe */
 const READ_INTERVAL_MS = 5
-/** lines that are taken from the end of a flood */
+/** last lines emitted at the end of a flood */
 const LAST_LINES = 100
-/** and of one that goes on, far beyond the budget: a sample */
+/** lines emitted while a flood continues far above the budget */
 const SAMPLE_LINES = 20
 
 const NEWLINE = 10
@@ -25,22 +20,22 @@ const NEWLINE = 10
 export interface LineSink {
   /** `time`: ms since 1970. */
   line(shown: RenderedLine, time: number): void
-  /** So many lines before the next one were not taken. */
+  /** `lines` lines before the next one were left out. */
   gap(lines: number, why: string, time: number): void
 }
 
-/** Lines that were printed without there being room for them. */
+/** Lines above the budget. */
 interface Flood {
   why: string
   tail: RawTail
   timer: NodeJS.Timeout
-  /** performance.now() of its beginning */
+  /** performance.now() of its start */
   began: number
-  /** when the last of it was printed */
+  /** Date.now() of its last output */
   time: number
 }
 
-/** Resolves at the end of the stream, when all that is kept of it was handed to `sink`. Never throws. */
+/** Resolves at the end of the stream, when all lines are in `sink`. Never throws. */
 export function readWithinBudget(budget: Budget, stream: Readable, mask: Mask, sink: LineSink): Promise<void> {
   const reader = new BoundedReader(budget, mask, sink)
   return new Promise((resolve) => {
@@ -58,7 +53,7 @@ export function readWithinBudget(budget: Budget, stream: Readable, mask: Mask, s
     })
     stream.once('end', end)
     stream.once('close', end)
-    // the pipe broke because the process was killed: what came until then counts
+    // a killed process breaks its pipe; the output before that counts
     stream.on('error', end)
   })
 }
@@ -67,15 +62,15 @@ class BoundedReader {
   readonly #budget: Budget
   readonly #mask: Mask
   readonly #sink: LineSink
-  /** raw bytes of a line; the rest of a longer one is dropped */
+  /** raw bytes of a line; the rest of a longer line is dropped */
   readonly #maxLineBytes: number
   #show: (raw: string, isCut?: boolean) => RenderedLine
-  /** the line that has not ended yet */
+  /** the incomplete last line */
   #pending: Buffer[] = []
   #pendingBytes = 0
-  /** its beginning is not known: it was dropped */
+  /** the start of the pending line was dropped */
   #isCut = false
-  /** the rest of a line that was too long */
+  /** dropping the rest of a line that was too long */
   #skipping = false
   #flood: Flood | null = null
   #ended = false
@@ -85,7 +80,7 @@ class BoundedReader {
     this.#mask = mask
     this.#sink = sink
     this.#show = createLineRenderer(mask)
-    // so that a value which begins in what is shown is there as a whole, whatever its characters take in UTF-8
+    // a hidden value that starts in the visible part must fit, at 4 bytes for each UTF-8 character
     this.#maxLineBytes = 4 * (MAX_LINE_CHARACTERS + mask.maxFormLength)
   }
 
@@ -125,7 +120,7 @@ class BoundedReader {
     this.#pending.push(part)
     this.#pendingBytes += part.length
     if (this.#pendingBytes < this.#maxLineBytes) return
-    // of a progress bar, which prints over its line again and again
+    // a progress bar overwrites its line many times
     const last = Buffer.from(lastOverprint(Buffer.concat(this.#pending).toString()))
     this.#pending = [last]
     this.#pendingBytes = last.length
@@ -147,7 +142,7 @@ class BoundedReader {
     this.#isCut = false
   }
 
-  /** `outOfFlood`: a hidden value may have begun in what was left out. */
+  /** `outOfFlood`: the dropped part may contain the start of a hidden value. */
   #emitLine(raw: Buffer, time: number, outOfFlood: boolean): void {
     this.#budget.charge(Math.min(raw.length, MAX_LINE_CHARACTERS))
     this.#sink.line(this.#show(raw.toString(), outOfFlood), time)

@@ -1,10 +1,10 @@
-/** How much of an agent's output is taken: so many lines a second, and bytes for lines of a common length; more after a rest. */
+/** Limits the output of an agent: lines per second and bytes per second. An idle agent saves up some seconds. */
 
-/** seconds whose share can be saved up */
+/** seconds of output that can be saved up */
 const BURST_SECONDS = 5
-/** bytes a line on average: who prints longer ones has fewer of them */
+/** average bytes of a line; longer lines reduce the number of lines */
 const LINE_BYTES = 320
-/** times as much as there is room for: nobody reads that */
+/** this multiple of the budget is useless to a reader */
 const FAR_BEYOND_FACTOR = 5
 
 export class Budget {
@@ -21,20 +21,20 @@ export class Budget {
     this.#since = performance.now()
   }
 
-  /** Null: there is room for a line. Otherwise what there was too much of. */
+  /** Null: there is room for a line. Else the exceeded rate, for a message. */
   exceededRate(): string | null {
     this.#refill()
     if (this.#lines <= 0) return `more than ${this.#rate}/s`
     return this.#bytes <= 0 ? `more than ${Math.ceil((this.#rate * LINE_BYTES) / 1000)} kB/s` : null
   }
 
-  /** Whether so many lines and bytes in so many seconds are far more than there is room for. */
+  /** Whether this output, in this time, is far above the budget. */
   isFarBeyond(lines: number, bytes: number, seconds: number): boolean {
     const most = FAR_BEYOND_FACTOR * this.#rate * seconds
     return lines > most || bytes > most * LINE_BYTES
   }
 
-  /** A line of so many bytes was taken; also one for which there was no room, which the next ones pay for. */
+  /** Charges one line. It may make the budget negative; later lines pay for that. */
   charge(bytes: number): void {
     this.#lines -= 1
     this.#bytes -= bytes

@@ -1,14 +1,13 @@
 /**
- * How output is kept: files of JSON lines in one folder, each line with its number. Numbers have no gaps, also from file
- * to file, so that a position in the output stays one when files rotate.
+ * Format of stored output: files of numbered JSON lines. Numbers continue without gaps across files, so a position
+ * stays valid when files rotate.
  */
 import { LINE_STYLES, MAX_STYLES_CHARS } from '../../../../../domain/protocol/line-styles.ts'
 import type { LogLevel } from '../../../../../domain/protocol/protocol.ts'
 
 export interface OutputLine {
-  /** 1, 2, 3 … */
   n: number
-  /** ms since 1970: when it was printed */
+  /** when it was printed, ms since 1970 */
   time: number
   revisionId: string
   attempt: number
@@ -21,14 +20,14 @@ export interface OutputLine {
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warning', 'error', 'critical']
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Null: it is none, as the last one is none after a crash in the middle of it. Where agents have our account, they can write any. */
+/** Null: not a valid line. A crash can cut the last one, and agents under the server's account can write anything. */
 export function parseLine(text: string): OutputLine | null {
   try {
     const line: Partial<OutputLine> = JSON.parse(text)
     const { n, time, revisionId, attempt, level, message, styles } = line
     const isLine =
       Number.isSafeInteger(n) &&
-      // what a Date can be
+      // range of Date
       Math.abs(time!) <= 8.64e15 &&
       UUID.test(revisionId!) &&
       attempt === (attempt! | 0) &&
@@ -41,12 +40,10 @@ export function parseLine(text: string): OutputLine | null {
   }
 }
 
-/** One of the files. */
 export interface OutputFile {
   name: string
-  /** whose numbers these are: they begin again where the folder was lost, and after the machine was started anew */
+  /** series of numbers; a new one starts when the folder was lost and after a reboot */
   source: string
-  /** number of its first line */
   first: number
 }
 
@@ -56,7 +53,7 @@ export function outputFile(source: string, first: number): OutputFile {
   return { name: `${source}.${String(first).padStart(12, '0')}.log`, source, first }
 }
 
-/** Of the names in a folder those that are of output, the oldest first. */
+/** Selects the output files from the names in a folder, oldest first. */
 export function outputFilesIn(names: readonly string[]): OutputFile[] {
   return names
     .flatMap((name) => {
@@ -66,12 +63,12 @@ export function outputFilesIn(names: readonly string[]): OutputFile[] {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** A new source's name sorts behind the older ones. */
+/** Later sources sort behind earlier ones. */
 export function newSource(random: string): string {
   return `${Date.now().toString(36)}-${random}`
 }
 
-/** `more than 200/s` and the like. */
+/** `why`: like `more than 200/s`. */
 export function gapMessage(lines: number, why: string): string {
   return `… ${lines === 1 ? '1 line was' : `${lines.toLocaleString('en-US')} lines were`} left out: ${why}`
 }

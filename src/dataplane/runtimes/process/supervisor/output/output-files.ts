@@ -1,6 +1,6 @@
 /**
- * Writes numbered lines to files that rotate. Whatever becomes of the disk, nothing is thrown: what could not be written is
- * counted, and said as soon as there is room again.
+ * Writes numbered lines to files that rotate. Never throws on a disk error: counts the lost lines and later writes
+ * their number.
  */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
@@ -19,7 +19,6 @@ import {
 
 export type NewLine = Omit<OutputLine, 'n'>
 
-/** The file that is being written. */
 interface OpenFile extends OutputFile {
   fd: number
   /** bytes */
@@ -33,7 +32,6 @@ export class OutputFiles {
   /** number of the next line; null: the folder was not read yet */
   #next: number | null = null
   #source = ''
-  /** lines that could not be written */
   #lost = 0
 
   constructor(folder: string, settings: OutputSettings) {
@@ -50,7 +48,7 @@ export class OutputFiles {
     } catch {
       this.close()
     }
-    // the mark is made anew
+    // the next write makes a new gap line
     if (written === 0) this.#lost += lines.length
     else this.#lost = all.length - written
     return written > 0
@@ -66,7 +64,7 @@ export class OutputFiles {
     return { time, revisionId, attempt, level: 'warning', message }
   }
 
-  /** How many of them are in the files now: a full disk may have room for some. Throws when there is no file. */
+  /** Returns how many lines were written: a full disk may have room for some. Throws if the file can't be opened. */
   #append(lines: readonly NewLine[]): number {
     const open = this.#ready()
     const first = this.#next!
@@ -91,12 +89,12 @@ export class OutputFiles {
     return this.#open ?? this.#begin()
   }
 
-  /** Goes on behind the last whole line: the one behind it may have been cut in two. */
+  /** Resumes after the last complete line. A crash may have cut the one behind it. */
   #resume(): void {
     fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     const newest = outputFilesIn(fs.readdirSync(this.#folder)).at(-1)
     const file = newest && path.join(this.#folder, newest.name)
-    // what was written shortly before a power failure may be gone, though it was shipped: its numbers are not used again
+    // a power failure may lose lines that were already shipped, so their numbers are not used again
     if (!file || fs.statSync(file).mtimeMs < Date.now() - os.uptime() * 1000) {
       this.#source = newSource(randomBytes(4).toString('hex'))
       this.#next = 1
@@ -120,7 +118,7 @@ export class OutputFiles {
   }
 }
 
-/** How many bytes of a file are lines in their order, and the number of the next one. */
+/** Size in bytes of the valid lines in sequence, and the number of the next line. */
 function wholeLines(bytes: Buffer, first: number): { size: number; next: number } {
   let size = 0
   let next = first

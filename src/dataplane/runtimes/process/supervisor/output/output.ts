@@ -1,7 +1,4 @@
-/**
- * Writes what agents print to the files of their deployment: masked, numbered, at a bounded rate. Lines of our own are
- * never left out.
- */
+/** Writes the output of agents to the files of their deployment: masked, numbered, at a limited rate. */
 import type { Readable } from 'node:stream'
 import type { LogLevel } from '../../../../../domain/protocol/protocol.ts'
 import type { OnLine } from '../../../../output/lines.ts'
@@ -14,12 +11,11 @@ import { Budget } from './budget.ts'
 import { gapMessage } from './line.ts'
 import { type NewLine, OutputFiles } from './output-files.ts'
 
-/** ms between two calls of `onWritten` */
+/** minimum time between two calls of `onWritten` */
 const NOTIFY_INTERVAL_MS = 250
-/** so many attempts can print at a time: what serves, a candidate, and what still drains */
+/** attempts that print concurrently: the serving agent, a candidate, and draining agents */
 const MAX_BUDGETS = 8
 
-/** Whose output it is. */
 interface Printer {
   revisionId: string
   attempt: number
@@ -28,19 +24,20 @@ interface Printer {
 
 export interface Output {
   /**
-   * Reads a stream of a process to its end; what is printed at a higher rate than all may is left out, and it is said how
-   * many lines. `onLine`: gets each line that is written. Never throws.
+   * Reads a stream of a process to its end. Lines above the rate limit are replaced with their number. `onLine` gets
+   * each line written.
+   * Never throws.
    */
   read(stream: Readable, of: Printer, onLine?: OnLine): Promise<void>
-  /** A line of our own; it is never left out. */
+  /** Writes a line of the supervisor, without a rate limit. */
   note(of: Omit<Printer, 'mask'>, message: string, level: LogLevel): void
   close(): void
 }
 
-/** `onWritten`: called after something was written, at most a few times a second. */
+/** `onWritten`: called after lines were written, at most a few times a second. */
 export function createOutput(folder: string, settings: OutputSettings, onWritten: () => void): Output {
   const files = new OutputFiles(folder, settings)
-  /** one for each attempt of a revision, also of what starts again and again */
+  /** one for each attempt of a revision, kept across restarts of its agent */
   const budgets = new Map<string, Budget>()
   const notify = atMostEvery(NOTIFY_INTERVAL_MS, onWritten)
   let lines: NewLine[] = []
@@ -59,12 +56,12 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
     styles?: string | null,
   ): void {
     const { revisionId, attempt } = of
-    // all lines of one chunk are one write
+    // all lines of one chunk make one write
     if (lines.length === 0) queueMicrotask(flush)
     lines.push({ time, revisionId, attempt, level, message: storable(message), ...(styles ? { styles } : {}) })
   }
 
-  /** A candidate is not to be unheard because of what serves. */
+  /** A separate budget lets a candidate print while the serving agent floods the log. */
   function budgetOf({ revisionId, attempt }: Printer): Budget {
     const key = `${revisionId}.${attempt}`
     const budget = budgets.get(key) ?? new Budget(settings.linesPerSecond)
@@ -96,7 +93,7 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
   }
 }
 
-/** Calls `call` soon after `soon`, and not more often than every `ms`. */
+/** Calls `call` soon after `soon()`, at most once in `ms`. */
 function atMostEvery(ms: number, call: () => void): { soon(): void; stop(): void } {
   let timer: NodeJS.Timeout | null = null
   let last = Number.NEGATIVE_INFINITY

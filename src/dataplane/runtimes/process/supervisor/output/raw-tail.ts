@@ -1,6 +1,6 @@
-/** The end of a stream of bytes, in bounded memory, and how many lines it had: cheap at any speed. */
+/** Keeps the end of a byte stream in bounded memory and counts its lines. Cheap at any speed. */
 
-/** bytes that are kept at least */
+/** minimum that is kept */
 const KEPT_BYTES = 64 * 1024
 
 const NEWLINE = 10
@@ -9,7 +9,6 @@ export class RawTail {
   readonly #buffer = Buffer.allocUnsafe(2 * KEPT_BYTES)
   #length = 0
   #isCut = false
-  /** ended ones */
   lines = 0
   bytes = 0
 
@@ -28,14 +27,14 @@ export class RawTail {
     this.#length += part.copy(this.#buffer, this.#length)
   }
 
-  /** The last lines, at most `maxLines`, and what was printed behind them. `isCut`: the beginning of `rest` is not known. */
+  /** Returns up to `maxLines` last lines and the incomplete line behind them. `isCut`: the start of `rest` is lost. */
   last(maxLines: number): { lines: Buffer[]; rest: Buffer; isCut: boolean } {
     const kept = this.#buffer.subarray(0, this.#length)
     const end = kept.lastIndexOf(NEWLINE) + 1
     const lines: Buffer[] = []
     let to = end - 1
     while (to >= 0 && lines.length < maxLines) {
-      // -1 as an offset would be counted from the end
+      // a negative offset would count from the end
       const from = to === 0 ? 0 : kept.lastIndexOf(NEWLINE, to - 1) + 1
       lines.unshift(kept.subarray(from, to))
       to = from - 1
