@@ -1,4 +1,7 @@
-/** The version of what reads can show (docs/decisions/0029-response-cache.md): what raises it, and that nobody waits for it. */
+/**
+ * Tests the cache version (docs/decisions/0029-response-cache.md): which writes raise it, and that writers do not
+ * block each other.
+ */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -14,9 +17,10 @@ beforeAll(async () => {
 })
 afterAll(() => domain.close())
 
-/** Columns that no read shows: whoever adds one decides, here and in the triggers. */
+/** Columns that no response shows. A new column belongs here and into the triggers, or into neither. */
 const UNSEEN: Record<string, readonly string[]> = {
-  // latest_outcome is a copy of the latest revision's status, which changes in the same transaction; last_change goes with edit
+  // latest_outcome copies the latest revision's status, which changes in the same transaction; edit_version covers
+  // last_change
   deployments: [
     'repository_id',
     'latest_outcome',
@@ -33,25 +37,25 @@ const UNSEEN: Record<string, readonly string[]> = {
   revisions: ['rollout', 'secret_set_id', 'based_on_id', 'artifact'],
   secret_sets: ['id', 'deployment_id', 'key_id', 'wrapped_key', 'ciphertext', 'created_at'],
   deployment_tags: [],
-  // what it is told of it is an event
+  // a change of told_silent emits an event
   listeners: ['told_silent'],
   tags: [],
   tracing_projects: [],
   integrations: [],
   oauth_providers: [],
-  // of another id it is another one
+  // ids never change
   organizations: ['id'],
   workspaces: ['id'],
 }
 
-/** Tables that nothing of is in an answer that is reused. */
+/** Tables without data in cached responses. */
 const NOT_READ = [
   '_prisma_migrations agent_connections api_keys commit_statuses deployment_change_floors deployment_changes deployment_news event_counters events followed_logs idempotency_entries image_removals',
   'install_states installation lapses_told lease_renewals log_lines log_removals oauth_authorizations oauth_tokens output_positions',
   'sessions shown_versions steps token_revocations uploads webhook_deliveries',
 ].flatMap((names) => names.split(' '))
 
-/** Another value of a column, by its type. */
+/** SQL for a different value of the column's type. */
 function other(column: string, type: string): string {
   if (type.endsWith('[]')) return `ARRAY['${randomUUID()}']::${type}`
   if (type.startsWith('timestamp')) return `coalesce(${column}, now()) - interval '3 hours'`
@@ -61,11 +65,11 @@ function other(column: string, type: string): string {
   if (type === 'boolean') return `NOT coalesce(${column}, false)`
   if (type === 'jsonb') return `'{"ready": ${Date.now() % 1000}}'`
   if (type === 'bytea') return `'\\x01'`
-  // an enum
+  // enum
   return `(SELECT e FROM unnest(enum_range(NULL::${type})) AS e WHERE e IS DISTINCT FROM ${column} LIMIT 1)`
 }
 
-/** A deployment with everything that is shown with one. */
+/** Creates a deployment with rows in all tables that it shows. */
 async function furnish(ctx: RequestContext): Promise<string> {
   const { db, workspace } = ctx
   const { deploymentId: id } = await createDeployment(ctx, {
@@ -105,7 +109,7 @@ const versionIn = async (client: pg.Client, workspaceId: string): Promise<string
     ])
   ).rows[0].v
 
-/** Whether the workspace's version, without when listeners were heard, moves by a statement that is taken back again. */
+/** Whether the statement raises the workspace's version, ignoring calls of listeners. Rolls it back. */
 async function moves(client: pg.Client, workspaceId: string, sql: string): Promise<boolean> {
   await client.query('BEGIN')
   const before = withoutLastSeen(await versionIn(client, workspaceId))
@@ -116,7 +120,7 @@ async function moves(client: pg.Client, workspaceId: string, sql: string): Promi
   return before !== after
 }
 
-test('every column that a read can show moves the version when it is changed, whoever changes it; the others don’t', async () => {
+test('each visible column raises the version when any writer changes it, and other columns do not', async () => {
   const ctx = await domain.tenant()
   const id = await furnish(ctx)
   const { rows: columns } = await asAdmin(domain.url, (client) =>
@@ -129,7 +133,7 @@ test('every column that a read can show moves the version when it is changed, wh
   expect([...new Set(columns.map(({ table }) => table))].sort()).toEqual([...Object.keys(UNSEEN), ...NOT_READ].sort())
   await asAdmin(domain.url, async (client) => {
     await client.query('BEGIN')
-    // so that every column takes any value; taken back with everything else
+    // without constraints every column accepts any value; the rollback restores them
     const { rows } = await client.query(`
       SELECT format('ALTER TABLE %s DROP CONSTRAINT %I CASCADE', conrelid::regclass, conname) AS drop
       FROM pg_constraint WHERE contype IN ('f', 'c') AND connamespace = 'public'::regnamespace`)
@@ -153,7 +157,7 @@ test('every column that a read can show moves the version when it is changed, wh
   })
 })
 
-/** What of a table is shown in this workspace. */
+/** Selects the table's rows that this workspace shows. */
 function of(table: string, ctx: RequestContext, deploymentId: string): string {
   if (table === 'organizations') return `WHERE id = '${ctx.workspace.organizationId}'`
   if (table === 'workspaces') return `WHERE id = '${ctx.workspace.id}'`
@@ -163,7 +167,7 @@ function of(table: string, ctx: RequestContext, deploymentId: string): string {
   return byDeployment ? `WHERE deployment_id = '${deploymentId}'` : `WHERE workspace_id = '${ctx.workspace.id}'`
 }
 
-test('what comes and what goes moves it, in no workspace but its own', async () => {
+test('inserts and deletes raise the version of their own workspace only', async () => {
   const [ctx, stranger] = [await domain.tenant(), await domain.tenant()]
   const id = await furnish(ctx)
   await furnish(stranger)
@@ -186,7 +190,7 @@ test('what comes and what goes moves it, in no workspace but its own', async () 
   expect(await readCacheVersion(ctx, stranger.workspace.id)).toBe(strangers)
 })
 
-test('a lease that is renewed in time does not move it; one that is taken, over, given up or cut short does', async () => {
+test('a renewal before the lease ends does not raise the version, but a new, ended or shortened lease does', async () => {
   const ctx = await domain.tenant()
   const id = await furnish(ctx)
   const ws = ctx.workspace.id
@@ -203,13 +207,13 @@ test('a lease that is renewed in time does not move it; one that is taken, over,
     ).toBe(true)
     await client.query(renewed(`now() - interval '1 second'`))
     expect(await moves(client, ws, renewed(`now() + interval '90 seconds'`))).toBe(true)
-    // nothing serves, so nobody is shown whether somebody reports on it
+    // without an active revision, responses do not depend on the lease
     await client.query(`UPDATE deployments SET active_revision_id = NULL WHERE id = '${id}'`)
     expect(await moves(client, ws, renewed(`now() + interval '90 seconds'`))).toBe(false)
   })
 })
 
-test('a listener that calls again and again moves only what says when it was heard; one that was silent moves all', async () => {
+test('repeated calls of a listener raise only the part for last_seen_at, and a call after silence raises the rest', async () => {
   const ctx = await domain.tenant()
   await furnish(ctx)
   const seen = (when: string) =>
@@ -225,7 +229,7 @@ test('a listener that calls again and again moves only what says when it was hea
   expect(await called('clock_timestamp()')).toEqual({ all: false, others: false })
 })
 
-test('who holds a transaction open keeps nobody waiting, and what it has changed shows right at its commit', async () => {
+test('an open transaction does not block other writers, and its commit raises the version', async () => {
   const ctx = await domain.tenant()
   const [mine, yours] = [await furnish(ctx), await furnish(ctx)]
   const rename = (id: string) => `UPDATE deployments SET name = '${randomUUID()}' WHERE id = '${id}'`
@@ -244,13 +248,13 @@ test('who holds a transaction open keeps nobody waiting, and what it has changed
       await slow.query('COMMIT')
       versions.push(await version())
       expect(new Set(versions).size).toBe(4)
-      // one slot for each of those who wrote at once
+      // one slot per concurrent writer
       expect(await ctx.db.shownVersion.count({ where: { workspaceId: ctx.workspace.id } })).toBe(2)
     }),
   )
 })
 
-test('a transaction raises it once, and again where it has gone back to a savepoint', async () => {
+test('a transaction raises the version once, and again after a rollback to a savepoint', async () => {
   const ctx = await domain.tenant()
   const id = await furnish(ctx)
   await asAdmin(domain.url, async (client) => {
@@ -274,7 +278,7 @@ test('a transaction raises it once, and again where it has gone back to a savepo
   })
 })
 
-test('after going back to an earlier state it never has a version of before again, whatever is written then', async () => {
+test('versions of rolled-back transactions are never used again', async () => {
   const ctx = await domain.tenant()
   const id = await furnish(ctx)
   await asAdmin(domain.url, async (client) => {
@@ -289,7 +293,7 @@ test('after going back to an earlier state it never has a version of before agai
   })
 })
 
-test('every one of many commits at once moves it, and no more slots are left than there were writers', async () => {
+test('each of many concurrent commits raises the version, and there are no more slots than writers', async () => {
   const ctx = await domain.tenant()
   const ids = await Promise.all(Array.from({ length: 8 }, () => furnish(ctx)))
   const seen = new Set<string>()
@@ -305,7 +309,7 @@ test('every one of many commits at once moves it, and no more slots are left tha
       }
     }),
   )
-  // what is read at one version is the same each time: the version and the rows are of one snapshot
+  // version and rows come from one snapshot, so one version always has the same rows
   const reader = asAdmin(domain.url, async (client) => {
     const rows = new Map<string, string>()
     while (writing) {
@@ -329,14 +333,14 @@ test('every one of many commits at once moves it, and no more slots are left tha
   expect(await ctx.db.shownVersion.count({ where: { workspaceId: ctx.workspace.id } })).toBeLessThanOrEqual(18)
 })
 
-test('who asks for it at once shares a look, which begins after they have asked', async () => {
+test('concurrent reads of the version share a read that begins after the calls', async () => {
   const ctx = await domain.tenant()
   const ask = () => readCacheVersion(ctx, ctx.workspace.id)
   const statements = await countStatements(domain.database, () => Promise.all(Array.from({ length: 50 }, ask)))
   expect(statements).toHaveLength(2)
 })
 
-test('a hundred workspaces that are asked for at once are looked at in three statements, and each gets its own', async () => {
+test('concurrent reads for a hundred workspaces take three statements, and each gets its own version', async () => {
   const all: RequestContext[] = []
   while (all.length < 100) all.push(await domain.tenant())
   for (const ctx of all.slice(0, 10)) await createDeployment(ctx, { body: await gitBody(ctx) })

@@ -1,4 +1,4 @@
-/** One secret value at rest: what is sealed opens in its own place alone, with the ring that has its key. */
+/** Tests encrypted values: decryption requires the value's place and a key ring with its key. */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { seal, unseal } from '../../src/domain/crypto/encrypted-value.ts'
@@ -11,20 +11,20 @@ import type { OAuthProvider } from '../../src/generated/prisma/client.ts'
 const key = randomBytes(32)
 const ring = new KeyRing([['k1', key]])
 
-test('what was sealed opens again, whatever it is', () => {
+test('decryption returns the original text for any text', () => {
   for (const plain of ['', 'hunter2', 'ü – 🗝', 'x'.repeat(100_000)]) {
     expect(unseal(ring, 'oauth_tokens.sealed:1', seal(ring, 'oauth_tokens.sealed:1', plain))).toBe(plain)
   }
 })
 
-test('it shows nothing of its content, and never looks the same twice', () => {
+test('the encrypted text does not contain the value, and differs each time', () => {
   const one = seal(ring, 'here', 'canary-value')
   expect(one).not.toContain('canary')
   expect(Buffer.from(one.split('.')[2]!, 'base64url').toString('latin1')).not.toContain('canary')
   expect(seal(ring, 'here', 'canary-value')).not.toBe(one)
 })
 
-test('copied to another row it does not open', () => {
+test('a copy in another row cannot be decrypted', () => {
   const sealed = seal(ring, 'oauth_tokens.sealed:1', 'secret')
   expect(() => unseal(ring, 'oauth_tokens.sealed:2', sealed)).toThrow()
 })
@@ -46,13 +46,13 @@ test.each([
     (id: string) => sealClientSecret(ring, id, 's'),
     (id: string, clientSecret: string) => openProviderAccess(ring, { id, clientSecret } as OAuthProvider).clientSecret,
   ],
-])('a %s opens in its own row alone, and in its own column', (_, sealIn, openIn) => {
+])('a %s can be decrypted only in its own row and column', (_, sealIn, openIn) => {
   expect(openIn('1', sealIn('1'))).toBeTruthy()
   expect(() => openIn('2', sealIn('1'))).toThrow()
   expect(() => openIn('1', seal(ring, 'integrations.token:1', '{}'))).toThrow()
 })
 
-test('changed by one character it does not open', () => {
+test('a value with one changed character cannot be decrypted', () => {
   const sealed = seal(ring, 'here', 'secret')
   const at = sealed.length - 4
   const changed = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1)
@@ -60,7 +60,7 @@ test('changed by one character it does not open', () => {
   expect(() => unseal(ring, 'here', '')).toThrow('not a sealed value')
 })
 
-test('a new key in front of the ring seals from now on; what the old one sealed still opens', () => {
+test('a new first key encrypts new values, and the old key still decrypts old ones', () => {
   const old = seal(ring, 'here', 'secret')
   const rotated = new KeyRing([
     ['k2', randomBytes(32)],
@@ -70,7 +70,7 @@ test('a new key in front of the ring seals from now on; what the old one sealed 
   expect(seal(rotated, 'here', 'secret')).toMatch(/^k2\./)
 })
 
-test('a ring without its key does not open it', () => {
+test("a ring without the value's key cannot decrypt it", () => {
   const other = new KeyRing([['k2', randomBytes(32)]])
   expect(() => unseal(other, 'here', seal(ring, 'here', 'secret'))).toThrow('no key k1')
 })

@@ -1,4 +1,4 @@
-/** The server's log tells, in a line each, what happens to deployments. */
+/** Tests the server's log: one line per event of a deployment. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { deleteDeployment } from '../../src/domain/deployments/delete.ts'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => domain.close())
 
-test('a deployment that goes live and is deleted can be followed in the log, by its name', async () => {
+test('the log shows by name how a deployment goes live and is deleted', async () => {
   const ctx = await domain.tenant()
   const body = await gitBody(ctx, 'my-agent')
   const { deploymentId: id } = await createDeployment(ctx, { body })
@@ -42,7 +42,7 @@ test('a deployment that goes live and is deleted can be followed in the log, by 
   expect(told.every(({ level }) => level === 'info')).toBe(true)
 })
 
-test('a failure is a warning, with its time and the first line of why', () => {
+test('a failure is a warning with its duration and the first line of its message', () => {
   const failed = { workspaceId: 'w', type: 'revision.status', deploymentId: 'd', revisionId: 'r' }
   const message = 'npm ci failed with exit code 1.\nnpm error missing: left-pad'
   expect(

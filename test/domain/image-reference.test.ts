@@ -1,9 +1,9 @@
-/** The grammar of image references: what is taken apart how, and what is refused with which words. */
+/** Tests the grammar of image references: parsed parts and messages for invalid ones. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ImageReference, parseImageReference } from '../../src/domain/values/image-reference.ts'
 
-/** The reference as text. */
+/** Joins the parts of a reference. */
 function formatImageReference({ host, path, tag, digest }: ImageReference): string {
   return `${host === null ? '' : `${host}/`}${path}${tag === null ? '' : `:${tag}`}${digest === null ? '' : `@${digest}`}`
 }
@@ -20,11 +20,11 @@ test.each<[string, (string | null)[]]>([
   [`h:1/a/b__c/d--e.f:t@sha256:${HEX}`, ['h:1', 'a/b__c/d--e.f', 't', `sha256:${HEX}`]],
   [`agent@sha256:${HEX}`, [null, 'agent', null, `sha256:${HEX}`]],
   ['localhost:5000', [null, 'localhost', '5000', null]],
-])('%s is taken apart', (text, [host, path, tag, digest]) => {
+])('%s is parsed into its parts', (text, [host, path, tag, digest]) => {
   expect(parseImageReference(text)).toEqual({ host, path, tag, digest })
 })
 
-describe('what is refused, and why', () => {
+describe('an invalid reference gets a message with the cause', () => {
   test.each<[string, RegExp]>([
     ['', /empty/],
     [' ', /whitespace/],
@@ -79,11 +79,11 @@ const reference: fc.Arbitrary<ImageReference> = fc
     tag: fc.option(fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/)),
     digest: fc.option(fc.stringMatching(/^sha256:[a-f0-9]{64}$/)),
   })
-  // without a registry the first of several parts must not look like one
+  // without a registry, the first of several path parts must not look like a host
   .filter(({ host: named, path }) => named !== null || !/^(localhost|[^/]*\.[^/]*)\//.test(path))
   .filter(({ host: named, path }) => `${named}/${path}`.length <= 255)
 
-test('what is put together is taken apart again', () => {
+test('parsing returns the parts that a reference was built from', () => {
   fc.assert(
     fc.property(reference, (parts) => {
       expect(parseImageReference(formatImageReference(parts))).toEqual(parts)
@@ -91,7 +91,7 @@ test('what is put together is taken apart again', () => {
   )
 })
 
-test('any text is either refused in words or is exactly its parts', () => {
+test('any text is either rejected with a message or equals its joined parts', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[a-zA-Z0-9:/@._[\]-]{0,40}$/)), (text) => {
       const answer = parseImageReference(text)

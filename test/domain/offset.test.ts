@@ -1,4 +1,4 @@
-/** Pages by offset are right at any depth: after pages before them were read, and after something has changed since. */
+/** Tests offset pages at any depth, also after earlier pages were read and after changes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { listDeployments } from '../../src/domain/deployments/read.ts'
 import type { RequestContext } from '../../src/domain/transaction/context.ts'
@@ -20,7 +20,7 @@ const idsAt = async (offset: number, query: Record<string, string> = {}) => {
   return page.resources.map(({ id }) => id)
 }
 
-/** In the order of the list, read by Prisma. */
+/** In list order, read by Prisma. */
 const allIds = async (where: object = {}) => {
   const rows = await ctx.db.deployment.findMany({
     where: { workspaceId: ctx.workspace.id, tornDownAt: null, ...where },
@@ -32,7 +32,7 @@ const allIds = async (where: object = {}) => {
 
 const OFFSETS = [900, 480, 1_200, 905, 1_470, 700, 930, 1, 699, 1_499, 1_500, 3_000, 920]
 
-test('each page by offset is one statement and the part of the list that it says, whichever was read before', async () => {
+test('an offset page takes one statement and has the right rows after any earlier pages', async () => {
   const all = await allIds()
   for (const offset of [...OFFSETS, ...OFFSETS]) {
     let page: string[] = []
@@ -44,7 +44,7 @@ test('each page by offset is one statement and the part of the list that it says
   }
 })
 
-test('when a deployment has gone the pages behind it have moved', async () => {
+test('after a deployment was removed, later offset pages shift by one', async () => {
   const all = await allIds()
   await idsAt(900)
   await ctx.db.deployment.update({ where: { id: all[3] }, data: { tornDownAt: new Date() } })
@@ -52,7 +52,7 @@ test('when a deployment has gone the pages behind it have moved', async () => {
   for (const offset of OFFSETS) expect(await idsAt(offset)).toEqual(fewer.slice(offset, offset + 20))
 })
 
-test('filters have offsets of their own', async () => {
+test('each filter has its own offsets', async () => {
   const some = await allIds({ source: 'gitprovider' })
   const named = await allIds({ name: { contains: 'agent-a' } })
   for (const offset of [300, 600, 610, 0]) {

@@ -1,4 +1,4 @@
-/** The orders of deployments and the keysets of their pages, as Prisma is asked for them and as SQL. */
+/** Compares the orders and keyset pages of deployments from Prisma with those from SQL. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type DeploymentOrder,
@@ -19,7 +19,7 @@ let ctx: RequestContext
 beforeAll(async () => {
   domain = await testDomain()
   ctx = await domain.tenant()
-  // several have the same time, and names differ in case and in what a language makes of them
+  // some rows have equal times, and names differ in case and in collation
   await ctx.db.$executeRaw`
     INSERT INTO deployments (id, workspace_id, name, source, created_at, updated_at)
     SELECT gen_random_uuid(), ${ctx.workspace.id}::uuid, (ARRAY['a-', 'B_', 'ä ', 'A.', '💡'])[1 + n % 5] || n, 'gitprovider',
@@ -32,7 +32,7 @@ const orders = (['ATTENTION', 'CREATED_AT', 'UPDATED_AT', 'NAME'] as const).flat
   (['asc', 'desc'] as const).map((direction): DeploymentOrder => ({ by, direction })),
 )
 
-test('a page is the same by SQL as by Prisma, in each order, forwards and backwards, from rows here and there', async () => {
+test('SQL and Prisma return the same page in each order, direction and position', async () => {
   for (const order of orders) {
     const all = await ctx.db.deployment.findMany({ orderBy: orderOf(order) })
     const windows = [0, 6, 11, 23].flatMap((at): Window[] => {
@@ -60,7 +60,7 @@ test('a page is the same by SQL as by Prisma, in each order, forwards and backwa
   }
 })
 
-test('a cursor of another order is refused', () => {
+test('a cursor of another order is rejected', () => {
   const cursor = deploymentCursor(
     { by: 'NAME', direction: 'asc' },
     { id: crypto.randomUUID(), attention: 0, name: 'a', createdAt: new Date(), updatedAt: new Date() },

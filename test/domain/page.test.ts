@@ -1,4 +1,4 @@
-/** A page of deployments by SQL is the page that Prisma reads: with each filter, in each order, from the start and from rows further on. */
+/** Compares pages of deployments from SQL with pages from Prisma, for each filter, order and position. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DeploymentFilter } from '../../src/domain/deployments/filter.ts'
 import { type DeploymentOrder, deploymentCursor, orderSql } from '../../src/domain/deployments/order.ts'
@@ -27,9 +27,9 @@ beforeAll(async () => {
   const [rare, frequent] = await Promise.all(
     ['rare', 'frequent'].map((value) => db.tag.create({ data: { workspaceId: workspace.id, key: 'team', value } })),
   )
-  // on a connection without a time limit
+  // on a connection without a statement timeout
   await asAdmin(domain.url, async (client) => {
-    // most serve, some of each kind do not; the oldest have a listener of their own
+    // most deployments serve, some of each kind do not, and the oldest have their own listener
     await client.query(`
       UPDATE deployments SET claim_id = gen_random_uuid(), lease_holder = 'x', lease_expires_at = now() + interval '1 hour', health = '{"ready": 1}'
       WHERE image_version <> '7'`)
@@ -89,7 +89,7 @@ async function pageBySql(filter: DeploymentFilter, order: DeploymentOrder, windo
 }
 
 for (const by of ['ATTENTION', 'CREATED_AT', 'UPDATED_AT', 'NAME'] as const)
-  test(`by ${by}, forwards and backwards`, async () => {
+  test(`SQL and Prisma return the same pages by ${by}, forwards and backwards`, async () => {
     for (const [name, filter] of Object.entries(filters))
       for (const direction of ['asc', 'desc'] as const) {
         const order = { by, direction }

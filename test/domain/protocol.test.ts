@@ -1,4 +1,4 @@
-/** The data-plane protocol's codecs: both ways between JSON and the code, for peers of other versions too. */
+/** Tests the codecs of the data-plane protocol in both directions, also with messages of other versions. */
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { DATA_PLANE_EXAMPLES } from '../../src/api/rest/examples/data-plane.ts'
@@ -33,7 +33,7 @@ const MESSAGES: Record<keyof typeof DATA_PLANE_EXAMPLES, WireObject<z.ZodRawShap
   BuilderCompleteAnswer: builders.builderCompleteAnswer,
 }
 
-/** As it goes over the network. `deadline_at` is made anew from the seconds that are left. */
+/** The message as sent over the network. `deadline_at` is omitted, because it is computed from the seconds left. */
 const sent = (json: unknown) =>
   JSON.parse(JSON.stringify(json), (key, value) => (key === 'deadline_at' ? undefined : value))
 
@@ -42,11 +42,11 @@ test.each(Object.entries(MESSAGES))('the example of %s is the same after both wa
   const value = message.parse(example)
   expect(fromWire(message, message.in.parse(example))).toEqual(value)
   expect(sent(toWire(message, value))).toEqual(sent(example))
-  // what is sent unchecked is what a check would let pass, and what zod's own way makes of it; a Date has none
+  // `toWire` agrees with zod's own encoding; a Date has none
   if (!name.endsWith('LogsRequest')) expect(sent(z.encode(message, value))).toEqual(sent(example))
 })
 
-test('a builder is handed its build, and nothing else of the deployment', () => {
+test('a builder gets its build and no other data of the deployment', () => {
   const [claim] = DATA_PLANE_EXAMPLES.BuilderClaimAnswer.claims
   const handed = toWire(builders.builderClaim, builders.builderClaim.parse(claim))
   expect(Object.keys(handed).sort()).toEqual(
@@ -55,22 +55,22 @@ test('a builder is handed its build, and nothing else of the deployment', () => 
   expect(Object.keys(handed.deployment as object).sort()).toEqual(['id', 'name', 'workspace_id'])
 })
 
-describe('a peer of another version is understood as far as it goes', () => {
+describe('a message of another version', () => {
   const { claim_id, token } = DATA_PLANE_EXAMPLES.HeartbeatRequest.claims[0]!
   const heartbeat = (item: object) => heartbeatRequest.parse({ claims: [{ claim_id, token, ...item }] }).claims[0]!
 
-  test('an older control plane does not say how many seconds are left', () => {
+  test('may lack seconds_left, from an older control plane', () => {
     const { seconds_left: _, ...older } = DATA_PLANE_EXAMPLES.ClaimAnswer.claims[0]!.step
     const deadline = new Date(Date.now() + 60_000).toISOString()
     const example = { ...DATA_PLANE_EXAMPLES.CompleteAnswer.assignment, step: { ...older, deadline_at: deadline } }
     expect(assignment.parse(example).step!.secondsLeft).toBeCloseTo(60, 0)
   })
 
-  test('what it says beyond what is known is left out', () => {
+  test('loses its unknown members', () => {
     expect(claimRequest.parse({ holder: 'a', strange: 1 })).toEqual({ holder: 'a', max: 20, leaseSeconds: 30 })
   })
 
-  test('progress was a text once, and reasons come and go', () => {
+  test('may have progress as text, or an unknown reason', () => {
     expect(heartbeat({ progress: 'Pulling' }).progress).toEqual({ reason: 'IN_PROGRESS', message: 'Pulling' })
     expect(heartbeat({ progress: { reason: 'NEWER', message: 'x' } }).progress!.reason).toBe('IN_PROGRESS')
     const health = { ready: 1, desired: 1 }
@@ -78,14 +78,14 @@ describe('a peer of another version is understood as far as it goes', () => {
     expect(heartbeat({ health: { ...health, reason: 'NEWER' } }).health!.reason).toBeNull()
   })
 
-  test('null says nothing, but of progress that there is none', () => {
+  test('treats null as absent, except for progress, where it means none', () => {
     const item = heartbeat({ progress: null, health: null, idle: null })
     expect(item).toEqual({ claimId: claim_id, token, progress: null })
     expect(Object.keys(item)).not.toContain('idle')
   })
 })
 
-test('names are converted where they are declared, never in what somebody else has named', () => {
+test('names are converted where they are declared, and never inside foreign objects', () => {
   const message = wireObject({ ownName: z.array(z.record(z.string(), z.unknown())).nullable(), other: z.date() })
   const value = { ownName: [{ 'their-name': { snake_case: 1, camelCase: 2 } }], other: new Date(0) }
   expect(toWire(message, value)).toEqual({ own_name: value.ownName, other: value.other })

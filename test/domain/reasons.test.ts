@@ -1,4 +1,4 @@
-/** Reasons: a word for machines beside every message, from whoever gives it, in every place that shows it. */
+/** Tests reasons: each message has a machine-readable reason wherever it is shown. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
@@ -51,7 +51,7 @@ async function deployOn(listenerId: string): Promise<string> {
   return deploymentId
 }
 
-/** Held, provisioned, and in the middle of its BUILD. */
+/** Creates a leased, provisioned deployment whose BUILD is running. */
 async function building() {
   const id = await gitDeployment(ctx)
   const held = await claimOne(domain.plane, id)
@@ -59,19 +59,19 @@ async function building() {
   return { id, held: { claimId: held.claimId, token: held.token }, step: assignment.step!, claim: held }
 }
 
-/** Nobody has taken its open step for 11 s. */
+/** Makes the open step look untaken for 11 s. */
 const untaken = (id: string) =>
   domain.core.db
     .$executeRaw`UPDATE steps SET created_at = now() - interval '11 seconds' WHERE deployment_id = ${id}::uuid AND finished_at IS NULL`
 
-test('the words are the list’s own, and spelled alike', () => {
+test('reasons are unique words in upper snake case, and other words are unknown', () => {
   expect(new Set(REASON_WORDS).size).toBe(REASON_WORDS.length)
   for (const word of REASON_WORDS) expect(word).toMatch(/^[A-Z]+(_[A-Z]+)*$/)
   expect(knownReason('toString', null)).toBeNull()
   expect(knownReason('CRASHED', null)).toBe('CRASHED')
 })
 
-test('a message is rendered from its reason and the facts alone', () => {
+test('a message depends only on its reason and facts', () => {
   const listener = { id: 'L', computeId: 'prod', lastSeenAt: new Date('2026-01-02T03:04:05.678Z'), silent: true }
   expect(explain('LISTENER_SILENT', { kind: 'BUILD', listener }).message).toBe(
     'Waiting for listener prod, which has not called since 2026-01-02T03:04:05Z, to build it.',
@@ -81,12 +81,12 @@ test('a message is rendered from its reason and the facts alone', () => {
   )
 })
 
-describe('what the rules say has its reason in the revision and in the event', () => {
-  test('waiting, superseded, interrupted, deleted', async () => {
+describe('a reason that the rules set is in the revision and in the event', () => {
+  test('for a waiting, superseded, interrupted and deleted revision', async () => {
     const id = await gitDeployment(ctx)
     const path = { deployment_id: id }
     const first = await latest(id)
-    // while a worker may be about to take it nobody is missed
+    // a worker may take the step any moment, so the message names no worker yet
     expect(currentMessageOf(first)).toMatchObject({ reason: 'IN_PROGRESS', statusMessage: 'Preparing.' })
     await untaken(id)
     await sweep(domain.core)
@@ -116,7 +116,7 @@ describe('what the rules say has its reason in the revision and in the event', (
   })
 })
 
-describe('what a worker says of a failure', () => {
+describe('the reason that a worker reports for a failure', () => {
   const failed = async (said: object) => {
     const { id, held, step } = await building()
     await domain.plane.complete({ ...held, stepId: step.id, outcome: 'failed', ...said })
@@ -126,7 +126,7 @@ describe('what a worker says of a failure', () => {
     return [reason, statusMessage]
   }
 
-  test('is kept with its words; without a word it counts as the failure of its kind', async () => {
+  test('is stored with its message, and defaults to the generic reason of the step', async () => {
     expect(await failed({ reason: 'INSTALL_FAILED', message: 'npm ci failed' })).toEqual([
       'INSTALL_FAILED',
       'npm ci failed',
@@ -134,7 +134,7 @@ describe('what a worker says of a failure', () => {
     expect(await failed({ message: 'no idea' })).toEqual(['BUILD_FAILED', 'no idea'])
   })
 
-  test('may be a word of a newer listener: then it counts as the failure of its kind', async () => {
+  test('counts as the generic reason of the step if only newer listeners know it', async () => {
     const { id: listenerId } = await listenerNamed(`newer-${randomUUID()}`)
     const id = await deployOn(listenerId)
     const scope = { listenerId }
@@ -152,10 +152,10 @@ describe('what a worker says of a failure', () => {
   })
 })
 
-describe('what a step waits for', () => {
+describe('the progress that a worker reports for a step', () => {
   const progress = { reason: 'WAITING_FOR_HEALTH', message: 'GET /ok is not answered yet' } as const
 
-  test('is told with the heartbeat: one statement, no event, no newer updated_at, and only when it is news', async () => {
+  test('takes one statement with the heartbeat, without event or new updated_at, and only for news', async () => {
     const { id, held } = await building()
     const before = await latest(id)
     const events = (await eventsOf(before.id)).length
@@ -181,7 +181,7 @@ describe('what a step waits for', () => {
     expect(await latest(id)).toMatchObject({ reason: null, reasonSince: null, statusMessage: null })
   })
 
-  test('is not taken from a holder that lost its lease, nor for a revision that has ended', async () => {
+  test('is ignored from a holder without a lease, and for an ended revision', async () => {
     const { id, held, step } = await building()
     const stale = { ...held, token: String(BigInt(held.token) - 1n) }
     await domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ ...stale, progress }] })
@@ -191,7 +191,7 @@ describe('what a step waits for', () => {
     expect(await latest(id)).toMatchObject({ reason: 'CRASHED', statusMessage: 'gone' })
   })
 
-  test('is told by listeners, older ones with a text alone, and while it is provisioned, too', async () => {
+  test('may come from listeners, as plain text from older ones, and also during PROVISION', async () => {
     const { id: listenerId } = await listenerNamed(`beats-${randomUUID()}`)
     const id = await deployOn(listenerId)
     const [held] = await claim(domain.core, { listenerId }, { holder: 'x', max: 1, leaseSeconds: 60 })
@@ -218,7 +218,7 @@ describe('what a step waits for', () => {
 })
 
 describe('a sweep', () => {
-  test('costs no more for a listener whose name reads like a message', async () => {
+  test('takes no extra statement for a listener whose name looks like a message', async () => {
     const statements = async () => (await countStatements(domain.database, () => sweep(domain.core))).length
     await sweep(domain.core)
     const idle = await statements()
@@ -227,7 +227,7 @@ describe('a sweep', () => {
     expect(await statements()).toBe(idle)
   })
 
-  test('says once that a listener has gone silent, and once that it is back', async () => {
+  test('records once that a listener became silent, and once that it called again', async () => {
     const { id: listenerId } = await listenerNamed(`silent-${randomUUID()}`)
     const id = await deployOn(listenerId)
     expect(await latest(id)).toMatchObject({ reason: 'WAITING_FOR_LISTENER' })
@@ -244,7 +244,7 @@ describe('a sweep', () => {
     expect(await latest(id)).toMatchObject({ reason: 'WAITING_FOR_LISTENER' })
   })
 
-  test('gives a reason to what an older server has left without one', async () => {
+  test('adds a reason to a revision that an older server left without one', async () => {
     const id = await gitDeployment(ctx)
     await domain.core.db.revision.updateMany({ where: { deploymentId: id }, data: { reason: null, reasonSince: null } })
     await untaken(id)
@@ -252,7 +252,7 @@ describe('a sweep', () => {
     expect(await latest(id)).toMatchObject({ reason: 'WAITING_FOR_WORKER', reasonSince: expect.any(Date) })
   })
 
-  test('also where that was why a teardown failed', async () => {
+  test('adds a reason to a failed teardown that an older server left without one', async () => {
     const id = await gitDeployment(ctx)
     await claimOne(domain.plane, id)
     await deleteDeployment(ctx, { path: { deployment_id: id } })

@@ -1,4 +1,4 @@
-/** Which repository URLs a deployment may name, what git is given for them, and what is refused with which words. */
+/** Tests repository URLs: accepted ones, the URL that git gets, and messages for rejected ones. */
 import { describe, expect, test } from 'vitest'
 import { parseRepoUrl } from '../../src/domain/values/repository-url.ts'
 
@@ -16,11 +16,11 @@ test.each<[string, object]>([
   ['git@git.example.com:/srv/agent.git', { protocol: 'ssh', url: 'ssh://git@git.example.com/srv/agent.git' }],
   ['file:///srv/not%20there%20yet.git', { protocol: 'file', path: '/srv/not there yet.git' }],
   ['/srv/not there yet.git', { protocol: 'file', path: '/srv/not there yet.git' }],
-])('%s may be built from', (url, parsed) => {
+])('%s is accepted', (url, parsed) => {
   expect(parseRepoUrl(url)).toEqual(parsed)
 })
 
-describe('what is refused, and why', () => {
+describe('a rejected URL gets a message with the cause', () => {
   test.each([
     'ftp://x/y',
     'ext::sh -c id',
@@ -37,7 +37,7 @@ describe('what is refused, and why', () => {
     'file:///a%2Fb',
     'acme/agent',
     '',
-  ])('«%s» is nothing to build from', (url) => {
+  ])('«%s» is rejected', (url) => {
     expect(parseRepoUrl(url)).toMatch(/^Must be an https:\/\/ or ssh:\/\/ URL, git@host:path, or file:\/\//)
   })
 
@@ -47,7 +47,7 @@ describe('what is refused, and why', () => {
     'https://:pw@git.example.com/acme/agent',
     'http://user:pw@localhost/acme/agent',
     'ssh://git:pw@git.example.com/acme/agent',
-  ])('%s would show its password to every reader', (url) => {
+  ])('%s is rejected because it contains credentials', (url) => {
     expect(parseRepoUrl(url)).toMatch(/^Must not contain a user name or password/)
   })
 
@@ -61,12 +61,12 @@ describe('what is refused, and why', () => {
     'ssh://git@git.example.com/acme/agent?token=hush',
     'git@git.example.com:acme/agent?token=hush',
     'file:///srv/agent.git?token=hush',
-  ])('%s would show its token to every reader', (url) => {
+  ])('%s is rejected because it contains a query or fragment', (url) => {
     expect(parseRepoUrl(url)).toMatch(/^Must not contain a query string/)
     expect(parseRepoUrl(url)).not.toContain('hush')
   })
 
-  test('a question mark is allowed where it is none: in the path of a folder, or encoded', () => {
+  test('a question mark is allowed in the path of a folder, and if it is encoded', () => {
     expect(parseRepoUrl('/srv/what?.git')).toEqual({ protocol: 'file', path: '/srv/what?.git' })
     expect(parseRepoUrl('file:///srv/what%3F.git')).toEqual({ protocol: 'file', path: '/srv/what?.git' })
   })

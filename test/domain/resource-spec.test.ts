@@ -15,24 +15,21 @@ const refusal = (spec: unknown) => {
   }
 }
 
-test.each(['cpu', 'queue_cpu', 'cache_cpu'])(
-  '%s is from 0.1 to 8 cores, rounded to one decimal before it is checked',
-  (field) => {
-    expect(read({ [field]: 0.06 })).toMatchObject({ [field]: 0.1 })
-    expect(read({ [field]: 8.04 })).toMatchObject({ [field]: 8 })
-    expect(read({ [field]: 1.25 })).toMatchObject({ [field]: 1.3 })
-    expect(refusal({ [field]: 0.04 })).toEqual([[field, 'greater_than_equal']])
-    expect(refusal({ [field]: 8.1 })).toEqual([[field, 'less_than_equal']])
-    expect(refusal({ [field]: '1' })).toEqual([[field, 'float_type']])
-  },
-)
+test.each(['cpu', 'queue_cpu', 'cache_cpu'])('%s must be 0.1 to 8 cores after rounding to one decimal', (field) => {
+  expect(read({ [field]: 0.06 })).toMatchObject({ [field]: 0.1 })
+  expect(read({ [field]: 8.04 })).toMatchObject({ [field]: 8 })
+  expect(read({ [field]: 1.25 })).toMatchObject({ [field]: 1.3 })
+  expect(refusal({ [field]: 0.04 })).toEqual([[field, 'greater_than_equal']])
+  expect(refusal({ [field]: 8.1 })).toEqual([[field, 'less_than_equal']])
+  expect(refusal({ [field]: '1' })).toEqual([[field, 'float_type']])
+})
 
-test.each(['cpu_limit', 'queue_cpu_limit', 'cache_cpu_limit'])('%s is from 0.1 to 16 cores', (field) => {
+test.each(['cpu_limit', 'queue_cpu_limit', 'cache_cpu_limit'])('%s must be 0.1 to 16 cores', (field) => {
   expect(read({ [field]: 16 })).toMatchObject({ [field]: 16 })
   expect(refusal({ [field]: 16.1 })).toEqual([[field, 'less_than_equal']])
 })
 
-test('no number may be negative, and counts are integers', () => {
+test('negative numbers are rejected, and counts must be integers', () => {
   const numbers = Object.keys(resourceSpec.shape).filter((key) => /cpu|_mb|scale$|_gi|connections/.test(key))
   expect(numbers.length).toBeGreaterThan(30)
   for (const field of numbers) expect(refusal({ [field]: -1 }), field).toEqual([[field, 'greater_than_equal']])
@@ -40,7 +37,7 @@ test('no number may be negative, and counts are integers', () => {
     expect(refusal({ memory_mb: wrong })).toEqual([['memory_mb', 'int_type']])
 })
 
-test('the defaults follow the base values', () => {
+test('defaults follow the base values', () => {
   expect(
     effectiveSpec({ cpu: 1.5, memory_mb: 1000, cache_cpu: 0.5, cache_memory_mb: 200, db_cpu: 1, db_memory_mb: 512 }),
   ).toMatchObject({
@@ -65,14 +62,14 @@ test('the defaults follow the base values', () => {
   expect(effectiveSpec(null)).toMatchObject({ cpu_limit: null, memory_limit_mb: null })
 })
 
-test('a request above its limit, or a minimum above its maximum, is refused, also against a default', () => {
+test('a request above its limit and a minimum above its maximum are rejected, also against defaults', () => {
   expect(refusal({ cpu: 2, cpu_limit: 1 })).toEqual([['cpu', 'value_error']])
   expect(refusal({ cache_memory_mb: 10, cache_memory_limit_mb: 5 })).toEqual([['cache_memory_mb', 'value_error']])
   expect(refusal({ min_scale: 3, max_scale: 2, queue_max_scale: 3 })).toEqual([['min_scale', 'value_error']])
   expect(refusal({ min_scale: 2, queue_max_scale: 2 })).toEqual([['min_scale', 'value_error']])
 })
 
-test('a mount needs its volume, wherever it is mounted', () => {
+test('each mount must name an existing volume', () => {
   const volumes = [{ name: 'data', emptyDir: {} }]
   const mount = (name: string) => [{ name, mountPath: '/data' }]
   expect(

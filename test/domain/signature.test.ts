@@ -1,11 +1,11 @@
-/** Signatures made with the key ring: what they hold for, and what they outlive. */
+/** Tests signatures of the key ring. */
 import { expect, test } from 'vitest'
 import { KeyRing } from '../../src/domain/crypto/keyring.ts'
 
 const old = ['old', Buffer.alloc(32, 1)] as const
 const young = ['young', Buffer.alloc(32, 2)] as const
 
-test('a signature holds for its own text and purpose only', () => {
+test('a signature is valid only for its text and purpose', () => {
   const ring = new KeyRing([old])
   const signature = ring.sign('upload', 'a')
   expect(ring.verify('upload', 'a', signature)).toBe(true)
@@ -15,7 +15,7 @@ test('a signature holds for its own text and purpose only', () => {
     expect(ring.verify('upload', 'a', wrong)).toBe(false)
 })
 
-test('a signature outlives the rotation of the key, and not its removal', () => {
+test('a signature is valid after a rotation until its key is removed', () => {
   const signature = new KeyRing([old]).sign('upload', 'a')
   expect(new KeyRing([young, old]).verify('upload', 'a', signature)).toBe(true)
   expect(new KeyRing([young]).verify('upload', 'a', signature)).toBe(false)

@@ -1,4 +1,4 @@
-/** What each hot verb asks of Postgres, as exact numbers: a change that adds a statement has to say so here. */
+/** Counts the SQL statements of frequent verbs exactly. A change that adds a statement must change these numbers. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { claim } from '../../src/domain/claims/claim.ts'
@@ -30,8 +30,8 @@ afterAll(() => domain.close())
 
 const count = async (work: () => Promise<unknown>) => (await countStatements(domain.database, work)).length
 
-// of a write with its answer, as REST gives it
-test('reads are one or two statements each, writes a handful, a quiet heartbeat one for all claims', async () => {
+// writes include reading their answer, as in REST
+test('a read takes one statement, a write four, and a quiet heartbeat one for all claims', async () => {
   const body = await gitBody(ctx)
   let id = ''
   const counted: Record<string, number> = {}
@@ -60,7 +60,7 @@ test('reads are one or two statements each, writes a handful, a quiet heartbeat 
   expect(await count(() => domain.plane.claim({ holder: 'idle', max: 100, leaseSeconds: 60 }))).toBe(1)
 })
 
-test('under an Idempotency-Key a write is three statements more, and its repeat one, or two with a set of secrets', async () => {
+test('an Idempotency-Key adds three statements to a write, and a repeat takes one, or two with secrets', async () => {
   const once = (key: string, work: (own: RequestContext) => Promise<unknown>) =>
     count(async () => {
       const keeping = {
@@ -82,7 +82,7 @@ test('under an Idempotency-Key a write is three statements more, and its repeat 
   expect(await once('delete', remove)).toBe(1)
 })
 
-test('what waits for a listener costs one statement more, for the listener’s name', async () => {
+test('a deployment that waits for a listener takes one more statement, for the listener’s name', async () => {
   const listener = await domain.core.db.listener.create({
     data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: 'prod-eu', k8sNamespaces: ['agents'] },
   })
@@ -95,7 +95,7 @@ test('what waits for a listener costs one statement more, for the listener’s n
   }
   const named: string[] = []
   const stop = domain.database.onQuery((sql) => {
-    // the log names actors, in a statement that there is anyway
+    // the event log also looks up names, within its own statement
     if (/compute_id/.test(sql) && !/INSERT INTO events/.test(sql)) named.push(sql)
   })
   const { deploymentId: id } = await createDeployment(ctx, { body })
@@ -103,12 +103,12 @@ test('what waits for a listener costs one statement more, for the listener’s n
   const scope = { listenerId: listener.id }
   const [held] = await claim(domain.core, scope, { holder: 'x', max: 1, leaseSeconds: 60 })
   expect(held!.deployment.id).toBe(id)
-  // the one statement that reads what is held
+  // the statement that reads held deployments
   expect(named).toHaveLength(2)
   stop()
 })
 
-/** A thousand deployments of one listener, all held and serving; what their holder says in a heartbeat. */
+/** Creates a thousand held deployments of one listener that serve, and returns their heartbeat items. */
 async function thousandHeld(listenerId: string) {
   await domain.core.db.$executeRaw`
     INSERT INTO deployments (id, workspace_id, name, source, listener_id, claim_id, lease_holder, lease_token, lease_expires_at, generation, updated_at)
@@ -124,7 +124,7 @@ async function thousandHeld(listenerId: string) {
   }))
 }
 
-test('a listener’s thousand claims are one statement while nothing changes, and one more for each look while it waits', async () => {
+test('a heartbeat for a thousand claims takes one statement without changes, and one more per check while it waits', async () => {
   const listener = await domain.core.db.listener.create({
     data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: randomUUID(), k8sNamespaces: [] },
   })
@@ -136,7 +136,7 @@ test('a listener’s thousand claims are one statement while nothing changes, an
   const seen = await domain.core.db.listener.findUniqueOrThrow({ where: { id: listener.id } })
   expect(seen).toMatchObject({ version: '1', updatedAt: listener.updatedAt, lastSeenAt: expect.any(Date) })
 
-  // a hundred rings in a row, as when a hundred others are being worked on, are looked at together
+  // a hundred consecutive notifications cause one check
   const stop = new AbortController()
   let looks = 0
   const ringing = domain.database.onQuery((sql) => {
@@ -148,7 +148,7 @@ test('a listener’s thousand claims are one statement while nothing changes, an
   expect(await count(() => heartbeat(core, scope, request, stop.signal))).toBe(2)
   ringing()
 
-  // one of them has news: what it costs does not depend on the others
+  // the cost of one changed claim does not depend on the other claims
   const one = claims[500]!
   await domain.core.db.deployment.updateMany({ where: { claimId: one.claimId }, data: { generation: 8 } })
   let answers: Awaited<ReturnType<typeof heartbeat>> = []
@@ -162,9 +162,9 @@ test('a listener’s thousand claims are one statement while nothing changes, an
   ])
 })
 
-test('the sweep reads no table as a whole, however many deployments there are', async () => {
+test('the sweep scans no table, even with many deployments', async () => {
   const { db } = domain.core
-  // in parts: each is a statement with a time limit
+  // in batches, because each statement has a timeout
   for (let first = 1; first < 6000; first += 1000)
     await db.$executeRaw`
     WITH made AS (
@@ -183,7 +183,7 @@ test('the sweep reads no table as a whole, however many deployments there are', 
     const whole = () => sql.$queryRaw`
       SELECT relname AS table, seq_scan::int AS whole FROM pg_stat_xact_user_tables
       WHERE relname IN ('deployments', 'revisions', 'steps') ORDER BY relname`
-    // the session may not have handed on yet what it counted before
+    // the session may not have reported earlier counts yet
     const before = await whole()
     await sweep({ ...domain.core, db: sql as unknown as typeof db })
     return [before, await whole()]

@@ -1,4 +1,4 @@
-/** How many there are in all: exact where that is cheap, and reckoned where it is not. */
+/** Tests totals: exact for small lists, and an estimate for large ones. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { countByStatus } from '../../src/domain/deployments/count.ts'
 import { countDeployments } from '../../src/domain/deployments/total.ts'
@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => domain.close())
 
-test('up to 10,000 a total is exact; beyond it is about as many, and says that it is an estimate', async () => {
+test('a total is exact up to 10,000, and above that a marked estimate', async () => {
   const all = await countDeployments(ctx, {})
   expect(all.isEstimate).toBe(true)
   expect(all.count).toBeGreaterThan(EXACT_UP_TO)
@@ -31,22 +31,22 @@ test('up to 10,000 a total is exact; beyond it is about as many, and says that i
     count: MANY / 500,
     isEstimate: false,
   })
-  // an estimate that is too low does not contradict what was counted
+  // a low estimate is still greater than the exact limit
   const live = await countDeployments(ctx, { serving: false })
   expect(live.isEstimate).toBe(true)
   expect(live.count).toBeGreaterThan(EXACT_UP_TO)
-  // the overview counts all the same
+  // the overview is exact in any case
   expect((await countByStatus(ctx, {})).total).toBe(MANY)
 })
 
-test('what belongs to one of a list is counted with it, and reckoned alone if it is too much', async () => {
+test('totals per list item are counted together, and large ones are estimated one by one', async () => {
   const { id } = await ctx.db.listener.create({
     data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: 'big', k8sNamespaces: [] },
   })
   const other = await ctx.db.listener.create({
     data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: 'small', k8sNamespaces: [] },
   })
-  // on a connection without a time limit
+  // on a connection without a statement timeout
   await asAdmin(domain.url, async (client) => {
     await client.query('UPDATE deployments SET listener_id = $1 WHERE workspace_id = $2', [id, ctx.workspace.id])
     await client.query('ANALYZE deployments')
@@ -62,7 +62,7 @@ test('what belongs to one of a list is counted with it, and reckoned alone if it
   })
 })
 
-test('the number of all events of a workspace is exact, however many there are', async () => {
+test('the number of a workspace’s events is exact for any size', async () => {
   expect(await countWorkspaceEvents(ctx, {})).toEqual({ count: MANY, isEstimate: false })
   const typed = await countWorkspaceEvents(ctx, { types: ['revision.status'] })
   expect(typed.isEstimate).toBe(true)

@@ -1,4 +1,4 @@
-// transaction(): what two writes that are in each other's way come to.
+// Tests transaction() with conflicting writes.
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RequestContext, transaction } from '../../src/domain/transaction/context.ts'
 import { crossedWrites } from '../support/deadlock.ts'
@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => domain.close())
 
-test('of two writes that wait for each other neither fails: the one that Postgres ends is made again', async () => {
+test('when two writes deadlock, the one that Postgres aborts is retried and both succeed', async () => {
   const [a, b] = [await gitDeployment(ctx), await gitDeployment(ctx)]
   const crossed = crossedWrites()
   const write = (first: string, second: string) =>

@@ -1,4 +1,7 @@
-/** What a transaction records goes to Postgres together, once, and before anybody reads (domain/transaction/unit-of-work.ts). */
+/**
+ * Tests the unit of work: recorded changes are sent in one statement, and before any read
+ * (domain/transaction/unit-of-work.ts).
+ */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encode } from '../../src/api/rest/responses/answer.ts'
@@ -35,7 +38,7 @@ const NAME = {
   text: 'SELECT custom_url AS url, generation FROM deployments WHERE id = $1::uuid',
 }
 
-test('several changes of one row are one statement, and each builds on the one before', async () => {
+test('several changes of one row are sent as one statement', async () => {
   const before = await stored()
   const sent = await statements(() =>
     locked(async (tx, deployment) => {
@@ -45,7 +48,7 @@ test('several changes of one row are one statement, and each builds on the one b
       expect(deployment.customUrl).toBeNull()
     }),
   )
-  // the lock and the row
+  // the lock and the update
   expect(sent).toHaveLength(2)
   const { customUrl, generation, editVersion, name, latestRevisionId } = await stored()
   expect({ customUrl, generation, editVersion }).toEqual({
@@ -56,12 +59,12 @@ test('several changes of one row are one statement, and each builds on the one b
   expect({ name, latestRevisionId }).toEqual({ name: before.name, latestRevisionId: before.latestRevisionId })
 })
 
-test('what records nothing sends nothing', async () => {
+test('a transaction without changes sends no write', async () => {
   expect(await statements(() => locked(async () => {}))).toHaveLength(1)
   expect(await statements(() => transaction(ctx, async () => {}))).toEqual([])
 })
 
-test('who reads in the transaction reads what was recorded, past Prisma and with it', async () => {
+test('reads in the transaction see recorded changes, with Prisma and with SQL', async () => {
   await locked(async (tx, deployment) => {
     const first = edit(tx, deployment, CHANGE, { customUrl: 'https://three.example.com' })
     expect(await tx.query(NAME, [id])).toMatchObject([{ url: 'https://three.example.com' }])
@@ -75,7 +78,7 @@ test('who reads in the transaction reads what was recorded, past Prisma and with
   expect((await stored()).customUrl).toBe('https://five.example.com')
 })
 
-test('what was read under the lock is read once, and anew after Prisma was asked, which may have written', async () => {
+test('the locked aggregate is read once, and again after a Prisma call', async () => {
   const sent = await statements(() =>
     locked(async (tx, deployment) => {
       const [revision] = (await lockedAggregate(tx, deployment)).revisions
@@ -86,12 +89,12 @@ test('what was read under the lock is read once, and anew after Prisma was asked
       throw new Error('undone')
     }).catch(() => {}),
   )
-  // the lock, what is known, what was recorded, the write by hand, what is known anew
+  // lock, read, recorded change, UPDATE by SQL, second read
   expect(sent).toHaveLength(5)
   expect((await stored()).latestRevision).toMatchObject({ status: 'CREATING', artifact: null })
 })
 
-test('what is read behind the lock is what was committed while the lock was waited for', async () => {
+test('a read after the lock sees commits that happened during the wait for the lock', async () => {
   const other = await gitDeployment(ctx)
   const isWaiting = async () =>
     (
@@ -117,7 +120,7 @@ test('what is read behind the lock is what was committed while the lock was wait
   })
 })
 
-test('where somebody else has moved a revision first, nothing of the transaction is written', async () => {
+test('if another transaction moved the revision first, nothing is written', async () => {
   const before = await stored()
   const stale = { ...before.latestRevision!, status: 'QUEUED' as const }
   const moved = locked(async (tx, deployment) => {
@@ -128,14 +131,14 @@ test('where somebody else has moved a revision first, nothing of the transaction
   expect(await stored()).toEqual(before)
 })
 
-test('a revision that is moved twice is stored as it is in the end, and both moves are events', async () => {
+test('two transitions of one revision store the last status and emit two events', async () => {
   const other = await gitDeployment(ctx)
   const from = await ctx.db.event.count({ where: { deploymentId: other } })
   await lockDeployment(ctx, other, async (tx, deployment) => {
     const { revisions } = await lockedAggregate(tx, deployment)
     const queued = transition(tx, deployment.workspaceId, revisions[0]!, { to: 'QUEUED' })
     const moved = transition(tx, deployment.workspaceId, queued, { to: 'AWAITING_BUILD' })
-    // by what it was before, it can't be moved any more
+    // a transition from an outdated status fails
     expect(() => transition(tx, deployment.workspaceId, queued, { to: 'SKIPPED' })).toThrow('no longer QUEUED')
     expect(moved.status).toBe('AWAITING_BUILD')
   })
@@ -148,7 +151,7 @@ test('a revision that is moved twice is stored as it is in the end, and both mov
   expect((await ctx.db.revision.findFirstOrThrow({ where: { deploymentId: other } })).status).toBe('AWAITING_BUILD')
 })
 
-test('a step makes room for the next one in the same statement', async () => {
+test('one statement closes a step and opens the next', async () => {
   await locked(async (tx, deployment) => {
     const [step] = (await lockedAggregate(tx, deployment)).steps
     closeStep(tx, deployment.workspaceId, step!, { outcome: 'cancelled' })
@@ -159,7 +162,7 @@ test('a step makes room for the next one in the same statement', async () => {
   expect(steps.map(({ outcome }) => outcome)).toEqual(['cancelled', null])
 })
 
-test('a transaction that is tried again begins with nothing recorded', async () => {
+test('a retried transaction begins without recorded changes', async () => {
   const tries: (string | null)[] = []
   await locked(async (tx, deployment) => {
     tries.push(deployment.k8sNamespace)
@@ -174,7 +177,7 @@ test('a transaction that is tried again begins with nothing recorded', async () 
   expect(await stored()).toMatchObject({ buildCommand: null, customUrl: 'https://again.example.com' })
 })
 
-test('a statement that failed and that nobody minded ends in no commit', async () => {
+test('a failed statement prevents the commit even if its error is ignored', async () => {
   const before = await stored()
   const careless = locked(async (tx, deployment) => {
     edit(tx, deployment, CHANGE, { customUrl: 'https://careless.example.com' })
@@ -184,7 +187,7 @@ test('a statement that failed and that nobody minded ends in no commit', async (
   expect(await stored()).toEqual(before)
 })
 
-test('of two who create one name at once one is told that it is taken, and nothing is left of it', async () => {
+test('of two concurrent creates with one name, one fails with ALREADY_EXISTS and leaves no rows', async () => {
   const body = await gitBody(ctx)
   const [one, two] = await Promise.allSettled([createDeployment(ctx, { body }), createDeployment(ctx, { body })])
   expect([one.status, two.status].sort()).toEqual(['fulfilled', 'rejected'])
@@ -196,7 +199,7 @@ test('of two who create one name at once one is told that it is taken, and nothi
   expect(await ctx.db.secretSet.count({ where: { deploymentId: made[0]!.id } })).toBe(1)
 })
 
-test('a tracing project of the name that is there is taken, without an event of a new one', async () => {
+test('an existing tracing project of the same name is used, without a created event', async () => {
   const name = `kept-${randomUUID().slice(0, 8)}`
   const kept = await ctx.db.tracingProject.create({ data: { workspaceId: ctx.workspace.id, name } })
   const { deploymentId } = await createDeployment(ctx, { body: await gitBody(ctx, name) })
@@ -204,7 +207,7 @@ test('a tracing project of the name that is there is taken, without an event of 
   expect(await ctx.db.event.count({ where: { type: 'tracing_project.created', subjectId: kept.id } })).toBe(0)
 })
 
-test('the answer of a write is what a read gives right after it', async () => {
+test('the answer of a write equals a read right after it', async () => {
   const image = {
     name: `image-${randomUUID().slice(0, 8)}`,
     source: 'external_container',

@@ -1,6 +1,6 @@
 /**
- * Model-checks the state table: random interleavings of what people, workers, builders, stale ones of both and time do, against
- * the real database. After every single step the invariants of docs/deployments.md#revisions-and-rollouts must hold.
+ * Model-checks the transition table: random sequences of actions by people, workers, builders, stale holders and time
+ * on a real database. After each action the invariants of docs/deployments.md#revisions-and-rollouts must hold.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -74,7 +74,7 @@ type Action = (typeof ACTIONS)[number]
 
 const isOfBuilder = (action: Action) => action.startsWith('its build')
 
-/** A step whose holder or builder is heard of after it lost its lease. */
+/** The step after a call of its holder or builder that lost the lease: that try does not count. */
 const withTryBack = (step: Step, claimId: string): Step =>
   step.finishedAt === null && step.takenBy.includes(claimId)
     ? { ...step, triesGivenBack: step.triesGivenBack + 1, takenBy: step.takenBy.filter((other) => other !== claimId) }
@@ -82,7 +82,7 @@ const withTryBack = (step: Step, claimId: string): Step =>
 
 const withoutCommit = (revision: Revision) => ({ ...revision, repoCommitSha: null, updatedAt: null })
 
-/** One run: a deployment, its present holder and builder, and those it had before. */
+/** One run: a deployment with its current and former lease holders and builders. */
 class World {
   readonly id: string
   held: { claim: Claim; assignment: Assignment } | null = null
@@ -97,7 +97,7 @@ class World {
     try {
       await this.#do(action, pick)
     } catch (error) {
-      // a refusal is a fine answer; anything else is a fault
+      // a DomainError is a valid answer; other errors are bugs
       if (!(error instanceof DomainError)) throw error
       if (error.code === 'CLAIM_LOST' && isOfBuilder(action)) this.#buildOver()
       else if (error.code === 'CLAIM_LOST') this.#lost()
@@ -114,7 +114,7 @@ class World {
       case 'interrupt':
         return interruptRevision(ctx, { path })
       case 'delete':
-        // rarely: it ends the run
+        // rarely, because it ends the run
         return pick % 5 === 0 ? deleteDeployment(ctx, { path }) : undefined
       case 'claim':
         return this.#claim(pick)
@@ -200,7 +200,7 @@ class World {
     })
     if (answer!.lost && who === this.held) this.#lost()
     if (!answer!.assignment) return
-    // a withdrawn step stays the one that the worker has to stop
+    // the worker must stop the withdrawn step, so it stays current
     who.assignment = answer!.assignment.stop ? { ...answer!.assignment, step: assignment.step } : answer!.assignment
   }
 
@@ -218,7 +218,7 @@ class World {
     who.assignment = answer.assignment
   }
 
-  /** Whatever a stale holder says changes nothing, but that the try it once took does not count. */
+  /** Calls of a stale holder change nothing, except that its own try no longer counts. */
   async #stale(pick: number, say: (old: NonNullable<World['held']>) => Promise<unknown>): Promise<void> {
     const old = this.stale[pick % Math.max(1, this.stale.length)]
     if (!old) return
@@ -244,7 +244,7 @@ class World {
     this.build = null
   }
 
-  /** As of a stale holder. */
+  /** The same for a stale builder. */
   async #staleBuild(pick: number, say: (old: BuilderClaim) => Promise<unknown>): Promise<void> {
     const old = this.staleBuilds[pick % Math.max(1, this.staleBuilds.length)]
     if (!old) return
@@ -252,7 +252,7 @@ class World {
     const steps = before.steps.map((step) => withTryBack(step, old.claimId))
     await say(old).catch((error) => expect(error).toMatchObject({ code: 'CLAIM_LOST' }))
     const after = await this.state()
-    // of a build that had ended by another's word, what it is made of may be told late
+    // a late report may still add the commit of an ended build
     expect({ ...after, revisions: after.revisions.map(withoutCommit) }).toEqual({
       ...before,
       steps,
@@ -283,7 +283,7 @@ class World {
       domain.core.db.step.findMany({ where: { deploymentId: this.id }, orderBy: { id: 'asc' } }),
       domain.core.db.event.findMany({ where: { deploymentId: this.id }, orderBy: { sequence: 'asc' } }),
     ])
-    // a set: what is taken out of it leaves the others in any order
+    // sort the set, because a removal changes its order
     return { deployment, revisions, steps: steps.map((step) => ({ ...step, takenBy: step.takenBy.sort() })), events }
   }
 
@@ -298,10 +298,10 @@ class World {
     expect(deployment.latestRevisionId).toBe(revisions.at(-1)!.id)
     expect(Math.max(...revisions.map((r) => r.rollout))).toBe(deployment.rollout)
     for (const waiting of open) {
-      // nobody waits behind somebody newer
+      // a newer rollout never blocks an older one
       if (inTurn[0] && waiting !== inTurn[0]) expect(waiting.rollout).toBeGreaterThan(inTurn[0].rollout)
     }
-    // what is left to builders is nobody's else, and a lease of a builder is on nothing else
+    // only builders get an offered build, and a builder's lease belongs to an offered build
     if (openStep?.offeredAt) {
       expect(openStep.kind).toBe('BUILD')
       expect(deployment.busyStepId).not.toBe(openStep.id)
@@ -311,11 +311,11 @@ class World {
     } else expect(openStep?.builderClaimId ?? null).toBeNull()
     for (const { tries, triesGivenBack, takenBy } of steps) {
       expect(tries - triesGivenBack, 'tries that count').toBeLessThanOrEqual(3)
-      // one that stopped a step which nobody had withdrawn takes it again under the same claim
+      // a holder that stopped a step without a withdrawal takes it again under the same claim
       expect(takenBy.length).toBeLessThanOrEqual(tries - triesGivenBack)
     }
 
-    // everything that is open has a step, a place behind one that has, or a name for what it lacks
+    // each open revision has a step, a place in the queue or a reason
     if (deployment.deletedAt) {
       expect(open).toEqual([])
       expect(openStep?.kind ?? 'none').toBe(deployment.tornDownAt ? 'none' : 'TEARDOWN')
@@ -324,7 +324,7 @@ class World {
         revisionId: inTurn[0].id,
         kind: inTurn[0].status.includes('BUILD') ? 'BUILD' : 'DEPLOY',
       })
-      // a builder's, once the first of them has it
+      // a build's deadline starts when the first builder takes it
       const waits = openStep!.offeredAt !== null && openStep!.firstTakenAt === null
       const working = ['BUILDING', 'DEPLOYING'].includes(inTurn[0].status) && !waits
       expect(openStep!.deadlineAt !== null, 'its deadline runs once it was taken').toBe(working)
@@ -335,14 +335,14 @@ class World {
       expect(openStep).toBeUndefined()
     }
 
-    // what the plan asked for was done
+    // the plan has no open actions
     const planned = await transaction(domain.core, async (tx) => {
       const locked = await lockById(tx, this.id)
       return locked ? plan((await readSituation(domain.core, tx, locked)).state) : []
     })
     expect(planned).toEqual([])
 
-    // the log tells the same story, and only moves of the table
+    // the events match the revisions and contain only allowed transitions
     const told = new Map<string, { status: string; attempt: number }>()
     const becameActive: string[] = []
     for (const event of events.filter((e) => e.type === 'revision.status')) {
@@ -359,7 +359,7 @@ class World {
   }
 }
 
-test('whatever people, workers, builders and time do, the invariants of the contract hold in every state', async () => {
+test('for any sequence of actions, the invariants hold in every state', async () => {
   const script = fc.array(fc.record({ action: fc.constantFrom(...ACTIONS), pick: fc.nat(20) }), {
     minLength: 10,
     maxLength: 40,
@@ -371,7 +371,7 @@ test('whatever people, workers, builders and time do, the invariants of the cont
         await world.act(action, pick)
         await world.check()
       }
-      // and it always comes to an end: with a good worker everything gets terminal, the newest rollout last
+      // with a working worker all revisions become terminal, the newest rollout last
       await domain.core.db
         .$executeRaw`UPDATE deployments SET lease_expires_at = now() - interval '1 second' WHERE claim_id IS NOT NULL`
       await domain.core.db.$executeRaw`UPDATE steps SET builder_lease_expires_at = NULL`
@@ -386,7 +386,7 @@ test('whatever people, workers, builders and time do, the invariants of the cont
     }),
     { numRuns: Number(process.env.MODEL_RUNS ?? 25), endOnFailure: true },
   )
-  // every event of the workspace, over all runs: gap-free
+  // events of the workspace have no gaps over all runs
   const log = await domain.core.db.event.findMany({
     where: { workspaceId: ctx.workspace.id },
     orderBy: { sequence: 'asc' },

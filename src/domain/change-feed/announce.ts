@@ -1,24 +1,24 @@
 /**
  * Moves changed deployments to the end of their workspace's change feed (README.md).
- * Triggers leave a row per change; one server at a time takes these rows.
+ * Triggers insert a row per change, and one server at a time takes these rows.
  */
 import type { Core, Statement } from '../transaction/context.ts'
 
 /** NOTIFY channel of the log's readers; the payload is the workspace's id. A hint only, sent after the commit. */
 export const DEPLOYMENTS_CHANNEL = 'pilothouse_deployments'
 
-/** Maximum deployments per sequence number, which one message of a stream contains. */
+/** A message of a stream contains the deployments of one sequence number. */
 export const DEPLOYMENTS_PER_SEQUENCE = 100
 
-/** Maximum rows of `deployment_news` per statement. */
+/** Per statement. */
 const MAX_ROWS = 5_000
 
 /** Key of the advisory lock that lets one server announce. The number is arbitrary but unique. */
 const ANNOUNCE_LOCK_KEY = 7_215_031
 
 /**
- * Takes nothing if another server has the lock, because that server looks again. Rows that another server took already are left
- * out; the sequence numbers are greater in any case.
+ * Takes nothing if another server holds the lock, because that server looks again. Skips rows that another server took
+ * already; sequence numbers grow in any case.
  */
 const ANNOUNCE: Statement = {
   name: 'announce changes',
@@ -51,7 +51,7 @@ const ANNOUNCE: Statement = {
     SELECT workspace_id AS "workspaceId", (SELECT count(*)::int FROM taken) AS taken FROM places`,
 }
 
-/** Announces all changes that were committed before the call. One statement per 5,000 changes, and at least one. */
+/** Announces all changes that were committed before the call. Runs one statement per 5,000 changes, at least one. */
 export async function announceChanges(core: Pick<Core, 'query' | 'wake'>): Promise<void> {
   for (;;) {
     const places = await core.query<{ workspaceId: string; taken: number }>(ANNOUNCE, [])

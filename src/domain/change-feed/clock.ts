@@ -1,6 +1,7 @@
 /**
- * Announces changes that only the clock makes: an expired lease, a listener that is silent for 90 s, or one that calls again.
- * An expired lease goes to the change feed. Silence is an event, and a trigger puts the listener's deployments into the feed.
+ * Announces changes that only time causes: an expired lease, and a listener that is silent for 90 s or calls again.
+ * An expired lease goes to the change feed. Silence is an event, and a trigger puts the listener's deployments into
+ * the feed.
  */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { silentBefore } from '../deployment-status/status.ts'
@@ -8,16 +9,16 @@ import { toChangeOrSkip } from '../repositories/locks.ts'
 import { type Core, type Statement, transaction } from '../transaction/context.ts'
 import { holderOf } from '../values/event-actor.ts'
 
-/** s: maximum length of a lease (domain/protocol). `lease_due_at` is never after its end. */
+/** Maximum length of a lease (domain/protocol). `lease_due_at` is never after its end. */
 const MAX_LEASE_SECONDS = 600
 
-/** s: maximum time of a row lock, by the time limits of statements and transactions (platform/postgres/client.ts). */
+/** Maximum time of a row lock, by the timeouts of statements and transactions (platform/postgres/client.ts). */
 const MAX_LOCK_SECONDS = 60
 
-/** s between two moves of the mark when no lease ended, so that the range to search stays small. */
+/** How often the mark moves when no lease ended, so the searched range stays small. */
 const MARK_INTERVAL_SECONDS = 60
 
-/** Maximum listeners per round. */
+/** Per round. */
 const MAX_LISTENERS = 100
 
 /** Runs one round. Without changes it is one statement that writes nothing. */
@@ -30,7 +31,10 @@ export async function announceClockChanges(core: Core): Promise<void> {
     else await announceListener(core, id!)
 }
 
-/** SQL condition: an active deployment whose lease ended after `since`. Times are cut to milliseconds, as Postgres stores them. */
+/**
+ * SQL condition: an active deployment whose lease ended after `since`. Times are cut to milliseconds, as Postgres
+ * stores them.
+ */
 const ended = (since: string) => `
   d.torn_down_at IS NULL AND d.active_revision_id IS NOT NULL
   AND d.lease_due_at > ${since} - make_interval(secs => ${MAX_LEASE_SECONDS}) AND d.lease_due_at <= now()

@@ -6,23 +6,23 @@ import { decodeCursor, encodeCursor } from '../paging/paging.ts'
 import type { Db, RequestContext } from '../transaction/context.ts'
 import { DEPLOYMENTS_PER_SEQUENCE } from './announce.ts'
 
-/** Deployments that show something new, each once. */
+/** Deployments that changed, each once. */
 export interface DeploymentChanges {
   workspaceId: string
-  /** the last place of theirs */
+  /** the last sequence number in this part */
   sequence: bigint
   deploymentIds: readonly string[]
   readAt: Date
 }
 
-/** What of a log is read: of one deployment; absent: all. */
+/** Limits the read to one deployment. Absent: all. */
 export interface ChangeScope {
   deploymentId?: string
 }
 
 /**
- * What stands behind `after`, oldest first: at most `limit` parts, each of whole places and some hundred deployments. One statement.
- * A deployment that has changed again stands further on, and nowhere else.
+ * Reads the entries after `after` with one statement, oldest first. Returns at most `limit` parts of some hundred
+ * deployments; each part has all deployments of its sequence numbers. A deployment has one entry, at its last change.
  */
 export async function readDeploymentChanges(
   db: Db,
@@ -31,7 +31,7 @@ export async function readDeploymentChanges(
   limit: number,
   { deploymentId }: ChangeScope = {},
 ): Promise<DeploymentChanges[]> {
-  // a place more than fills all parts: the last one, which may be cut off, is left out
+  // one more sequence number than fills all parts: the last one may be incomplete and is left out
   const most = (limit + 1) * DEPLOYMENTS_PER_SEQUENCE
   const own = deploymentId === undefined ? Prisma.empty : Prisma.sql`AND deployment_id = ${deploymentId}::uuid`
   const rows = await db.$queryRaw<{ id: string; sequence: bigint }[]>`
@@ -41,7 +41,7 @@ export async function readDeploymentChanges(
   return partsOf(workspaceId, whole).slice(0, limit)
 }
 
-/** Pure. Who was away for long gets few large parts, not many small ones. */
+/** Merges sequence numbers, so a client that was away for long gets few large parts. */
 function partsOf(workspaceId: string, rows: readonly { id: string; sequence: bigint }[]): DeploymentChanges[] {
   const places = new Map<bigint, string[]>()
   for (const { id, sequence } of rows) {
@@ -61,14 +61,14 @@ function partsOf(workspaceId: string, rows: readonly { id: string; sequence: big
   return parts
 }
 
-/** The last place of each workspace's log; 0 where there is none. One statement. */
+/** The last sequence number of each workspace's feed; 0 if it is empty. One statement. */
 export async function lastSequences(db: Db, workspaceIds: readonly string[]): Promise<Map<string, bigint>> {
   const rows = await db.$queryRaw<{ id: string; sequence: bigint }[]>`
     SELECT w.id::text, ${LAST} AS sequence FROM unnest(${workspaceIds}::uuid[]) AS w(id)`
   return new Map(rows.map(({ id, sequence }) => [id, sequence]))
 }
 
-/** Up to this place entries of the log may be missing. One statement. */
+/** The feed may lack entries up to this sequence number. One statement. */
 export async function removedUntil(db: Db, workspaceId: string): Promise<bigint> {
   const [row] = await db.$queryRaw<
     { removed: bigint }[]
@@ -76,24 +76,24 @@ export async function removedUntil(db: Db, workspaceId: string): Promise<bigint>
   return row?.removed ?? 0n
 }
 
-/** Of the workspace `w` in a statement. */
+/** SQL about the workspace `w`. */
 const REMOVED = Prisma.sql`
   coalesce((SELECT removed FROM deployment_change_floors f WHERE f.workspace_id = w.id), 0)::bigint`
 const LAST = Prisma.sql`
   greatest(${REMOVED}, coalesce(
     (SELECT c.sequence FROM deployment_changes c WHERE c.workspace_id = w.id ORDER BY c.sequence DESC LIMIT 1), 0))::bigint`
 
-/** What a stream begins with. */
+/** The state at the beginning of a stream. */
 export interface ChangesSnapshot {
-  /** the last place of the workspace's log */
+  /** the last sequence number of the feed */
   sequence: bigint
-  /** up to this place entries may be missing */
+  /** entries up to this sequence number may be missing */
   removed: bigint
-  /** whether the deployment that was asked for is there; true where none was */
+  /** whether the requested deployment exists; true if none was requested */
   there: boolean
 }
 
-/** One statement. */
+/** Reads it with one statement. */
 export async function readChangesSnapshot(
   db: Db,
   workspaceId: string,
@@ -108,14 +108,17 @@ export async function readChangesSnapshot(
   return row!
 }
 
-/** `changes`: so no cursor of another log is taken for one; workspace; place */
+/** the constant `changes`, which rejects cursors of other logs · workspace · sequence number */
 const POSITION = z.tuple([z.literal('changes'), z.string(), z.string().regex(/^\d{1,18}$/)])
 
 export function changeCursor({ workspaceId, sequence }: Pick<DeploymentChanges, 'workspaceId' | 'sequence'>): string {
   return encodeCursor(['changes', workspaceId, String(sequence)])
 }
 
-/** The place that a cursor stands for. Throws ValidationError (`cursor_invalid`) for what is malformed, of another workspace or log, or ahead of `end`. */
+/**
+ * Returns the cursor's sequence number. Throws ValidationError (`cursor_invalid`) if it is malformed, belongs to
+ * another workspace or log, or is after `end`.
+ */
 export function readChangeCursor(ctx: RequestContext, cursor: string, end: bigint): bigint {
   const [, workspaceId, text] = decodeCursor(cursor, POSITION, ['query', 'after'])
   const sequence = BigInt(text)
@@ -124,7 +127,7 @@ export function readChangeCursor(ctx: RequestContext, cursor: string, end: bigin
   return sequence
 }
 
-/** Entries behind a cursor at `sequence` were removed with their deployments. Throws ValidationError (`cursor_expired`). */
+/** Throws ValidationError (`cursor_expired`) if entries after the cursor were removed with their deployments. */
 export function refuseMissing(sequence: bigint, removed: bigint): void {
   if (sequence < removed)
     throw refused('cursor_expired', 'This cursor is too old: begin without one, and read again what you show.')

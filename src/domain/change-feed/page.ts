@@ -15,16 +15,19 @@ export const changesInput = z.object({
 })
 
 export interface DeploymentsChange {
-  /** an `after` that goes on behind it */
+  /** the `after` of the next call */
   cursor: string
-  /** none: nothing has changed, or it is where who asks without `after` begins */
+  /** empty: nothing changed, or the call had no `after` */
   deploymentIds: readonly string[]
 }
 
-/** Parts of an answer, of some hundred deployments each; whoever was away for longer asks again. */
+/** Parts per answer, of some hundred deployments each. A client that was away for longer calls again. */
 const MAX_PARTS = 10
 
-/** Role: viewer. Throws ValidationError, also for a cursor that is too old, and NotFoundError. Two statements; without `after` one. */
+/**
+ * Role: viewer. Throws ValidationError, also for an expired cursor, and NotFoundError. Two statements, or one without
+ * `after`.
+ */
 export async function listDeploymentChanges(ctx: RequestContext, raw: RawInput): Promise<DeploymentsChange> {
   requireRole(ctx, 'viewer')
   const { after: cursor, deployment_id: deploymentId } = parse(changesInput, raw).query
@@ -36,7 +39,7 @@ export async function listDeploymentChanges(ctx: RequestContext, raw: RawInput):
   refuseMissing(after, removed)
   const scope = deploymentId === undefined ? {} : { deploymentId }
   const parts = await readDeploymentChanges(ctx.db, workspaceId, after, MAX_PARTS, scope)
-  // what was placed up to the end is in the parts, which were read later
+  // the parts were read after `end`, so they contain everything up to it
   const sequence = parts.at(-1)?.sequence ?? end
   return { cursor: changeCursor({ workspaceId, sequence }), deploymentIds: parts.flatMap((part) => part.deploymentIds) }
 }

@@ -1,7 +1,10 @@
-/** Changes that this server hears of, for long polls (transaction/wait.ts). */
+/** Delivers changes that this server learns of to long polls (transaction/wait.ts). */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 
-/** NOTIFY channel of visible changes without an event (health, progress, the wait of a teardown). Payload: the deployment's id. */
+/**
+ * NOTIFY channel of visible changes without an event (health, progress, a teardown's reason to wait). Payload: the
+ * deployment's id.
+ */
 export const CHANGE_CHANNEL = 'pilothouse_changes'
 
 /** A deployment with all its revisions, or one revision. */
@@ -10,13 +13,12 @@ export interface ChangeScope {
   revisionId?: string
 }
 
-/** An event of the log, or a hint that something changed without an event. */
+/** An event of the log, or a hint about a change without an event. */
 export interface Change {
   /** the new status of a revision; null: another change */
   toStatus: RevisionStatus | null
 }
 
-/** Delivers changes to watchers. */
 export interface ChangeSource {
   watch(workspaceId: string, scope: ChangeScope, watcher: ChangeWatcher): ChangeWatch
   /** Returns the result of a `read` that begins after this call. Concurrent calls with the same `key` share it. */

@@ -1,17 +1,17 @@
 /** Limits the concurrent streams, long polls and downloads of a workspace or organization on this server. */
 import { DomainError } from '../errors/errors.ts'
 
-/** The slots of one kind, first come, first served. */
+/** The slots of one kind. The first caller gets the slot. */
 export interface ConcurrencyLimit {
-  /** slots of one workspace, or organization; 0: no limit */
+  /** maximum slots of one workspace or organization; 0: no limit */
   readonly limit: number
-  /** slots of it that one holder may have: the rest is there for others */
+  /** maximum slots of one holder (a key or a person), so the rest stays for others */
   readonly share: number
-  /** slots in use now, by all workspaces */
+  /** slots in use by all workspaces */
   readonly inUse: number
   /**
-   * Returns a function that releases the slot (idempotent); or why there is none: all of the server's are taken, the workspace has
-   * all of its own, or the holder (a key, a person) all of its share.
+   * Returns an idempotent function that releases the slot, or the exhausted limit: `server` (all workspaces),
+   * `workspace`, or `holder` (a key or a person).
    */
   take(workspaceId: string, holder: string): (() => void) | 'server' | 'workspace' | 'holder'
 }
@@ -19,13 +19,16 @@ export interface ConcurrencyLimit {
 export interface ConcurrencyLimits {
   streams: ConcurrencyLimit
   waits: ConcurrencyLimit
-  /** of listeners, counted apart, so that the keys of people can't keep them from waiting */
+  /** of listeners; separate, so the keys of people cannot block them */
   listenerWaits: ConcurrencyLimit
-  /** of builders, by organization: each is bytes that are held until somebody reads them */
+  /** of builders, per organization; each buffers bytes until a client reads them */
   downloads: ConcurrencyLimit
 }
 
-/** `sharePercent`: of the slots of a workspace, that one holder may have; at least one. `most`: of all together. */
+/**
+ * `sharePercent`: percent of a workspace's slots that one holder may use, at least one slot. `most`: maximum slots of
+ * all workspaces.
+ */
 export function createConcurrencyLimit(
   limit: number,
   sharePercent = 100,
@@ -67,7 +70,7 @@ function count(of: Map<string, number>, name: string, change: 1 | -1): void {
   else of.delete(name)
 }
 
-/** The part of a RequestContext that is needed here. */
+/** The part of a RequestContext that this file needs. */
 interface WaitingCall {
   slots?: ConcurrencyLimits
   workspace: { id: string; organizationId: string }
@@ -75,7 +78,7 @@ interface WaitingCall {
   yieldTurn?: () => void
 }
 
-/** seconds: slots become free one by one */
+/** Slots are released one by one. */
 const RETRY_AFTER_SECONDS = 5
 
 const NAMES: Record<keyof ConcurrencyLimits, string> = {
@@ -85,16 +88,15 @@ const NAMES: Record<keyof ConcurrencyLimits, string> = {
   downloads: 'downloads of builders',
 }
 
-/** Whose slots they are. */
 const ownerOf = (kind: keyof ConcurrencyLimits) => (kind === 'downloads' ? 'organization' : 'workspace')
 
-/** For a call that is about to wait; null: no slot is free. In any case the key's next call may be worked on now. */
+/** Takes a slot for a call that will wait. Null: no slot is free. In both cases the key's next call may start. */
 export function tryTakeSlot(ctx: WaitingCall, kind: keyof ConcurrencyLimits): (() => void) | null {
   const taken = take(ctx, kind)
   return typeof taken === 'function' ? taken : null
 }
 
-/** The same; throws DomainError (RATE_LIMITED) if no slot is free. */
+/** The same, but throws DomainError (RATE_LIMITED) if no slot is free. */
 export function takeSlot(ctx: WaitingCall, kind: keyof ConcurrencyLimits): () => void {
   const taken = take(ctx, kind)
   if (typeof taken === 'function') return taken

@@ -1,23 +1,26 @@
 /**
- * Queues for writers of the same rows, so that writers of one row hold few connections while they wait for its lock.
- * A writer gets UNAVAILABLE when it waits too long, the queue is full, or the writer before it could not get the lock.
+ * Queues writers of the same rows, so few connections wait for a row lock. A writer gets UNAVAILABLE if it waits too
+ * long, the queue is full, or the previous writer could not get the lock.
  */
 import { databaseFailure } from '../errors/database-error.ts'
 import { DomainError } from '../errors/errors.ts'
 
 export interface WriteQueue {
-  /** Runs `work` after the earlier writers of the same key. Throws UNAVAILABLE if it is turned away. */
+  /** Runs `work` after the earlier writers of the same key. Throws UNAVAILABLE if the queue rejects it. */
   run<T>(key: string, work: () => Promise<T>): Promise<T>
 }
 
 export interface WriteQueueOptions {
-  /** writers that may wait for one key */
+  /** maximum waiting writers per key */
   maxWaiting?: number
-  /** ms that a writer may wait */
+  /** maximum wait of a writer, in ms */
   timeout?: number
-  /** writers that run concurrently; default 1. If more, a locked row turns no other writer away, because they may write different rows */
+  /**
+   * writers that run concurrently; default 1. With more, a locked row rejects no other writer, because they may write
+   * different rows
+   */
   concurrency?: number
-  /** what the writers write to, for the message */
+  /** name of the written resource, for the message */
   subject?: string
 }
 
@@ -33,7 +36,7 @@ interface Waiter {
 
 export function createWriteQueue(options: WriteQueueOptions = {}): WriteQueue {
   const { maxWaiting = 128, timeout = 30_000, concurrency = 1, subject = 'deployment' } = options
-  /** keys in use */
+  /** queues by key */
   const queues = new Map<string, Queue>()
 
   function turn({ waiting }: Queue): Promise<void> {
@@ -62,7 +65,7 @@ export function createWriteQueue(options: WriteQueueOptions = {}): WriteQueue {
     async run(key, work) {
       const queue = queues.get(key) ?? { running: 0, waiting: new Set() }
       queues.set(key, queue)
-      // a waiter takes over the place of the one that ends, so `running` stays the same
+      // the next writer takes the place of this one, so `running` stays the same
       if (queue.running < concurrency) queue.running++
       else await turn(queue)
       try {
@@ -88,8 +91,8 @@ function turnedAway(subject: string, cause?: unknown): DomainError {
 }
 
 /**
- * The queue for writers of one workspace. All of them lock the workspace's event counter, so they may use at most half of the
- * `poolSize` connections. The timeout is short, because they also wait in a deployment's queue.
+ * Creates the queue for writers of a workspace. All of them lock its event counter, so they may use at most half of
+ * the `poolSize` connections. The timeout is short, because they also wait in a deployment's queue.
  */
 export function createWorkspaceQueue(poolSize: number): WriteQueue {
   const concurrency = Math.max(2, Math.floor(poolSize / 2))

@@ -1,11 +1,15 @@
 /**
- * One encrypted value in one text column (docs/deployments.md#secrets). A random data key encrypts it, and the key ring encrypts that key.
+ * Stores one encrypted value in one text column (docs/deployments.md#secrets). A random data key encrypts it, and the
+ * key ring encrypts that key.
  * The value is bound to its row and column, so a copy elsewhere can't be decrypted.
  */
 import { randomBytes } from 'node:crypto'
 import { decrypt, encrypt, type KeyRing } from './keyring.ts'
 
-/** `context`: where it is stored, `<table>.<column>:<id of the row>`. The result starts with the id of the ring's key. */
+/**
+ * `context`: the place of the value, `<table>.<column>:<id of the row>`. The result begins with the id of the ring's
+ * key.
+ */
 export function seal(keyring: KeyRing, context: string, plain: string): string {
   const dataKey = randomBytes(32)
   return [
@@ -15,13 +19,13 @@ export function seal(keyring: KeyRing, context: string, plain: string): string {
   ].join('.')
 }
 
-/** Wraps the value's key with the ring's first key, without decrypting the value. Throws as `unseal`. */
+/** Encrypts the data key with the ring's first key, without decrypting the value. Throws like `unseal`. */
 export function reseal(keyring: KeyRing, context: string, sealed: string): string {
   const { dataKey, body } = open(keyring, context, sealed)
   return [keyring.currentId, keyring.wrap(dataKey, context).toString('base64url'), body].join('.')
 }
 
-/** Throws if the ring lacks the key, or text or context are not what was sealed. */
+/** Throws if the ring lacks the key, or if `sealed` or `context` was changed. */
 export function unseal(keyring: KeyRing, context: string, sealed: string): string {
   const { dataKey, body } = open(keyring, context, sealed)
   return decrypt(dataKey, Buffer.from(body, 'base64url'), context).toString('utf8')

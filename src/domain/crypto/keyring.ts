@@ -1,5 +1,5 @@
 /**
- * The key ring, which encrypts data keys and signs texts (README.md, docs/deployments.md#secrets).
+ * The key ring encrypts data keys and signs texts (README.md, docs/deployments.md#secrets).
  * The first key encrypts, all keys decrypt. To rotate, put a new key in front; secrets/rotate.ts retires the others.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
@@ -30,7 +30,7 @@ export class KeyRing {
     )
   }
 
-  /** of all keys; the first one encrypts */
+  /** ids of all keys, in order */
   get ids(): string[] {
     return [...this.#keys.keys()]
   }
@@ -44,7 +44,7 @@ export class KeyRing {
     return encrypt(this.#key(this.currentId), dataKey, context)
   }
 
-  /** Throws when the ring lacks the key, or the bytes or the context are not the ones that were wrapped. */
+  /** Throws if the ring lacks the key, or if the bytes or the context differ from the wrapped ones. */
   unwrap(keyId: string, wrapped: Uint8Array, context: string): Buffer {
     return decrypt(this.#key(keyId), wrapped, context)
   }
@@ -54,13 +54,13 @@ export class KeyRing {
     return mac(this.#key(this.currentId), purpose, text).toString('base64url')
   }
 
-  /** Signs many texts for one `purpose`, as `sign`: its key is derived once. */
+  /** Signs many texts for one `purpose`, like `sign`. It derives the key once. */
   signer(purpose: string): (text: string) => Buffer {
     const derived = derivedKey(this.#key(this.currentId), purpose)
     return (text) => createHmac('sha256', derived).update(text).digest()
   }
 
-  /** Whether any key of the ring has made this signature; in constant time. */
+  /** Whether any key of the ring made this signature. Compared in constant time. */
   verify(purpose: string, text: string, signature: string): boolean {
     const given = Buffer.from(signature, 'base64url')
     const matches = [...this.#keys.values()].map((key) => {
@@ -77,7 +77,7 @@ export class KeyRing {
   }
 }
 
-/** With a key derived for the purpose, so that encryption keys never sign. */
+/** Uses a key that is derived for the purpose, so encryption keys never sign. */
 function mac(key: Buffer, purpose: string, text: string): Buffer {
   return createHmac('sha256', derivedKey(key, purpose)).update(text).digest()
 }
@@ -85,7 +85,7 @@ function mac(key: Buffer, purpose: string, text: string): Buffer {
 const derivedKey = (key: Buffer, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', key, '', `pilothouse ${purpose}`, 32))
 
-/** AES-256-GCM; returns iv, tag and ciphertext. `context` is authenticated, too. */
+/** AES-256-GCM. Returns iv, tag and ciphertext. Also authenticates `context`. */
 export function encrypt(key: Buffer, plain: Buffer, context: string): Buffer {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(context))

@@ -6,7 +6,7 @@ export function newState(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** What is stored of it: SHA-256, hex, so that whoever can read the table can't use it. */
+/** The stored form: SHA-256 in hex, so a reader of the table cannot use the state. */
 export function hashState(state: string): string {
   return createHash('sha256').update(state).digest('hex')
 }

@@ -23,36 +23,37 @@ export interface NewEvent {
   reason?: Reason | null
   message?: string | null
   attempt?: number | null
-  /** of an update: the fields that it changed, in snake_case; never a value */
+  /** names of changed fields in snake_case; never values */
   changed?: readonly string[]
-  /** who did it; absent: the system */
+  /** absent: the system */
   actor?: ActorRef
 }
 
 /** Identifies a transaction whose connection broke at the COMMIT (commit-outcome.ts). */
 export interface TransactionIdentity {
   workspaceId: string
-  /** of its last event */
+  /** sequence number of its last event */
   sequence: bigint
   /** when that event was appended, as Postgres prints it */
   occurredAt: string
-  /** begin of the transaction by the database's clock, as Postgres prints it; unique in its session */
+  /** start of the transaction by the database's clock, as Postgres prints it; unique in its session */
   begunAt: string
-  /** backend process of its session */
+  /** process id of its session's backend */
   pid: number
 }
 
 /**
- * Appends `events` in order, each to the log of its workspace. `notices` (channel and payload) are notified with the commit; use
- * them only for changes that no reader polls for, because commits that notify run one after another. Call it last in a
- * transaction. Returns the events for the server's log, each with the identity of the transaction.
+ * Appends `events` in order, each to the log of its workspace. Call it last in a transaction. Returns the events with
+ * the transaction's identity.
+ * `notices` (channel and payload) are notified with the commit. Use them only for changes that no reader polls for,
+ * because commits that notify run one after another.
  */
 export async function appendEvents(
   query: Query,
   events: readonly NewEvent[],
   notices: readonly string[],
 ): Promise<(AppendedEvent & TransactionIdentity)[]> {
-  // counters are locked in order of their ids, so transactions never deadlock
+  // lock counters in the order of their ids, so transactions never deadlock
   const workspaceIds = [...new Set(events.map((event) => event.workspaceId))].sort()
   const appended: (AppendedEvent & TransactionIdentity)[] = []
   for (const [i, workspaceId] of workspaceIds.entries()) {
@@ -63,11 +64,14 @@ export async function appendEvents(
   return appended
 }
 
-/** The actor's id of event `e` as a uuid, or null if it is none. A regular expression would be compiled at each call. */
+/**
+ * The actor's id of event `e` as a uuid, or null if it is not a uuid. A regular expression would be compiled for each
+ * call.
+ */
 const ACTOR_ID = `
   CASE WHEN e.actor LIKE '________-____-____-____-____________' AND translate(e.actor, '0123456789abcdef', '') = '----' THEN e.actor::uuid END`
 const KEY_OF_ACTOR = `(SELECT coalesce(k.owner, k.name) FROM api_keys k WHERE k.id = ${ACTOR_ID})`
-/** A stored subject is a key's id, the command line, or a person's `sub`. */
+/** A stored subject is the id of a key, the command line, or a person's `sub`. */
 const KIND_OF_ACTOR = `
   CASE WHEN e.kind IS NOT NULL THEN e.kind WHEN e.actor = '${COMMAND_LINE_SUBJECT}' THEN 'command_line' WHEN ${KEY_OF_ACTOR} IS NOT NULL THEN 'api_key' ELSE 'person' END`
 const NAME_OF_ACTOR = `
@@ -80,7 +84,10 @@ const NOTIFY = {
   text: `SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($1::text[]) AS notice`,
 }
 
-/** Names are looked up one by one: Postgres overestimates the events, so joins would read whole tables under the counter's lock. $1: the workspace · $2: how many events · $3: the events · $4: notices */
+/**
+ * $1: workspace · $2: number of events · $3: events · $4: notices. Names are looked up one by one, because Postgres
+ * overestimates the number of events; joins would read whole tables under the counter's lock.
+ */
 const APPEND = {
   name: 'append events',
   text: `

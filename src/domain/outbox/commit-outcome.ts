@@ -7,16 +7,16 @@ import { retry } from '../../platform/async/retry.ts'
 import { databaseFailure } from '../errors/database-error.ts'
 import type { TransactionIdentity } from './append.ts'
 
-/** ms to wait for the database, while the caller waits for the answer */
+/** Maximum wait for the database. The caller waits for the answer during this time. */
 const TIME_LIMIT_MS = 5_000
 const PAUSE_MS = 100
 const STILL_OPEN = new Error('its session was still in it')
 
-/** Null: not known, since the database can't be reached. */
+/** Null: unknown, because the database is unavailable. */
 export async function wasWritten(db: PrismaClient, transaction: TransactionIdentity): Promise<boolean | null> {
   const passes = (error: unknown) => error === STILL_OPEN || databaseFailure(error) !== null
   const look = async () => {
-    // as long as its session has the transaction open, it may still be committed: end the session first
+    // while the session has the transaction open, it may still commit; so end the session first
     if (await endSession(db, transaction)) throw STILL_OPEN
     return hasEvent(db, transaction)
   }
@@ -26,14 +26,14 @@ export async function wasWritten(db: PrismaClient, transaction: TransactionIdent
   })
 }
 
-/** Whether its session was still in it. */
+/** Ends the transaction's session. Returns whether it was still open. */
 async function endSession(db: PrismaClient, { pid, begunAt }: TransactionIdentity): Promise<boolean> {
   const open = await db.$queryRaw<unknown[]>`
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ${pid}::int AND xact_start = ${begunAt}::timestamptz`
   return open.length > 0
 }
 
-/** Not by its number alone: another transaction takes that when this one was rolled back. */
+/** The sequence number alone is not enough: after a rollback another transaction gets it. */
 async function hasEvent(
   db: PrismaClient,
   { workspaceId, sequence, occurredAt }: TransactionIdentity,

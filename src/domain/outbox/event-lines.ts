@@ -2,28 +2,28 @@
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Log } from '../../platform/log/log.ts'
 
-/** An event as it was appended, with the names that people know. */
+/** An appended event, with names for people. */
 export interface AppendedEvent {
   workspaceId: string
   type: string
   deploymentId: string | null
   revisionId: string | null
   to: RevisionStatus | null
-  /** of a transition (domain/reasons.ts); null: there is none */
+  /** reason of a transition (domain/reasons.ts); null: none */
   reason: string | null
   message: string | null
-  /** the deployment's; null: the event is of none */
+  /** name of the deployment; null: the event concerns none */
   name: string | null
-  /** the revision's; null: the event is of none */
+  /** number of the revision; null: the event concerns none */
   number: number | null
-  /** from the beginning of the attempt to this event; null where it is no end */
+  /** from the beginning of the attempt to this event; null unless the event ends the attempt */
   seconds: number | null
 }
 
-/** Statuses that are only passed through or waited in: the event log has them. */
+/** Intermediate statuses. They are only in the event log. */
 const QUIET: ReadonlySet<RevisionStatus> = new Set(['QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY'])
 
-/** Call it when they are committed. */
+/** Call it after the commit. */
 export function logEvents(log: Log, appended: readonly AppendedEvent[]): void {
   for (const event of appended) {
     const { to, workspaceId, type, deploymentId, revisionId } = event
@@ -33,7 +33,7 @@ export function logEvents(log: Log, appended: readonly AppendedEvent[]): void {
   }
 }
 
-/** Of a message with several lines the first one: the rest is for `status_message`. */
+/** Uses only the first line of the message. `status_message` has the rest. */
 export function lineOf({ type, to, message, name, number, seconds }: AppendedEvent): string {
   const why = message ? `: ${message.split('\n', 1)[0]}` : ''
   // `deployment.torn_down` → «deployment torn down»

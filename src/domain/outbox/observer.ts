@@ -1,11 +1,11 @@
-/** Receives what this process does, for metrics. Writes are reported after their commit. */
+/** Receives the activity of this process, for metrics. Writes are reported after their commit. */
 import type { StepKind, StepOutcome } from '../../generated/prisma/enums.ts'
 import type { AppendedEvent } from './event-lines.ts'
 
 export interface EndedStep {
   kind: StepKind
   outcome: StepOutcome
-  /** since it was first taken; null: it never was */
+  /** since the step was first taken; null: it never was */
   seconds: number | null
 }
 
@@ -13,12 +13,12 @@ export interface Observer {
   /** Events were written. */
   appended(events: readonly AppendedEvent[]): void
   stepEnded(step: EndedStep): void
-  /** Expired leases were taken over. */
+  /** Expired leases were replaced. */
   leasesLost(count: number): void
   /** Log lines of builds and agents were written. */
   logged(lines: number): void
-  /** A round of the sweep is over. */
+  /** A round of the sweep ended. */
   swept(seconds: number): void
-  /** Events were handed to the streams; the last one was so many seconds old. */
+  /** Events were sent to streams. `seconds`: age of the last one. */
   relayed(seconds: number): void
 }

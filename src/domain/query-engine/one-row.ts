@@ -1,4 +1,4 @@
-/** Reads one row with the query engine, or takes it from values that are known already. */
+/** Reads one row with the query engine, or takes it from known values. */
 import { LRUCache } from 'lru-cache'
 import { Prisma } from '../../generated/prisma/client.ts'
 import type { Query } from '../sql/prepared-statement.ts'
@@ -7,12 +7,14 @@ import { type Raw, RowSelection, type Select } from './rows.ts'
 import { PlannedRead } from './statement.ts'
 import { TABLES, type TableName } from './tables.ts'
 
-/** A row in Prisma's shape; of relations those that are known. */
+/** A row in Prisma's shape. It contains only the relations that are known. */
 export interface Known {
   readonly [field: string]: unknown
 }
 
-/** Prisma's selection with each column named; null: there is more in it than columns and relations that lead to one row. */
+/**
+ * Converts Prisma's selection to one that names each column. Null: it contains more than columns and to-one relations.
+ */
 export function simple(table: TableName, { select, include, omit }: Selection): Select | null {
   if (omit) return null
   const { columns, relations } = TABLES[table]
@@ -38,8 +40,8 @@ interface Place {
 }
 
 /**
- * What is selected of a row: of it, and of each row that a relation leads to, from what is known, or else read as a statement each.
- * `select`: a `simple` one. Null: there is no such row.
+ * Fills the selection of a row and its relations. Uses known values, else reads each missing row with one statement.
+ * `select`: from `simple`. Null: no such row.
  */
 export async function filled(
   db: Db,
@@ -76,7 +78,7 @@ interface One {
 /** By table and selection. */
 const selections = new LRUCache<string, One>({ max: 200 })
 
-/** The columns of `select`, and those by which its relations are found. */
+/** Selects the columns of `select` and the foreign keys of its relations. */
 function oneOf(table: TableName, select: Select): One {
   const { columns, relations } = TABLES[table]
   const names = Object.keys(select).map((name) => relations[name]?.[1] ?? name)

@@ -8,20 +8,20 @@ import type { Raw } from './rows.ts'
 import { extraOf, type PlannedRead } from './statement.ts'
 import { TABLES } from './tables.ts'
 
-/** What a hot read runs with: its selection, and the caller's variables for the lists in it. */
+/** A statement for a selection, with the caller's variables for its nested lists. */
 export interface Reading {
   selection: PlannedRead
   variables: Readonly<Record<string, unknown>>
 }
 
-/** A window, and how many match in all; null: that was not asked for, or this can't tell. */
+/** A page and the total of its list. Null: not requested or unknown. */
 export interface CountedSlice extends Slice<Raw> {
   total: Total | null
 }
 
 /**
- * A window of the workspace's rows of `table`, newest first, and with `counts` how many there are: null if they are too many, or
- * if the window is empty and there may be others. Throws ValidationError for a wrong window or cursor.
+ * Reads a page of the workspace's rows of `table`, newest first, with the total if `counts`. The total is null if
+ * there are too many rows, or if an empty page leaves it open. Throws ValidationError for a bad window or cursor.
  */
 export async function readNewest(
   ctx: RequestContext,

@@ -7,29 +7,29 @@ import type { ColumnType } from '../sql/columns.ts'
 import { columnOf, TABLES, type TableName } from './tables.ts'
 import { decoderOf } from './values.ts'
 
-/** A row as it comes, by the places of its columns. Times, `bigint` and bytes are texts (values.ts). */
+/** A row as an array of columns. Times, `bigint` and bytes are text (values.ts). */
 export type Raw = readonly unknown[]
 export type Key = number
 
-/** What a call brings to a statement. */
+/** The parts of a statement that differ between calls. */
 export interface Call {
-  /** the tables; the one that is selected from is called `d` */
+  /** the FROM clause; the selected table has the alias `d` */
   from: Prisma.Sql
-  /** conditions, order, bounds */
+  /** conditions, order and limit */
   tail: Prisma.Sql
-  /** of which the version is read (domain/cache-version/version.ts) */
+  /** the workspace whose cache version is read */
   workspaceId: string
-  /** a value that every row shall have beside what was selected */
+  /** one more SQL value per row */
   extra?: Prisma.Sql
-  /** of whoever has selected: what the lists below a row depend on */
+  /** the caller's variables, which nested lists may depend on */
   variables: Readonly<Record<string, unknown>>
 }
 
-/** A part of a statement's text that differs from call to call, with its values. */
+/** A part of the statement's text that each call fills, with its values. */
 export type Hole = (call: Call) => Prisma.Sql
 export type Chunk = string | Hole
 
-/** Postgres' limit, without what stands behind the columns (statement.ts). */
+/** Maximum arguments of a Postgres function (100), minus the two that statement.ts appends. */
 const MAX_COLUMNS = 98
 
 /** A selection in Prisma's form. */
@@ -37,33 +37,33 @@ export interface Select {
   [field: string]: boolean | { select: Select } | undefined
 }
 
-/** A statement and the lists in it share these. */
+/** A statement and its nested lists share this state. */
 interface Shared {
   names: number
-  /** columns of the one that has most */
+  /** number of columns of the widest list */
   widest: number
 }
 
-/** The rows of a statement, or of one list below a row. */
+/** The rows of a statement, or of one nested list. */
 export class RowSelection {
   readonly root: SelectedRow
   readonly #columns: string[] = []
   readonly #joins: (() => Chunk[])[] = []
   readonly #shared: Shared
 
-  /** `above`: of the statement, for a list in it. */
+  /** `above`: the state of the statement, for a nested list. */
   constructor(table: TableName, above?: Shared) {
     this.#shared = above ?? { names: 0, widest: 0 }
     this.root = new SelectedRow(this, table, above ? this.name() : 'd')
   }
 
-  /** A name that nothing else in the statement has. */
+  /** Returns an alias that is unique in the statement. */
   name(): string {
     this.#shared.names++
     return `t${this.#shared.names}`
   }
 
-  /** `kind`: what `expression` gives. */
+  /** `kind`: the type of `expression`. */
   add(expression: string, kind: ColumnType): Key {
     const asText = kind === 'time' || kind === 'bigint' || kind === 'bytes' ? '::text' : ''
     const count = this.#columns.push(`${expression}${asText}`)
@@ -75,12 +75,12 @@ export class RowSelection {
     this.#joins.push(chunks)
   }
 
-  /** How many tables and lists are joined. */
+  /** Number of joined tables and lists. */
   get joins(): number {
     return this.#joins.length
   }
 
-  /** Whether Postgres can make one array of each row: no function of it takes more arguments. */
+  /** Whether Postgres can build one array per row. Its functions take a limited number of arguments. */
   get fits(): boolean {
     return this.#shared.widest <= MAX_COLUMNS
   }
@@ -89,18 +89,18 @@ export class RowSelection {
     return new RowSelection(table, this.#shared)
   }
 
-  /** The row, as SQL of each of its columns. */
+  /** The columns as SQL expressions. */
   get columns(): readonly string[] {
     return this.#columns
   }
 
-  /** What stands behind FROM and the first table. */
+  /** The SQL after FROM and the first table. */
   joined(): Chunk[] {
     return this.#joins.flatMap((chunks) => chunks())
   }
 }
 
-/** One row in each of the `rows`: the one they are of, or another that a relation leads to. */
+/** One row in each of `rows`: the selected one, or one that a relation leads to. */
 export class SelectedRow {
   readonly table: TableName
   readonly alias: string
@@ -129,7 +129,7 @@ export class SelectedRow {
     return key
   }
 
-  /** Not null where there is this row. */
+  /** Not null if the row exists. */
   get present(): Key {
     return this.column('id')
   }
@@ -141,7 +141,7 @@ export class SelectedRow {
       const [table, column] = TABLES[this.table].relations[relation] ?? []
       if (!table || !column) throw new Error(`${this.table} has no relation ${relation}`)
       const alias = this.#rows.name()
-      // OFFSET: looked up for each row by its index; else Postgres reads a table of some thousand rows as a whole
+      // OFFSET forces a look-up by index per row; otherwise Postgres reads a table of some thousand rows as a whole
       const found = `SELECT ${alias}.* FROM ${TABLES[table].name} ${alias} WHERE ${alias}.id = ${this.alias}.${columnOf(column)} OFFSET 0`
       const join = ` LEFT JOIN LATERAL (${found}) ${alias} ON true`
       this.#rows.join(() => [join])
@@ -152,8 +152,8 @@ export class SelectedRow {
   }
 
   /**
-   * A list of rows of `table` below this one. `where`: what stands behind WHERE, with how they are ordered and how many
-   * they are; `order`: the order once more. Both are given the alias of the list's table, `where` this row's, too.
+   * A nested list of rows of `table`. `where`: the SQL after WHERE, with order and limit; it gets the aliases of the
+   * list and of this row. `order`: the same order again; it gets the alias of the list.
    */
   many(
     table: TableName,
@@ -175,7 +175,7 @@ export class SelectedRow {
     return { key: this.#rows.add(`${name}.list`, 'json'), rows }
   }
 
-  /** How many rows of `table` there are below this one. `where`: what stands behind WHERE, with a bound. */
+  /** The number of rows of `table` below this row. `where`: the SQL after WHERE, with a limit. */
   count(table: TableName, where: (own: string, above: string) => Chunk[]): Key {
     const own = this.#rows.name()
     const name = this.#rows.name()
@@ -187,7 +187,7 @@ export class SelectedRow {
     return this.#rows.add(`${name}.n`, 'int')
   }
 
-  /** Reads the row in Prisma's shape: relations are objects, or null. Times are Dates. */
+  /** Converts rows to Prisma's shape: relations are objects or null, and times are Dates. */
   reader(select: Select): (row: Raw) => Record<string, unknown> {
     const columns: { name: string; key: Key; decode: ((value: unknown) => unknown) | null }[] = []
     const relations: { name: string; present: Key; read: (row: Raw) => unknown }[] = []
@@ -209,7 +209,7 @@ export class SelectedRow {
     }
   }
 
-  /** Every column. */
+  /** Selects every column. */
   whole(): Select {
     return Object.fromEntries(Object.keys(TABLES[this.table].columns).map((name) => [name, true]))
   }

@@ -6,25 +6,25 @@ import { cacheVersionSql } from '../cache-version/version.ts'
 import type { Core, Statement } from '../transaction/context.ts'
 import type { Call, Chunk, Hole, Raw, RowSelection } from './rows.ts'
 
-/** Texts that one selection is kept in: with this condition or that, this page's size or that. */
+/** Maximum cached texts of one selection. They differ in conditions and page size. */
 const MAX_TEXTS = 100
 
 /** The workspace's version in the statement's own snapshot. */
 const version: Hole = ({ workspaceId }) => cacheVersionSql(workspaceId)
 
-/** The version that rows of a `PlannedRead` were read at; null: there is none, or no row. It stands behind their columns. */
+/** The version at which rows of a `PlannedRead` were read. Null: no version or no row. It is the last column. */
 export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.at(-1) as string | undefined) ?? null
 
 /** The value of `Call.extra` in a row. */
 export const extraOf = (row: Raw): unknown => row.at(-2)
 
 export class PlannedRead {
-  /** what stands before, between and behind the holes */
+  /** the text before, between and after the holes */
   readonly #texts: string[] = ['']
   readonly #holes: Hole[] = []
   readonly #known = new LRUCache<string, Statement>({ max: MAX_TEXTS })
 
-  /** Nothing may be selected of `rows` afterwards. */
+  /** Nothing may be selected on `rows` afterwards. */
   constructor(rows: RowSelection) {
     this.#add('SELECT json_build_array(', rows.columns.map((column) => `${column}, `).join(''))
     this.#add(({ extra: further }) => (further ? Prisma.sql`${further}, ` : Prisma.empty), version)
@@ -32,14 +32,14 @@ export class PlannedRead {
     this.#add(...rows.joined(), ' ', ({ tail }) => tail)
   }
 
-  /** The rows, as they come. Throws what `query` throws. */
+  /** Runs the statement and returns undecoded rows. Throws what `query` throws. */
   async read(core: Pick<Core, 'query'>, call: Call): Promise<Raw[]> {
     const parts = this.#holes.map((hole) => hole(call))
     const values: unknown[] = []
     let key = ''
     for (const part of parts) {
       values.push(...part.values)
-      // where a value stands between two strings a parameter will
+      // `?` stands for a value, which becomes a parameter
       key += `${part.strings.join('?')}\n`
     }
     let statement = this.#known.get(key)
@@ -62,7 +62,7 @@ export class PlannedRead {
   }
 }
 
-/** The statement of a text, named after it. */
+/** Makes a statement of a text, and names it after the text. */
 export function named(text: string): Statement {
   return { name: `hot ${createHash('sha256').update(text).digest('hex').slice(0, 24)}`, text }
 }

@@ -15,10 +15,10 @@ import {
 } from '../sql/columns.ts'
 
 interface Table {
-  /** in Postgres */
+  /** name in Postgres */
   name: string
   columns: Readonly<Record<string, ColumnType>>
-  /** by name: the table that it leads to, and the column that has the id there */
+  /** by name: the table that the relation leads to, and the column with the foreign key */
   relations: Readonly<Record<string, readonly [table: TableName, column: string]>>
 }
 export type TableName = 'Deployment' | 'Revision' | 'Listener' | 'Integration' | 'SecretSet' | 'TracingProject' | 'Tag'

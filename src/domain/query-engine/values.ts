@@ -1,12 +1,12 @@
 /** Decodes values of statements into the values that Prisma returns. */
 import type { ColumnType } from '../sql/columns.ts'
 
-/** As Postgres writes a timestamptz in UTC: trailing zeros of the milliseconds are left out. */
+/** A timestamptz in UTC, as Postgres prints it. Trailing zeros of the milliseconds are missing. */
 const USUAL = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,3}))?\+00$/
 
-/** Text of a timestamptz as ISO 8601 with milliseconds in UTC, as Date has it. */
+/** Converts a timestamptz to ISO 8601 with milliseconds in UTC, like Date. */
 export function isoOf(text: string): string {
-  // nine in ten have all three digits
+  // nine of ten have three digits
   if (text.length === 26 && text.charCodeAt(10) === 32 && text.endsWith('+00'))
     return `${text.slice(0, 10)}T${text.slice(11, 23)}Z`
   const [, day, time, fraction = ''] = USUAL.exec(text) ?? []
@@ -16,7 +16,7 @@ export function isoOf(text: string): string {
 
 const dateOf = (text: string): Date => new Date(isoOf(text))
 
-/** How a value becomes what Prisma gives for such a column; null: it is that already. */
+/** Converts a value to what Prisma returns for such a column. Null: no conversion is needed. */
 export function decoderOf(kind: ColumnType): ((value: unknown) => unknown) | null {
   if (kind === 'time') return dateOf as (value: unknown) => unknown
   if (kind === 'bigint') return (value) => BigInt(value as string)

@@ -1,6 +1,6 @@
 /**
  * The only writer of the table `deployments`. Each function takes the locked row and returns the next one.
- * Only changes of callers raise `editVersion` and set `updatedAt` and `lastChange`.
+ * Only changes by callers raise `editVersion` and set `updatedAt` and `lastChange`.
  */
 import { type Deployment, Prisma } from '../../generated/prisma/client.ts'
 import type { RevisionStatus, StepKind } from '../../generated/prisma/enums.ts'
@@ -22,7 +22,10 @@ export const NOTHING_WAITS = { reason: null, reasonSince: null, statusMessage: n
 /** Ends the lease. The fencing token stays, because it only grows. */
 const NO_LEASE = { claimId: null, leaseHolder: null, leaseExpiresAt: null, busyStepId: null } as const
 
-/** Columns of a change by a caller. Only this raises `editVersion`, so every such change is described. The last one of a transaction is kept. */
+/**
+ * Columns of a change by a caller. Only this function raises `editVersion`, so each such change has a description. A
+ * transaction keeps its last one.
+ */
 function changed(tx: Tx, { editVersion }: LockedDeployment, change: Change) {
   const now = tx.now()
   return { editVersion: editVersion + 1, updatedAt: now, lastChange: storedChange(change, now) as Prisma.JsonObject }
@@ -35,7 +38,7 @@ function write(tx: Tx, deployment: LockedDeployment, changes: Columns): LockedDe
   return { ...deployment, ...changes }
 }
 
-/** The values of a new deployment, without the ones that are the same for all. */
+/** Columns of a new deployment without constant defaults. */
 type NewDeployment = Pick<
   Deployment,
   | 'id'
@@ -63,7 +66,7 @@ export function insert(
     ...made,
     ...NOTHING_WAITS,
     ...NO_LEASE,
-    // its first rollout makes it 1
+    // the first rollout raises it to 1
     editVersion: 0,
     lastChange: null,
     createdAt: now,
@@ -98,12 +101,12 @@ export type Edit = Partial<
   >
 >
 
-/** Records a change by a caller: of these fields, or (none) of data in another table. */
+/** Records a change by a caller. No fields: data in another table changed. */
 export function edit(tx: Tx, deployment: LockedDeployment, change: Change, fields: Edit = {}): LockedDeployment {
   return write(tx, deployment, { ...fields, ...changed(tx, deployment, change) })
 }
 
-/** Begins the next rollout: of a new revision, or (null) of an existing one. */
+/** Begins the next rollout. `made`: the id of the new revision; null: an existing revision is rolled out. */
 export function nextRollout(
   tx: Tx,
   deployment: LockedDeployment,
@@ -126,12 +129,15 @@ export function notifyHolder(tx: Tx, deployment: LockedDeployment): LockedDeploy
   return write(tx, deployment, { generation: deployment.generation + 1 })
 }
 
-/** Its holder has taken this step. One whose answer got lost names an older generation, and is answered again. */
+/**
+ * Records that the lease holder took this step. If the response got lost, the next heartbeat names an older generation
+ * and gets it again.
+ */
 export function busyWith(tx: Tx, deployment: LockedDeployment, stepId: string): LockedDeployment {
   return write(tx, deployment, { busyStepId: stepId, generation: deployment.generation + 1 })
 }
 
-/** No worker is active on a step of it. */
+/** Records that no worker is active on the deployment. */
 export function noLongerBusy(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   return deployment.busyStepId === null ? deployment : write(tx, deployment, { busyStepId: null })
 }
@@ -141,8 +147,8 @@ export function provisioned(tx: Tx, deployment: LockedDeployment): LockedDeploym
 }
 
 /**
- * A revision became the active one. `url`, `imageVersion`: as its holder reported them, if it did. It is ready, since it has
- * been deployed: the answer that says DEPLOYED must not say that nothing serves.
+ * Records that a revision became active. `url`, `imageVersion`: as the lease holder reported them. The deployment
+ * counts as ready, so the answer that says DEPLOYED does not say that nothing serves.
  */
 export function deployed(
   tx: Tx,
@@ -156,14 +162,14 @@ export function deployed(
   return write(tx, deployment, {
     activeRevisionId,
     idle: false,
-    // external_container: its custom_url is the user's own
+    // external_container: the user owns custom_url
     ...(url ? { url, ...(source === 'external_container' ? {} : { customUrl: url }) } : {}),
     ...(imageVersion ? { imageVersion } : {}),
     ...((health as { ready: number } | null)?.ready ? {} : { health: isReady }),
   })
 }
 
-/** Records the final status of its latest revision. A trigger does the same for writes that don't call this. */
+/** Records the final status of the latest revision. A trigger does the same for other writes. */
 export function moved(
   tx: Tx,
   deployment: LockedDeployment,
@@ -181,7 +187,10 @@ export function deleted(tx: Tx, deployment: LockedDeployment, actor: EventActor)
   return write(tx, deployment, { ...change, deletedAt: tx.now(), activeRevisionId: null })
 }
 
-/** Records why its teardown waits; null: it does not wait. Writes only changes, and keeps `reason_since` while the reason stays. */
+/**
+ * Records why the teardown waits; null: it does not wait. Writes only if that changed. `reason_since` stays while the
+ * reason stays.
+ */
 export function explainTeardown(
   tx: Tx,
   deployment: LockedDeployment,
@@ -194,7 +203,7 @@ export function explainTeardown(
   return write(tx, deployment, { reason, statusMessage, ...since })
 }
 
-/** A try of its teardown failed: since now. */
+/** Records a failed try of the teardown. `reason_since` becomes now. */
 export function teardownFailed(tx: Tx, deployment: LockedDeployment, explanation: Explanation): LockedDeployment {
   tx.hint(deployment.id)
   return write(tx, deployment, {
@@ -211,7 +220,7 @@ export function tornDown(tx: Tx, deployment: LockedDeployment): LockedDeployment
   return write(tx, deployment, { tornDownAt: tx.now(), ...NOTHING_WAITS, ...NO_LEASE })
 }
 
-/** It has a holder from now on, under a newer token. */
+/** Records a new lease with a higher fencing token. */
 export function leased(
   tx: Tx,
   deployment: LockedDeployment,
@@ -221,32 +230,34 @@ export function leased(
   return write(tx, deployment, { claimId, leaseHolder: holder, leaseToken, leaseExpiresAt: until, busyStepId: null })
 }
 
-/** Its holder lets go. */
+/** Ends the lease. */
 export function released(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)
   return write(tx, deployment, NO_LEASE)
 }
 
-/** A holder lets go of all it has. Returns of how many. */
+/** Ends all leases of a holder. Returns their number. */
 export function releasedAll(tx: Tx, scope: Scope, holder: string): Promise<number> {
   return tx.sql.$executeRaw`
     UPDATE deployments d SET claim_id = NULL, lease_holder = NULL, lease_expires_at = NULL, busy_step_id = NULL
     WHERE lease_holder = ${holder} AND ${ofScope(scope)}`
 }
 
-/** The listener goes: of deployments that are torn down only the rows are left, for a while. */
+/** Detaches torn-down deployments from a deleted listener. Their rows stay for a while. */
 export async function forgetListener(tx: Tx, listenerId: string): Promise<void> {
   await tx.sql.$executeRaw`UPDATE deployments SET listener_id = NULL WHERE listener_id = ${listenerId}::uuid`
 }
 
-/** Records the git provider's id of the repository. The row stays unlocked: no rule depends on its other columns. */
+/**
+ * Records the git provider's id of the repository. Does not lock the row first, because it depends on no other column.
+ */
 export async function recordRepositoryId(core: Core, id: string, repositoryId: number): Promise<void> {
   await core.db.$executeRaw`
     UPDATE deployments SET repository_id = ${repositoryId}::bigint
     WHERE id = ${id}::uuid AND repository_id IS DISTINCT FROM ${repositoryId}::bigint`
 }
 
-/** The row goes, unless log lines or events are left of it. */
+/** Deletes the row unless it still has log lines. */
 export async function removePurged(core: Core, id: string): Promise<void> {
   await core.db.$executeRaw`
     DELETE FROM deployments WHERE id = ${id}::uuid
@@ -257,9 +268,9 @@ export async function removePurged(core: Core, id: string): Promise<void> {
 export const leaseEnd = (seconds: number) => Prisma.sql`now() + make_interval(secs => ${seconds}::float8)`
 
 /**
- * A part of a WITH clause, `free`: at most `max` deployments that need a holder and have none, locked. Those that had the
- * fewest leases come first, then the oldest: one that is leased again and again keeps nobody waiting. `refused`:
- * kinds of steps that may not begin now.
+ * A part of a WITH clause, `free`: at most `max` locked deployments that need a lease holder and have none.
+ * Deployments with the fewest leases come first, then the oldest, so frequent leases of one do not delay others.
+ * `refused`: kinds of steps that may not begin now.
  */
 export const freeToLease = (scope: Scope, max: number, refused: readonly StepKind[]) => Prisma.sql`
   free AS MATERIALIZED (
@@ -269,7 +280,10 @@ export const freeToLease = (scope: Scope, max: number, refused: readonly StepKin
     ORDER BY d.lease_token, d.created_at, d.id LIMIT ${max} ${toChangeOrSkip('d')}
   )`
 
-/** The UPDATE that renews the leases of `free` (with `idle` and `health`) and notes what its holder says of them in `requested`, without what it returns. */
+/**
+ * The UPDATE without RETURNING that renews the leases of `free` (with `idle` and `health`) and stores the reports in
+ * `asked`.
+ */
 export const renewHeld = (seconds: number) => Prisma.sql`
   UPDATE deployments d
   SET lease_expires_at = ${leaseEnd(seconds)},
@@ -279,11 +293,11 @@ export const renewHeld = (seconds: number) => Prisma.sql`
                     ELSE a.health || jsonb_build_object('observedAt', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
   FROM requested a, free WHERE d.id = free.id AND a."claimId" = free.claim_id`
 
-/** What of a renewal shows: to be returned by it, which notifies those who wait for a change. */
+/** A value for RETURNING of a renewal. It notifies waiting calls if the renewal changed something visible. */
 export const hintOfRenewal = Prisma.sql`
   CASE WHEN (d.idle, d.health) IS DISTINCT FROM (free.idle, free.health)
        THEN pg_notify(${CHANGE_CHANNEL}, d.id::text)::text END AS hint`
 
-/** The UPDATE that raises the fencing token of a claim above `seen`, while it is held, without what it returns. */
+/** The UPDATE without RETURNING that raises the fencing token of a held claim above `seen`. */
 export const raiseHeld = (scope: Scope, claim: HeldClaim, seen: string) => Prisma.sql`
   UPDATE deployments d SET lease_token = greatest(d.lease_token, ${seen}::bigint + 1) WHERE ${isHeldUnder(scope, claim)}`

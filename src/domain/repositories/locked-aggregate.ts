@@ -51,7 +51,7 @@ const READ_AGGREGATE = {
     FROM deployments d WHERE d.id = $1::uuid`,
 }
 
-/** One statement, or none if the transaction knows these facts already. */
+/** Reads the aggregate with one statement, or returns it if the transaction has these parts already. */
 export async function lockedAggregate(
   tx: Tx,
   { id }: { id: string },
@@ -61,7 +61,7 @@ export async function lockedAggregate(
   return known && has(known, asked) ? known : readLockedAggregate(tx, id, asked)
 }
 
-/** Reads the facts for lockedAggregate(). Send it after the statement that locks the deployment. */
+/** Reads the aggregate. Send it after the statement that locks the deployment. */
 export async function readLockedAggregate(tx: Tx, id: string, asked: AggregateParts): Promise<LockedAggregate> {
   const { revisionId = null, begun = false, shown = false } = asked
   const [row] = await tx.query<Row>(READ_AGGREGATE, [id, revisionId, begun, shown])
@@ -89,7 +89,7 @@ export type Times<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] exten
 
 export const timeOf = (text: string | null) => (text === null ? null : new Date(text))
 
-/** Null: there is no listener. */
+/** Null: no listener. */
 export const listenerOf = (json: Times<ListenerFacts> | null | undefined): ListenerFacts | null =>
   json ? { ...json, lastSeenAt: timeOf(json.lastSeenAt), createdAt: new Date(json.createdAt) } : null
 

@@ -124,10 +124,13 @@ export async function lockClaimed(
   return deployment
 }
 
-/** ms that a transaction about many deployments waits for a lock, so that one locked deployment does not delay the others */
+/** Lock timeout of a transaction about many deployments, so one locked deployment does not delay the others. */
 export const BATCH_LOCK_TIMEOUT_MS = 500
 
-/** $1: claims · $2: tokens · $3: the listener, or null for the built-in worker · $4: ms. Their number is not to be seen (sql/hide-from-planner.ts): it would be planned for it each time. */
+/**
+ * $1: claims · $2: tokens · $3: the listener, or null for the built-in worker · $4: ms. The number of claims is hidden
+ * from the planner (sql/hide-from-planner.ts), which would otherwise plan each call.
+ */
 const LOCK_CLAIMED = {
   name: 'lock claimed deployments',
   text: `

@@ -1,8 +1,11 @@
-/** The credential of a caller. Streams and long polls end when it ends. */
+/** The caller's credential. Streams and long polls end with it. */
 import type { UnauthenticatedError } from '../errors/errors.ts'
 import type { Actor } from './access.ts'
 
-/** An API key, whose id is the actor's subject; a JWT, which ends by itself; or a session, which ends with its key, too, if it came from one. */
+/**
+ * An API key (its id is the actor's subject), a JWT (it expires), or a session (it also ends with the key that created
+ * it).
+ */
 export type Credential =
   | { kind: 'key' }
   | { kind: 'jwt'; endsAt: Date }
@@ -12,14 +15,14 @@ export type Credential =
 export interface Caller {
   actor: Actor
   workspace: { id: string }
-  /** absent: a call of the system, which has none */
+  /** absent: an internal call */
   credential?: Credential
 }
 
 export interface CredentialWatch {
   /**
-   * Calls back once, within 5 s, when the caller's credential has expired, was revoked, or has other rights than it had;
-   * not because the database is away. Returns what ends the watch.
+   * Calls back once, within 5 s, when the credential expires, is revoked or changes its rights. A database outage does
+   * not count. Returns a function that stops the watch.
    */
   watch(caller: Caller, onEnded: (error: UnauthenticatedError) => void): () => void
 }

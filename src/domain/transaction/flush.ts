@@ -1,26 +1,27 @@
 /**
- * The one statement that writes a unit of work. It has one part per kind of change, so few texts exist and each is planned once.
+ * Builds the one statement that writes a unit of work. It has one part per kind of change, so few texts exist and
+ * Postgres plans each once.
  * Foreign keys between its rows are checked at the end of the statement.
  */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Statement } from '../sql/prepared-statement.ts'
 import { TABLES, type Table, toJson } from './tables.ts'
 
-/** A row that is recorded: a new one whole, or what changes of one that is stored. */
+/** A recorded row: all columns of a new one, or the changed columns of a stored one. */
 export interface Recorded {
   readonly id: string
   readonly columns: Record<string, unknown>
   readonly isNew: boolean
-  /** of a revision: what its status must still be */
+  /** the status that a revision must still have */
   seen?: RevisionStatus
 }
 
-/** A tracing project that is made, or found by its name; then with another id. */
+/** A tracing project to create, or to find by name. A found one keeps its own id. */
 export interface Project {
   readonly id: string
   readonly workspaceId: string
   readonly name: string
-  /** called when it is made */
+  /** called if the project is created */
   made(): void
 }
 
@@ -29,15 +30,18 @@ export interface Pending {
   readonly project: Project | null
 }
 
-/** What the statement answers of each row that it has written. */
+/** A written row, as the statement returns it. */
 export interface WrittenRow {
   id: string
   of: Table | null
-  /** of deployments and revisions, where that was asked for */
+  /** the stored row of a deployment or revision, if requested */
   row: Record<string, unknown> | null
 }
 
-/** The statement and its values. `answers`: it answers rows as they are stored. Null: there is nothing to write. */
+/**
+ * Returns the statement and its values, or null if there is nothing to write. `answers`: return rows as they are
+ * stored.
+ */
 export function flushStatement(
   { rows, project }: Pending,
   answers: boolean,
@@ -53,7 +57,7 @@ export function flushStatement(
   for (const table of ORDER) {
     const made = rows[table].filter(({ isNew }) => isNew)
     const changed = rows[table].filter(({ isNew }) => !isNew)
-    // first: what makes room for a new one, as the open step that is closed
+    // changes come first, because a closed step makes room for a new one
     if (changed.length > 0) {
       const one = changed.length === 1
       name.push(`${SHORT[table]}~${one ? '' : '*'}`)
@@ -82,13 +86,13 @@ interface Part {
   table?: Table
   /** number of its first value */
   first: number
-  /** it is of one row, as mostly: then a plan does not depend on the values, and is made once */
+  /** for one row, the usual case: the plan does not depend on the values and is made once */
   one: boolean
 }
 
 const documentOf = ({ id, columns, seen }: Recorded) => ({ ...toJson(columns), id, ...(seen ? { seen } : {}) })
 
-/** By their names: there are as many as there are combinations of parts in use. */
+/** Statements by name: one per combination of parts. */
 const statements = new Map<string, Statement>()
 
 function textOf(name: string, parts: readonly Part[], answers: boolean): Statement {
@@ -120,21 +124,21 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answe
       hasProject && column === 'tracing_project_id' ? '(SELECT id FROM project)' : `n.${column}`,
     )
     const before = parts.find((other) => other.kind === 'changed' && other.table === table)
-    // a new open step comes after the one before it was closed: only one may be open
+    // insert a new open step after the previous one was closed, because only one may be open
     const after = before ? ` WHERE (SELECT count(*) FROM ${nameOf(before)}) >= 0` : ''
     return `
       INSERT INTO ${name} (${columns.join(', ')})
       SELECT ${from.join(', ')} FROM ${one ? 'jsonb_populate_record' : 'jsonb_populate_recordset'}(NULL::${name}, $${first}::jsonb) AS n${after} ${returning(name)}`
   }
   const document = one ? `$${first}::jsonb` : 'c.doc'
-  // how many they are is not to be seen (sql/hide-from-planner.ts): it would be planned for their number each time
+  // hide the number of rows from the planner (sql/hide-from-planner.ts), which would otherwise plan each call
   const rows = one
     ? `WHERE t.id = $${first + 1}::uuid`
     : `FROM jsonb_array_elements($${first}::jsonb) AS c (doc)
     WHERE t.id = (c.doc ->> 'id')::uuid AND t.id = ANY ((SELECT $${first + 1}::uuid[])::uuid[])`
   const guard =
     table === 'revision' ? ` AND (${document} ->> 'seen' IS NULL OR t.status::text = ${document} ->> 'seen')` : ''
-  // what a document does not name stays as it is in the row
+  // columns that a document does not name keep their stored values
   return `
     UPDATE ${name} t SET (${changing.join(', ')}) =
       (SELECT ${changing.map((column) => `n.${column}`).join(', ')} FROM jsonb_populate_record(t, ${document}) AS n)

@@ -1,21 +1,21 @@
 /**
- * The guard that makes a write with an Idempotency-Key happen once (docs/api-rules.md#retries), as verbs and transaction() see it.
- * domain/idempotency implements it.
+ * The guard that makes a write with an Idempotency-Key happen once (docs/api-rules.md#retries). Verbs and
+ * transaction() use it; domain/idempotency implements it.
  */
 import type { RawInput } from '../parsing/parse.ts'
 import type { Query } from '../sql/prepared-statement.ts'
 
-/** The outcome of a write, as it is stored. */
+/** The stored outcome of a write. */
 export interface Entry {
-  /** of HTTP */
+  /** HTTP status */
   status: number
-  /** JSON, without the values of secrets */
+  /** JSON without values of secrets */
   answer: string
-  /** where those of the answer are; null: it has none */
+  /** the secret set with the answer's values; null: the answer has none */
   secretSetId: string | null
 }
 
-/** Thrown where it turns out that the write was done before: it ends whatever was begun, and `once` answers from the entry. */
+/** Thrown when the write was done before. It aborts the new write, and `once` answers from the entry. */
 export class Repeated extends Error {
   readonly entry: Entry
   constructor(entry: Entry) {
@@ -24,27 +24,30 @@ export class Repeated extends Error {
   }
 }
 
-/** Of one write. */
+/** Guards one write. */
 export interface Guard {
-  /** The outcome that is known before anything was done, or what forbids the call: for `parse`, which tells it when it is due. */
+  /** For `parse`: violations of the key (`refused`), or the outcome to throw once the input is valid (`instead`). */
   readonly known: Pick<RawInput, 'refused' | 'instead'>
-  /** First in the transaction. Throws Repeated; IDEMPOTENCY_IN_FLIGHT; ValidationError where the key is another request's. */
+  /**
+   * Call it first in the transaction. Throws Repeated, IDEMPOTENCY_IN_FLIGHT, or ValidationError if the key belongs to
+   * another request.
+   */
   open(query: Query): Promise<void>
-  /** What the verb will answer. Without it the verb answers nothing. */
+  /** Sets the verb's answer. Without this call the verb has no answer. */
   keep(result: unknown): void
-  /** In the transaction, when everything else is written: stores the outcome. */
+  /** Stores the outcome in the transaction, after all other writes. */
   close(query: Query): Promise<void>
-  /** It is committed: what else the call writes is not its business. */
+  /** The transaction was committed. Later writes of the call are not guarded. */
   committed(): void
-  /** What the verb answered then. */
+  /** Restores the verb's first answer. */
   answer(entry: Entry): unknown
 }
 
-/** Of a request with an Idempotency-Key. */
+/** The Idempotency-Key of a request. */
 export interface Idempotency {
-  /** what forbids it as a whole; for `parse` */
+  /** violations of the whole request, for `parse` */
   readonly known: Pick<RawInput, 'refused' | 'instead'>
-  /** The guard of the write that it is at. `item`: of several things that this one does, the how manyth. */
+  /** The guard of the current write. `item`: index, if the request does several things. */
   guard(item?: number): Guard
   /** The next write of the request begins. */
   next(): void

@@ -1,4 +1,4 @@
-/** Runs verbs that write: with an Idempotency-Key each of them once (docs/api-rules.md#retries). */
+/** Runs verbs that write. With an Idempotency-Key each write happens once (docs/api-rules.md#retries). */
 import type { RawInput } from '../parsing/parse.ts'
 import { type RequestContext, transaction } from './context.ts'
 import { Repeated } from './idempotency.ts'
@@ -6,8 +6,8 @@ import { Repeated } from './idempotency.ts'
 type Verb<T> = (ctx: RequestContext, raw: RawInput) => Promise<T>
 
 /**
- * A verb, or with the caller's Idempotency-Key what it answered the first time. The role is checked as ever, and then what
- * was sent; only then it is answered from the store, so that whoever may not write any more is not answered either.
+ * Runs a verb, or returns its first answer for the caller's Idempotency-Key. The role and the input are checked first,
+ * so a caller that lost its role gets no stored answer.
  */
 export async function once<T>(ctx: RequestContext, raw: RawInput, verb: Verb<T>): Promise<T> {
   const guard = ctx.idempotency?.guard()
@@ -20,11 +20,13 @@ export async function once<T>(ctx: RequestContext, raw: RawInput, verb: Verb<T>)
   }
 }
 
-/** For a verb that does many things, each with an outcome of its own: what has to be parsed says whether the key is another request's. */
+/**
+ * For a verb that does several things with separate outcomes. Parsing its input also rejects a key of another request.
+ */
 export const forItems = (ctx: RequestContext, raw: RawInput): RawInput =>
   ctx.idempotency ? withKnown(raw, ctx.idempotency.known) : raw
 
-/** One of the things that such a verb does. It answers nothing. */
+/** Does one of these things. It has no answer. */
 export async function onceForItem(
   ctx: RequestContext,
   item: number,
@@ -41,10 +43,10 @@ export async function onceForItem(
   }
 }
 
-/** The same call in transactions that are not the one with its outcome. */
+/** The same call for transactions that do not store the outcome. */
 export const unguarded = (ctx: RequestContext): RequestContext => ({ ...ctx, guard: undefined })
 
-/** Ends a verb that has written in several transactions: its outcome is stored in a last one. */
+/** Ends a verb that wrote in several transactions. A last transaction stores its outcome. */
 export async function settle<T>(ctx: RequestContext, result: T): Promise<T> {
   const { guard } = ctx
   if (guard) await transaction(ctx, async () => guard.keep(result))

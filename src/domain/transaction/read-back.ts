@@ -1,5 +1,5 @@
 /**
- * Reads the answer of a write in its transaction, while the locks are held (docs/api-rules.md#errors).
+ * Reads a write's answer in its transaction, under its locks (docs/api-rules.md#errors).
  * A read after the commit could show later writes of other callers, including their secrets.
  */
 import type { RawInput } from '../parsing/parse.ts'
@@ -7,18 +7,18 @@ import type { RequestContext, Sql, Tx } from './context.ts'
 import { once } from './once.ts'
 
 /**
- * Reads the answer of a write, last before the commit. It must only read, and runs again when the transaction is
- * retried. `W`: what the verb itself knows of what it has written.
+ * Reads the answer of a write, last before the commit. It must only read, and runs again if the transaction is
+ * retried. `W`: the verb's own result.
  */
 export type ReadBack<W, T> = (tx: Tx, written: W) => Promise<T>
 
-/** A verb that writes. Answers what `read` reads in its transaction; without it, what the verb itself knows. */
+/** A verb that writes. It returns the result of `read`, or without `read` its own result. */
 export interface WriteVerb<W> {
   (ctx: RequestContext, raw: RawInput): Promise<W>
   <T>(ctx: RequestContext, raw: RawInput, read: ReadBack<W, T>): Promise<T>
 }
 
-/** Makes one of `work`, which ends its transaction with `read`: what that gives is also what a repeat is answered. */
+/** Makes a verb of `work`, which must end its transaction with `read`. A repeated call gets the same answer. */
 export function writeVerb<W>(
   work: <T>(ctx: RequestContext, raw: RawInput, read: ReadBack<W, T>) => Promise<T>,
 ): WriteVerb<W> {
@@ -32,7 +32,7 @@ export function writeVerb<W>(
     ) as Promise<never>
 }
 
-/** Prisma's part of a selection. The row that is read has what is selected, whatever its type says. */
+/** Prisma's part of a selection. A row that is read contains the selected fields, although its type has all fields. */
 export interface Selection {
   include?: object
   select?: object
@@ -43,15 +43,15 @@ interface Table<Row> {
   findUniqueOrThrow(args: { where: { id: string } }): PromiseLike<Row>
 }
 
-/** For a table: reads what `query` selects of the row that was written, in its transaction. */
+/** Reads a written row of a table in its transaction, with the selection `query`. */
 export const writtenRow =
   <Row>(table: (sql: Sql) => Table<Row>) =>
   async (tx: Tx, id: string, query: Selection): Promise<Row> =>
     table(tx.sql).findUniqueOrThrow({ ...query, where: { id } })
 
-/** What a write to a deployment has written. */
+/** The result of a write to a deployment. */
 export interface Written {
   deploymentId: string
-  /** the revision that this call made, or whose status it changed; null: none */
+  /** the revision that the call created or whose status it changed; null: none */
   revisionId: string | null
 }

@@ -1,4 +1,4 @@
-/** The tables that a unit of work writes: their changeable columns, and how a row becomes JSON for Postgres and back. */
+/** The tables that a unit of work writes: their columns, and the conversion of rows to and from JSON of Postgres. */
 import type { Deployment, Revision, SecretSet, Step } from '../../generated/prisma/client.ts'
 import {
   type Column,
@@ -11,7 +11,6 @@ import {
   sqlColumn,
 } from '../sql/columns.ts'
 
-/** What is written of each table. */
 export interface TableRows {
   deployment: Deployment
   revision: Revision
@@ -21,11 +20,11 @@ export interface TableRows {
 export type Table = keyof TableRows
 
 interface TableSpec {
-  /** in SQL */
+  /** name in SQL */
   name: string
-  /** those of a new row, in SQL: one order */
+  /** columns of a new row, in SQL, in a fixed order */
   columns: readonly string[]
-  /** those that change */
+  /** columns that can change */
   changing: readonly string[]
   decode: ReadonlyMap<string, readonly [name: string, decode: ((text: string) => unknown) | null]>
 }
@@ -42,7 +41,7 @@ const spec = (name: string, kinds: Record<string, Column>): TableSpec => {
   }
 }
 
-/** A time, a large number and bytes are text in JSON. */
+/** Times, bigints and bytes are text in JSON. */
 const DECODERS: Partial<Record<ColumnType, (text: string) => unknown>> = {
   time: (text) => new Date(text),
   bigint: BigInt,
@@ -56,12 +55,12 @@ export const TABLES: Readonly<Record<Table, TableSpec>> = {
   secretSet: spec('secret_sets', SECRET_SET),
 }
 
-/** The columns of deployments `d` for a SELECT, as the code names them. */
+/** The columns of deployments `d` for a SELECT, named as in the code. */
 export const DEPLOYMENT_COLUMNS = [...TABLES.deployment.decode]
   .map(([column, [name]]) => `d.${column} AS "${name}"`)
   .join(', ')
 
-/** A deployment as `pg` reads DEPLOYMENT_COLUMNS, with large numbers as they are. */
+/** A deployment as `pg` reads DEPLOYMENT_COLUMNS; converts bigints. */
 export function deploymentFrom(row: Deployment): Deployment {
   const read: Record<string, unknown> = { ...row }
   for (const [name, decode] of TABLES.deployment.decode.values())
@@ -69,7 +68,7 @@ export function deploymentFrom(row: Deployment): Deployment {
   return read as unknown as Deployment
 }
 
-/** A row as `row_to_json` gives it, by the columns' names in SQL. */
+/** Converts a row of `row_to_json`, which has SQL names. */
 export function fromJson<T extends Table>(table: T, json: Record<string, unknown>): TableRows[T] {
   const row: Record<string, unknown> = {}
   for (const [column, [name, decode]] of TABLES[table].decode) {
@@ -79,7 +78,7 @@ export function fromJson<T extends Table>(table: T, json: Record<string, unknown
   return row as TableRows[T]
 }
 
-/** Columns for `jsonb_populate_record`, by their names in SQL. What is undefined is left out. */
+/** Converts columns for `jsonb_populate_record`, with SQL names. Undefined columns are left out. */
 export function toJson(columns: object): Record<string, unknown> {
   const json: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(columns)) if (value !== undefined) json[snakeOf(name)] = encode(value)

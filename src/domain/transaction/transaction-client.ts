@@ -5,7 +5,7 @@ type Sql = Prisma.TransactionClient
 
 type Call = (...args: unknown[]) => unknown
 
-/** Calls `ready` before each query. Queries are sent at once, not when somebody waits for them. */
+/** Calls `ready` before each query. Queries are sent immediately, even if their result is not awaited. */
 export function prismaOf(ready: () => Promise<Sql>): Sql {
   const call =
     (of: (sql: Sql) => unknown, name: string) =>
@@ -14,7 +14,7 @@ export function prismaOf(ready: () => Promise<Sql>): Sql {
       return owner[name]!(...args)
     }
   const methods = (of: (sql: Sql) => unknown) => (_: object, name: string | symbol) =>
-    // an object that is awaited is asked for `then`
+    // `await` looks for a `then` method on the object
     typeof name === 'symbol' || name === 'then' ? undefined : call(of, name)
   const get = (_: object, name: string | symbol) => {
     if (typeof name === 'symbol' || name === 'then') return undefined

@@ -9,15 +9,15 @@ import type { Query } from '../sql/prepared-statement.ts'
 import { flushStatement, type Project, type Recorded, type WrittenRow } from './flush.ts'
 import { fromJson, type Table, type TableRows } from './tables.ts'
 
-/** What a transaction knows of a locked deployment, with its recorded changes applied. */
+/** A locked deployment and its parts, with the recorded changes applied. */
 export interface LockedAggregate {
-  /** all open revisions, the latest, the active and the requested one */
+  /** open revisions, and the latest, active and requested one */
   revisions: TableRows['revision'][]
   asked: string | null
-  /** the open step; with `begun` also all steps that were taken */
+  /** the open step; with `begun` also all ended steps that were taken */
   steps: TableRows['step'][]
   begun: boolean
-  /** whether the parts that only answers show were read */
+  /** whether the secret set and the integration were read, which only answers show */
   shown: boolean
   secretSet: TableRows['secretSet'] | null
   integration: IntegrationFacts | null
@@ -44,7 +44,7 @@ export class UnitOfWork {
     this.#query = query
   }
 
-  /** Records a new deployment. `nameTaken`: the error if a live deployment of the workspace has its name. */
+  /** Records a new deployment. `nameTaken`: makes the error if a live deployment of the workspace has its name. */
   make(
     row: TableRows['deployment'],
     { listener, nameTaken }: { listener: ListenerFacts | null; nameTaken: () => Error },
@@ -66,8 +66,8 @@ export class UnitOfWork {
   }
 
   /**
-   * Records changed columns of a stored or recorded row. `seen`: the status that a revision must still have. Throws ConflictError,
-   * here or at the flush, if it has another.
+   * Records changed columns of a stored or recorded row. `seen`: the status that a revision must still have. Throws
+   * ConflictError, here or at the flush, if the status differs.
    */
   update<T extends 'deployment' | 'revision' | 'step'>(
     table: T,
@@ -88,14 +88,14 @@ export class UnitOfWork {
     }
   }
 
-  /** Finds or creates the workspace's tracing project of this name for the new deployment. `made`: called if it is created. */
+  /** Finds or creates the workspace's tracing project of this name for the new deployment. */
   project(project: Project): void {
     this.#project = project
   }
 
-  /** Writes the recorded changes with one statement, or none. Throws ConflictError. */
+  /** Writes the recorded changes with at most one statement. Throws ConflictError. */
   flush(): Promise<void> {
-    // a failed flush fails all later ones: the transaction is over
+    // a failed flush fails all later ones, because the transaction is over
     this.#flushing = this.#flushing.then(async () => {
       await this.#write(false)
     })
@@ -112,7 +112,7 @@ export class UnitOfWork {
     return stored
   }
 
-  /** Forgets what was read. */
+  /** Forgets all data that was read. */
   forget(): void {
     this.known.clear()
   }
@@ -158,7 +158,7 @@ function storedOf(written: readonly WrittenRow[]): Stored {
   return { deployment: of('deployment'), revision: of('revision') }
 }
 
-/** A partial unique index holds the names of live deployments. */
+/** A partial unique index covers the names of live deployments. */
 const isNameTaken = (error: { code?: unknown; constraint?: unknown }) =>
   error.code === '23505' && error.constraint === 'deployments_live_name'
 

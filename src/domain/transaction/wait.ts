@@ -1,7 +1,7 @@
 /**
- * Calls that wait for something to happen to a resource (docs/api-rules.md#waiting). They hang on what the server hears anyway
- * of the event log, not on the database: it is read once when a call comes, and once for all who wait for the same when
- * that has happened.
+ * Long polls for a change of a resource (docs/api-rules.md#waiting). They read once at the beginning and again after
+ * an event.
+ * They get events that the server receives in any case, and calls that wait for the same resource share a read.
  */
 import { backoff, sleep } from '../../platform/async/retry.ts'
 import type { Change, ChangeScope, ChangeSource, ChangeWatch } from '../concurrency/change-watch.ts'
@@ -10,19 +10,19 @@ import { databaseFailure } from '../errors/database-error.ts'
 import { isTerminal } from '../values/lifecycle.ts'
 import type { RequestContext } from './context.ts'
 
-/** Whether a revision's work has ended by it. */
+/** Whether the change ended a revision's work. */
 export const hasEnded = ({ toStatus }: Change): boolean => toStatus !== null && isTerminal(toStatus)
 
 export interface Wait<T> {
   /** 0 to 60 */
   seconds: number
   scope: ChangeScope
-  /** names what `read` reads, whoever asks within the workspace */
+  /** names the result of `read` within the workspace, for any caller */
   key: string
   read(): Promise<T>
-  /** whether a look is worth while; rather too often than not */
+  /** whether to read again after this change; if in doubt, true */
   wakes(change: Change): boolean
-  /** whether that is what is waited for */
+  /** whether the result ends the wait */
   done(found: T): boolean
 }
 
@@ -30,9 +30,9 @@ const MIN_PAUSE_MS = 50
 const MAX_PAUSE_MS = 2_000
 
 /**
- * Reads until it is `done`; as it is when the time is up or the server stops. While the database is away it waits on, and throws
- * what that says when the time is up. Throws what `read` throws; RATE_LIMITED when too many calls wait already, and
- * UnauthenticatedError when the caller's credential ends meanwhile.
+ * Reads until `done`, and returns the last result when the time is up or the server stops. During a database outage it
+ * keeps waiting, and throws the error when the time is up. Throws what `read` throws, RATE_LIMITED if too many calls
+ * wait, and UnauthenticatedError if the credential ends.
  */
 export async function waitUntil<T>(ctx: RequestContext, wait: Wait<T>): Promise<T> {
   const { changes } = ctx
@@ -45,7 +45,7 @@ export async function waitUntil<T>(ctx: RequestContext, wait: Wait<T>): Promise<
   }
 }
 
-/** One call, from its beginning to its end. */
+/** One call. */
 class Waiting<T> {
   readonly #ctx: RequestContext
   readonly #changes: ChangeSource
@@ -53,7 +53,7 @@ class Waiting<T> {
   readonly #watch: ChangeWatch
   readonly #timer: NodeJS.Timeout
   readonly #held: (() => void)[] = []
-  /** aborts when there is nothing more to wait for: the time is up, the server stops, the client or its credential is gone */
+  /** aborts at the end of the wait: time is up, server stops, client disconnected or credential ended */
   readonly #over = new AbortController()
   #due = false
   #refused: Error | null = null
@@ -64,7 +64,7 @@ class Waiting<T> {
     this.#changes = changes
     this.#wait = wait
     this.#timer = setTimeout(this.#finish, wait.seconds * 1000)
-    // before anything is read, so that nothing is missed
+    // watch before the first read, so no change is missed
     this.#watch = changes.watch(ctx.workspace.id, wait.scope, {
       onChange: (change) => {
         if (!wait.wakes(change)) return
@@ -89,7 +89,7 @@ class Waiting<T> {
     if (unwatch) this.#held.push(unwatch)
     for (let failures = 0; ; ) {
       await this.#woken()
-      // nobody is there to read what would be found
+      // the client has disconnected
       if (this.#ctx.client?.gone.aborted) return found
       try {
         found = await this.#look()
@@ -127,14 +127,14 @@ class Waiting<T> {
     return found
   }
 
-  /** Resolves when nothing is missed any more, or nothing is to be waited for. */
+  /** Resolves when no later change can be missed, or the wait is over. */
   async #ready(): Promise<void> {
     const over = this.#woken()
     await Promise.race([this.#watch.ready, over])
     this.#wake?.()
   }
 
-  /** Resolves when a look is due, or when there is nothing more to wait for. */
+  /** Resolves when a read is due or the wait is over. */
   async #woken(): Promise<void> {
     if (this.#due || this.#over.signal.aborted) return
     await new Promise<void>((resolve) => {

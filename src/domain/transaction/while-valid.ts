@@ -1,10 +1,10 @@
-/** Ends a long poll when the credential of its caller ends. */
+/** Ends a long poll when the caller's credential ends. */
 import { AbortScope } from '../../platform/async/time-limit.ts'
 import type { RequestContext } from './context.ts'
 
 /**
- * What `work` gives, which looks until its `signal` aborts, and calls `enter` before it waits. `take`: takes a slot, or
- * answers null. Throws UnauthenticatedError when the credential has ended while it waited.
+ * Runs `work`, which polls until its `signal` aborts and calls `enter` before it waits. `take`: takes a slot or
+ * returns null. Throws UnauthenticatedError if the credential ended during the wait.
  */
 export async function whileValid<T, Leave extends (() => void) | null>(
   ctx: RequestContext,
