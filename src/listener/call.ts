@@ -94,7 +94,7 @@ function json(text: string): unknown {
   try {
     return text === '' ? undefined : JSON.parse(text)
   } catch {
-    throw new ControlPlaneRefused('The control plane answered something that is not JSON: see CONTROL_PLANE_URL.')
+    throw new ControlPlaneRefused('The response of the control plane is not JSON: see CONTROL_PLANE_URL.')
   }
 }
 
@@ -117,7 +117,7 @@ function errorOf({ status, text }: JsonAnswer, url: string, worker: Worker): Err
 
 /** A proxy can return any status; only the control plane returns its own codes. */
 const notOurs = (status: number, url: string, { name }: Worker) =>
-  `What answers at ${url} (status ${status}) is no control plane with ${name}s: see CONTROL_PLANE_URL.`
+  `The server at ${url} (status ${status}) is no control plane with ${name}s: see CONTROL_PLANE_URL.`
 
 function reasonOf(status: number, { code, detail }: z.output<typeof errorBody>, { name, refusals }: Worker): string {
   switch (status) {
@@ -130,7 +130,7 @@ function reasonOf(status: number, { code, detail }: z.output<typeof errorBody>, 
     case 422: {
       const fields = detail.slice(0, 3).map(({ loc }) => loc.filter(isName).join('.'))
       const which = fields.length > 0 ? ` (${[...new Set(fields)].join(', ')})` : ''
-      return `The control plane does not understand this ${name}${which}: update whichever of the two is older.`
+      return `The control plane does not understand this ${name}${which}: update the older of the two.`
     }
     default:
       return `The control plane refuses the call: ${status} ${code}.`

@@ -103,9 +103,8 @@ const listener = (id: string): Worker => ({
   name: 'listener',
   refusals: {
     planRequired: 'The organization’s plan has no listeners.',
-    forbidden:
-      'The control plane refuses the key for this work: it must be one of role `listener`. See CONTROL_PLANE_API_KEY.',
-    notFound: `For this key there is no listener ${id}: see LISTENER_ID and CONTROL_PLANE_API_KEY.`,
+    forbidden: 'The control plane rejects the API key: it must be one of role `listener`. See CONTROL_PLANE_API_KEY.',
+    notFound: `With this key there is no listener ${id}: see LISTENER_ID and CONTROL_PLANE_API_KEY.`,
   },
 })
 

@@ -54,7 +54,7 @@ export function batches<T>(items: readonly T[], most = MAX_ITEMS): T[][] {
 export function read<S extends z.ZodType>(schema: S, answer: unknown): z.output<S> {
   const parsed = schema.safeParse(answer)
   if (parsed.success) return parsed.data
-  throw new ControlPlaneRefused(`The control plane answered something else than expected (${fieldsOf(parsed.error)}).`)
+  throw new ControlPlaneRefused(`The response of the control plane has an unexpected form (${fieldsOf(parsed.error)}).`)
 }
 
 // Claims are parsed one by one, so that an unreadable claim of a newer control plane does not block the others.
@@ -95,7 +95,10 @@ export async function sendLines(
       await call(`claims/${claimId}/logs`, body(part))
     } catch (error) {
       if (!(error instanceof ControlPlaneRefused) || !DROP_LINES_STATUSES.includes(error.status)) throw error
-      log.warn({ claimId, lines: part.length, status: error.status }, 'Log lines were refused and are left out')
+      log.warn(
+        { claimId, lines: part.length, status: error.status },
+        'The control plane rejected log lines, which are dropped',
+      )
     }
   }
 }
@@ -104,7 +107,7 @@ export async function sendLines(
 export const REFUSED = {
   outcome: 'failed',
   reason: 'INTERNAL',
-  message: 'The control plane did not take the report of this step: the log of who sent it has the reason.',
+  message: 'The control plane rejected the report of this step: the log of its listener or builder has the reason.',
 } as const
 
 /** Reports a step's result. `instead`: sent if it is rejected, because a retry would block the step forever. */
@@ -120,7 +123,10 @@ export async function sendReport(
     return { answer: await call(path, report), taken: true }
   } catch (error) {
     if (!(error instanceof ControlPlaneRefused) || !INVALID_REQUEST_STATUSES.includes(error.status)) throw error
-    log.error({ claimId, stepId, reason: error.message }, 'The report of a step was refused: the step fails')
+    log.error(
+      { claimId, stepId, reason: error.message },
+      'The control plane rejected the report of a step, so the step fails',
+    )
     return { answer: await call(path, instead), taken: false }
   }
 }

@@ -42,7 +42,7 @@ async function callsOf(what: () => Promise<unknown>): Promise<{ counts: Record<s
   return { counts, total: Object.values(counts).reduce((sum, n) => sum + n, 0) }
 }
 
-counted('a new deployment is one call for each of its objects, one look for a password, and its logs', async () => {
+counted('a new deployment costs one call per object, one read of the password, and its logs', async () => {
   const first = tenant.revision(V1, { secrets: [{ name: 'KEY', value: 'value' }] })
 
   const { counts, total } = await callsOf(async () => {
@@ -63,13 +63,13 @@ counted('a new deployment is one call for each of its objects, one look for a pa
   expect(tenant.log.lines.filter((line) => line.startsWith('Waiting'))).toEqual([])
 })
 
-counted('an update is one call for each object that changes, and one for the Secret that it leaves', async () => {
+counted('an update costs one call per changed object, and one to delete the old Secret', async () => {
   const second = tenant.revision(V2, { secrets: [{ name: 'KEY', value: 'other' }] })
   const { counts } = await callsOf(() => tenant.deploy(second, { spec }))
   expect(counts).toEqual({ 'patch secrets': 1, 'patch deployments': 2, 'delete secrets': 1, 'get pods/log': 2 })
 })
 
-counted('a redeploy of what serves is one call for server and queue each', async () => {
+counted('a redeploy of the served revision costs one call each for server and queue', async () => {
   const { revision: serving } = tenant.run!
   const again = { ...serving, attempt: serving.attempt + 1 }
   tenant.run = runOf(again, { spec })

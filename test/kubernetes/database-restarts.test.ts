@@ -42,44 +42,47 @@ async function databaseImage(tenant: Tenant): Promise<string> {
   return template.spec.containers[0]!.image
 }
 
-heldBack('a changed image restarts one database of a few at a time, and the next one when it is ready', async () => {
-  const tenants = [await serving(), await serving(), await serving()]
-  // the test decides when its pods become ready
-  const postgresImage = 'registry.example.com/database:slow'
-  let most = 0
-  const stop = site.cluster.onChange(() => {
-    const pods = tenants.flatMap(({ id }) => site.cluster.pods(id))
-    const restarting = pods.filter(
-      ({ spec, status }) =>
-        spec?.containers[0]?.image === postgresImage &&
-        !status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True'),
-    )
-    most = Math.max(most, restarting.length)
-  })
-  const [first, ...others] = await withSettings({ postgresImage }, ...tenants)
-  const released = new Set<string>()
-  const started = async () => {
-    const all = await Promise.all([first!, ...others].map((tenant) => tenant.pods('database')))
-    return all.flat().filter(({ spec }) => spec?.containers[0]?.image === postgresImage)
-  }
-  for (let n = 1; n <= tenants.length; n++) {
-    await eventually(async () => (await started()).length >= n)
-    const pods = await started()
-    expect(pods).toHaveLength(n)
-    for (const { metadata } of pods) {
-      if (released.has(metadata!.name!)) continue
-      released.add(metadata!.name!)
-      const pod = { namespace: site.namespace, name: metadata!.name! }
-      await eventually(async () => {
-        site.test.standIn!.release(pod)
-        const { status } = await site.core.readNamespacedPod(pod)
-        return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false
-      })
+heldBack(
+  'a changed image restarts the databases one after the other, each when the previous one is ready',
+  async () => {
+    const tenants = [await serving(), await serving(), await serving()]
+    // the test decides when its pods become ready
+    const postgresImage = 'registry.example.com/database:slow'
+    let most = 0
+    const stop = site.cluster.onChange(() => {
+      const pods = tenants.flatMap(({ id }) => site.cluster.pods(id))
+      const restarting = pods.filter(
+        ({ spec, status }) =>
+          spec?.containers[0]?.image === postgresImage &&
+          !status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True'),
+      )
+      most = Math.max(most, restarting.length)
+    })
+    const [first, ...others] = await withSettings({ postgresImage }, ...tenants)
+    const released = new Set<string>()
+    const started = async () => {
+      const all = await Promise.all([first!, ...others].map((tenant) => tenant.pods('database')))
+      return all.flat().filter(({ spec }) => spec?.containers[0]?.image === postgresImage)
     }
-  }
-  stop()
-  expect(most).toBe(1)
-})
+    for (let n = 1; n <= tenants.length; n++) {
+      await eventually(async () => (await started()).length >= n)
+      const pods = await started()
+      expect(pods).toHaveLength(n)
+      for (const { metadata } of pods) {
+        if (released.has(metadata!.name!)) continue
+        released.add(metadata!.name!)
+        const pod = { namespace: site.namespace, name: metadata!.name! }
+        await eventually(async () => {
+          site.test.standIn!.release(pod)
+          const { status } = await site.core.readNamespacedPod(pod)
+          return status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false
+        })
+      }
+    }
+    stop()
+    expect(most).toBe(1)
+  },
+)
 
 test('a database keeps its image, with a message, when the new image has another major version of Postgres than the volume', async () => {
   const tenant = await serving()

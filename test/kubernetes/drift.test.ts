@@ -192,7 +192,9 @@ test('repeated manual changes are repaired at growing intervals', async () => {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   const others = changes()
-  expect(site.runtime.health(tenant.id)?.message).toMatch(/keeps changing what is ours: Deployment\/.*-server/)
+  expect(site.runtime.health(tenant.id)?.message).toMatch(
+    /keeps changing objects of this deployment: Deployment\/.*-server/,
+  )
   await eventually(async () => (await tenant.server()).spec.replicas === 1, 15_000)
   expect((await tenant.server()).spec.replicas).toBe(1)
   const generation = (await tenant.server()).metadata.generation as number

@@ -80,7 +80,7 @@ test('a replaced database is removed when no pod uses it, and its volume stays a
   await eventually(async () => (await kindsOf(tenant)).join() === kept.join())
   expect(await kindsOf(tenant)).toEqual(kept)
   expect(await keyIn(tenant, 'POSTGRES_URI')).toBe('managed/uri')
-  await tenant.log.seen(/POSTGRES_URI_CUSTOM is used .* data stay in PersistentVolumeClaim/)
+  await tenant.log.seen(/POSTGRES_URI_CUSTOM replaces .* data stay in PersistentVolumeClaim/)
   tenant.run = runOf(tenant.run!.revision)
   tenant.ensure()
   await eventually(async () => (await keyIn(tenant, 'POSTGRES_URI')) === `${tenant.names.database}/DATABASE_URI`)

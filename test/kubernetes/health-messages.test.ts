@@ -80,7 +80,7 @@ test('a problem is reported before it fails the rollout, and the failure has the
   expect(told.map((progress) => progress?.reason)).toContain('IMAGE_PULL_FAILED')
 })
 
-heldBack('a rollout that waited for the agent until its deadline has failed by that', async () => {
+heldBack('a rollout that waits for its agent until the deadline fails with that reason', async () => {
   const tenant = await provisioned()
   const deploying = tenant.prepare(tenant.revision(image('slow')), { deadlineMs: 1500 })
   await expect(deploying).rejects.toMatchObject({ reason: 'HEALTH_CHECK_TIMED_OUT' })
@@ -125,7 +125,7 @@ test('a listener with a Role of an earlier version works, and logs once what it 
   const told = lines.map((line) => JSON.parse(line).msg)
   // clusters before 1.21 also lack PodDisruptionBudgets, with a log line about it
   expect(told.filter((line) => site.test.minor >= 21 || !line.startsWith('poddisruptionbudgets'))).toEqual([
-    'endpointslices are not watched: health can’t tell when a Service leads nowhere',
+    'endpointslices are not watched: health can’t detect a Service without endpoints',
   ])
   await cluster.close()
 })
@@ -152,7 +152,7 @@ test('a token edited by hand stops the holder’s writes, and health reports it'
     spec: { selector: { evil: 'yes' } },
   } as object)
   await eventually(() => site.runtime.health(tenant.id)?.reason === 'WORKER_LOST')
-  expect(site.runtime.health(tenant.id)?.message).toMatch(/Service ph-.* was written by a newer holder/)
+  expect(site.runtime.health(tenant.id)?.message).toMatch(/Service ph-.* was last written by a newer holder/)
 })
 
 test('health reports a volume that is deleted while in use', async () => {
@@ -162,7 +162,7 @@ test('health reports a volume that is deleted while in use', async () => {
   await site.core.deleteNamespacedPersistentVolumeClaim({ namespace: site.namespace, name })
   await eventually(() => site.runtime.health(tenant.id)?.reason === 'CHANGED_BY_OTHERS')
   expect(site.runtime.health(tenant.id)?.message).toMatch(
-    /Somebody has deleted PersistentVolumeClaim\/ph-.*on its way out/,
+    /Another program or user deleted PersistentVolumeClaim\/ph-.*still terminating/,
   )
 })
 
@@ -201,7 +201,7 @@ test.each<[string, boolean, V1EndpointSlice[] | null, boolean]>([
   ['its pod is not ready', false, [slice([])], false],
   ['it has no slices yet', true, [], false],
   ['endpoints are not watched', true, null, false],
-])('a Service leads nowhere or not, when %s', (_, ready, slices, nowhere) => {
+])('the missing endpoints of a Service are reported or not when %s', (_, ready, slices, nowhere) => {
   const found = servicesWithoutEndpoints([service('cache')], [pod(ready)], slices)
   expect(found.map(({ component, reason }) => [component, reason])).toEqual(nowhere ? [['cache', 'NO_ENDPOINTS']] : [])
 })

@@ -38,7 +38,7 @@ test('a deployment without resources gets defaults in a namespace with a compute
   const [server] = await tenant.pods()
   const preStop = site.test.minor >= 30 ? { sleep: { seconds: 10 } } : { exec: { command: ['sleep', '10'] } }
   expect(server!.spec!.containers[0]!.lifecycle).toEqual({ preStop })
-  await tenant.log.seen(/Not in the resource spec, so by default .*server: cpu 0\.2/)
+  await tenant.log.seen(/The listener’s defaults apply, .*server: cpu 0\.2/)
 })
 
 test('a patch replaces the pods of its component once, and a manual change of the patched field is undone', async () => {

@@ -80,7 +80,7 @@ async function patch({ apiVersion, kind, metadata }: KubeObject, operations: obj
   return fit.length
 }
 
-onStandIn('whatever member somebody adds to a map or struct that counts as one value is taken out again', async () => {
+onStandIn('every member that a user adds to an atomic map or struct is removed again', async () => {
   const tenant = await serving(SPEC)
   const before = objectsOf(tenant)
   for (const object of before) {

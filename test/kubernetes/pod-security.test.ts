@@ -56,11 +56,11 @@ test('a privileged sidecar is refused before any object is created, at the first
 test.each([
   [
     'pods "x" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true',
-    /true\. POD_SECURITY=restricted/,
+    /true\. Set POD_SECURITY=restricted/,
   ],
-  ['Error: container has runAsNonRoot and image will run as root (pod: "x")', /needs a USER that is a number\.$/],
+  ['Error: container has runAsNonRoot and image will run as root (pod: "x")', /build it with a numeric USER\.$/],
   ['unable to validate against any security context constraint: []', /POD_USER/],
-  ['failed quota: compute: must specify limits.cpu for: agent', /agent\. It is for the resource spec .* DEFAULT_…/],
+  ['failed quota: compute: must specify limits.cpu for: agent', /agent\. Change the resource spec, or the DEFAULT_…/],
   ['exceeded quota: compute', /compute$/],
 ])('the cluster’s message %j is followed by advice about the matching setting, if there is one', (message, said) => {
   expect(withAdvice(message)).toMatch(said)

@@ -116,7 +116,7 @@ test('policies are left out under a Role of an earlier version, health reports i
   await eventually(() => message() !== null)
   expect(runtime.health(tenant.id)).toMatchObject({ ready: 2, desired: 2, reason: 'CLUSTER_REFUSED' })
   expect(message()).toMatch(
-    /^Left out: NetworkPolicy, PodDisruptionBudget\. .*cannot list resource.* applied again, has the rights\.$/,
+    /^These objects are not created: NetworkPolicy, PodDisruptionBudget\. .*cannot list resource.* Apply the manifest of the listener again to grant the permissions\.$/,
   )
   expect(await policy(tenant, tenant.names.base)).toBeNull()
 
@@ -124,7 +124,9 @@ test('policies are left out under a Role of an earlier version, health reports i
   const [role] = (await rbac.listNamespacedRole({ namespace })).items
   await rbac.replaceNamespacedRole({ namespace, name: role!.metadata!.name!, body: { ...role, rules: LISTENER_RULES } })
   const left =
-    site.test.minor < 21 ? 'Left out: PodDisruptionBudget. The cluster has no poddisruptionbudgets of policy/v1.' : null
+    site.test.minor < 21
+      ? 'These objects are not created: PodDisruptionBudget. The cluster has no poddisruptionbudgets of policy/v1.'
+      : null
   await eventually(async () => message() === left && Boolean(await policy(tenant, tenant.names.base)))
   expect(await policy(tenant, tenant.names.database)).not.toBeNull()
   expect(message()).toBe(left)

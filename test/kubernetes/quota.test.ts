@@ -73,7 +73,9 @@ test.concurrent.for([
     for (const component of ['server', 'queue']) expect(await tenant.uids(component)).toHaveLength(1)
     expect(fewest.servers).toBe(1)
     expect(warnings()).toEqual([
-      expect.stringMatching(/the queue has 0 instead of 1 until the server is rolled out \(.*exceeded quota: small/),
+      expect.stringMatching(
+        /the queue has 0 instead of 1 pods until the server is rolled out \(.*exceeded quota: small/,
+      ),
     ])
     // the next rollout uses the usual strategy
     await eventually(async () => (await tenant.server()).spec.strategy.rollingUpdate.maxUnavailable === 0)
@@ -87,7 +89,9 @@ test.concurrent('a single server is replaced in place, after a warning that no s
   await tenant.deploy(tenant.revision(image('2')), { onProgress: (now) => progress.push(now?.message ?? '') })
   expect(await tenant.image()).toBe(image('2'))
   expect(await tenant.uids()).toHaveLength(1)
-  const said = expect.stringMatching(/the one pod of the server goes before its new one is ready, and none serves/)
+  const said = expect.stringMatching(
+    /the only pod of the server is deleted before its new pod is ready, and no pod serves/,
+  )
   expect(warnings()).toEqual([said])
   expect(progress).toContainEqual(said)
 })
@@ -99,7 +103,7 @@ test.concurrent('several servers are replaced one by one, so that at most one is
   expect(await tenant.image()).toBe(image('2'))
   expect(await tenant.uids()).toHaveLength(3)
   expect(fewest.servers).toBe(2)
-  expect(warnings()).toEqual([expect.stringMatching(/the server is replaced pod by pod, with 2 of 3 meanwhile/)])
+  expect(warnings()).toEqual([expect.stringMatching(/the server is replaced pod by pod, with 2 of 3 pods/)])
 })
 
 test.concurrent('a failed revision returns its quota to the previous one', async () => {

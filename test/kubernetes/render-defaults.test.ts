@@ -80,7 +80,7 @@ test('default limits can be switched off, and raise themselves to a larger defau
 test('the deploy log lists the defaults that a deployment gets', () => {
   const note = (spec: object) => defaultsNote(application(spec), defaults)
   expect(note({ cpu: 1, db_memory_mb: 500, queue_min_scale: 0, queue_max_scale: 0 })).toBe(
-    'Not in the resource spec, so by default of the cluster’s listener: server: memory 256 MB, memory limit 2000 MB; cache: cpu 0.1, cpu limit 0.5, memory 64 MB, memory limit 512 MB; database: cpu 0.1, cpu limit 1',
+    'The listener’s defaults apply, because the resource spec does not set: server: memory 256 MB, memory limit 2000 MB; cache: cpu 0.1, cpu limit 0.5, memory 64 MB, memory limit 512 MB; database: cpu 0.1, cpu limit 1',
   )
   expect(note({ cpu: 1, memory_mb: 1, cache_cpu: 1, cache_memory_mb: 1, db_cpu: 1, db_memory_mb: 1 })).toBeNull()
 })

@@ -56,7 +56,7 @@ test('a queue that the next revision lacks stays until that revision serves', as
   expect(await tenant.uids('queue')).toEqual(before)
 })
 
-heldBack('the secrets of a revision stay for as long as one of its pods is on its way out', async () => {
+heldBack('a revision’s secrets stay while one of its pods is terminating', async () => {
   const draining = await openSite({ standIn: { delays: { terminate: 700 } } })
   const tenant = new Tenant(draining)
   await tenant.provision()
@@ -155,7 +155,7 @@ test('an exceeded quota fails with the cluster’s message', async () => {
   await expect(second.provision()).rejects.toThrow(/exceeded quota: pods/)
 })
 
-heldBack('a rollout that gets nowhere fails at its deadline with what it was waiting for', async () => {
+heldBack('a rollout without progress fails at its deadline with the reason of its wait', async () => {
   const tenant = await serving()
   const before = await tenant.uids()
   const failure = tenant.prepare(tenant.revision(image('slow')), { deadlineMs: 1500 })
@@ -163,7 +163,7 @@ heldBack('a rollout that gets nowhere fails at its deadline with what it was wai
   await untouched(tenant, before)
 })
 
-heldBack('a rollout that is interrupted puts back what served, whose pods never went', async () => {
+heldBack('an interrupted rollout restores the served revision, whose pods kept running', async () => {
   const tenant = await serving()
   const before = await tenant.uids()
   const abort = new AbortController()
@@ -176,7 +176,7 @@ heldBack('a rollout that is interrupted puts back what served, whose pods never 
   await untouched(tenant, before)
 })
 
-heldBack('the newest wins, also right after an interrupted one', async () => {
+heldBack('the newest deploy wins, even directly after an interrupted one', async () => {
   const tenant = await serving()
   const abort = new AbortController()
   const first = tenant.prepare(tenant.revision(image('slow')), {}, abort.signal)
@@ -188,7 +188,7 @@ heldBack('the newest wins, also right after an interrupted one', async () => {
   expect(await tenant.uids()).toHaveLength(1)
 })
 
-heldBack('who takes over in the middle of a rollout goes on with it, and rolls nothing back first', async () => {
+heldBack('a new holder continues a running rollout without a rollback', async () => {
   const tenant = await serving()
   const revision = tenant.revision(image('slow'))
   const abort = new AbortController()
@@ -214,7 +214,7 @@ heldBack('who takes over in the middle of a rollout goes on with it, and rolls n
   expect(await other.image()).toBe(image('slow'))
 })
 
-heldBack('who takes over in the middle of a redeploy of what serves goes on with it, and can go back', async () => {
+heldBack('a new holder continues a running redeploy of the served revision, and can roll it back', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   const revision = tenant.revision(image('slow'))

@@ -144,7 +144,7 @@ test('a deployment without a namespace, or without an image, reports what is mis
   const tenant = new Tenant(site)
   await tenant.provision()
   await expect(tenant.prepare(tenant.revision(V1, { source: 'gitprovider', imageUri: null }))).rejects.toThrow(
-    /Building images needs a builder/,
+    /needs a build, and no builder is available here/,
   )
   await expect(tenant.prepare(tenant.revision(V1, { imageUri: null }))).rejects.toThrow(/no image_uri/)
 })

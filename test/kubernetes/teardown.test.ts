@@ -117,7 +117,7 @@ test('a user’s copies of the objects survive deploys and the teardown', async 
   expect(await left(tenant)).toEqual([`Secret/${tenant.names.secrets(1)}-copy`, `Service/${tenant.names.base}-copy`])
 })
 
-heldBack('database and cache stay until server and queue have had their time to end', async () => {
+heldBack('database and cache stay until server and queue have ended', async () => {
   const slow = await openSite({ standIn: { delays: { terminate: 300 } } })
   try {
     const tenant = new Tenant(slow)
@@ -128,7 +128,7 @@ heldBack('database and cache stay until server and queue have had their time to 
     const step = stepOf('TEARDOWN', null, { deadlineMs: 100 })
     const late = slow.runtime.teardown(tenant.claim, step, never)
     await expect(late).rejects.toThrow(
-      /not removed in time: still there: Pod .* \(which has a grace period of \d+ s to end\)/,
+      /not removed before its deadline: these objects remain: Pod .* \(which has a grace period of \d+ s to end\)/,
     )
     const early: string[] = []
     const stop = slow.cluster.onChange(() => {
@@ -154,7 +154,7 @@ test('with the policy `keep` the volume and its password’s Secret stay', async
   expect(await left(tenant)).toEqual([`PersistentVolumeClaim/${database}`, `Secret/${database}`])
 })
 
-heldBack('what is torn down right after it was made leaves nothing either', async () => {
+heldBack('a deployment that is deleted right after its creation leaves no objects', async () => {
   const tenant = new Tenant(site)
   await tenant.provision()
   const abort = new AbortController()

@@ -56,7 +56,7 @@ test('a volume keeps its size when the spec shrinks it, and the deploy log says 
   expect(claim!.metadata.annotations?.['pilothouse.dev/token']).toBe('2')
 })
 
-ownClasses('a volume that can not grow keeps nobody from deploying, and the reason is told', async () => {
+ownClasses('a volume that can’t grow does not block deploys, and the reason is reported', async () => {
   const tenant = await serving({ db_storage_gi: 1 })
   await tenant.deploy(tenant.revision(V2), { spec: { db_storage_gi: 2 } })
   expect(await tenant.image()).toBe(V2)
@@ -70,7 +70,7 @@ ownClasses('a volume that can not grow keeps nobody from deploying, and the reas
   expect(tenant.runtime.health(tenant.id)?.message).toBeNull()
 })
 
-ownClasses('a volume that can grow does, and stays in its class when new ones are made in another', async () => {
+ownClasses('a volume grows if its class allows it, and keeps its class when the setting names another', async () => {
   const tenant = await serving({ db_storage_gi: 1 }, 'growing')
   const { runtime } = await site.another({ render: { ...RENDER, storageClass: 'standard' } })
   const other = tenant.takenOver(runtime, '2')

@@ -83,7 +83,7 @@ const going = { ...old, metadata: { ...old.metadata, deletionTimestamp: '2026-01
 const NO_NODE = [{ type: 'PodScheduled', status: 'False', reason: 'SchedulerError' }]
 
 test.each<[string, V1Pod[], LiveObject | undefined, RegExp]>([
-  ['no object exists', [], undefined, /being made/],
+  ['no object exists', [], undefined, /being created/],
   [
     'the controller has not seen the change',
     [pod()],
@@ -116,7 +116,7 @@ test.each<[string, V1Pod[], LiveObject | undefined, RegExp]>([
     'an old pod without a controller is left',
     [pod(), { ...old, metadata: { ...old.metadata, ownerReferences: [] } }],
     deployment({ ...DONE, replicas: 1 }),
-    /pod server-rev-1 of before serves on, and nothing in the cluster controls it: delete it/,
+    /old pod server-rev-1 still serves, and no controller owns it: delete it/,
   ],
 ])('a rollout is not done while %s', (_, pods, workload, waiting) => {
   const status = workloadStatus({
@@ -253,7 +253,7 @@ test.each<[string, V1Pod[], LiveObject, number, RegExp]>([
     /0\/3 nodes are available/,
   ],
   [
-    'a volume that is being made',
+    'a volume that is being provisioned',
     [unschedulable('pod has unbound immediate PersistentVolumeClaims')],
     deployment(NOT_READY),
     4 * UNSCHEDULABLE_MS,
@@ -271,7 +271,7 @@ test.each<[string, V1Pod[], LiveObject, number, RegExp]>([
     [pod(waits('ContainerCreating'))],
     condition('Progressing', 'False', 'ProgressDeadlineExceeded', 'has timed out'),
     UNSCHEDULABLE_MS,
-    /made no progress in time/,
+    /made no progress before its deadline/,
   ],
   [
     'a kubelet that reports neither image nor cause of a failed pull',

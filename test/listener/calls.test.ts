@@ -238,7 +238,7 @@ test('refused log lines don’t block the next ones', async () => {
   server.answer = () => ({ status: 422, body: error('VALIDATION_FAILED', []) })
   const entries = [{ type: 'deploy' as const, message: 'canary', time: new Date() }]
   await plane.logs({ ...held, revisionId: randomUUID(), attempt: 1, entries })
-  expect(log.text()).toContain('refused')
+  expect(log.text()).toContain('rejected log lines')
   expect(log.text()).not.toContain('canary')
 })
 
@@ -252,7 +252,7 @@ test('a report that the control plane refuses is repeated as a failure, so that 
   expect(recorded).toBe(false)
   expect(server.asked[1]!.body).toMatchObject({ token: held.token, step_id: stepId, outcome: 'failed' })
   expect(server.asked).toHaveLength(2)
-  expect(log.text()).toContain('The report of a step was refused')
+  expect(log.text()).toContain('rejected the report of a step')
   expect(log.text()).not.toContain('canary')
 })
 

@@ -26,6 +26,6 @@ export class StepCalls {
 
   /** Rejects the step's call. The runtime ignores its later errors. */
   abandon(stepId: string): void {
-    this.#inFlight.get(stepId)?.(new Error('The step did not stop when it was told to, and was abandoned'))
+    this.#inFlight.get(stepId)?.(new Error('The step ignored its stop and was abandoned'))
   }
 }

@@ -156,7 +156,7 @@ export class ClaimRunner {
   async #raiseToken(seen: string): Promise<void> {
     try {
       await this.#fencedClaim.raise(seen)
-      this.#log.warn({ seen }, 'The database knows older fencing tokens than the agents: it was raised above them')
+      this.#log.warn({ seen }, 'The agents know a newer fencing token than the database, so the token was raised')
     } catch (error) {
       if (error instanceof ClaimLostError) void this.lost()
       throw error
@@ -166,7 +166,7 @@ export class ClaimRunner {
   /** Ends the steps of an expired lease. Releases the claim when possible, so that this try does not count. */
   async #leaseOver(): Promise<void> {
     if (this.ended) return
-    this.#log.warn('The lease could not be renewed: the steps of this deployment end here, and what serves goes on')
+    this.#log.warn('The lease could not be renewed, so the steps of this deployment end here. Its agents keep serving')
     await this.lost()
     const when = (error: unknown) => !(error instanceof ClaimLostError)
     await retry(() => this.#fencedClaim.release(), {
@@ -174,7 +174,7 @@ export class ClaimRunner {
       pause: (n) => backoff(n, 1000, 10_000),
       tries: RELEASE_TRIES,
     }).catch((error) => {
-      if (when(error)) this.#log.warn({ err: error }, 'A claim that ran out could not be given back')
+      if (when(error)) this.#log.warn({ err: error }, 'An expired claim could not be released')
     })
   }
 
@@ -192,17 +192,19 @@ export class ClaimRunner {
     let done = true
     this.#end.abort()
     this.#lease.stop()
-    this.#active?.abort.abort(new Error('This worker does not hold the deployment any more'))
+    this.#active?.abort.abort(new Error('This worker no longer holds the deployment'))
     const { runtime, after, onStuck } = this.#options
     try {
       const over = Promise.all([after, this.#active?.done, runtime.drop(this.claim.deployment.id)])
       if (!(await resultWithin(SHUTDOWN_MS, over)))
-        onStuck?.(new StuckError('A deployment can’t be given up here: this process ends, to be started again.'))
+        onStuck?.(
+          new StuckError('The work on a deployment can’t be stopped, so this process exits and must be restarted.'),
+        )
       await over
       await last()
     } catch (error) {
       done = error instanceof ClaimLostError
-      if (!done) this.#log.error({ err: error }, 'Giving up a claim failed')
+      if (!done) this.#log.error({ err: error }, 'A claim could not be released')
     }
     this.#sink.close()
     this.#finish()

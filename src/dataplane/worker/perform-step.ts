@@ -86,7 +86,10 @@ export async function performStep(work: Work): Promise<void> {
 async function giveBack({ step, log, signal, report, onProgress }: Work, message: string): Promise<void> {
   const pause = backoff(2 * (step.tries - 1), FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
   log?.write(step.kind === 'BUILD' ? 'build' : 'deploy', message, 'warning')
-  onProgress({ reason: 'INTERNAL', message: `${message} It is tried again in ${pause / 1000} s, if it may be.` })
+  onProgress({
+    reason: 'INTERNAL',
+    message: `${message} It is retried in ${pause / 1000} s, unless it has used up its tries.`,
+  })
   await sleep(pause, signal)
   if (signal.aborted && !(signal.reason instanceof Withdrawn)) return
   await report({ outcome: 'stopped', tries: step.tries, reason: 'INTERNAL', message })

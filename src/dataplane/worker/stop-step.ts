@@ -23,12 +23,12 @@ export async function ensureStopped(step: Step, done: Promise<void>, options: St
   const { runtime, log, stopMs = STOP_MS } = options
   const about = { stepId: step.id, kind: step.kind }
   if (await resultWithin(stopMs, ended(done))) return false
-  log.error(about, 'A step did not stop when it was told to: its processes and connections are destroyed')
+  log.error(about, 'A step ignored its stop, so its processes and connections are destroyed')
   const forced = runtime.destroy(step.id).then(() => ended(done))
   const over = await resultWithin(FORCE_MS, forced).catch((error) => {
-    log.error({ ...about, err: error }, 'A step could not be ended by force')
+    log.error({ ...about, err: error }, 'A step could not be stopped by force')
   })
-  if (!over) throw new StuckError(`A ${step.kind} step can't be ended: this process ends, to be started again.`)
+  if (!over) throw new StuckError(`A ${step.kind} step can't be stopped, so this process exits and must be restarted.`)
   return true
 }
 

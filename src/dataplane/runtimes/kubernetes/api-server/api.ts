@@ -143,7 +143,7 @@ export class Api {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: scope.signal,
       beforeSend: () => {
-        if (leaseValid?.() === false) throw new LeaseOverError(`The lease was over before the call to ${action}`)
+        if (leaseValid?.() === false) throw new LeaseOverError(`The lease expired before the call to ${action}`)
       },
     })
   }

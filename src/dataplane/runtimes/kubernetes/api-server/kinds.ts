@@ -30,7 +30,7 @@ export const ENDPOINTS: Kind = {
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
   resource: 'endpointslices',
-  optional: 'health can’t tell when a Service leads nowhere',
+  optional: 'health can’t detect a Service without endpoints',
 }
 
 /** Applied if permitted: a Role of an earlier version lacks the permission, and clusters before 1.21 the kind. */
@@ -38,14 +38,14 @@ const NETWORK_POLICY: Kind = {
   apiVersion: 'networking.k8s.io/v1',
   kind: 'NetworkPolicy',
   resource: 'networkpolicies',
-  optional: 'databases are not kept apart, and agents reach the metadata address',
+  optional: 'databases are not isolated, and agents can reach the metadata address',
   applied: true,
 }
 const DISRUPTION_BUDGET: Kind = {
   apiVersion: 'policy/v1',
   kind: 'PodDisruptionBudget',
   resource: 'poddisruptionbudgets',
-  optional: 'a drain may take all replicas at once',
+  optional: 'a drain may evict all replicas together',
   applied: true,
 }
 

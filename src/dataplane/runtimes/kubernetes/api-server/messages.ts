@@ -10,15 +10,15 @@ export function reasonOfRefusal(message: string | undefined): Reason {
 
 /** Advice for a refusal, with the listener's setting. */
 const ADVICE: [RegExp, string][] = [
-  [/violates PodSecurity "restricted/, 'POD_SECURITY=restricted of the listener keeps its pods within that.'],
-  [/unable to validate against any security context constraint/, 'See POD_SECURITY and POD_USER of the listener.'],
+  [/violates PodSecurity "restricted/, 'Set POD_SECURITY=restricted on the listener, so that its pods comply.'],
+  [/unable to validate against any security context constraint/, 'Change POD_SECURITY and POD_USER of the listener.'],
   [
     /runAsNonRoot and image (will run as root|has non-numeric user)/,
-    'POD_SECURITY and POD_USER of the listener let no image run as root here: it needs a USER that is a number.',
+    'The image runs as root, which POD_SECURITY of the listener forbids: build it with a numeric USER.',
   ],
   [
     /failed quota|(maximum|minimum) \w+ usage per/,
-    'It is for the resource spec to say, or for the DEFAULT_… settings of the listener.',
+    'Change the resource spec, or the DEFAULT_… settings of the listener.',
   ],
 ]
 

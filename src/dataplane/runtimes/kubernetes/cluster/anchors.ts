@@ -29,7 +29,7 @@ export class Anchors {
     const live = this.#known(anchor) ?? (await readOnce(this.#access, anchor))
     checkFence(fence, live)
     if (!live || live.metadata.deletionTimestamp)
-      throw new NotNowError(`${named(anchor)} is missing: nothing else of the deployment is made without it`)
+      throw new NotNowError(`${named(anchor)} is missing, and no other object of the deployment is created without it`)
   }
 
   written(manifest: Manifest, object: LiveObject): void {

@@ -7,9 +7,11 @@ import type { Fence } from './cluster.ts'
 
 /** Throws LeaseOverError; StaleError when a newer holder has written the object. */
 export function checkFence(fence: Fence, object: LiveObject | null): void {
-  if (!fence.leaseValid()) throw new LeaseOverError('The lease is over: nothing was written')
+  if (!fence.leaseValid()) throw new LeaseOverError('The lease has expired, so nothing was written')
   if (object && tokenOf(object) > fence.token) {
-    throw new StaleError(`${object.kind} ${object.metadata.name} was written by a newer holder: nothing was written`)
+    throw new StaleError(
+      `${object.kind} ${object.metadata.name} was last written by a newer holder, so nothing was written`,
+    )
   }
 }
 

@@ -6,14 +6,14 @@ import type { Cluster } from '../cluster/cluster.ts'
 import type { LiveObject } from '../objects/types.ts'
 
 export const NO_BUILDER =
-  'Building images needs a builder, and there is none where this is run. Build the image elsewhere, push it to a registry, and create a deployment with source external_container or internal_container and its image_uri.'
+  'The revision needs a build, and no builder is available here. Build the image elsewhere, push it to a registry, and create a deployment with source external_container or internal_container and its image_uri.'
 
 export function requireImage(revision: RevisionWork): void {
   const image = imageOf(revision)
   if (revision.artifact !== null && (image === null || localImageId(image) !== null))
     throw new StepFailure(
       'ARTIFACT_LOST',
-      'What was built of this revision is not in the registry, and a cluster runs nothing else: redeploy builds it again.',
+      'The built image of this revision is not in the registry, and a cluster runs only images of a registry. Redeploy to build it again.',
       { artifactLost: true },
     )
   if (image === null && (revision.source === 'gitprovider' || revision.source === 'internal_source'))

@@ -44,7 +44,7 @@ export async function untilReached<T>(
       signal.throwIfAborted()
       if (error instanceof ApiRefused) throw new StepFailure(reasonOfRefusal(error.message), error.message)
       if (!inTime.aborted) throw error
-      throw new StepFailure('CLUSTER_UNREACHABLE', `The API server was not reached in time: ${problem}`)
+      throw new StepFailure('CLUSTER_UNREACHABLE', `The API server was not reached before the deadline: ${problem}`)
     }
   })
 }

@@ -89,8 +89,8 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     const left =
       Math.min(deadline, Math.max(begun + OBJECT_REMOVAL_TIMEOUT_MS, ...podEnds.values())) - performance.now()
     if (left <= 0) {
-      const cause = away ? away.message : `still there: ${waiting.join(', ')}`
-      throw new StepFailure('TEARDOWN_FAILED', `The deployment was not removed in time: ${cause}`)
+      const cause = away ? away.message : `these objects remain: ${waiting.join(', ')}`
+      throw new StepFailure('TEARDOWN_FAILED', `The deployment was not removed before its deadline: ${cause}`)
     }
     // the informers report deletions, so no polling is needed
     const wait = away ? Math.min(left, backoff(failures - 1, ...RETRY_MS)) : left

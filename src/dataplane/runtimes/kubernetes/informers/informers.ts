@@ -94,14 +94,14 @@ export class Informers {
 
   /** Logs a problem once, not per kind and try. */
   #failed(error: unknown): void {
-    if (!this.#failing) this.#log.warn({ err: error }, "Can't follow what happens in the cluster; trying again")
+    if (!this.#failing) this.#log.warn({ err: error }, 'A watch of the cluster failed; retrying')
     this.#failing = true
   }
 
   #recovered(): void {
     if (!this.#failing || this.problem() !== null) return
     this.#failing = false
-    this.#log.info('Everything that happens in the cluster is followed again')
+    this.#log.info('All watches of the cluster work again')
   }
 
   #end(namespace: string): void {

@@ -72,7 +72,7 @@ export class OptionalReflector {
     this.#refusal =
       error.status === 404
         ? `The cluster has no ${kind.resource} of ${kind.apiVersion}.`
-        : `${error.message}. The manifest of the listener, applied again, has the rights.`
+        : `${error.message}. Apply the manifest of the listener again to grant the permissions.`
     this.#retry = setTimeout(() => {
       this.#reflector = this.#begin()
     }, access.times.relist)

@@ -124,7 +124,7 @@ export class LogFollower {
     } catch (error) {
       entry.done = !(error instanceof Unreachable) && !(error instanceof ApiRefused && error.status === 400)
       if (entry.done && !(error instanceof ApiRefused && error.status === 404))
-        this.#log.warn({ err: error, pod, container }, 'The log of a container can not be followed')
+        this.#log.warn({ err: error, pod, container }, 'The log of a container can’t be followed')
     }
     entry.abort = null
     if (entry.done || this.#entries.get(entry.source.key) !== entry) return this.#fillSoon()

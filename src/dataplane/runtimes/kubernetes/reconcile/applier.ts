@@ -154,7 +154,7 @@ export class Applier {
   #repaired(key: string): void {
     const { log, deploymentId } = this.#options
     this.#repairs.add(key)
-    log.info({ object: key, deploymentId }, 'An object was changed or removed by somebody else, and was put right')
+    log.info({ object: key, deploymentId }, 'Repaired an object that another program or user had changed or deleted')
   }
 }
 

@@ -60,7 +60,7 @@ export function createDesiredState(
       const [kind] = missing
       const why = kind && refused().get(kind)
       if (!why) return null
-      return { reason: 'CLUSTER_REFUSED', message: `Left out: ${missing.join(', ')}. ${why}` }
+      return { reason: 'CLUSTER_REFUSED', message: `These objects are not created: ${missing.join(', ')}. ${why}` }
     },
     databaseNote: () => databaseNote,
     async prepare() {

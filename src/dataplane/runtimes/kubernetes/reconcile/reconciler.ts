@@ -43,7 +43,7 @@ export class Reconciler {
   #refused = ''
   #failure: ReconcileFailure | null = null
   #failures = 0
-  /** set when this process may no longer write: a newer holder exists, or the lease is over */
+  /** set when this process may no longer write: a newer holder exists, or the lease has expired */
   ownershipLost: Error | null = null
 
   constructor(options: ReconcilerOptions) {
@@ -147,7 +147,10 @@ export class Reconciler {
     if (error instanceof StaleError || error instanceof LeaseOverError) {
       this.ownershipLost = error
       void this.#queue.stop()
-      log.warn({ err: error, deploymentId }, 'This deployment is not ours to write any more')
+      log.warn(
+        { err: error, deploymentId },
+        'Stopped writing a deployment: a newer holder has it, or the lease has expired',
+      )
     } else if (error instanceof Unreachable) {
       const reason = error instanceof Contended ? 'CHANGED_BY_OTHERS' : 'CLUSTER_UNREACHABLE'
       this.#failure = { reason, message, refused: false }

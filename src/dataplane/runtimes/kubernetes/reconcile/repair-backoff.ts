@@ -31,7 +31,7 @@ export class RepairBackoff {
       ([, { count, last }]) => count >= CONTENTION_REPAIRS && now - last <= CALM_MS,
     )
     if (keys.length === 0) return null
-    const message = `Something else in the cluster keeps changing what is ours: ${keys.map(([key]) => key).join(', ')}.`
+    const message = `Another program or user keeps changing objects of this deployment: ${keys.map(([key]) => key).join(', ')}.`
     return { reason: 'CHANGED_BY_OTHERS', message }
   }
 

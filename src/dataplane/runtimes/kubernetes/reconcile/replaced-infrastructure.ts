@@ -43,7 +43,7 @@ export class KeptVolumeNote {
     if (isKept && !this.#told && log)
       log.write(
         'deploy',
-        `POSTGRES_URI_CUSTOM is used instead of the database that was made before. Its data stay in PersistentVolumeClaim ${volume?.metadata.name} until the deployment is deleted, or somebody deletes the claim.`,
+        `POSTGRES_URI_CUSTOM replaces the database that Pilothouse created. Its data stay in PersistentVolumeClaim ${volume?.metadata.name} until you delete the claim or the deployment.`,
         'warning',
       )
     this.#told = isKept && (this.#told || log !== undefined)

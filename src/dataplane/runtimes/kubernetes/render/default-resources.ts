@@ -77,7 +77,7 @@ export function defaultsNote(
     })
   return parts.length === 0
     ? null
-    : `Not in the resource spec, so by default of the cluster’s listener: ${parts.join('; ')}`
+    : `The listener’s defaults apply, because the resource spec does not set: ${parts.join('; ')}`
 }
 
 const WORDS = { cpu: 'cpu', cpuLimit: 'cpu limit', memory: 'memory', memoryLimit: 'memory limit' }

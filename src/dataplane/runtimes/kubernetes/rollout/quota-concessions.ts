@@ -58,8 +58,8 @@ export class QuotaConcessionPlanner {
     const replacing = agents.filter((one) => !refused.includes(one) && !one.done && (one.pods?.old ?? 0) > 0)
     if (replacing.length > 0 || agents.some(({ pods }) => pods?.leaving)) {
       this.#idleAt = null
-      const until = replacing.length > 0 ? `${names(replacing)} is rolled out` : 'pods on their way out are gone'
-      return concessionPlan(`${words}: it waits until ${until}${because}`, solves)
+      const until = replacing.length > 0 ? `${names(replacing)} is rolled out` : 'terminating pods are gone'
+      return concessionPlan(`${words}: the rollout waits until ${until}${because}`, solves)
     }
     const next = this.#next(server, queue, concessions)
     if (!next && !concessions) return null
@@ -90,7 +90,7 @@ export class QuotaConcessionPlanner {
         return yields
           ? {
               concessions: { inPlace: [], queueReplicas: has - 1 },
-              message: `the queue has ${has - 1} instead of ${has} until the server is rolled out`,
+              message: `the queue has ${has - 1} instead of ${has} pods until the server is rolled out`,
             }
           : { concessions: { inPlace: ['queue'], queueReplicas: null }, message: fewer('the queue', has) }
       }
@@ -113,8 +113,8 @@ const names = (workloads: readonly WorkloadRollout[]): string =>
 
 const fewer = (component: string, replicas: number): string =>
   replicas === 1
-    ? `the one pod of ${component} goes before its new one is ready, and none serves meanwhile`
-    : `${component} is replaced pod by pod, with ${replicas - 1} of ${replicas} meanwhile`
+    ? `the only pod of ${component} is deleted before its new pod is ready, and no pod serves in between`
+    : `${component} is replaced pod by pod, with ${replicas - 1} of ${replicas} pods during the rollout`
 
 function concessionPlan(message: string, solves: string[], againInMs: number | null = null): ConcessionPlan {
   return { progress: { reason: 'QUOTA_EXCEEDED', message }, solves, againInMs }

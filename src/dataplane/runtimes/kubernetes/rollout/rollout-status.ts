@@ -77,7 +77,7 @@ export function rolloutStatus(context: RolloutContext): RolloutStatus {
 
 /** Progress of a reconciler that may not write: another holder is newer, or someone edited the token annotation. */
 export function ownershipLostProgress({ message }: Error): Progress {
-  return { reason: 'WORKER_LOST', message: `This holder of the deployment may not write any more: ${message}` }
+  return { reason: 'WORKER_LOST', message: `This process may no longer change the deployment: ${message}` }
 }
 
 export function workloadsStatus(
@@ -127,7 +127,7 @@ export function beingDeleted(objects: readonly LiveObject[], applied: readonly A
     .map(({ kind, metadata }) => `${kind}/${metadata.name}`)
     .filter((key) => keys.has(key))
   if (names.length === 0) return null
-  const message = `Somebody has deleted ${names.join(', ')}: it is still on its way out, and is made anew when it is gone.`
+  const message = `Another program or user deleted ${names.join(', ')}: it is still terminating, and is created again afterwards.`
   return { reason: 'CHANGED_BY_OTHERS', message }
 }
 

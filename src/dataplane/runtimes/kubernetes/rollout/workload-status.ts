@@ -57,7 +57,7 @@ export interface WorkloadPods {
 /** ms, because a quota may be raised or a service account created at the same time */
 const REPLICA_GRACE_MS = 5000
 
-const SETTLING = ', and have to stay so for a moment'
+const SETTLING = ', and must stay ready for a moment'
 /** Components that an agent needs before it can be ready. */
 const INFRASTRUCTURE = ['database', 'cache']
 
@@ -83,7 +83,7 @@ export function workloadStatus(snapshot: WorkloadSnapshot): WorkloadStatus {
     unready,
     pods: counts,
   })
-  if (!workload) return answer(false, 'it is being made')
+  if (!workload) return answer(false, 'it is being created')
   const { spec, status = {} as NonNullable<Workload['status']> } = workload as unknown as Workload
   if ((status.observedGeneration ?? 0) < generation) return answer(false, 'the cluster has not seen the change yet')
   problems.push(...conditionProblems(snapshot, workload))
@@ -120,12 +120,12 @@ export function workloadStatus(snapshot: WorkloadSnapshot): WorkloadStatus {
   const old = pods.filter((pod) => !fresh.includes(pod))
   const orphan = old.find(({ metadata }) => !metadata?.ownerReferences?.some(({ controller }) => controller))
   if (orphan) {
-    const why = `pod ${orphan.metadata?.name} of before serves on, and nothing in the cluster controls it: delete it`
+    const why = `old pod ${orphan.metadata?.name} still serves, and no controller owns it: delete it`
     return answer(false, why, 'CHANGED_BY_OTHERS', why)
   }
   if (old.length > 0 || (status.replicas ?? 0) > updated) {
-    const like = old[0] ? `, like ${old[0].metadata?.name}` : ''
-    return answer(false, `${ready} of ${desired} replicas are ready; old pods have to go yet${like}`)
+    const like = old[0] ? `, for example ${old[0].metadata?.name}` : ''
+    return answer(false, `${ready} of ${desired} replicas are ready; old pods still run${like}`)
   }
   return answer(true, 'ready')
 }
@@ -133,7 +133,7 @@ export function workloadStatus(snapshot: WorkloadSnapshot): WorkloadStatus {
 /** A StatefulSet creates its new pod only after the old one is gone. */
 function leaving(pods: readonly V1Pod[]): string {
   const last = pods.find(({ metadata }) => metadata?.deletionTimestamp)
-  return last ? `: pod ${last.metadata?.name} is still on its way out` : ''
+  return last ? `: pod ${last.metadata?.name} is still terminating` : ''
 }
 
 /**
@@ -169,7 +169,7 @@ function conditionProblems({ component, unschedulableMs }: WorkloadSnapshot, wor
       found.push({
         key: `${metadata?.uid}/progress`,
         reason: 'HEALTH_CHECK_TIMED_OUT',
-        message: `The rollout of ${component} made no progress in time: ${message ?? reason}`,
+        message: `The rollout of ${component} made no progress before its deadline: ${message ?? reason}`,
         // it may belong to an earlier try until the first new pod is ready
         graceMs: unschedulableMs,
       })
