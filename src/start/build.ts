@@ -102,10 +102,10 @@ async function compile(folder: string): Promise<string[]> {
 async function addDashboard(folder: string): Promise<string[]> {
   const sources = dashboardSources()
   const current = currentBuild()
-  const kept = current && path.join(dist, current.name, 'dashboard')
-  const isKept = ([file, [, , sha256]]: [string, FileState]) => current?.inputs[file]?.[2] === sha256
-  const same = Object.entries(statesOf([...sources, ...BUILD_INPUTS])).every(isKept)
-  if (kept && same && fs.existsSync(kept)) fs.cpSync(kept, folder, { recursive: true })
+  const previous = current && path.join(dist, current.name, 'dashboard')
+  const isUnchanged = ([file, [, , sha256]]: [string, FileState]) => current?.inputs[file]?.[2] === sha256
+  const same = Object.entries(statesOf([...sources, ...BUILD_INPUTS])).every(isUnchanged)
+  if (previous && same && fs.existsSync(previous)) fs.cpSync(previous, folder, { recursive: true })
   else await buildDashboard(folder)
   return sources
 }
@@ -162,8 +162,8 @@ function keepOurs(file: string): void {
   const index = map.sources.map((name) => (name.includes('node_modules/') ? null : sources.push(name) - 1))
   const lines = decode(map.mappings).map((segments) =>
     segments.map(([column, source, line, at]): SourceMapSegment => {
-      const kept = source === undefined ? null : index[source]!
-      return kept === null ? [column] : [column, kept, line!, at!]
+      const newIndex = source === undefined ? null : index[source]!
+      return newIndex === null ? [column] : [column, newIndex, line!, at!]
     }),
   )
   const ours = lines.map((segments) =>

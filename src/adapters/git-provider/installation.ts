@@ -42,15 +42,15 @@ export async function cloneToken(
   )
   const found = { repositoryId: data.id, repository: data.full_name }
   const client = connection.as(installationId)
-  const wanted = {
+  const tokenRequest = {
     type: 'installation',
     installationId,
     repositoryIds: [data.id],
     permissions: { contents: 'read' },
   }
-  const kept = (await client.auth(wanted)) as { token: string; expiresAt: string }
-  if (Date.parse(kept.expiresAt) - Date.now() > MIN_TOKEN_LIFETIME_MS) return { ...found, token: kept.token }
-  const fresh = (await client.auth({ ...wanted, refresh: true })) as { token: string }
+  const cached = (await client.auth(tokenRequest)) as { token: string; expiresAt: string }
+  if (Date.parse(cached.expiresAt) - Date.now() > MIN_TOKEN_LIFETIME_MS) return { ...found, token: cached.token }
+  const fresh = (await client.auth({ ...tokenRequest, refresh: true })) as { token: string }
   return { ...found, token: fresh.token }
 }
 

@@ -90,15 +90,17 @@ export function rejectForeignPage(headers: IncomingHttpHeaders, publicUrl: strin
  */
 function isOwnOrigin(origin: string | undefined, host: string | undefined, publicUrl: string): boolean {
   if (origin === undefined || !URL.canParse(origin)) return false
-  const of = new URL(origin)
+  const originUrl = new URL(origin)
   // browsers send nothing but the origin
-  if (of.origin !== origin) return false
+  if (originUrl.origin !== origin) return false
   const known = new URL(publicUrl)
-  if (of.origin === known.origin) return true
-  if (host === undefined || !URL.canParse(`${of.protocol}//${host}`)) return false
-  const requestedHost = new URL(`${of.protocol}//${host}`).host
+  if (originUrl.origin === known.origin) return true
+  if (host === undefined || !URL.canParse(`${originUrl.protocol}//${host}`)) return false
+  const requestedHost = new URL(`${originUrl.protocol}//${host}`).host
   return (
-    requestedHost === of.host && requestedHost !== known.host && (of.protocol === 'http:' || of.protocol === 'https:')
+    requestedHost === originUrl.host &&
+    requestedHost !== known.host &&
+    (originUrl.protocol === 'http:' || originUrl.protocol === 'https:')
   )
 }
 

@@ -104,18 +104,18 @@ async function isOver(
 
 function selection(subject: Subject, types: readonly string[] | undefined): Selection<StoredEvent, StreamedEvent> {
   const { deploymentId, revisionId } = subject
-  const wanted: EventScope = { ...subject, ...(types && { types }) }
+  const sentScope: EventScope = { ...subject, ...(types && { types }) }
   const last = revisionId ? 'revision.status' : deploymentId ? 'deployment.torn_down' : null
   const isLast = revisionId
     ? ({ toStatus }: StoredEvent) => toStatus !== null && isTerminal(toStatus)
     : ({ type }: StoredEvent) => type === last
   // reads the completing type too, even if it isn't selected
-  const scope = types && last ? { ...subject, types: [...new Set([...types, last])] } : wanted
+  const scope = types && last ? { ...subject, types: [...new Set([...types, last])] } : sentScope
   return {
     key: JSON.stringify(['events', deploymentId, revisionId, types?.toSorted()]),
     scope,
     includes: (event) => inScope(event, scope),
-    isSent: (event) => inScope(event, wanted),
+    isSent: (event) => inScope(event, sentScope),
     value: (event) => event,
     ...(last && { isLast }),
   }

@@ -215,15 +215,15 @@ export class Group<Item, Value> implements Follower<Item> {
   #page(after: bigint, target: bigint): Promise<RenderedPage<Value>> {
     return this.#cached(`${after} ${target}`, async () => {
       const { items, end } = await this.#topic.read(after, target, ITEMS_PER_PAGE, this.#selection.scope)
-      const { includes: wants, isLast, isSent: sends, value } = this.#selection
-      const wanted = items.filter(wants)
-      const final = isLast ? wanted.findIndex(isLast) : -1
-      const sent = (final < 0 ? wanted : wanted.slice(0, final + 1)).filter((item) => sends?.(item) ?? true)
+      const { includes, isLast, isSent, value } = this.#selection
+      const included = items.filter(includes)
+      const final = isLast ? included.findIndex(isLast) : -1
+      const sent = (final < 0 ? included : included.slice(0, final + 1)).filter((item) => isSent?.(item) ?? true)
       const entries = sent.map((item) => ({
         value: value(item),
         position: this.#topic.kind.positionOf(item),
       }))
-      const reached = final < 0 ? end : this.#topic.kind.positionOf(wanted[final]!)
+      const reached = final < 0 ? end : this.#topic.kind.positionOf(included[final]!)
       return { batches: await this.#batches(entries), end: reached, last: final >= 0 }
     })
   }

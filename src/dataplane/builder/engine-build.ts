@@ -125,10 +125,10 @@ async function buildWithDocker(build: EngineBuild, auth: string | null): Promise
 
 /** Arguments for both engines. The last secret marks the build's processes, see leftovers.ts. */
 function commonArguments({ dockerfile, deploymentId, secrets, folder }: EngineBuild): string[] {
-  const kept = path.join(folder, 'secrets')
-  fs.mkdirSync(kept, { recursive: true, mode: 0o700 })
+  const secretsFolder = path.join(folder, 'secrets')
+  fs.mkdirSync(secretsFolder, { recursive: true, mode: 0o700 })
   const files = [...secrets, { name: 'pilothouse_build', value: '' }].map(({ name, value }, index) => {
-    const file = path.join(kept, String(index))
+    const file = path.join(secretsFolder, String(index))
     fs.writeFileSync(file, value, { mode: 0o600 })
     return ['--secret', `id=${name},src=${file}`]
   })

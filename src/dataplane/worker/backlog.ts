@@ -64,7 +64,7 @@ export class Backlog {
 
   /** Moves all parts into the empty first part. */
   #moveUp(): void {
-    for (const kept of this.#middle.splice(0)) this.#first.push('lines' in kept ? markOf(kept) : kept, true)
+    for (const entry of this.#middle.splice(0)) this.#first.push('lines' in entry ? markOf(entry) : entry, true)
     Object.assign(this.#own, { lines: 0, characters: 0 })
     while (this.#last.lines.length > 0) {
       const { line, own } = this.#last.shift()
@@ -81,14 +81,14 @@ export class Backlog {
 
   /** Drops the oldest own line of the middle part and merges the gaps around it, per log. */
   #giveUpOne(): void {
-    const at = this.#middle.findIndex((kept) => !('lines' in kept))
+    const at = this.#middle.findIndex((entry) => !('lines' in entry))
     const line = this.#middle[at] as Line
     this.#own.lines--
     this.#own.characters -= sizeOf(line)
-    const after = this.#middle.findIndex((kept, i) => i > at && !('lines' in kept))
+    const after = this.#middle.findIndex((entry, i) => i > at && !('lines' in entry))
     const around = this.#middle.splice(0, after < 0 ? this.#middle.length : after)
     const gaps: Gap[] = []
-    for (const kept of around) widen(gaps, 'lines' in kept ? kept : { lines: 1, last: kept })
+    for (const entry of around) widen(gaps, 'lines' in entry ? entry : { lines: 1, last: entry })
     this.#middle.unshift(...gaps)
   }
 

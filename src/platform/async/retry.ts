@@ -31,16 +31,16 @@ export interface RetryOptions {
 export async function retry<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { when, pause, tries = Number.POSITIVE_INFINITY, withinMs = Number.POSITIVE_INFINITY } = options
   const until = performance.now() + withinMs
-  const wanted = () => !options.signal?.aborted && (options.isWanted?.() ?? true)
+  const isActive = () => !options.signal?.aborted && (options.isWanted?.() ?? true)
   for (let retries = 0; ; retries++) {
     try {
       return await work()
     } catch (error) {
-      if (!when(error) || retries + 1 >= tries || !wanted()) throw error
+      if (!when(error) || retries + 1 >= tries || !isActive()) throw error
       const ms = pause(retries, error)
       if (performance.now() + ms >= until) throw error
       await sleep(ms, options.signal)
-      if (!wanted()) throw error
+      if (!isActive()) throw error
     }
   }
 }

@@ -52,8 +52,8 @@ export async function databaseClock(url: string, log: Log): Promise<DatabaseCloc
 /** Origin by the database's clock, measured on a dedicated connection, so a full pool can't delay it. */
 function originOf(url: string): Promise<number> {
   return onSingleConnection(url, { name: 'clock', connectMs: TIMEOUT_MS, answerMs: TIMEOUT_MS }, async (client) => {
-    const asked = performance.now()
+    const sentAt = performance.now()
     const { rows } = await client.query<{ ms: string }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms')
-    return Number(rows[0]!.ms) - (asked + performance.now()) / 2
+    return Number(rows[0]!.ms) - (sentAt + performance.now()) / 2
   })
 }

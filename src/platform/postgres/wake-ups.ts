@@ -24,14 +24,14 @@ const NOTIFY = {
 }
 
 export function createWakeUps(query: Query, log?: Log): WakeUps {
-  const asked = new Set<string>()
+  const requested = new Set<string>()
   let sending: Promise<void> | null = null
   let closing = false
 
   async function sendAll(): Promise<void> {
-    while (asked.size > 0) {
-      const notices = [...asked]
-      asked.clear()
+    while (requested.size > 0) {
+      const notices = [...requested]
+      requested.clear()
       try {
         await retry(() => query(NOTIFY, [notices]), {
           when: () => !closing,
@@ -48,8 +48,8 @@ export function createWakeUps(query: Query, log?: Log): WakeUps {
 
   return {
     send(notices) {
-      for (const notice of notices) asked.add(notice)
-      if (asked.size > 0) sending ??= sendAll()
+      for (const notice of notices) requested.add(notice)
+      if (requested.size > 0) sending ??= sendAll()
     },
     async close() {
       closing = true

@@ -75,7 +75,7 @@ export async function runBuild(
       (reason) => log.write('build', reason, 'error'),
       async () => {
         // npm takes every UUID for a secret, and prints *** in its place
-        const named = (of: string) => path.join(path.dirname(of), '***')
+        const named = (account: string) => path.join(path.dirname(account), '***')
         const rewrite = (line: string) => line.replaceAll(named(app.root), app.root).replaceAll(named(folder), folder)
         const run: RunCommand = async (command, onLine) => {
           const { gitAccount } = command
