@@ -52,7 +52,7 @@ describe('Roles', () => {
     await expect(call(as(ctx, 'agent'))).rejects.toMatchObject({ code: 'FORBIDDEN' })
   })
 
-  test('a caller with too low a role gets 403 before its input is checked', async () => {
+  test('a caller without the role gets 403 before its input is checked', async () => {
     await expect(createDeployment(as(ctx, 'viewer'), { body: { nonsense: true } })).rejects.toMatchObject({
       code: 'FORBIDDEN',
     })

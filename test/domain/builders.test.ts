@@ -568,7 +568,7 @@ describe('the lease of a build', () => {
     expect(await revisionOf(id)).toMatchObject({ status: 'BUILD_FAILED', reason: 'WORKER_LOST' })
   })
 
-  test('shows on the revision that no builder takes the build over, and the build fails after its last try', async () => {
+  test('that ran out is shown on the revision, and the build fails after its last try', async () => {
     const { builder, id, stepId } = await leftToBuilder()
     for (let i = 0; i < 2; i++) {
       await takeBuilds(builder)

@@ -41,7 +41,7 @@ const LOST =
 const beat = (held: Claim, generation?: number) =>
   domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId: held.claimId, token: held.token, generation }] })
 
-test('two workers that claim at once never get the same deployment', async () => {
+test('two workers that claim concurrently never get the same deployment', async () => {
   const ids = await Promise.all(Array.from({ length: 10 }, () => gitDeployment(ctx)))
   const claims = await Promise.all(
     ['a', 'b', 'c'].map((holder) => domain.plane.claim({ holder, max: 10, leaseSeconds: 60 })),
@@ -224,7 +224,7 @@ test('the deadline stands still without a lease, and a step not taken again for 
   expect(await latest(id)).toMatchObject({ status: 'CREATE_FAILED', reason: 'NOBODY_TOOK_IT' })
 })
 
-test('a holder that leases first and takes its step again later loses no try', async () => {
+test('a starved holder loses no try when its leases are assigned one by one', async () => {
   const id = await prepared()
   const request = { holder: 'starved', max: 1000, leaseSeconds: 60 }
   await domain.plane.claim(request)

@@ -143,7 +143,7 @@ class World {
     this.#settle()
     must(
       this.state.open.every(({ id, status }) => id === revision.id || isWorkedOn(status)),
-      'a newer rollout skips whatever waits',
+      'a newer rollout skips all waiting revisions',
     )
   }
 
@@ -220,20 +220,23 @@ class World {
     must(inTurn.length <= 1, 'one turn')
     must(open.length - inTurn.length <= 1, 'one waits')
     for (const waiting of open)
-      must(waiting === current || !current || waiting.rollout > current.rollout, 'nobody waits behind somebody newer')
+      must(
+        waiting === current || !current || waiting.rollout > current.rollout,
+        'no revision waits behind a newer rollout',
+      )
     must(
       this.active.every((rollout, i) => i === 0 || rollout > this.active[i - 1]!),
       'an older rollout never becomes active after a newer one',
     )
     for (const revision of open) {
-      must(revision.status === 'CREATING' || !missingContent(revision), 'what has a place has content')
-      must(state.hasRuntime || !AWAITS_RUNTIME.has(revision.status), 'without a runtime nothing waits for one')
+      must(revision.status === 'CREATING' || !missingContent(revision), 'a queued revision has content')
+      must(state.hasRuntime || !AWAITS_RUNTIME.has(revision.status), 'without a runtime no revision waits for one')
     }
-    must(!step || step.tries - step.triesGivenBack <= 3, 'tries that count')
+    must(!step || step.tries - step.triesGivenBack <= 3, 'at most three tries count')
     for (const revision of this.revisions)
       must(
         isTerminal(revision.status) !== open.some(({ id, status }) => id === revision.id && status === revision.status),
-        'what is open is known',
+        'the state contains exactly the open revisions',
       )
 
     const expected = deleted
@@ -248,16 +251,16 @@ class World {
           ? 'PROVISION'
           : undefined
     must(step?.kind === expected, `the open step is ${expected}, not ${step?.kind}`)
-    must(!deleted || open.length === 0, 'what is deleted has nothing open')
+    must(!deleted || open.length === 0, 'a deleted deployment has no open revision')
     if (current) {
-      must(step?.revisionId === current.id, 'the step is of who has the turn')
-      must((step?.firstTakenAt !== null) === !current.status.startsWith('AWAITING'), 'taken is being worked on')
+      must(step?.revisionId === current.id, 'the step belongs to the revision with the turn')
+      must((step?.firstTakenAt !== null) === !current.status.startsWith('AWAITING'), 'a taken step is being worked on')
     }
     // everything open is being worked on or says what it waits for
     const explained = new Map(findWaits(state).map(({ revisionId, explanation: why }) => [revisionId, why]))
     for (const revision of open) {
       const working = step?.firstTakenAt && (step.revisionId ?? revision.id) === revision.id
-      must(working || explained.get(revision.id) != null, 'what waits says what for')
+      must(working || explained.get(revision.id) != null, 'a waiting revision says what it waits for')
     }
   }
 

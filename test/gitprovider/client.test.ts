@@ -47,7 +47,7 @@ const callsTo = (part: string) => standIn.calls.filter(({ path }) => path.includ
 const unavailable = (said: RegExp) =>
   expect.objectContaining({ code: 'GITPROVIDER_UNAVAILABLE', message: expect.stringMatching(said) })
 
-test('the app is installed at the provider’s page, with our state', async () => {
+test('the app is installed at the provider’s page, with the given state', async () => {
   expect(await client.installUrl('a+b&c')).toBe(
     `${standIn.webUrl}/apps/${standIn.slug}/installations/new?state=a%2Bb%26c`,
   )
@@ -210,7 +210,7 @@ const STATUS = {
   targetUrl: 'https://app.test',
 } as const
 
-test('a commit gets its status with a cut description; a permanent rejection is false', async () => {
+test('a commit gets its status with a shortened description, and a permanent rejection returns false', async () => {
   const repo = await standIn.repository('acme/app')
   const { id } = standIn.install('acme', { repositories: [repo] })
   const sha = await standIn.push(repo, 'main', { 'a.txt': 'a' })

@@ -71,8 +71,8 @@ test('a connection is created, read by its id and in the list, and deleted', asy
   expect((await read('query ($id: ID!) { node(id: $id) { id } }', { id: one.id })).node).toBeNull()
 })
 
-describe('a rejected call', () => {
-  test('names the invalid input member', async () => {
+describe('a call is rejected', () => {
+  test('with the path of the invalid input member', async () => {
     expect(await create('a\nb')).toMatchObject({
       __typename: 'ValidationError',
       issues: [{ path: ['input', 'agentId'], code: 'string_pattern_mismatch' }],
@@ -87,7 +87,7 @@ describe('a rejected call', () => {
     ])
   })
 
-  test('has a missing token, an ended one, or the wrong role', async () => {
+  test('for a missing token, an ended token or a role that is too low', async () => {
     const id = randomUUID()
     expect(await create('bot', id)).toMatchObject({
       __typename: 'NotFoundError',
@@ -109,7 +109,7 @@ describe('a rejected call', () => {
     }
   })
 
-  test('uses a token of another user, even if the caller is an admin', async () => {
+  test('for a token of another user, even from an admin', async () => {
     const { keys } = app
     const deployers = await tokenOf(keys.deployer)
     const agent = agentName()

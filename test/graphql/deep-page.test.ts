@@ -91,7 +91,7 @@ test.each([5_000, 10_000])('a page behind %i others costs as much as the first',
   const ofDeployments = scans.filter((scan) => scan['Relation Name'] === 'deployments')
   expect(ofDeployments).toMatchObject([{ 'Node Type': 'Index Scan' }])
   const [scan] = ofDeployments
-  // one row more than the page shows whether there is more; another is the cursor's row
+  // one extra row shows whether there is a next page; the other is the cursor's row
   expect(scan!['Actual Rows'] + (scan!['Rows Removed by Filter'] ?? 0)).toBeLessThanOrEqual(52)
   const ofRevisions = scans.filter((one) => one['Relation Name'] === 'revisions')
   expect(ofRevisions.map((one) => one['Node Type'])).toEqual(['Index Only Scan', 'Index Only Scan'])

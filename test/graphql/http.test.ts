@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-test('passes every audit of GraphQL over HTTP', async () => {
+test('the server passes every audit of GraphQL over HTTP', async () => {
   const fetchFn = (input: string, init: RequestInit = {}) =>
     fetch(input, { ...init, headers: { ...(init.headers as Record<string, string>), 'x-api-key': app.keys.viewer } })
   const audits = await auditServer({ url: `${app.url}/graphql`, fetchFn })

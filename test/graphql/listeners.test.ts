@@ -94,7 +94,7 @@ describe('a rejected call', () => {
       })
   })
 
-  test('is forbidden for all roles but admin, and on other plans for all', async () => {
+  test('is forbidden for all roles but admin, and for all roles on other plans', async () => {
     const { id } = await made()
     const calls = [
       ['createListener', body()],

@@ -61,7 +61,7 @@ describe('logs of a revision', () => {
   })
 })
 
-test('can be limited to a range of time, as in REST', async () => {
+test('logs can be limited to a range of time, as in REST', async () => {
   const { latest_revision_id: id } = await gitDeployment(app)
   const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
   const line = { revisionId: id, attempt: 1, type: 'build' as const }

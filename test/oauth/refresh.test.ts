@@ -175,7 +175,7 @@ describe('when the provider fails', () => {
     expect(await tokenRow(app, held)).toMatchObject({ refreshFailures: 0, refreshAfter: null, refreshError: null })
   })
 
-  test('as unreachable, nothing was sent and nothing is lost', async () => {
+  test('because it is unreachable, nothing was sent and nothing is lost', async () => {
     const gone = await startOAuthServer()
     const held = await expiredAgent(app, gone, failedBefore)
     await gone.close()

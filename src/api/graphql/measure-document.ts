@@ -1,7 +1,7 @@
 /**
- * Measures a document before validation, in time linear in its text. Validation compares every pair of fields with the
- * same response name, so its time grows with the square of repetitions. It merges fields like the execution, and stops
- * at the limits.
+ * Measures a document before validation; the time is linear in its text. Validation compares every pair of fields with
+ * the same response name, so its time grows with the square of repetitions. This code merges fields like the execution
+ * does, and stops at the limits.
  */
 import {
   type DefinitionNode,
@@ -41,7 +41,7 @@ export function measureDocument(document: DocumentNode): DocumentSize {
   try {
     if (operations > MAX_OPERATIONS) throw new Excess(`At most ${MAX_OPERATIONS} operations are allowed.`)
     if (fragments.size > MAX_FRAGMENTS) throw new Excess(`At most ${MAX_FRAGMENTS} fragments are allowed.`)
-    new DocumentMeter(fragments).all(document.definitions)
+    new DocumentMeter(fragments).measureDefinitions(document.definitions)
     return { operations, excess: null }
   } catch (error) {
     if (!(error instanceof Excess)) throw error
@@ -59,7 +59,7 @@ class DocumentMeter {
   }
 
   /** Measures fragments separately, too, because validation also reads unused ones. */
-  all(definitions: readonly DefinitionNode[]): void {
+  measureDefinitions(definitions: readonly DefinitionNode[]): void {
     for (const definition of definitions)
       if ('selectionSet' in definition) this.#measureMerged([definition.selectionSet])
   }

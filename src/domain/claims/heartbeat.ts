@@ -47,7 +47,7 @@ export async function heartbeat(
   // the holder must learn soon enough that its leases were renewed
   const answered = await withinMs(wait * 1000 + (leaseSeconds * 1000) / 8, answering)
   const answers = request.claims.map(
-    ({ claimId }) => answered?.get(claimId) ?? (lost.includes(claimId) ? lostClaim(claimId) : unchanged(claimId)),
+    ({ claimId }) => answered?.get(claimId) ?? (lost.includes(claimId) ? lostClaim(claimId) : unchangedClaim(claimId)),
   )
   const allLost = answers.filter((answer) => answer.lost).map(({ claimId }) => claimId)
   // if the steps stay locked, the tries count; the other leases matter more
@@ -65,7 +65,7 @@ function withinMs<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
 }
 
 const lostClaim = (claimId: string): HeartbeatAnswer => ({ claimId, lost: true, assignment: null })
-const unchanged = (claimId: string): HeartbeatAnswer => ({ claimId, lost: false, assignment: null })
+const unchangedClaim = (claimId: string): HeartbeatAnswer => ({ claimId, lost: false, assignment: null })
 
 /** Null: no news yet. */
 async function answerAll(

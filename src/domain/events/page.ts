@@ -82,24 +82,24 @@ export interface EventPage {
 export async function listWorkspaceEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
   requireRole(ctx, 'viewer')
   const { query } = parse(listEventsInput, { query: {}, ...raw })
-  return page(ctx, query, {})
+  return readPage(ctx, query, {})
 }
 
 /** Also for a torn-down deployment whose events are kept. Role: viewer. Throws ValidationError, NotFoundError. */
 export async function listDeploymentEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(listDeploymentEventsInput, { query: {}, ...raw })
-  return page(ctx, query, { deploymentId: path.deployment_id })
+  return readPage(ctx, query, { deploymentId: path.deployment_id })
 }
 
 /** Like listDeploymentEvents(), for one revision. */
 export async function listRevisionEvents(ctx: RequestContext, raw: RawInput): Promise<EventPage> {
   requireRole(ctx, 'viewer')
   const { path, query } = parse(listRevisionEventsInput, { query: {}, ...raw })
-  return page(ctx, query, { deploymentId: path.deployment_id, revisionId: path.revision_id })
+  return readPage(ctx, query, { deploymentId: path.deployment_id, revisionId: path.revision_id })
 }
 
-async function page(
+async function readPage(
   ctx: RequestContext,
   query: z.output<typeof pageQuery>,
   subject: Omit<EventScope, 'types'>,

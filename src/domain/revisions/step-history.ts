@@ -51,17 +51,17 @@ export const rolloutStartedAt = ({
 }: Pick<RolloutTimes, 'rolloutAt' | 'attempt' | 'createdAt'>): Date | null =>
   rolloutAt ?? (attempt === 1 ? createdAt : null)
 
-const between = (from: Date | null | undefined, to: Date | null | undefined) =>
+const secondsBetween = (from: Date | null | undefined, to: Date | null | undefined) =>
   from && to ? Math.max(0, to.getTime() - from.getTime()) / 1000 : null
 
 /** Pure. */
 export function durationsOf(revision: RolloutTimes, steps: readonly RevisionStep[]): RevisionDurations {
   const durationOf = (kind: RevisionStep['kind']) => {
     const step = steps.findLast((one) => one.kind === kind && one.isCurrent)
-    return between(step?.startedAt, step?.endedAt)
+    return secondsBetween(step?.startedAt, step?.endedAt)
   }
   const [provision, build, deploy] = [durationOf('PROVISION'), durationOf('BUILD'), durationOf('DEPLOY')]
-  const total = isTerminal(revision.status) ? between(rolloutStartedAt(revision), revision.statusSince) : null
+  const total = isTerminal(revision.status) ? secondsBetween(rolloutStartedAt(revision), revision.statusSince) : null
   const worked = (provision ?? 0) + (build ?? 0) + (deploy ?? 0)
   return { waited: total === null ? null : rounded(Math.max(0, total - worked)), provision, build, deploy, total }
 }

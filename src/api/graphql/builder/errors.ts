@@ -95,9 +95,9 @@ export function presentError(error: unknown, log: Log, requestId: string): Graph
   }
   if (cause instanceof GraphQLError) {
     // from the parser, validation, coercion, a limit or HTTP: the caller can fix all of these
-    const { http: said, code: kind } = cause.extensions as { http?: Extensions['http']; code?: string }
+    const { http: causeHttp, code: kind } = cause.extensions as { http?: Extensions['http']; code?: string }
     // a request that is not GraphQL gets a 400 from every client (`spec` would make it 200 for older ones)
-    const http = said && { ...said, spec: said.spec && kind !== 'BAD_REQUEST' }
+    const http = causeHttp && { ...causeHttp, spec: causeHttp.spec && kind !== 'BAD_REQUEST' }
     const code = CODE_OF_HTTP[http?.status ?? 0] ?? 'VALIDATION_FAILED'
     return wrap(outer ?? cause, shapeMessage(outer, cause), { ...codeAndStatus(code), ...(http && { http }) })
   }
@@ -114,12 +114,12 @@ export function presentError(error: unknown, log: Log, requestId: string): Graph
  * graphql-js' message with the place in the variables, but without the value. The value may be a secret in a wrong place.
  */
 function shapeMessage(outer: GraphQLError | null, cause: GraphQLError): string {
-  const said = cause.message
+  const message = cause.message
     .replace(/(cannot represent .*?value): .*$/s, '$1')
     .replace(/, found (?:BlockString|String|["{[]).*$/s, '')
   const before = outer?.message.endsWith(cause.message) ? outer.message.slice(0, -cause.message.length) : ''
   const place = (/ at "([^"\s]+)"; $/.exec(before) ?? /^Variable "\$(\w+)" got /.exec(before))?.[1]
-  return place === undefined ? said : `${place}: ${said}`
+  return place === undefined ? message : `${place}: ${message}`
 }
 
 /** Codes that also set the HTTP status, so that clients without GraphQL knowledge retry later. */

@@ -13,7 +13,7 @@ import { Event } from './event.ts'
 import { Revision } from './revision.ts'
 
 /** Null: the row never existed or is deleted. Equal selections in one tick share a statement. */
-async function linked<Row>(
+async function loadLinked<Row>(
   ctx: GraphQLContext,
   type: 'Deployment' | 'Revision',
   id: string | null,
@@ -34,13 +34,13 @@ builder.objectFields(Event, (t) => ({
     type: Deployment,
     nullable: true,
     description: 'The current deployment. Null after it is deleted.',
-    resolve: (query, event, _args, ctx) => linked<DeploymentRow>(ctx, 'Deployment', event.deploymentId, query),
+    resolve: (query, event, _args, ctx) => loadLinked<DeploymentRow>(ctx, 'Deployment', event.deploymentId, query),
   }),
   revision: t.prismaField({
     type: Revision,
     nullable: true,
     description: 'The current revision. Null after it is deleted.',
-    resolve: (query, event, _args, ctx) => linked<RevisionRow>(ctx, 'Revision', event.revisionId, query),
+    resolve: (query, event, _args, ctx) => loadLinked<RevisionRow>(ctx, 'Revision', event.revisionId, query),
   }),
   subjectName: t.string({
     nullable: true,

@@ -22,20 +22,20 @@ export type CredentialHeaders = { [N in (typeof PAYLOAD_NAMES)[number] | (typeof
 
 /** Throws UnauthenticatedError for an invalid value or a repeated name. */
 export function credentialsOf(payload: Record<string, unknown>, headers: IncomingHttpHeaders): CredentialHeaders {
-  const said: CredentialHeaders = {}
+  const found: CredentialHeaders = {}
   for (const [key, value] of Object.entries(payload)) {
     const name = PAYLOAD_NAMES.find((one) => one === key.toLowerCase())
     if (!name || value === null || value === undefined) continue
-    if (typeof value !== 'string' || !HEADER_VALUE.test(value) || said[name] !== undefined)
+    if (typeof value !== 'string' || !HEADER_VALUE.test(value) || found[name] !== undefined)
       throw new UnauthenticatedError(`${key} in the payload of connection_init must be one string.`)
-    said[name] = value
+    found[name] = value
   }
-  const shown = CREDENTIAL_HEADERS.some((name) => said[name] !== undefined)
+  const shown = CREDENTIAL_HEADERS.some((name) => found[name] !== undefined)
   for (const name of [...PAYLOAD_NAMES, ...BROWSER_HEADERS]) {
     const value = headers[name]
     // a credential in the payload excludes credentials in the headers
     const isOther = shown && (CREDENTIAL_HEADERS as readonly string[]).includes(name)
-    if (said[name] === undefined && typeof value === 'string' && !isOther) said[name] = value
+    if (found[name] === undefined && typeof value === 'string' && !isOther) found[name] = value
   }
-  return said
+  return found
 }

@@ -32,16 +32,17 @@ export async function listRepositories(ctx: RequestContext, raw: RawInput): Prom
 }
 
 export async function repositoriesOf(ctx: RequestContext, integration: Integration): Promise<Repository[]> {
-  const found = integration.kind === 'app' ? await installed(ctx, integration) : await inFolder(ctx, integration)
+  const found =
+    integration.kind === 'app' ? await readInstallation(ctx, integration) : await readDirectory(ctx, integration)
   return found.map((repository) => ({ ...repository, hostIntegrationId: integration.id }))
 }
 
-async function inFolder(ctx: RequestContext, integration: Integration) {
+async function readDirectory(ctx: RequestContext, integration: Integration) {
   const found = await findRepositories(ctx.settings.gitDirectory)
   return found.map((repository) => ({ ...repository, owner: repository.owner ?? integration.name }))
 }
 
-async function installed(ctx: RequestContext, integration: Integration) {
+async function readInstallation(ctx: RequestContext, integration: Integration) {
   const { provider, installation } = requireActiveInstallation(ctx, integration)
   const found = await provider.repositories(installation, ctx.client?.gone)
   if (found) return found

@@ -8,8 +8,8 @@ const BATCH_ROWS = 100
 
 /** Runs one round. Safe on several servers. */
 export async function removeUploads(core: Core): Promise<void> {
-  const claimed = await claim(core)
-  for (const { id, objectPath } of claimed) {
+  const reserved = await reserveUnneeded(core)
+  for (const { id, objectPath } of reserved) {
     try {
       await core.tarballs.remove([objectPath])
       await core.db.upload.deleteMany({ where: { id } })
@@ -20,7 +20,7 @@ export async function removeUploads(core: Core): Promise<void> {
 }
 
 /** Reserves rows under a lock, so a tarball that a revision starts to use stays. A tarball with a valid upload URL stays too. */
-function claim(core: Core): Promise<{ id: string; objectPath: string }[]> {
+function reserveUnneeded(core: Core): Promise<{ id: string; objectPath: string }[]> {
   return core.db.$queryRaw`
     UPDATE uploads SET removed_at = now() WHERE id IN (
       SELECT u.id FROM uploads u LEFT JOIN deployments d ON d.id = u.deployment_id

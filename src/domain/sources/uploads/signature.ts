@@ -2,13 +2,13 @@
 import type { KeyRing } from '../../crypto/keyring.ts'
 
 const PURPOSE = 'upload'
-const text = (objectPath: string, expires: number) => `PUT\n${objectPath}\n${expires}`
+const signedText = (objectPath: string, expires: number) => `PUT\n${objectPath}\n${expires}`
 
 /** `expires`: seconds since 1970 */
 export function signUpload(keyring: KeyRing, objectPath: string, expires: number): string {
-  return keyring.sign(PURPOSE, text(objectPath, expires))
+  return keyring.sign(PURPOSE, signedText(objectPath, expires))
 }
 
 export function isSigned(keyring: KeyRing, objectPath: string, expires: number, signature: string): boolean {
-  return keyring.verify(PURPOSE, text(objectPath, expires), signature)
+  return keyring.verify(PURPOSE, signedText(objectPath, expires), signature)
 }

@@ -31,10 +31,10 @@ export async function inspectTarball(
   const issued = await ctx.db.upload.count({
     where: { objectPath, deploymentId, removedAt: null, deployment: tenant(ctx) },
   })
-  return { objectPath, deploymentId, stored: issued === 0 ? null : await stat(ctx, objectPath) }
+  return { objectPath, deploymentId, stored: issued === 0 ? null : await statTarball(ctx, objectPath) }
 }
 
-async function stat(ctx: RequestContext, objectPath: string): Promise<StoredObject | null> {
+async function statTarball(ctx: RequestContext, objectPath: string): Promise<StoredObject | null> {
   try {
     return await ctx.tarballs.stat(objectPath)
   } catch (error) {
