@@ -105,7 +105,7 @@ async function metadataUrlFromChallenge(requests: McpRequests, server: URL): Pro
   return addresses.find((address) => address !== undefined) ?? null
 }
 
-/** The library exports no challenge parser. The processing of a revocation response includes it and does least else. */
+/** The library exports no challenge parser. Processing a revocation response includes it and does little else. */
 async function parseChallenges(header: string): Promise<oauth.WWWAuthenticateChallenge[]> {
   const answer = new Response(null, { status: 401, headers: { 'www-authenticate': header } })
   try {

@@ -1,4 +1,4 @@
-/** Computes a holder's assignment (README.md): the revision to serve, and the next step, which it takes for it. */
+/** Computes a holder's assignment (README.md): the revision to serve, and the next step, taken on its behalf. */
 import type { Step as StepRow } from '../../generated/prisma/client.ts'
 import { StepKind } from '../../generated/prisma/enums.ts'
 import { WORK_COLUMNS } from '../protocol/answers.ts'

@@ -50,7 +50,7 @@ export async function heartbeat(
     ({ claimId }) => answered?.get(claimId) ?? (lost.includes(claimId) ? lostClaim(claimId) : unchangedClaim(claimId)),
   )
   const allLost = answers.filter((answer) => answer.lost).map(({ claimId }) => claimId)
-  // if the steps stay locked, the tries count; the other leases matter more
+  // has a time limit, because the other leases matter more; the tries count if their steps stay locked
   if (allLost.length > 0) await withinMs((leaseSeconds * 1000) / 8, returnLostTries(core, scope, allLost))
   return answers
 }

@@ -51,7 +51,6 @@ export function statusSql(now: Date): Prisma.Sql {
     WHEN d.idle THEN ${'UNUSED' satisfies DeploymentStatus} ELSE ${'READY' satisfies DeploymentStatus} END`
 }
 
-/** A listener that never called counts from its creation. */
 export function lastSeenWhere(when: Prisma.DateTimeFilter): Prisma.ListenerWhereInput {
   return { OR: [{ lastSeenAt: when }, { lastSeenAt: null, createdAt: when }] }
 }

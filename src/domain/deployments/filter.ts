@@ -47,8 +47,8 @@ export function whereFilter(ctx: RequestContext, filter: DeploymentFilter): Pris
 }
 
 /**
- * The same as SQL, on deployments `d`, listeners `l` and latest revisions `r`. `given`: how to write values whose frequency
- * varies; `hideFromPlanner` hides them from the planner of a prepared statement.
+ * The same as SQL, on deployments `d`, listeners `l` and latest revisions `r`. `given` writes values whose frequency
+ * varies; prepared statements pass `hideFromPlanner`.
  */
 export function filterSql(ctx: RequestContext, filter: DeploymentFilter, given = visible): Prisma.Sql {
   const and = [Prisma.sql`d.workspace_id = ${ctx.workspace.id}::uuid AND d.torn_down_at IS NULL`]

@@ -14,7 +14,7 @@ import type { DeploymentFilter } from './filter.ts'
 import { rememberCursor } from './offset-cursor-cache.ts'
 import { offsetPageRows, oneRow } from './row-source.ts'
 
-/** The fields that REST shows or derives values from. */
+/** The fields that REST shows, or needs to derive values. */
 export const VIEW_FIELDS = {
   ...CONDITION_FIELDS,
   ...WHY_NOT_LIVE_FIELDS,

@@ -43,7 +43,7 @@ export async function readListeners(
 const usedBy = (own: string, above: string) =>
   `${own}.workspace_id = ${above}.workspace_id AND ${own}.listener_id = ${above}.id AND ${own}.torn_down_at IS NULL`
 
-/** A window of each listener's deployments. `of` computes the window from the caller's variables. */
+/** A window of each listener's deployments. `windowOf` computes it from the caller's variables. */
 export function deploymentsOf(
   listener: SelectedRow,
   windowOf: (variables: Call['variables']) => Window,

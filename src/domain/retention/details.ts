@@ -7,7 +7,10 @@ import { daysAgo, type HasTime, removeInBatches } from './batches.ts'
 
 const BATCH_ROWS = 1000
 
-/** Keeps the newest taken step, which says that there is something to tear down, and all steps of deployments being deleted. */
+/**
+ * Old finished steps, except those of deployments being deleted and those without a later taken step: the newest taken
+ * step says that there is something to tear down.
+ */
 export const OLD_STEPS = (days: number) => Prisma.sql`
   SELECT s.id FROM steps s JOIN deployments d ON d.id = s.deployment_id
   WHERE s.finished_at < ${daysAgo(days)} AND d.deleted_at IS NULL AND d.busy_step_id IS DISTINCT FROM s.id
@@ -25,7 +28,7 @@ export async function removeSteps(core: Core, hasTime: HasTime): Promise<void> {
   )
 }
 
-/** The message of the latest revision stays. */
+/** Revisions whose failure message is old and has several lines. A deployment's latest revision keeps its message. */
 export const OLD_DETAILS = (days: number) => Prisma.sql`
   SELECT r.id FROM revisions r
   WHERE r.status_since < ${daysAgo(days)} AND r.status_message LIKE E'%\n%' AND r.status::text = ANY (${[...TERMINAL]})

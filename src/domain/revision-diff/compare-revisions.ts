@@ -39,7 +39,7 @@ export async function compareRevisions(ctx: RequestContext, raw: RawInput): Prom
   return compareIn(ctx, query, path.deployment_id)
 }
 
-/** For GraphQL: the deployment is that of the first revision. */
+/** For GraphQL, which names no deployment: uses the deployment of the first revision. */
 export async function compareAnyRevisions(ctx: RequestContext, raw: RawInput): Promise<RevisionComparison> {
   requireRole(ctx, 'viewer')
   return compareIn(ctx, parse(anyRevisionsInput, raw).query, null)

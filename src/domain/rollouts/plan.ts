@@ -247,7 +247,7 @@ const isOffered = ({ offeredTo, builderClaimId }: OpenStep): boolean => !!offere
 /** Which time limits the deployment has exceeded, by the database's clock. */
 export interface Clock {
   late: boolean
-  /** not taken, or not taken again, within 24 hours; for an offered build: not within the builder wait */
+  /** not taken, or not taken again, for 24 hours; for an offered build, during its builder wait */
   untaken: boolean
   /** the holder's lease ended so recently that it may return and get its try back */
   mayComeBack: boolean

@@ -48,7 +48,7 @@ const PAUSED_SINCE = Prisma.sql`
 /** The deadline counts only time under a lease. */
 const LATE = Prisma.sql`(s.deadline_at < coalesce(${PAUSED_SINCE}, now()))`
 
-/** Step `s` was not taken, or not taken again, within 24 hours; an offered build: not within its builder wait. */
+/** Step `s` was not taken, or not taken again, for 24 hours. For an offered build, its builder wait applies instead. */
 const UNTAKEN = Prisma.sql`(
   ${PAUSED_SINCE} < now() - interval '24 hours'
   OR s.first_taken_at IS NULL AND CASE WHEN s.offered_at IS NULL THEN s.created_at < now() - interval '24 hours' ELSE s.not_before < now() END)`

@@ -1,6 +1,6 @@
 /**
- * The variables that affect what a subscription sends. The position (`after`) is excluded: with it, reconnected clients
- * could never share a group again.
+ * The variables that affect what a subscription sends. The position (`after`) is excluded, because reconnected clients
+ * would otherwise never share a group again.
  */
 import { type DocumentNode, Kind, visit } from 'graphql'
 

@@ -9,7 +9,7 @@ import type { TokenSnapshot } from './token-snapshot.ts'
 
 /** Longest wait for a refresh. Longer than the provider's timeout. */
 const MAX_WAIT_SECONDS = 45
-/** Wait while the current access token is valid for at least twice as long. */
+/** Longest wait while the current access token stays valid for more than twice this time. */
 const SHORT_WAIT_SECONDS = 5
 
 /** `as read`: use the token. `changed`: read it again first, because the call has waited. `ended`: unusable or deleted. */

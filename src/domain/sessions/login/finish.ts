@@ -13,7 +13,7 @@ export const CODE_SECONDS = 60
 
 export interface FinishInput {
   parameters: URLSearchParams
-  /** the browser's cookies with this login's name; one of them is this login's (begin.ts) */
+  /** values of all cookies with this login's name; other hosts or ports may have set some of them */
   sealed: readonly string[]
   /** value of the cookie that the browser must send with the code */
   boundTo: string

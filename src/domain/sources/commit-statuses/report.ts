@@ -12,7 +12,7 @@ const GIVE_UP_HOURS = 24
 
 interface QueuedStatus {
   revisionId: string
-  /** of the row; it changes with the revision's status */
+  /** version of the queue's row; it changes with the revision's status */
   version: number
 }
 

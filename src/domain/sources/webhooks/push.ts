@@ -46,7 +46,10 @@ export async function rollOutPush(
   return (delivery) => delivery.after === head
 }
 
-/** Deployments that build this branch of the installation. Only the provider can tell their repository. */
+/**
+ * Deployments that build this branch of any repository of the installation. The provider's client compares
+ * repositories.
+ */
 function whereBuildsOnPush({ installationId, branch }: DeliveryGroup): Prisma.DeploymentWhereInput {
   return {
     source: 'gitprovider',
