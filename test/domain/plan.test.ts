@@ -202,7 +202,7 @@ class World {
     const untaken = clock.untaken === true && !step?.firstTakenAt
     const late = clock.late === true && step?.firstTakenAt != null
     this.#settle(expireOverdue(this.state, { ...QUIET, ...clock, untaken, late }))
-    must(!untaken || !step || step.kind === 'TEARDOWN' || this.state.step !== step, 'nobody takes it: it ends')
+    must(!untaken || !step || step.kind === 'TEARDOWN' || this.state.step !== step, 'a step that no worker takes ends')
     must(!late || this.state.step !== step, 'what is late ends')
   }
 
@@ -290,7 +290,7 @@ const ACTIONS = {
   take: (world) => world.take(),
   'take again': (world) => world.take(),
   succeed: (world) => world.complete((state) => succeed(state, 1n, {})),
-  'succeed at once': (world) => {
+  'succeed immediately': (world) => {
     world.take()
     world.complete((state) => succeed(state, 1n, {}))
   },
@@ -330,7 +330,7 @@ test('the plan keeps its invariants in every state and terminates, in any order 
 test('turns follow the order of rollouts, and an existing artifact is not built again', () => {
   const world = new World()
   world.act('patch', 1)
-  world.act('succeed at once', 0)
+  world.act('succeed immediately', 0)
   expect(world.state.step).toMatchObject({ kind: 'BUILD', revisionId: 'revision 1' })
   world.act('take', 0)
   world.act('patch', 5)

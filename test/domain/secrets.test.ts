@@ -77,12 +77,12 @@ test('a mask in a request keeps the stored value; the rest of the set is replace
 
 test.each([
   ['the mask for a name that is not stored', { name: 'UNKNOWN', value: MASK }, 'value'],
-  ['a name that is no environment variable', { name: '1X', value: 'v' }, 'name'],
+  ['a name that is not a valid environment variable', { name: '1X', value: 'v' }, 'name'],
   ['a name that is too long', { name: 'X'.repeat(257), value: 'v' }, 'name'],
-  ['a name that the server sets itself', { name: 'DATABASE_URI', value: 'v' }, 'name'],
+  ['a name that the server sets', { name: 'DATABASE_URI', value: 'v' }, 'name'],
   ['a health path with a space', { name: 'PILOTHOUSE_HEALTH_PATH', value: '/is it up' }, 'value'],
   ['a value of more than 64 KiB', { name: 'BIG', value: 'x'.repeat(64 * 1024 + 1) }, 'value'],
-])('%s is a 422 that says where', async (_, secret, field) => {
+])('%s is a violation at its field', async (_, secret, field) => {
   await expect(withSecrets([secret])).rejects.toMatchObject({
     code: 'VALIDATION_FAILED',
     violations: [{ loc: ['body', 'secrets', 0, field] }],

@@ -157,22 +157,25 @@ beforeEach(() => {
 
 describe('a query that was executed before', () => {
   test.each<[string, Sent]>([
-    ['its text again', ask(LIST)],
+    ['the same text', ask(LIST)],
     ['other variables', ask(LIST, { variables: { first: 2 } })],
-    ['variables that are null', ask(LIST, { variables: null, operationName: 'List', extensions: null })],
-    ['extensions without anything', ask(LIST, { extensions: {} })],
-    ['one of two operations', ask(TWO, { operationName: 'B' })],
-    ['a charset', ask(LIST, {}, { 'content-type': 'application/json; charset=utf-8' })],
+    [
+      'null for variables, operation name and extensions',
+      ask(LIST, { variables: null, operationName: 'List', extensions: null }),
+    ],
+    ['empty extensions', ask(LIST, { extensions: {} })],
+    ['one of two operations, by name', ask(TWO, { operationName: 'B' })],
+    ['a charset in the content type', ask(LIST, {}, { 'content-type': 'application/json; charset=utf-8' })],
     ['another key', { ...ask(LIST), key: 'admin' }],
     [
       'spaces and other members first',
       { headers: TYPE, body: ` { "variables": {"first":1}, "query": ${JSON.stringify(LIST)} } ` },
     ],
     [
-      'a member twice, of which the last counts',
+      'a repeated member, of which the last counts',
       { headers: TYPE, body: `{"query":"{nonsense}","query":${JSON.stringify(LIST)}}` },
     ],
-  ])('goes past Yoga and is answered byte by byte the same: %s', async (_what, sent) => {
+  ])('is answered without Yoga, byte by byte the same: %s', async (_what, sent) => {
     const { status, body } = await both(sent)
     expect(status).toBe(200)
     expect(JSON.parse(body.toString()).data.deployments.nodes.length).toBeGreaterThan(0)
@@ -220,79 +223,82 @@ describe('all other requests are answered by Yoga', () => {
   const text = JSON.stringify(LIST)
   const long = LIST.padEnd(3000)
   test.each<[string, Sent]>([
-    ['by GET', { method: 'GET', path: `/graphql?query=${encodeURIComponent(LIST)}` }],
-    ['with a query in the address, too', { ...ask(LIST), path: '/graphql?query={viewer{role}}' }],
-    ['by PUT', { ...ask(LIST), method: 'PUT' }],
-    ['as text', ask(LIST, {}, { 'content-type': 'text/plain' })],
-    ['as a document of its own', { headers: { 'content-type': 'application/graphql' }, body: LIST }],
-    ['with capitals in its type', ask(LIST, {}, { 'content-type': 'Application/JSON' })],
-    ['in another charset', ask(LIST, {}, { 'content-type': 'application/json; charset=latin1' })],
-    ['without a type', { body: JSON.stringify({ query: LIST }) }],
-    ['without a body', { headers: TYPE }],
-    ['with an empty body', { headers: TYPE, body: '' }],
-    ['in chunks', ask(LIST, {}, { 'transfer-encoding': 'chunked' })],
-    ['with a byte order mark', { headers: TYPE, body: `\ufeff{"query":${text}}` }],
+    ['a GET', { method: 'GET', path: `/graphql?query=${encodeURIComponent(LIST)}` }],
+    ['a POST with a query in the URL as well', { ...ask(LIST), path: '/graphql?query={viewer{role}}' }],
+    ['a PUT', { ...ask(LIST), method: 'PUT' }],
+    ['a text/plain body', ask(LIST, {}, { 'content-type': 'text/plain' })],
+    ['an application/graphql body', { headers: { 'content-type': 'application/graphql' }, body: LIST }],
+    ['a content type in capitals', ask(LIST, {}, { 'content-type': 'Application/JSON' })],
+    ['a body in another charset', ask(LIST, {}, { 'content-type': 'application/json; charset=latin1' })],
+    ['a body without a content type', { body: JSON.stringify({ query: LIST }) }],
+    ['a request without a body', { headers: TYPE }],
+    ['an empty body', { headers: TYPE, body: '' }],
+    ['a chunked body', ask(LIST, {}, { 'transfer-encoding': 'chunked' })],
+    ['a body with a byte order mark', { headers: TYPE, body: `\ufeff{"query":${text}}` }],
     [
-      'with bytes that are no UTF-8',
+      'a body with invalid UTF-8',
       { headers: TYPE, body: Buffer.from(`{"query":${text},"operationName":"\xff"}`, 'latin1') },
     ],
-    ['with what is no JSON', { headers: TYPE, body: `{"query":${text}` }],
-    ['with text behind it', { headers: TYPE, body: `{"query":${text}} x` }],
-    ['as a list', { headers: TYPE, body: `[{"query":${text}}]` }],
-    ['as null', { headers: TYPE, body: 'null' }],
-    ['with a member that is unknown', ask(LIST, { nonsense: 1 })],
-    ['with a member that is unknown and null', ask(LIST, { nonsense: null })],
-    ['with a prototype', { headers: TYPE, body: `{"query":${text},"__proto__":{"variables":{"first":1}}}` }],
-    ['with extensions', ask(LIST, { extensions: { persistedQuery: { version: 1 } } })],
-    ['with extensions that are a list', ask(LIST, { extensions: [] })],
-    ['with variables that are a list', ask(LIST, { variables: [] })],
-    ['with variables that are a text', ask(LIST, { variables: '{}' })],
-    ['with a variable of another type', ask(LIST, { variables: { first: 'x' } })],
-    ['with a variable too many', ask(LIST, { variables: { first: 1, last: 2 } })],
-    ['with a page that is too large', ask(LIST, { variables: { first: 1000 } })],
-    ['with a page below zero', ask(LIST, { variables: { first: -1 } })],
-    ['with an operation that is not there', ask(LIST, { operationName: 'Other' })],
-    ['with an operation without a name', ask(LIST, { operationName: '' })],
-    ['with an operation that is a number', ask(LIST, { operationName: 1 })],
-    ['with two operations and no name', ask(TWO)],
-    ['with a query that is a number', ask(1 as never)],
-    ['without a credential', ask(LIST, {}, { 'x-api-key': '' })],
-    ['with a wrong key', ask(LIST, {}, { 'x-api-key': 'cpk_wrong' })],
-    ['for a workspace that is no UUID', ask(LIST, {}, { 'x-tenant-id': 'x' })],
-    ['for a workspace of others', ask(LIST, {}, { 'x-tenant-id': '00000000-0000-4000-8000-000000000000' })],
-    ['with a condition', ask(LIST, {}, { 'if-match': '"1"' })],
-    ['with a condition to be told nothing', ask(LIST, {}, { 'if-none-match': '"1"' })],
-    ['with a key for retries', ask(LIST, {}, { 'idempotency-key': 'abc' })],
-    ['as a page', ask(LIST, {}, { accept: 'text/html' })],
-    ['as a stream', ask(LIST, {}, { accept: 'text/event-stream' })],
-    ['in parts', ask(LIST, {}, { accept: 'multipart/mixed' })],
-    ['in a type nobody knows', ask(LIST, {}, { accept: 'image/png' })],
-    ['in a charset nobody speaks', ask(LIST, {}, { accept: 'application/json;charset=latin1' })],
-    ['with a long document', ask(long)],
-    ['with a body of 100 KiB', ask(LIST, { variables: { nonsense: 'x'.repeat(100 * 1024) } })],
-    ['with a body that is too large', ask(LIST, { variables: { nonsense: 'x'.repeat(2 * 1024 * 1024) } })],
+    ['a body with invalid JSON', { headers: TYPE, body: `{"query":${text}` }],
+    ['JSON followed by other text', { headers: TYPE, body: `{"query":${text}} x` }],
+    ['a JSON array', { headers: TYPE, body: `[{"query":${text}}]` }],
+    ['the JSON value null', { headers: TYPE, body: 'null' }],
+    ['an unknown member', ask(LIST, { nonsense: 1 })],
+    ['an unknown member with the value null', ask(LIST, { nonsense: null })],
+    ['a __proto__ member', { headers: TYPE, body: `{"query":${text},"__proto__":{"variables":{"first":1}}}` }],
+    ['non-empty extensions', ask(LIST, { extensions: { persistedQuery: { version: 1 } } })],
+    ['extensions as an array', ask(LIST, { extensions: [] })],
+    ['variables as an array', ask(LIST, { variables: [] })],
+    ['variables as a string', ask(LIST, { variables: '{}' })],
+    ['a variable of the wrong type', ask(LIST, { variables: { first: 'x' } })],
+    ['an undefined variable', ask(LIST, { variables: { first: 1, last: 2 } })],
+    ['a page size above the maximum', ask(LIST, { variables: { first: 1000 } })],
+    ['a negative page size', ask(LIST, { variables: { first: -1 } })],
+    ['an unknown operation name', ask(LIST, { operationName: 'Other' })],
+    ['an empty operation name', ask(LIST, { operationName: '' })],
+    ['a number as operation name', ask(LIST, { operationName: 1 })],
+    ['two operations without an operation name', ask(TWO)],
+    ['a number as query', ask(1 as never)],
+    ['a request without a credential', ask(LIST, {}, { 'x-api-key': '' })],
+    ['a wrong key', ask(LIST, {}, { 'x-api-key': 'cpk_wrong' })],
+    ['a workspace id that is not a UUID', ask(LIST, {}, { 'x-tenant-id': 'x' })],
+    ['another tenant’s workspace', ask(LIST, {}, { 'x-tenant-id': '00000000-0000-4000-8000-000000000000' })],
+    ['an If-Match header', ask(LIST, {}, { 'if-match': '"1"' })],
+    ['an If-None-Match header', ask(LIST, {}, { 'if-none-match': '"1"' })],
+    ['an Idempotency-Key header', ask(LIST, {}, { 'idempotency-key': 'abc' })],
+    ['a request that accepts HTML', ask(LIST, {}, { accept: 'text/html' })],
+    ['a request that accepts an event stream', ask(LIST, {}, { accept: 'text/event-stream' })],
+    ['a request that accepts multipart/mixed', ask(LIST, {}, { accept: 'multipart/mixed' })],
+    ['a request that accepts only an image', ask(LIST, {}, { accept: 'image/png' })],
     [
-      'with what costs too much',
+      'a request that accepts only an unsupported charset',
+      ask(LIST, {}, { accept: 'application/json;charset=latin1' }),
+    ],
+    ['a long document', ask(long)],
+    ['a body of 100 KiB', ask(LIST, { variables: { nonsense: 'x'.repeat(100 * 1024) } })],
+    ['a body above the size limit', ask(LIST, { variables: { nonsense: 'x'.repeat(2 * 1024 * 1024) } })],
+    [
+      'a query above the cost limit',
       ask('{ deployments(first: 100) { nodes { revisions(first: 100) { nodes { id number status } } } } }'),
     ],
-    ['with fields that do not exist', ask('{ nonsense }')],
-    ['of what does not exist', ask('{ deployment(id: "00000000-0000-4000-8000-000000000000") { id } }')],
+    ['an unknown field', ask('{ nonsense }')],
+    ['an id that does not exist', ask('{ deployment(id: "00000000-0000-4000-8000-000000000000") { id } }')],
     ['a mutation', ask('mutation { deleteDeployments(input: { ids: [] }) { __typename } }')],
     [
-      'a subscription that is not to be streamed',
+      'a subscription without an event stream',
       ask('subscription { events { id } }', {}, { accept: 'application/json' }),
     ],
   ])('%s', async (_how, sent) => {
     for (let i = 0; i < 2; i++) await both(sent)
   })
 
-  test('for keys of limited roles', async () => {
+  test('keys of limited roles', async () => {
     for (const key of Object.values(keys))
       for (const sent of [ask(LIST), ask(long), ask(TWO, { operationName: 'A' })])
         await both({ ...sent, headers: { ...sent.headers!, 'x-api-key': key } })
   })
 
-  test('when introspection is off, for the second request, too', async () => {
+  test('introspection that is turned off, for a second request as well', async () => {
     const closed = await server({ past: true, introspection: false })
     try {
       const sent = ask('{ __schema { queryType { name } } }')

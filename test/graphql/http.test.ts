@@ -66,19 +66,19 @@ describe('an unreadable request', () => {
   const text = '{"query":"{viewer{role}}"}'
 
   test.each([
-    ['variables that are no JSON', 'GET', `${query}&variables=nonsense`, 'text/plain', undefined, 400],
-    ['extensions that are no JSON', 'GET', `${query}&extensions={`, 'text/plain', undefined, 400],
+    ['variables with invalid JSON', 'GET', `${query}&variables=nonsense`, 'text/plain', undefined, 400],
+    ['extensions with invalid JSON', 'GET', `${query}&extensions={`, 'text/plain', undefined, 400],
     [
-      'a form with such variables',
+      'a form with invalid variables',
       'POST',
       '/graphql',
       'application/x-www-form-urlencoded',
       'query={a}&variables=x',
       400,
     ],
-    ['a body that is no JSON', 'POST', '/graphql', 'application/json', '{"query":', 400],
-    ['a body of another type', 'POST', '/graphql', 'text/plain', text, 415],
-    ['a method that is not GraphQL’s', 'PUT', '/graphql', 'application/json', text, 405],
+    ['a body with invalid JSON', 'POST', '/graphql', 'application/json', '{"query":', 400],
+    ['a body with another content type', 'POST', '/graphql', 'text/plain', text, 415],
+    ['a method that GraphQL over HTTP does not use', 'PUT', '/graphql', 'application/json', text, 405],
   ])('%s', async (_what, method, target, contentType, body, status) => {
     logged.length = 0
     const code = { 400: 'VALIDATION_FAILED', 405: 'METHOD_NOT_ALLOWED', 415: 'UNSUPPORTED_MEDIA_TYPE' }[status]

@@ -9,15 +9,19 @@ const excessOf = (text: string) => measureDocument(parse(text)).excess
 describe('the measurement rejects', () => {
   test.each([
     ['a field that is repeated', `{ viewer { ${times(101, () => 'role')} } }`, /^The field role is repeated/],
-    ['a field with fields that is repeated', `{ ${times(101, () => 'viewer { role }')} }`, /^The field viewer is rep/],
-    ['the same under an alias', `{ viewer { ${times(101, () => 'a: role')} } }`, /^The field a is repeated/],
+    ['a repeated field that has a selection', `{ ${times(101, () => 'viewer { role }')} }`, /^The field viewer is rep/],
     [
-      'the same through inline fragments',
+      'a field that is repeated under an alias',
+      `{ viewer { ${times(101, () => 'a: role')} } }`,
+      /^The field a is repeated/,
+    ],
+    [
+      'a field that is repeated in inline fragments',
       `{ viewer { ${times(101, () => '... on Viewer { role }')} } }`,
       /^The field role is repeated/,
     ],
     [
-      'the same through fragments',
+      'a field that is repeated in fragments',
       `{ viewer { ${times(99, (i) => `...F${i}`)} } } ${times(99, (i) => `fragment F${i} on Viewer { role role }`)}`,
       /^The field role is repeated/,
     ],
@@ -43,7 +47,11 @@ describe('the measurement rejects', () => {
       `{ a } fragment F on Viewer { ${times(101, () => 'role')} }`,
       /^The field role is repeated/,
     ],
-    ['fragments in a circle', '{ ...A } fragment A on T { a { ...B } } fragment B on T { a { ...A } }', /too large/],
+    [
+      'fragments that include each other',
+      '{ ...A } fragment A on T { a { ...B } } fragment B on T { a { ...A } }',
+      /too large/,
+    ],
   ])('%s', (_what, text, message) => {
     expect(excessOf(text)).toMatch(message)
   })

@@ -266,8 +266,8 @@ test.each([
   ['answers 500', '500', 'answered 500'],
   ['answers HTML', 'html', 'answered with HTML instead of a token'],
   ['redirects', 'redirect', 'answered with a redirect'],
-  ['hangs up', 'reset', ''],
-  ['answers nonsense', { status: 200, body: '{"access_token":"SECRET"' }, ''],
+  ['closes the connection', 'reset', ''],
+  ['answers truncated JSON', { status: 200, body: '{"access_token":"SECRET"' }, ''],
 ] as const)('a token endpoint that %s answers 502 and stores nothing', async (_, disturbance, clause) => {
   const before = await tokens()
   const { url, authId } = await begin()

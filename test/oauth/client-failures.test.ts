@@ -26,12 +26,12 @@ const json = (body: unknown, status = 200): Disturbance => ({ status, body: JSON
 
 const TROUBLES: [string, Disturbance, string, string][] = [
   ['answers 500', '500', 'unusable', 'answered 500'],
-  ['answers 503 with an error of OAuth', json({ error: 'invalid_grant' }, 503), 'unusable', 'answered 503'],
+  ['answers 503 with an OAuth error', json({ error: 'invalid_grant' }, 503), 'unusable', 'answered 503'],
   ['answers with HTML', 'html', 'unusable', 'answered with HTML instead of a token'],
   ['answers 404 with HTML', { status: 404, body: '<p>no</p>', type: 'text/html' }, 'unusable', 'answered 404'],
   ['redirects', 'redirect', 'unusable', 'answered with a redirect'],
   [
-    'answers with nothing',
+    'answers with an empty body',
     { status: 200, body: '', type: 'text/plain' },
     'unusable',
     'answered with nothing instead of a token',
@@ -42,24 +42,24 @@ const TROUBLES: [string, Disturbance, string, string][] = [
     'unusable',
     'answered with something that is not JSON instead of a token',
   ],
-  ['answers with a list', json([]), 'unusable', 'answered with JSON that is no object instead of a token'],
+  ['answers with a JSON array', json([]), 'unusable', 'answered with JSON that is no object instead of a token'],
   // the provider issued a token, but the client does not have it
   [
-    'begins a token, and does not end it',
+    'truncates the token',
     { status: 200, body: '{"access_token":"x","token_ty', type: 'application/json; charset=utf-8' },
     'unanswered',
     'answered with JSON that is cut off or wrong instead of a token',
   ],
   [
-    'says that a token comes, and sends nothing',
+    'announces a body and sends nothing',
     { status: 200, body: '' },
     'unanswered',
     'answered with nothing instead of a token',
   ],
-  ['cuts an error off', { status: 400, body: '{"error":"inva' }, 'unusable', 'answered 400'],
-  ['cuts off what it says when it is down', { status: 503, body: '{"err' }, 'unusable', 'answered 503'],
-  ['leaves the token out', json({ token_type: 'bearer' }), 'unusable', 'answered with something that is not a token'],
-  ['leaves the type out', json({ access_token: 'x' }), 'unusable', 'answered with something that is not a token'],
+  ['truncates an error', { status: 400, body: '{"error":"inva' }, 'unusable', 'answered 400'],
+  ['truncates a 503 response', { status: 503, body: '{"err' }, 'unusable', 'answered 503'],
+  ['omits the token', json({ token_type: 'bearer' }), 'unusable', 'answered with something that is not a token'],
+  ['omits the token type', json({ access_token: 'x' }), 'unusable', 'answered with something that is not a token'],
   [
     'answers with an empty token',
     json({ access_token: '', token_type: 'bearer' }),
@@ -78,17 +78,22 @@ const TROUBLES: [string, Disturbance, string, string][] = [
     'unusable',
     'answered with something that is not a token',
   ],
-  ['answers 400 without saying why', json({ message: 'no' }, 400), 'unusable', 'answered 400'],
+  ['answers 400 without an error code', json({ message: 'no' }, 400), 'unusable', 'answered 400'],
   ['answers 429', { status: 429, body: 'slow down', type: 'text/plain' }, 'unusable', 'answered 429'],
-  ['refuses', json({ error: 'invalid_scope', error_description: 'x' }, 400), 'refused', 'answered: invalid_scope'],
   [
-    'refuses with a status of 200',
+    'answers with an error code',
+    json({ error: 'invalid_scope', error_description: 'x' }, 400),
+    'refused',
+    'answered: invalid_scope',
+  ],
+  [
+    'answers with an error code and status 200',
     json({ error: 'bad_verification_code' }),
     'refused',
     'answered: bad_verification_code',
   ],
   [
-    'refuses with a long text',
+    'answers with a long text as error code',
     json({ error: 'Dear client, this is no error code.' }, 400),
     'refused',
     'answered with an error',
@@ -141,17 +146,17 @@ describe('a non-standard token response', () => {
   }
 
   test.each([
-    ['a text', '3600', 3600],
+    ['a string', '3600', 3600],
     ['a fraction', 59.5, 60],
-    ['nothing', undefined, null],
+    ['an absent member', undefined, null],
     ['null', null, null],
-    ['zero, which means never for some', 0, null],
-    ['zero as a text', '0', null],
+    ['zero, which some use for never', 0, null],
+    ['zero as a string', '0', null],
     ['a negative number, already expired', -5, 0],
-    ['a negative number as a text', '-5', 0],
+    ['a negative number as a string', '-5', 0],
     ['a list', [3600], null],
-    ['words', 'soon', null],
-    ['an empty text', '', null],
+    ['a word', 'soon', null],
+    ['an empty string', '', null],
     ['a thousand years', 31_536_000_000, 315_360_000],
   ])('may contain seconds as %s', async (_, expires_in, expiresIn) => {
     expect(await said({ expires_in })).toMatchObject({ expiresIn })
@@ -186,16 +191,20 @@ describe('a non-standard token response', () => {
   const idToken = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
 
   test.each([
-    ['by its address', { sub: '1', name: 'Ann', email: 'ann@example.com' }, { id: '1', label: 'ann@example.com' }],
-    ['by its user name', { sub: '1', name: 'Ann', preferred_username: 'ann' }, { id: '1', label: 'ann' }],
-    ['by its name', { sub: '1', name: 'Ann', email: 7 }, { id: '1', label: 'Ann' }],
-    ['by its id', { sub: '1', email: ' ' }, { id: '1', label: '1' }],
-    ['on one line', { sub: '1', name: 'Ann\r\nOther\u202e' }, { id: '1', label: 'AnnOther' }],
-    ['at a length that can be shown', { sub: '1', name: 'n'.repeat(999) }, { id: '1', label: 'n'.repeat(255) }],
-    ['without half a character', { sub: '1', name: '😀'.repeat(200) }, { id: '1', label: '😀'.repeat(127) }],
-    ['not without an id', { email: 'ann@example.com' }, null],
-    ['not by an id that is too long', { sub: 's'.repeat(256) }, null],
-    ['not by an id that can’t be shown as it is', { sub: 'ann\u202e', name: 'Ann' }, null],
+    [
+      'with its e-mail address',
+      { sub: '1', name: 'Ann', email: 'ann@example.com' },
+      { id: '1', label: 'ann@example.com' },
+    ],
+    ['with its user name', { sub: '1', name: 'Ann', preferred_username: 'ann' }, { id: '1', label: 'ann' }],
+    ['with its name', { sub: '1', name: 'Ann', email: 7 }, { id: '1', label: 'Ann' }],
+    ['with its id', { sub: '1', email: ' ' }, { id: '1', label: '1' }],
+    ['without line breaks', { sub: '1', name: 'Ann\r\nOther\u202e' }, { id: '1', label: 'AnnOther' }],
+    ['with at most 255 characters', { sub: '1', name: 'n'.repeat(999) }, { id: '1', label: 'n'.repeat(255) }],
+    ['without half of a surrogate pair', { sub: '1', name: '😀'.repeat(200) }, { id: '1', label: '😀'.repeat(127) }],
+    ['not if there is no id', { email: 'ann@example.com' }, null],
+    ['not if the id is too long', { sub: 's'.repeat(256) }, null],
+    ['not if the id has unprintable characters', { sub: 'ann\u202e', name: 'Ann' }, null],
   ])('labels the account by its id_token: %s', async (_, claims, account) => {
     expect(await said({ id_token: idToken(claims) })).toMatchObject({ account })
   })

@@ -396,11 +396,15 @@ describe('the outcome is unknown', () => {
   test.each<[string, (socket: Socket) => void, string]>([
     ['resets the connection', (socket) => socket.resetAndDestroy(), CUT],
     ['closes the connection', (socket) => socket.end(), CUT],
-    ['stops amid the headers', (socket) => socket.end(HEAD), CUT],
-    ['stops amid its answer', (socket) => socket.end(`${HEAD}content-length: 9\r\n\r\n{`), CUT],
-    ['stops amid a chunk', (socket) => socket.end(`${HEAD}transfer-encoding: chunked\r\n\r\n9\r\n{`), CUT],
+    ['stops within the headers', (socket) => socket.end(HEAD), CUT],
+    ['stops within its response', (socket) => socket.end(`${HEAD}content-length: 9\r\n\r\n{`), CUT],
+    ['stops within a chunk', (socket) => socket.end(`${HEAD}transfer-encoding: chunked\r\n\r\n9\r\n{`), CUT],
     ['stops between chunks', (socket) => socket.end(`${HEAD}transfer-encoding: chunked\r\n\r\n1\r\n{\r\n`), CUT],
-    ['speaks no HTTP', (socket) => socket.end('220 ftp ready\r\n'), 'unanswered: sent an answer that cannot be read'],
+    [
+      'does not speak HTTP',
+      (socket) => socket.end('220 ftp ready\r\n'),
+      'unanswered: sent an answer that cannot be read',
+    ],
     [
       'changes the protocol',
       (socket) => socket.end('HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
@@ -420,9 +424,9 @@ describe('the outcome is unknown', () => {
 
   const LARGE = 'unanswered: sent an answer that is too large'
   test.each<[string, RequestListener]>([
-    ['by its content-length', (_request, response) => response.end('x'.repeat(1024 * 1024 + 1))],
+    ['according to content-length', (_request, response) => response.end('x'.repeat(1024 * 1024 + 1))],
     [
-      'without end',
+      'because it never ends',
       (_request, response) => {
         const more = () => response.writable && response.write('x'.repeat(65_536), more)
         more()
@@ -435,7 +439,7 @@ describe('the outcome is unknown', () => {
         response.end(gzipSync(Buffer.alloc(64 * 1024 * 1024)))
       },
     ],
-    ['in its headers', (_request, response) => response.writeHead(200, { 'x-more': 'x'.repeat(70_000) }).end()],
+    ['because of its headers', (_request, response) => response.writeHead(200, { 'x-more': 'x'.repeat(70_000) }).end()],
   ])('when the response is too large: %s', async (_what, answer) => {
     const { url } = await web(answer)
     expect(await failure(post(LOOPBACK, url))).toBe(LARGE)

@@ -124,10 +124,10 @@ test('redirects of metadata are followed, except to private addresses', async ()
 
 test.each([
   ['another server', () => 'https://mcp.example.com/mcp'],
-  ['a neighbour', ({ origin }: McpServer) => `${origin}/mcp2`],
-  ['a child', ({ origin }: McpServer) => `${origin}/mcp/tools`],
-  ['a query of its own', ({ url }: McpServer) => `${url}?tenant=1`],
-  ['a fragment', ({ url }: McpServer) => `${url}#there`],
+  ['a sibling path', ({ origin }: McpServer) => `${origin}/mcp2`],
+  ['a path below the server', ({ origin }: McpServer) => `${origin}/mcp/tools`],
+  ['a URL with another query', ({ url }: McpServer) => `${url}?tenant=1`],
+  ['a URL with a fragment', ({ url }: McpServer) => `${url}#there`],
 ])('metadata of %s is refused without a registration', async (_what, resource) => {
   const mcp = await ownServer()
   mcp.answer(RESOURCE_METADATA, { body: { resource: resource(mcp), authorization_servers: [mcp.origin] } })
@@ -172,9 +172,9 @@ test('a server can’t cause an unlimited number of requests', async () => {
 })
 
 test.each([
-  ['inserted, of OAuth', `${SERVER_METADATA}/tenant`, 1],
-  ['inserted, of OpenID Connect', `${OPENID}/tenant`, 2],
-  ['appended, of OpenID Connect', `/tenant${OPENID}`, 3],
+  ['of OAuth, inserted before the path', `${SERVER_METADATA}/tenant`, 1],
+  ['of OpenID Connect, inserted before the path', `${OPENID}/tenant`, 2],
+  ['of OpenID Connect, appended to the path', `/tenant${OPENID}`, 3],
 ])('metadata of an issuer with a path is found with the well-known part %s', async (_what, path, calls) => {
   const issuing = await mcpServer()
   issuing.answer(path, { body: metadata(`${issuing.origin}/tenant`) })
@@ -193,23 +193,35 @@ test.each([
   ['an authorization endpoint', { authorization_endpoint: undefined }, 'has no authorization endpoint'],
   ['a token endpoint', { token_endpoint: 17 }, 'has no token endpoint'],
   [
-    'an auth method of ours',
+    'a supported auth method',
     { token_endpoint_auth_methods_supported: ['private_key_jwt'] },
     'supports none of the auth methods client_secret_basic, client_secret_post, none',
   ],
-  ['its own issuer', { issuer: 'https://issuer.example.com' }, 'publishes metadata of another issuer'],
+  ['the expected issuer', { issuer: 'https://issuer.example.com' }, 'publishes metadata of another issuer'],
   ['an issuer', { issuer: undefined }, 'publishes no metadata'],
-  ['an https page for people', { authorization_endpoint: 'javascript:alert(1)' }, 'authorization endpoint .* must be'],
+  [
+    'an https authorization endpoint',
+    { authorization_endpoint: 'javascript:alert(1)' },
+    'authorization endpoint .* must be',
+  ],
   ['an https token endpoint', { token_endpoint: 'http://as.example.com/token' }, 'token endpoint .* must be an https'],
   ['a public token endpoint', { token_endpoint: 'https://10.0.0.1/token' }, 'token endpoint .* OUTBOUND_ALLOW'],
   ['a public token endpoint by IPv6', { token_endpoint: 'https://[::ffff:10.0.0.1]/token' }, 'OUTBOUND_ALLOW'],
   [
-    'a public registration',
+    'a public registration endpoint',
     { registration_endpoint: 'https://192.168.1.1/r' },
     'registration endpoint .* OUTBOUND_ALLOW',
   ],
-  ['a public revocation', { revocation_endpoint: 'https://172.16.0.1/r' }, 'revocation endpoint .* OUTBOUND_ALLOW'],
-  ['public userinfo', { userinfo_endpoint: 'https://169.254.169.254/' }, 'userinfo endpoint .* OUTBOUND_ALLOW'],
+  [
+    'a public revocation endpoint',
+    { revocation_endpoint: 'https://172.16.0.1/r' },
+    'revocation endpoint .* OUTBOUND_ALLOW',
+  ],
+  [
+    'a public userinfo endpoint',
+    { userinfo_endpoint: 'https://169.254.169.254/' },
+    'userinfo endpoint .* OUTBOUND_ALLOW',
+  ],
 ])('an authorization server without %s is refused without a registration', async (_what, more, text) => {
   const mcp = await ownServer(more)
   said(typeof text === 'string' ? new RegExp(text) : text)(await discover(mcp.url))
@@ -286,16 +298,16 @@ const SECRET = { client_id: 'id', client_secret: 'canary-secret', client_secret_
 test.each([
   ['a secret', SECRET, { clientSecret: 'canary-secret', tokenEndpointAuthMethod: 'client_secret_basic' }],
   [
-    'another method than it was asked for',
+    'another auth method than the requested one',
     { ...SECRET, token_endpoint_auth_method: 'client_secret_post' },
     { clientSecret: 'canary-secret', tokenEndpointAuthMethod: 'client_secret_post' },
   ],
   [
-    'no secret after all',
+    'no secret although one was requested',
     { client_id: 'id', token_endpoint_auth_method: 'none' },
     { clientSecret: null, tokenEndpointAuthMethod: 'none' },
   ],
-  ['nothing but an id', { client_id: 'id' }, { clientSecret: null, tokenEndpointAuthMethod: 'none' }],
+  ['only an id', { client_id: 'id' }, { clientSecret: null, tokenEndpointAuthMethod: 'none' }],
   [
     'a secret that lasts for years',
     { ...SECRET, client_secret_expires_at: 4102444800 },
@@ -332,12 +344,12 @@ test('a server with expiring secrets gets a public client, if it accepts one', a
 test.each([
   ['an unknown auth method', { ...SECRET, token_endpoint_auth_method: 'tls_client_auth' }, 'unsupported auth method'],
   [
-    'no secret, though it needs one',
+    'an auth method that needs a secret, but no secret',
     { client_id: 'id', token_endpoint_auth_method: 'client_secret_post' },
     'without the secret',
   ],
   ['no id', { client_secret: 'canary-secret' }, 'did not return a client'],
-  ['an id that breaks out', { client_id: 'a\r\nb' }, 'can’t be used'],
+  ['an id with a line break', { client_id: 'a\r\nb' }, 'can’t be used'],
 ])('a registration response with %s is refused', async (_what, answer, text) => {
   const mcp = await ownServer({}, answer)
   const error = await discover(mcp.url)

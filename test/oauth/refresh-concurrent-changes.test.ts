@@ -204,10 +204,10 @@ describe('before the request to the provider', () => {
 })
 
 test.each([
-  ['gives', false],
-  ['takes back', true],
+  ['succeeds', false],
+  ['is refused', true],
 ])(
-  'a person who authenticates during a refresh keeps the new grant, even if the old one %s',
+  'a person who authenticates during a refresh keeps the new grant, even if the old refresh %s',
   async (_what, refused) => {
     const held = await expiredAgent(app, rotating)
     const { reached, release } = rotating.next('hang')

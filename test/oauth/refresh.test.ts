@@ -154,7 +154,7 @@ describe('when the provider fails', () => {
     ['HTML', 'html' as const, 'HTML'],
     ['a redirect', 'redirect' as const, 'redirect'],
     [
-      'that it does not know the client',
+      'an unknown client',
       { status: 401, body: '{"error":"invalid_client"}' },
       'An admin has to check the provider’s client_id and client_secret',
     ],

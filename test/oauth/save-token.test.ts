@@ -103,9 +103,9 @@ test('a renewal of another person’s row or a deleted row creates a new one', a
 
 test.each<[string, How, boolean]>([
   ['of the same account', { account: alice }, true],
-  ['of nobody knows whom', {}, false],
-  ['from another address', { account: alice, tokenUrl: 'https://other.example/token' }, false],
-  ['from another path of the same address', { account: alice, tokenUrl: 'https://id.example/v2/token' }, true],
+  ['of an unknown account', {}, false],
+  ['from another origin', { account: alice, tokenUrl: 'https://other.example/token' }, false],
+  ['from another path of the same origin', { account: alice, tokenUrl: 'https://id.example/v2/token' }, true],
 ])('a response without a refresh token, %s, keeps the old one: %s', async (_, how, kept) => {
   const { id } = await keep('1', { account: alice, refreshToken: 'old' })
   expect((await keep('2', { renews: id, ...how })).id).toBe(id)

@@ -240,10 +240,10 @@ describe('a login fails, and the page says why', () => {
 
   test.each([
     ['without a role', { role: undefined }],
-    ['with a role that is none of ours', { role: 'owner' }],
+    ['with an unknown role', { role: 'owner' }],
     ['with the role of a machine', { role: 'listener' }],
     ['of an organization that does not exist', { org: '00000000-0000-4000-8000-000000000000' }],
-    ['of no organization', { org: 'acme' }],
+    ['with an invalid organization id', { org: 'acme' }],
     ['of a workspace that does not exist', { workspace: '00000000-0000-4000-8000-000000000000' }],
   ])('%s', async (_, wrong) => {
     claim(wrong)
