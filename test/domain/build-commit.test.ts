@@ -88,10 +88,10 @@ test('a report with a lost claim or about another kind of step pins no commit', 
   await domain.plane.release(next)
 
   const other = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, other)
-  expect(held.step!.kind).toBe('PROVISION')
-  const { claimId, token } = held
-  const stepId = held.step!.id
+  const claimed = await claimOne(domain.plane, other)
+  expect(claimed.step!.kind).toBe('PROVISION')
+  const { claimId, token } = claimed
+  const stepId = claimed.step!.id
   await domain.plane.complete({ claimId, token, stepId, outcome: 'failed', repoCommitSha: A })
   // a report about another deployment's build changes nothing
   await domain.plane.complete({ claimId, token, stepId: step.id, outcome: 'failed', repoCommitSha: A })

@@ -19,19 +19,19 @@ const claimAll = () => domain.plane.claim({ holder: 'holder', max: 100, leaseSec
 const admin = <T>(work: (client: pg.Client) => Promise<T>) => asAdmin(domain.url, work)
 
 /** Renews in a transaction of `client`. Returns how many rows were updated without a write to an index (HOT updates). */
-async function renew(client: pg.Client, held: readonly Claim[], leaseSeconds = 60): Promise<number> {
+async function renew(client: pg.Client, claimed: readonly Claim[], leaseSeconds = 60): Promise<number> {
   const core = {
     ...domain.core,
     renew: async <Row>({ text, values }: { text: string; values: unknown[] }) =>
       (await client.query(text, values)).rows as Row[],
   }
-  const claims = held.map(({ claimId, token, generation }) => ({ claimId, token, generation }))
+  const claims = claimed.map(({ claimId, token, generation }) => ({ claimId, token, generation }))
   await client.query('BEGIN')
   const before = await hotUpdates(client)
   const answers = await heartbeat(core, { listenerId: null }, { leaseSeconds, claims })
   const after = await hotUpdates(client)
   await client.query('COMMIT')
-  expect(answers.map(({ lost }) => lost)).toEqual(held.map(() => false))
+  expect(answers.map(({ lost }) => lost)).toEqual(claimed.map(() => false))
   return after - before
 }
 
@@ -54,27 +54,27 @@ const due = async (client: pg.Client) =>
 
 test('a renewal writes to no index until the stored due time is close', async () => {
   for (let n = 0; n < 5; n++) await gitDeployment(ctx)
-  const held = await claimAll()
-  expect(held).toHaveLength(5)
+  const claimed = await claimAll()
+  expect(claimed).toHaveLength(5)
   await admin(async (client) => {
     await client.query('VACUUM deployments')
-    expect(await renew(client, held)).toBe(5)
-    expect(await renew(client, held)).toBe(5)
+    expect(await renew(client, claimed)).toBe(5)
+    expect(await renew(client, claimed)).toBe(5)
     expect(await due(client)).toEqual({ both: true, early: true, late: true })
     // the state after some renewals
     await client.query(`UPDATE deployments SET lease_due_at = now() + interval '10 seconds'`)
-    expect(await renew(client, held)).toBe(0)
+    expect(await renew(client, claimed)).toBe(0)
     expect(await due(client)).toEqual({ both: true, early: true, late: true })
     await client.query('VACUUM deployments')
-    expect(await renew(client, held)).toBe(5)
+    expect(await renew(client, claimed)).toBe(5)
   })
-  for (const claim of held) await domain.plane.release(claim)
+  for (const claim of claimed) await domain.plane.release(claim)
   await admin(async (client) => expect(await due(client)).toMatchObject({ both: true }))
 })
 
 test('a valid lease is never handed out, and an ended one is found, whatever due time is stored', async () => {
   const id = await gitDeployment(ctx)
-  const held = (await claimAll()).find(({ deployment }) => deployment.id === id)!
+  const claimed = (await claimAll()).find(({ deployment }) => deployment.id === id)!
   await admin(async (client) => {
     const set = (columns: string) => client.query(`UPDATE deployments SET ${columns} WHERE id = '${id}'`)
     await set(`lease_due_at = now() - interval '1 hour'`)
@@ -83,7 +83,7 @@ test('a valid lease is never handed out, and an ended one is found, whatever due
     await set(`lease_expires_at = now() - interval '1 second'`)
     const [second] = await claimAll()
     expect(second).toMatchObject({ deployment: { id } })
-    expect(BigInt(second!.token)).toBeGreaterThan(BigInt(held.token))
+    expect(BigInt(second!.token)).toBeGreaterThan(BigInt(claimed.token))
     // the row before the column was filled
     await client.query('ALTER TABLE deployments DISABLE TRIGGER deployments_lease_due_changed')
     await set('lease_due_at = NULL')

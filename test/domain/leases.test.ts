@@ -31,15 +31,15 @@ const loseWorker = (id: string) =>
 /** A provisioned deployment whose build is next. */
 const prepared = async () => {
   const id = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, id)
-  await succeed(domain.plane, held, held.step!)
-  await domain.plane.release(held)
+  const claimed = await claimOne(domain.plane, id)
+  await succeed(domain.plane, claimed, claimed.step!)
+  await domain.plane.release(claimed)
   return id
 }
 const LOST =
   'The worker of this step was lost 3 times. Redeploy it; the log of the server or listener may have the cause.'
-const beat = (held: Claim, generation?: number) =>
-  domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId: held.claimId, token: held.token, generation }] })
+const beat = (claimed: Claim, generation?: number) =>
+  domain.plane.heartbeat({ leaseSeconds: 60, claims: [{ claimId: claimed.claimId, token: claimed.token, generation }] })
 
 test('two workers that claim concurrently never get the same deployment', async () => {
   const ids = await Promise.all(Array.from({ length: 10 }, () => gitDeployment(ctx)))
@@ -49,7 +49,7 @@ test('two workers that claim concurrently never get the same deployment', async 
   const got = claims.flat().map((c) => c.deployment.id)
   expect(got).toHaveLength(new Set(got).size)
   expect(ids.every((id) => got.includes(id))).toBe(true)
-  for (const held of claims.flat()) await domain.plane.release(held)
+  for (const claimed of claims.flat()) await domain.plane.release(claimed)
   await settle(domain.plane)
 })
 
@@ -66,15 +66,15 @@ test('a deployment’s updated_at changes only with a caller’s change, a revis
 
 test('an agent’s output does not wait for a lock on its deployment', async () => {
   const id = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, id)
+  const claimed = await claimOne(domain.plane, id)
   const { id: revisionId } = await latest(id)
   const line = { type: 'deploy' as const, message: 'said', time: new Date() }
   await domain.core.db.$transaction(async (sql) => {
     await sql.$queryRaw`SELECT 1 FROM deployments WHERE id = ${id}::uuid FOR UPDATE`
-    await domain.plane.logs({ claimId: held.claimId, token: held.token, revisionId, attempt: 1, entries: [line] })
+    await domain.plane.logs({ claimId: claimed.claimId, token: claimed.token, revisionId, attempt: 1, entries: [line] })
   })
   expect(await domain.core.db.logLine.findMany({ where: { deploymentId: id } })).toMatchObject([{ message: 'said' }])
-  await domain.plane.release(held)
+  await domain.plane.release(claimed)
   await settle(domain.plane)
 })
 
@@ -84,12 +84,12 @@ test('only the holder can raise its token above one that agents have seen', asyn
   const raised = await domain.plane.raiseToken!(first, '41')
   expect(raised).toBe('42')
   await expect(succeed(domain.plane, first, first.step!)).rejects.toMatchObject({ code: 'CLAIM_LOST' })
-  const held = { ...first, token: raised }
-  expect(await beat(held, held.generation)).toMatchObject([{ lost: false }])
+  const claimed = { ...first, token: raised }
+  expect(await beat(claimed, claimed.generation)).toMatchObject([{ lost: false }])
   // a seen token is never greater than the stored one
-  expect(await domain.plane.raiseToken!(held, '3')).toBe('42')
+  expect(await domain.plane.raiseToken!(claimed, '3')).toBe('42')
   await loseWorker(id)
-  await expect(domain.plane.raiseToken!(held, '50')).rejects.toMatchObject({ code: 'CLAIM_LOST' })
+  await expect(domain.plane.raiseToken!(claimed, '50')).rejects.toMatchObject({ code: 'CLAIM_LOST' })
   const second = await claimOne(domain.plane, id)
   expect(second.token).toBe('43')
   await domain.plane.release(second)
@@ -121,16 +121,16 @@ test('fencing tokens only grow, and an old token changes nothing', async () => {
 
 test('a lease that ran out is lost even if no other worker took it', async () => {
   const id = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, id)
+  const claimed = await claimOne(domain.plane, id)
   await loseWorker(id)
-  expect((await beat(held))[0]!.lost).toBe(true)
+  expect((await beat(claimed))[0]!.lost).toBe(true)
   await settle(domain.plane)
 })
 
 test('a lost worker does not change the status, and the third loss fails the step', async () => {
   const id = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, id)
-  await succeed(domain.plane, held, held.step!)
+  const claimed = await claimOne(domain.plane, id)
+  await succeed(domain.plane, claimed, claimed.step!)
   for (const tries of [2, 3]) {
     await loseWorker(id)
     await sweep(domain.core)
@@ -229,8 +229,8 @@ test('a starved holder loses no try when its leases are assigned one by one', as
   const request = { holder: 'starved', max: 1000, leaseSeconds: 60 }
   await domain.plane.claim(request)
   for (let loss = 2; loss <= 4; loss++) {
-    for (const held of await domain.core.db.deployment.findMany({ where: { leaseHolder: 'starved' } }))
-      await loseWorker(held.id)
+    for (const claimed of await domain.core.db.deployment.findMany({ where: { leaseHolder: 'starved' } }))
+      await loseWorker(claimed.id)
     // the shared statement fails once, as at a timeout
     let failed = false
     const { transact } = domain.core
@@ -346,39 +346,39 @@ test('a starved worker that leases its deployment again never uses up the tries'
 
 test('a listener can’t return tries of other listeners’ deployments', async () => {
   const id = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, id)
+  const claimed = await claimOne(domain.plane, id)
   await loseWorker(id)
   const listener = await domain.core.db.listener.create({
     data: { workspaceId: ctx.workspace.id, computeType: 'k8s', computeId: 'curious', k8sNamespaces: [] },
   })
-  const claims = [{ claimId: held.claimId, token: held.token }]
+  const claims = [{ claimId: claimed.claimId, token: claimed.token }]
   await heartbeat(domain.core, { listenerId: listener.id }, { leaseSeconds: 60, claims })
   const step = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id } })
-  expect(step).toMatchObject({ tries: 1, triesGivenBack: 0, takenBy: [held.claimId] })
+  expect(step).toMatchObject({ tries: 1, triesGivenBack: 0, takenBy: [claimed.claimId] })
   await settle(domain.plane)
 })
 
 test('a step that was not handed out can’t be completed', async () => {
   const id = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, id)
+  const claimed = await claimOne(domain.plane, id)
   const failed = await domain.plane.complete({
-    claimId: held.claimId,
-    token: held.token,
-    stepId: held.step!.id,
+    claimId: claimed.claimId,
+    token: claimed.token,
+    stepId: claimed.step!.id,
     outcome: 'failed',
   })
   expect(failed.assignment.step).toBeNull()
   await updateDeployment(ctx, { path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'next' } } })
   const { id: stepId } = await domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
   const early = await domain.plane.complete({
-    claimId: held.claimId,
-    token: held.token,
+    claimId: claimed.claimId,
+    token: claimed.token,
     stepId,
     outcome: 'succeeded',
   })
   expect(early).toMatchObject({ recorded: false, assignment: { step: { id: stepId, tries: 1 } } })
   expect((await row(id)).provisionedAt).toBeNull()
-  await domain.plane.release(held)
+  await domain.plane.release(claimed)
 })
 
 test('leases of a holder that disconnected before the answer are released, and no try counts', async () => {
@@ -399,9 +399,9 @@ test('leases of a holder that disconnected before the answer are released, and n
 
 test('a successful build must report its artifact and commit', async () => {
   const id = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, id)
-  const { step } = (await succeed(domain.plane, held, held.step!)).assignment
-  const report = { claimId: held.claimId, token: held.token, stepId: step!.id, outcome: 'succeeded' as const }
+  const claimed = await claimOne(domain.plane, id)
+  const { step } = (await succeed(domain.plane, claimed, claimed.step!)).assignment
+  const report = { claimId: claimed.claimId, token: claimed.token, stepId: step!.id, outcome: 'succeeded' as const }
   const violations = async (more: object) =>
     domain.plane.complete({ ...report, ...more }).then(
       () => [],
@@ -410,16 +410,16 @@ test('a successful build must report its artifact and commit', async () => {
   expect(await violations({})).toEqual(['body.artifact missing', 'body.repo_commit_sha missing'])
   expect(await violations({ artifact: 'a' })).toEqual(['body.repo_commit_sha missing'])
   expect(await latest(id)).toMatchObject({ status: 'BUILDING', artifact: null })
-  expect(await succeed(domain.plane, held, step!)).toMatchObject({ recorded: true })
-  await domain.plane.release(held)
+  expect(await succeed(domain.plane, claimed, step!)).toMatchObject({ recorded: true })
+  await domain.plane.release(claimed)
 })
 
 test('a release costs no try, and the next worker gets the step immediately', async () => {
   const id = await gitDeployment(ctx)
   for (let i = 0; i < 5; i++) {
-    const held = await claimOne(domain.plane, id)
-    expect(held.step).toMatchObject({ kind: 'PROVISION', tries: 1 })
-    await domain.plane.release(held)
+    const claimed = await claimOne(domain.plane, id)
+    expect(claimed.step).toMatchObject({ kind: 'PROVISION', tries: 1 })
+    await domain.plane.release(claimed)
   }
   await settle(domain.plane)
 })
@@ -461,11 +461,11 @@ test.each([
   'the sweep fails a %s that exceeded its deadline, and the worker is told to stop',
   async (kind, status, minutes) => {
     const id = await gitDeployment(ctx)
-    const held = await claimOne(domain.plane, id)
-    let step = held.step!
-    let generation = held.generation
+    const claimed = await claimOne(domain.plane, id)
+    let step = claimed.step!
+    let generation = claimed.generation
     while (step.kind !== kind) {
-      const { assignment } = await succeed(domain.plane, held, step)
+      const { assignment } = await succeed(domain.plane, claimed, step)
       step = assignment.step!
       generation = assignment.generation
     }
@@ -476,7 +476,7 @@ test.each([
       status,
       statusMessage: expect.stringContaining(`deadline of ${minutes} min`),
     })
-    expect((await beat(held, generation))[0]!.assignment).toMatchObject({ stop: true, step: null })
+    expect((await beat(claimed, generation))[0]!.assignment).toMatchObject({ stop: true, step: null })
   },
 )
 
@@ -493,41 +493,41 @@ test('a step not taken for a day fails, and the message says which worker was mi
 
 test('a heartbeat returns only news, and costs one statement without news', async () => {
   const id = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, id)
-  await workOff(domain.plane, held)
-  const [news] = await beat(held)
+  const claimed = await claimOne(domain.plane, id)
+  await workOff(domain.plane, claimed)
+  const [news] = await beat(claimed)
   expect(news!.assignment).toMatchObject({ run: { revision: { id: (await latest(id)).id } }, step: null })
   const { generation } = news!.assignment!
-  expect((await beat(held, generation))[0]!.assignment).toBeNull()
+  expect((await beat(claimed, generation))[0]!.assignment).toBeNull()
 
   await updateDeployment(ctx, {
     path: { deployment_id: id },
     body: { source_config: { resource_spec: { cpu: 1.26, memory_mb: 512 } } },
   })
-  const [changed] = await beat(held, generation)
+  const [changed] = await beat(claimed, generation)
   expect(changed!.assignment!.run!.spec).toMatchObject({
     cpu: 1.3,
     cpu_limit: 2.6,
     memory_limit_mb: 1024,
     min_scale: 1,
   })
-  await domain.plane.release(held)
+  await domain.plane.release(claimed)
 })
 
 test('a deployment shows the health and idleness that its holder reports', async () => {
   const id = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, id)
-  await workOff(domain.plane, held)
+  const claimed = await claimOne(domain.plane, id)
+  await workOff(domain.plane, claimed)
   const report = (ready: number, idle: boolean) =>
     domain.plane.heartbeat({
       leaseSeconds: 60,
-      claims: [{ claimId: held.claimId, token: held.token, health: { ready, desired: 1, message: null }, idle }],
+      claims: [{ claimId: claimed.claimId, token: claimed.token, health: { ready, desired: 1, message: null }, idle }],
     })
   await report(1, true)
   expect(await row(id)).toMatchObject({ idle: true, health: { ready: 1, desired: 1, observedAt: expect.any(String) } })
   await report(0, false)
   expect(await row(id)).toMatchObject({ idle: false, health: { ready: 0 } })
-  await domain.plane.release(held)
+  await domain.plane.release(claimed)
 })
 
 test('a deployment that can’t be assigned does not affect the other claims', async () => {
@@ -550,11 +550,11 @@ test('a deployment that can’t be assigned does not affect the other claims', a
     { lost: false, assignment: null },
     { lost: false, assignment: { step: { kind: 'DEPLOY' } } },
   ])
-  for (const held of claims) await domain.plane.release(held)
+  for (const claimed of claims) await domain.plane.release(claimed)
   const next = await domain.plane.claim(request)
   expect(next.map((claim) => claim.deployment.id)).toContain(whole)
   expect(next.map((claim) => claim.deployment.id)).not.toContain(broken)
-  for (const held of next) await domain.plane.release(held)
+  for (const claimed of next) await domain.plane.release(claimed)
   await domain.core.db.secretSet.updateMany({ where: { deploymentId: broken }, data: { keyId: 'test' } })
   await loseWorker(broken)
   await settle(domain.plane)
@@ -575,7 +575,7 @@ test('a lost claim with a locked step does not affect the holder’s other claim
   const told = await domain.plane.heartbeat({ leaseSeconds: 8, claims: items })
   expect(told.map(({ lost }) => lost)).toEqual([true, false])
   await hung.query('ROLLBACK')
-  for (const held of [other, ...claims.filter((claim) => claim !== of(gone))]) await domain.plane.release(held)
+  for (const claimed of [other, ...claims.filter((claim) => claim !== of(gone))]) await domain.plane.release(claimed)
   await settle(domain.plane)
 })
 
@@ -639,13 +639,13 @@ test('a deployment with very many log lines is deleted in parts, each within the
 
 test('a step broken by infrastructure is tried three times in all, and a report of it counts once', async () => {
   const id = await gitDeployment(ctx)
-  const held = await claimOne(domain.plane, id)
-  const { assignment } = await succeed(domain.plane, held, held.step!)
+  const claimed = await claimOne(domain.plane, id)
+  const { assignment } = await succeed(domain.plane, claimed, claimed.step!)
   const stepId = assignment.step!.id
   const giveBack = (tries: number) =>
     domain.plane.complete({
-      claimId: held.claimId,
-      token: held.token,
+      claimId: claimed.claimId,
+      token: claimed.token,
       stepId,
       outcome: 'stopped',
       tries,
@@ -667,5 +667,5 @@ test('a step broken by infrastructure is tried three times in all, and a report 
     reason: 'INTERNAL',
     statusMessage: 'The database was away.',
   })
-  await domain.plane.release(held)
+  await domain.plane.release(claimed)
 })

@@ -30,9 +30,9 @@ const count = async (work: () => Promise<unknown>) => (await countStatements(dom
 const make = (many: number) => Promise.all(Array.from({ length: many }, () => gitDeployment(ctx)))
 const claimAll = (max = 100) => domain.plane.claim({ holder: 'holder', max, leaseSeconds: 60 })
 const stepOf = (id: string) => domain.core.db.step.findFirstOrThrow({ where: { deploymentId: id, finishedAt: null } })
-const report = (held: Claim, step: Step) => ({
-  claimId: held.claimId,
-  token: held.token,
+const report = (claimed: Claim, step: Step) => ({
+  claimId: claimed.claimId,
+  token: claimed.token,
   stepId: step.id,
   tries: step.tries,
   outcome: 'succeeded' as const,
@@ -65,9 +65,9 @@ test.each([1, 10, 100])('a claim of %i deployments is three statements, in one t
 
 test('a claim that begins steps costs one more statement for all its events', async () => {
   const ids = await make(20)
-  const held = await claimAll()
-  await Promise.all(held.map((one) => workOff(domain.plane, one)))
-  for (const one of held) await domain.plane.release(one)
+  const claimed = await claimAll()
+  await Promise.all(claimed.map((one) => workOff(domain.plane, one)))
+  for (const one of claimed) await domain.plane.release(one)
   for (const id of ids)
     await updateDeployment(ctx, { path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'next' } } })
   let claims: Claim[] = []
@@ -81,12 +81,12 @@ test('a claim that begins steps costs one more statement for all its events', as
 
 test('a report and its next step cost four statements: lock, read, write, events', async () => {
   const [id] = await make(1)
-  const [held] = await claimAll()
+  const [claimed] = await claimAll()
   const counted: Record<string, number> = {}
-  for (let step: Step | null = held!.step; step; ) {
+  for (let step: Step | null = claimed!.step; step; ) {
     const now: Step = step
     counted[now.kind] = await count(async () => {
-      step = (await succeed(domain.plane, held!, now)).assignment.step
+      step = (await succeed(domain.plane, claimed!, now)).assignment.step
     })
   }
   expect(counted).toEqual({ PROVISION: 4, BUILD: 4, DEPLOY: 4 })
@@ -94,12 +94,12 @@ test('a report and its next step cost four statements: lock, read, write, events
   await updateDeployment(ctx, { path: { deployment_id: id }, body: { source_revision_config: { repo_ref: 'next' } } })
   const [news] = await domain.plane.heartbeat({
     leaseSeconds: 60,
-    claims: [{ claimId: held!.claimId, token: held!.token }],
+    claims: [{ claimId: claimed!.claimId, token: claimed!.token }],
   })
-  const failed = { ...report(held!, news!.assignment!.step!), outcome: 'failed' as const, message: 'No.' }
+  const failed = { ...report(claimed!, news!.assignment!.step!), outcome: 'failed' as const, message: 'No.' }
   expect(await count(() => domain.plane.complete(failed))).toBe(4)
   expect(await count(() => domain.plane.complete(failed))).toBe(2)
-  expect(await count(() => domain.plane.release(held!))).toBe(3)
+  expect(await count(() => domain.plane.release(claimed!))).toBe(3)
 })
 
 test('a report that waits for a shared transaction does not block the key’s next call', async () => {
@@ -108,7 +108,7 @@ test('a report that waits for a shared transaction does not block the key’s ne
   let yielded = 0
   const call = { ...domain.core, yieldTurn: () => yielded++ }
   const recorded = await Promise.all(
-    claims.map((held) => complete(call, { listenerId: null }, report(held, held.step!))),
+    claims.map((claimed) => complete(call, { listenerId: null }, report(claimed, claimed.step!))),
   )
   expect(recorded).toHaveLength(20)
   // the first one runs alone
@@ -120,7 +120,7 @@ test('concurrent reports are recorded together', async () => {
   const claims = await claimAll()
   let answers: Awaited<ReturnType<typeof succeed>>[] = []
   const counted = await count(async () => {
-    answers = await Promise.all(claims.map((held) => succeed(domain.plane, held, held.step!)))
+    answers = await Promise.all(claims.map((claimed) => succeed(domain.plane, claimed, claimed.step!)))
   })
   expect(answers.every(({ recorded, assignment }) => recorded && assignment.step?.kind === 'BUILD')).toBe(true)
   // the first one starts immediately, the others share the next transaction
@@ -131,12 +131,12 @@ test('two concurrent copies of a report are recorded once, and both get an answe
   await make(3)
   const claims = await claimAll()
   const twice = [...claims, ...claims]
-  const answers = await Promise.all(twice.map((held) => succeed(domain.plane, held, held.step!)))
+  const answers = await Promise.all(twice.map((claimed) => succeed(domain.plane, claimed, claimed.step!)))
   expect(answers.every(({ recorded, assignment }) => recorded && assignment.step?.tries === 1)).toBe(true)
-  for (const held of claims)
+  for (const claimed of claims)
     expect(
       await domain.core.db.event.count({
-        where: { deploymentId: held.deployment.id, type: 'deployment.provisioned' },
+        where: { deploymentId: claimed.deployment.id, type: 'deployment.provisioned' },
       }),
     ).toBe(1)
 })
@@ -144,8 +144,8 @@ test('two concurrent copies of a report are recorded once, and both get an answe
 test('an invalid report among concurrent ones is refused alone', async () => {
   await make(4)
   const claims = await claimAll()
-  const answers = await Promise.all(claims.map((held) => succeed(domain.plane, held, held.step!)))
-  const [bad, stale, ...good] = claims.map((held, i) => report(held, answers[i]!.assignment.step!))
+  const answers = await Promise.all(claims.map((claimed) => succeed(domain.plane, claimed, claimed.step!)))
+  const [bad, stale, ...good] = claims.map((claimed, i) => report(claimed, answers[i]!.assignment.step!))
   const settled = await Promise.allSettled([
     ...good.map((one) => domain.plane.complete(one)),
     domain.plane.complete({ ...bad!, artifact: undefined }),
@@ -162,7 +162,7 @@ test('an invalid report among concurrent ones is refused alone', async () => {
 test('a heartbeat with news of thirty claims costs three statements', async () => {
   await make(30)
   const claims = await claimAll()
-  await Promise.all(claims.map((held) => workOff(domain.plane, held)))
+  await Promise.all(claims.map((claimed) => workOff(domain.plane, claimed)))
   await domain.core.db.deployment.updateMany({ where: { tornDownAt: null }, data: { generation: { increment: 1 } } })
   const items = claims.map(({ claimId, token }) => ({ claimId, token, generation: 1 }))
   let answers: Awaited<ReturnType<typeof domain.plane.heartbeat>> = []
@@ -212,8 +212,8 @@ test('a report about a locked deployment waits alone, and the others are answere
   const claims = await claimAll()
   const free = await lockRow(ids[2]!)
   let answered = 0
-  const reports = claims.map(async (held) => {
-    const answer = await succeed(domain.plane, held, held.step!)
+  const reports = claims.map(async (claimed) => {
+    const answer = await succeed(domain.plane, claimed, claimed.step!)
     answered++
     return answer
   })
@@ -260,9 +260,9 @@ test('secrets that can’t be decrypted affect only their own deployment', async
 test('a step of an older server, without a list of claims, can be taken and returned', async () => {
   const [id] = await make(1)
   await domain.core.db.$executeRaw`UPDATE steps SET taken_by = NULL WHERE deployment_id = ${id}::uuid`
-  const [held] = await claimAll()
-  expect(await stepOf(id!)).toMatchObject({ tries: 1, takenBy: [held!.claimId] })
-  await domain.plane.release(held!)
+  const [claimed] = await claimAll()
+  expect(await stepOf(id!)).toMatchObject({ tries: 1, takenBy: [claimed!.claimId] })
+  await domain.plane.release(claimed!)
   expect(await stepOf(id!)).toMatchObject({ tries: 0, takenBy: [] })
 })
 
@@ -270,9 +270,9 @@ test('a call without concurrent calls runs alone', async () => {
   await make(3)
   const plane = localControlPlane({ ...domain.core, gather: undefined })
   const claims = await plane.claim({ holder: 'alone', max: 3, leaseSeconds: 60 })
-  const answers = await Promise.all(claims.map((held) => succeed(plane, held, held.step!)))
+  const answers = await Promise.all(claims.map((claimed) => succeed(plane, claimed, claimed.step!)))
   expect(answers.every(({ recorded }) => recorded)).toBe(true)
-  for (const held of claims) await plane.release(held)
+  for (const claimed of claims) await plane.release(claimed)
   await settle(domain.plane)
 })
 

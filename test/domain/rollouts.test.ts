@@ -241,8 +241,8 @@ describe('Interrupt', () => {
     await interruptRevision(ctx, of(id, first))
     expect(await statuses(id)).toEqual(['INTERRUPTED', 'AWAITING_BUILD'])
 
-    const held = { claimId: claim.claimId, token: claim.token, generation: assignment.generation }
-    const [beat] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [held] })
+    const claimed = { claimId: claim.claimId, token: claim.token, generation: assignment.generation }
+    const [beat] = await domain.plane.heartbeat({ leaseSeconds: 60, claims: [claimed] })
     expect(beat!.assignment).toMatchObject({ stop: true, step: null })
     const late = await succeed(domain.plane, claim, assignment.step!)
     expect(late.recorded).toBe(false)

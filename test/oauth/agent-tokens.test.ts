@@ -20,10 +20,10 @@ import { oauthProvider } from './support.ts'
 
 let server: OAuthServer
 let app: TestApp
-let held: ConnectedAgent
+let connected: ConnectedAgent
 beforeAll(async () => {
   ;[server, app] = await Promise.all([startOAuthServer(), testApp({ settings: SETTINGS })])
-  held = await connectedAgent(app, server, { scopes: ['openid', 'read'] })
+  connected = await connectedAgent(app, server, { scopes: ['openid', 'read'] })
 })
 afterAll(async () => {
   await app.close()
@@ -33,34 +33,34 @@ beforeEach(() => {
   server.tokenRequests.length = 0
 })
 
-const more = (how: GrantOptions = {}) => connectedAgent(app, server, { provider: held.provider, ...how })
+const more = (how: GrantOptions = {}) => connectedAgent(app, server, { provider: connected.provider, ...how })
 
 test('an agent gets an access token of its connected account', async () => {
-  const answer = await requestAccessToken(app, held)
+  const answer = await requestAccessToken(app, connected)
   expect([answer.status, answer.body]).toEqual([
     200,
     {
-      access_token: held.content.accessToken,
+      access_token: connected.content.accessToken,
       token_type: 'bearer',
-      expires_at: (await tokenRow(app, held)).expiresAt!.toISOString(),
+      expires_at: (await tokenRow(app, connected)).expiresAt!.toISOString(),
       scopes: ['openid', 'read'],
-      connection_id: held.connectionId,
+      connection_id: connected.connectionId,
       provider_account_label: null,
     },
   ])
   expect(answer.headers.get('cache-control')).toBe('no-store')
-  expect(answer.text).not.toContain(held.content.refreshToken!)
+  expect(answer.text).not.toContain(connected.content.refreshToken!)
   expect(sentRefreshTokens(server)).toEqual([])
 })
 
 test('an agent may name the provider by the row id and request no scopes', async () => {
-  const { agentId, key, provider } = held
+  const { agentId, key, provider } = connected
   const path = `/v2/auth/agents/${agentId}/providers/${provider.id}/access-token`
   expect((await app.rest('POST', path, { key, body: { scopes: [] } })).status).toBe(200)
 })
 
 test('the path of earlier versions answers 410 and names the new path', async () => {
-  const { agentId, key, provider } = held
+  const { agentId, key, provider } = connected
   const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}`
   const { status, body } = await app.rest('POST', `${path}/tokens?x=1`, { key, body: { scopes: [] } })
   expect([status, body.code]).toEqual([410, 'GONE'])
@@ -78,7 +78,7 @@ describe('other callers get no token', () => {
   test.each(['admin', 'deployer', 'viewer', 'secretsReader', 'organization'] as const)(
     'a person’s key gets none: %s',
     async (role) => {
-      const answer = await app.rest('POST', `/v2/auth/agents/${held.agentId}/providers/x/access-token`, {
+      const answer = await app.rest('POST', `/v2/auth/agents/${connected.agentId}/providers/x/access-token`, {
         key: app.keys[role],
         tenant: app.tenant.workspaceId,
         body: 'this is not looked at',
@@ -93,23 +93,23 @@ describe('other callers get no token', () => {
       data: { workspaceId, computeType: 'k8s', computeId: `c-${randomUUID()}`, k8sNamespaces: ['a'] },
     })
     const key = await newKey(app.app.core, { organizationId, workspaceId, role: 'listener', listenerId: listener.id })
-    expect((await requestAccessToken(app, { ...held, key })).status).toBe(403)
+    expect((await requestAccessToken(app, { ...connected, key })).status).toBe(403)
   })
 
   test('another agent’s key and a call without a key get none', async () => {
     const other = await newAgent(app)
     for (const body of [{}, { scopes: 'wrong' }])
-      expect(await requestAccessToken(app, { ...held, key: other.key }, body)).toMatchObject({
+      expect(await requestAccessToken(app, { ...connected, key: other.key }, body)).toMatchObject({
         status: 403,
         body: { code: 'FORBIDDEN' },
       })
-    const { agentId, provider } = held
+    const { agentId, provider } = connected
     const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/access-token`
     expect((await app.rest('POST', path, { key: null, body: { scopes: [] } })).status).toBe(401)
   })
 
   test('an agent of the same name in another workspace or organization gets none', async () => {
-    const { agentId, provider } = held
+    const { agentId, provider } = connected
     for (const [tenant, status, code] of [
       [app.sibling, 409, 'CONNECTION_REQUIRED'],
       [app.other, 404, 'NOT_FOUND'],
@@ -140,7 +140,7 @@ test.each([
   [{ scopes: ['two words'] }, ['body.scopes.0 string_pattern_mismatch']],
   [{ scopes: [], user_id: '' }, ['body.user_id string_too_short']],
 ])('an invalid body answers a violation for each field: %j', async (body, violations) => {
-  const { agentId, key, provider } = held
+  const { agentId, key, provider } = connected
   const path = `/v2/auth/agents/${agentId}/providers/${provider.providerId}/access-token`
   const answer = await app.rest('POST', path, { key, body })
   expect(answer.status).toBe(422)
@@ -150,7 +150,9 @@ test.each([
 
 test('an unknown provider answers 404', async () => {
   for (const providerId of ['nothing', randomUUID()])
-    expect(await requestAccessToken(app, { ...held, provider: { ...held.provider, providerId } })).toMatchObject({
+    expect(
+      await requestAccessToken(app, { ...connected, provider: { ...connected.provider, providerId } }),
+    ).toMatchObject({
       status: 404,
       body: { code: 'NOT_FOUND', detail: `OAuth provider ID ${providerId} not found.` },
     })
@@ -159,7 +161,7 @@ test('an unknown provider answers 404', async () => {
 describe('the error says what is missing', () => {
   test('when the agent has no connection', async () => {
     const agent = await newAgent(app)
-    const answer = await requestAccessToken(app, { ...agent, provider: held.provider })
+    const answer = await requestAccessToken(app, { ...agent, provider: connected.provider })
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
       409,
       'CONNECTION_REQUIRED',
@@ -168,7 +170,7 @@ describe('the error says what is missing', () => {
   })
 
   test('when the agent’s connected token lacks scopes', async () => {
-    const answer = await requestAccessToken(app, held, { scopes: ['read', 'write', 'email'] })
+    const answer = await requestAccessToken(app, connected, { scopes: ['read', 'write', 'email'] })
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
       409,
       'CONNECTION_REQUIRED',
@@ -178,7 +180,7 @@ describe('the error says what is missing', () => {
 
   test('when the agent is connected to a token of another provider', async () => {
     const provider = await oauthProvider(app, server)
-    expect((await requestAccessToken(app, { ...held, provider })).body.code).toBe('CONNECTION_REQUIRED')
+    expect((await requestAccessToken(app, { ...connected, provider })).body.code).toBe('CONNECTION_REQUIRED')
   })
 
   test('when the token has ended, or has expired without a refresh token', async () => {
@@ -307,13 +309,13 @@ describe('GraphQL', () => {
   const issue = (key: string, input: object) => app.gql(ISSUE, { input }, { key })
 
   test('issues the same token to an agent', async () => {
-    const { agentId, provider, content, connectionId } = held
-    const answer = await issue(held.key, { agentId, providerId: provider.providerId, scopes: ['read'] })
+    const { agentId, provider, content, connectionId } = connected
+    const answer = await issue(connected.key, { agentId, providerId: provider.providerId, scopes: ['read'] })
     expect(answer.data.issueAccessToken).toEqual({
       __typename: 'IssueAccessTokenSuccess',
       accessToken: content.accessToken,
       tokenType: 'bearer',
-      expiresAt: (await tokenRow(app, held)).expiresAt!.toISOString(),
+      expiresAt: (await tokenRow(app, connected)).expiresAt!.toISOString(),
       scopes: ['openid', 'read'],
       connectionId,
       providerAccountLabel: null,
@@ -321,7 +323,7 @@ describe('GraphQL', () => {
   })
 
   test('answers errors with the same codes', async () => {
-    const { agentId, provider, key } = held
+    const { agentId, provider, key } = connected
     const right = { agentId, providerId: provider.providerId, scopes: ['read'] }
     const code = async (by: string, input: object) => (await issue(by, input)).data.issueAccessToken.code
     expect(await code(app.keys.admin, right)).toBe('FORBIDDEN')

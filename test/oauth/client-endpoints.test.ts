@@ -17,8 +17,8 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-const failure = (asked: Promise<unknown>): Promise<OAuthFailure> =>
-  asked.then(
+const failure = (call: Promise<unknown>): Promise<OAuthFailure> =>
+  call.then(
     () => Promise.reject(new Error('it went well')),
     (error) => error,
   )
@@ -99,8 +99,8 @@ describe('userinfo', () => {
   })
 
   test('rejects an unknown token', async () => {
-    const asked = oauth.userinfo(await accessAt(server), server.userinfoUrl, 'unknown')
-    expect(await failure(asked)).toMatchObject({ kind: 'refused', error: 'invalid_token' })
+    const call = oauth.userinfo(await accessAt(server), server.userinfoUrl, 'unknown')
+    expect(await failure(call)).toMatchObject({ kind: 'refused', error: 'invalid_token' })
   })
 
   test('returns null for a response without an identity', async () => {
@@ -117,8 +117,8 @@ describe('userinfo', () => {
     [{ body: '', status: 302, headers: { location: '/' } }, 'answered with a redirect'],
   ])('is unusable with the response %j', async (reply, message) => {
     const endpoint = await answering(reply)
-    const asked = oauth.userinfo(await accessAt(server), endpoint.url, 't')
-    expect(await failure(asked)).toMatchObject({ kind: 'unusable', message })
+    const call = oauth.userinfo(await accessAt(server), endpoint.url, 't')
+    expect(await failure(call)).toMatchObject({ kind: 'unusable', message })
   })
 })
 
@@ -127,9 +127,9 @@ describe('the provider’s metadata', () => {
 
   /** A server with metadata at these paths. `{url}` stands for its origin. */
   async function publishing(metadata: Record<string, object | number>) {
-    const asked: string[] = []
+    const paths: string[] = []
     const listener: RequestListener = (req, res) => {
-      asked.push(req.url ?? '')
+      paths.push(req.url ?? '')
       const found = metadata[req.url ?? '']
       if (typeof found === 'object')
         res.setHeader('content-type', 'application/json').end(JSON.stringify(found).replaceAll('{url}', url))
@@ -139,7 +139,7 @@ describe('the provider’s metadata', () => {
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
     onTestFinished(() => void http.close())
-    return { url, asked }
+    return { url, paths }
   }
 
   test('is found from its endpoints', async () => {
@@ -154,7 +154,7 @@ describe('the provider’s metadata', () => {
     'is found below a tenant’s path: %s',
     async (path) => {
       const tokenUrl = '{url}/realms/a/protocol/token'
-      const { url, asked } = await publishing({
+      const { url, paths } = await publishing({
         '/.well-known/openid-configuration': { issuer: '{url}', token_endpoint: '{url}/another' },
         [path]: { issuer: '{url}/realms/a', token_endpoint: tokenUrl, revocation_endpoint: '{url}/revoke' },
       })
@@ -167,7 +167,7 @@ describe('the provider’s metadata', () => {
         revocationUrl: `${url}/revoke`,
         userinfoUrl: null,
       })
-      expect(asked.length).toBeLessThanOrEqual(10)
+      expect(paths.length).toBeLessThanOrEqual(10)
     },
   )
 

@@ -16,8 +16,8 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 
-const failure = (asked: Promise<unknown>): Promise<OAuthFailure> =>
-  asked.then(
+const failure = (call: Promise<unknown>): Promise<OAuthFailure> =>
+  call.then(
     () => Promise.reject(new Error('it went well')),
     (error) => error,
   )
@@ -118,9 +118,9 @@ describe.each(TROUBLES)('a provider that %s', (_, what, kind, message) => {
 test('a provider that does not respond before the timeout may have refreshed the token', async () => {
   const { refreshToken } = await tokensOf(oauth, server, access)
   const hanging = server.next('hang')
-  const asked = failure(oauth.refresh(access, refreshToken, 2000))
+  const call = failure(oauth.refresh(access, refreshToken, 2000))
   await hanging.reached
-  expect(await asked).toMatchObject({ kind: 'unanswered' })
+  expect(await call).toMatchObject({ kind: 'unanswered' })
   hanging.release()
 })
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([rotating.close(), keeping.close()]))
 
-const failure = (asked: Promise<unknown>): Promise<OAuthFailure> => asked.then(unexpected, (error) => error)
+const failure = (call: Promise<unknown>): Promise<OAuthFailure> => call.then(unexpected, (error) => error)
 const unexpected = (): never => {
   throw new Error('it went well')
 }

@@ -32,29 +32,29 @@ const wait = (authId: string, timeout = 0, on = app, key = app.keys.deployer) =>
 describe.each(['none', 'client_secret_basic', 'client_secret_post'] as const)('a client of the method %s', (method) => {
   test.each([true, false])('gets a token for an agent (PKCE: %s)', async (pkce) => {
     const provider = await oauthProvider(app, server, { method, pkce })
-    const asked = await authenticate(app, { provider, agentId: 'researcher' })
-    expect(asked.body).toEqual({
+    const started = await authenticate(app, { provider, agentId: 'researcher' })
+    expect(started.body).toEqual({
       status: 'pending',
       url: expect.any(String),
       auth_id: expect.any(String),
       oauth_token_id: null,
     })
-    const query = new URL(asked.body.url).searchParams
+    const query = new URL(started.body.url).searchParams
     expect(query.get('code_challenge_method')).toBe(pkce ? 'S256' : null)
     expect(query.get('redirect_uri')).toBe(`${app.url}/v2/auth/callback/${provider.providerId}`)
 
-    const page = await openPage(await server.visit(asked.body.url))
+    const page = await openPage(await server.visit(started.body.url))
     expect(page.status).toBe(200)
     expect(page.text).toContain('alice@example.com')
     expect(page.text).toContain(provider.name)
     expect(page.text).toContain('the agent “researcher” may use it')
     expect(page.text).toContain('You can close this page.')
 
-    const done = await wait(asked.body.auth_id)
+    const done = await wait(started.body.auth_id)
     expect(done.body).toEqual({
       status: 'completed',
       url: null,
-      auth_id: asked.body.auth_id,
+      auth_id: started.body.auth_id,
       oauth_token_id: expect.any(String),
     })
     const token = await row(done.body.oauth_token_id)
@@ -110,32 +110,32 @@ test('events show the token, the connection and the creator', async () => {
 
 test('waiting calls on two servers end immediately after the callback', async () => {
   const provider = await oauthProvider(app, server)
-  const asked = await authenticate(app, { provider })
+  const started = await authenticate(app, { provider })
   const began = performance.now()
-  const waiting = [wait(asked.body.auth_id, 60), wait(asked.body.auth_id, 60, beside)]
-  expect((await openPage(await server.visit(asked.body.url))).status).toBe(200)
+  const waiting = [wait(started.body.auth_id, 60), wait(started.body.auth_id, 60, beside)]
+  expect((await openPage(await server.visit(started.body.url))).status).toBe(200)
   for (const answer of await Promise.all(waiting)) expect(answer.body.status).toBe('completed')
   expect(performance.now() - began).toBeLessThan(20_000)
 })
 
 test('the callback may reach another server than the start', async () => {
   const provider = await oauthProvider(app, server)
-  const asked = await authenticate(app, { provider })
-  const callback = await server.visit(asked.body.url)
+  const started = await authenticate(app, { provider })
+  const callback = await server.visit(started.body.url)
   expect((await openPage(callback.replace(app.url, beside.url))).status).toBe(200)
-  expect((await wait(asked.body.auth_id)).body.status).toBe('completed')
+  expect((await wait(started.body.auth_id)).body.status).toBe('completed')
 })
 
 test('an agent that is named later is connected to the existing token', async () => {
   const first = await connectedToken(app, server)
   const { provider } = first
-  const asked = await authenticate(app, { provider, agentId: 'late' })
-  expect(asked.body).toMatchObject({
+  const started = await authenticate(app, { provider, agentId: 'late' })
+  expect(started.body).toMatchObject({
     status: 'connection_required',
     oauth_token_id: first.tokenId,
     url: expect.any(String),
   })
-  expect((await openPage(await server.visit(asked.body.url))).status).toBe(200)
+  expect((await openPage(await server.visit(started.body.url))).status).toBe(200)
   expect(await row(first.tokenId)).toMatchObject({ version: 2, connections: [{ agentId: 'late' }] })
   expect((await authenticate(app, { provider, agentId: 'late' })).body.status).toBe('completed')
 })
@@ -147,9 +147,9 @@ test('a renewed token keeps its row and its connections', async () => {
     where: { id: tokenId },
     data: { endedAt: new Date(), endedBecause: 'gone', refreshFailures: 3, label: 'mine', isDefault: true },
   })
-  const asked = await authenticate(app, { provider, agentId: 'faithful' })
-  expect(asked.body).toMatchObject({ status: 'token_expired', oauth_token_id: tokenId, url: expect.any(String) })
-  expect((await openPage(await server.visit(asked.body.url))).status).toBe(200)
+  const started = await authenticate(app, { provider, agentId: 'faithful' })
+  expect(started.body).toMatchObject({ status: 'token_expired', oauth_token_id: tokenId, url: expect.any(String) })
+  expect((await openPage(await server.visit(started.body.url))).status).toBe(200)
   expect(await row(tokenId)).toMatchObject({
     version: 2,
     endedAt: null,
@@ -159,7 +159,7 @@ test('a renewed token keeps its row and its connections', async () => {
     isDefault: true,
     connections: [{ id: first.connectionId }],
   })
-  expect((await wait(asked.body.auth_id)).body.oauth_token_id).toBe(tokenId)
+  expect((await wait(started.body.auth_id)).body.oauth_token_id).toBe(tokenId)
   expect(await db().event.findMany({ where: { subjectId: tokenId }, orderBy: { sequence: 'asc' } })).toMatchObject([
     { type: 'oauth_token.created' },
     { type: 'oauth_token.updated' },
@@ -168,10 +168,10 @@ test('a renewed token keeps its row and its connections', async () => {
 
 test('a token with missing scopes is requested again with its old scopes and keeps its row', async () => {
   const { provider, tokenId } = await connectedToken(app, server, { agentId: 'reader', scopes: ['openid', 'read'] })
-  const asked = await authenticate(app, { provider, agentId: 'writer', scopes: ['write'] })
-  expect(asked.body).toMatchObject({ status: 'pending', oauth_token_id: null })
-  expect(new URL(asked.body.url).searchParams.get('scope')!.split(' ').sort()).toEqual(['openid', 'read', 'write'])
-  expect((await openPage(await server.visit(asked.body.url))).status).toBe(200)
+  const started = await authenticate(app, { provider, agentId: 'writer', scopes: ['write'] })
+  expect(started.body).toMatchObject({ status: 'pending', oauth_token_id: null })
+  expect(new URL(started.body.url).searchParams.get('scope')!.split(' ').sort()).toEqual(['openid', 'read', 'write'])
+  expect((await openPage(await server.visit(started.body.url))).status).toBe(200)
   const token = await row(tokenId)
   expect([...token.scopes].sort()).toEqual(['openid', 'read', 'write'])
   expect(token.connections.map(({ agentId }) => agentId).sort()).toEqual(['reader', 'writer'])
@@ -200,13 +200,13 @@ test('an agent’s connected token is preferred, then the default, then the olde
   const { provider } = oldest
   const second = await connectedToken(app, server, { provider, account: 'b', forceNew: true })
   const third = await connectedToken(app, server, { provider, account: 'c', forceNew: true, agentId: 'x' })
-  const asked = async (agentId?: string) => (await authenticate(app, { provider, agentId })).body
-  expect(await asked()).toMatchObject({ status: 'completed', oauth_token_id: oldest.tokenId })
-  expect(await asked('x')).toMatchObject({ status: 'completed', oauth_token_id: third.tokenId })
+  const answerFor = async (agentId?: string) => (await authenticate(app, { provider, agentId })).body
+  expect(await answerFor()).toMatchObject({ status: 'completed', oauth_token_id: oldest.tokenId })
+  expect(await answerFor('x')).toMatchObject({ status: 'completed', oauth_token_id: third.tokenId })
   await db().oAuthToken.update({ where: { id: second.tokenId }, data: { isDefault: true } })
-  expect(await asked()).toMatchObject({ status: 'completed', oauth_token_id: second.tokenId })
-  expect(await asked('x')).toMatchObject({ status: 'completed', oauth_token_id: third.tokenId })
-  expect(await asked('y')).toMatchObject({ status: 'connection_required', oauth_token_id: second.tokenId })
+  expect(await answerFor()).toMatchObject({ status: 'completed', oauth_token_id: second.tokenId })
+  expect(await answerFor('x')).toMatchObject({ status: 'completed', oauth_token_id: third.tokenId })
+  expect(await answerFor('y')).toMatchObject({ status: 'connection_required', oauth_token_id: second.tokenId })
 })
 
 test('an agent’s ended token is renewed, even if a token of another account is valid', async () => {
@@ -214,8 +214,8 @@ test('an agent’s ended token is renewed, even if a token of another account is
   const { provider } = mine
   await connectedToken(app, server, { provider, account: 'another', forceNew: true })
   await db().oAuthToken.update({ where: { id: mine.tokenId }, data: { endedAt: new Date() } })
-  const asked = await authenticate(app, { provider, agentId: 'z' })
-  expect(asked.body).toMatchObject({ status: 'token_expired', oauth_token_id: mine.tokenId, url: expect.any(String) })
+  const started = await authenticate(app, { provider, agentId: 'z' })
+  expect(started.body).toMatchObject({ status: 'token_expired', oauth_token_id: mine.tokenId, url: expect.any(String) })
   expect((await authenticate(app, { provider, agentId: 'new' })).body.status).toBe('connection_required')
 })
 
@@ -231,12 +231,12 @@ test('a token of the provider’s former origin counts as expired', async () => 
 test('an admin may authenticate for another person, and only that person sees the token', async () => {
   const provider = await oauthProvider(app, server)
   const userId = await subjectOf(app.keys.viewer)
-  const asked = await authenticate(app, { provider, key: app.keys.admin, userId, agentId: 'theirs' })
-  const page = await openPage(await server.visit(asked.body.url))
+  const started = await authenticate(app, { provider, key: app.keys.admin, userId, agentId: 'theirs' })
+  const page = await openPage(await server.visit(started.body.url))
   expect([page.status, page.text]).toEqual([200, expect.stringContaining('the API key “test ')])
   for (const key of [app.keys.admin, app.keys.viewer])
-    expect((await wait(asked.body.auth_id, 0, app, key)).body.status).toBe('completed')
-  expect((await wait(asked.body.auth_id, 0, app, app.keys.deployer)).status).toBe(404)
+    expect((await wait(started.body.auth_id, 0, app, key)).body.status).toBe('completed')
+  expect((await wait(started.body.auth_id, 0, app, app.keys.deployer)).status).toBe(404)
   const admin = await subjectOf(app.keys.admin)
   expect(
     await db().oAuthToken.findMany({ where: { oauthProviderId: provider.id }, include: { connections: true } }),
@@ -248,8 +248,8 @@ test('an admin may authenticate for another person, and only that person sees th
 
 test('a JWT user appears under the subject of the JWT', async () => {
   const provider = await oauthProvider(app, server)
-  const asked = await authenticate(app, { provider, key: app.keys.admin, userId: 'ann@<b>corp' })
-  const page = await openPage(await server.visit(asked.body.url))
+  const started = await authenticate(app, { provider, key: app.keys.admin, userId: 'ann@<b>corp' })
+  const page = await openPage(await server.visit(started.body.url))
   expect(page.text).toContain('the user “ann@&lt;b&gt;corp”')
   // the name of another organization's key is not shown
   const theirs = await subjectOf(app.other.keys.admin)
@@ -285,8 +285,8 @@ test('a userinfo response about another account is ignored', async () => {
   const bob = await connectedToken(app, server, { account: 'bob' })
   const { provider } = bob
   const bobs = openToken(app.app.core.keyring, await row(bob.tokenId)).accessToken
-  const asked = await authenticate(app, { provider, forceNew: true })
-  const callback = await server.visit(asked.body.url)
+  const started = await authenticate(app, { provider, forceNew: true })
+  const callback = await server.visit(started.body.url)
   const idToken = `x.${Buffer.from('{"sub":"alice"}').toString('base64url')}.x`
   const body = { access_token: bobs, token_type: 'Bearer', scope: SCOPES.join(' '), id_token: idToken }
   server.next({ status: 200, body: JSON.stringify(body) })
@@ -305,15 +305,15 @@ test('a new token ends the running refresh of the row', async () => {
 
 test('states, codes and verifiers are neither in a log nor as plain text in the database', async () => {
   const provider = await oauthProvider(app, server)
-  const asked = await authenticate(app, { provider })
-  const state = new URL(asked.body.url).searchParams.get('state')!
-  const before = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: asked.body.auth_id } })
+  const started = await authenticate(app, { provider })
+  const state = new URL(started.body.url).searchParams.get('state')!
+  const before = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: started.body.auth_id } })
   expect(before.codeVerifier).toMatch(/^test\./)
-  const callback = await server.visit(asked.body.url)
+  const callback = await server.visit(started.body.url)
   expect((await openPage(callback)).status).toBe(200)
   expect((await openPage(callback)).status).toBe(403)
   const code = new URL(callback).searchParams.get('code')!
-  const after = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: asked.body.auth_id } })
+  const after = await db().oAuthAuthorization.findUniqueOrThrow({ where: { id: started.body.auth_id } })
   expect(after).toMatchObject({
     codeVerifier: null,
     status: 'completed',

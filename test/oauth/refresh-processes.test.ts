@@ -29,9 +29,9 @@ afterAll(async () => {
   await rotating.close()
 })
 
-async function askAt({ url }: RunningServer, held: ConnectedAgent, signal?: AbortSignal): Promise<Answer['body']> {
-  const path = `/v2/auth/agents/${held.agentId}/providers/${held.provider.providerId}/access-token`
-  const headers = { 'x-api-key': held.key, 'content-type': 'application/json' }
+async function askAt({ url }: RunningServer, connected: ConnectedAgent, signal?: AbortSignal): Promise<Answer['body']> {
+  const path = `/v2/auth/agents/${connected.agentId}/providers/${connected.provider.providerId}/access-token`
+  const headers = { 'x-api-key': connected.key, 'content-type': 'application/json' }
   return (await fetch(url + path, { method: 'POST', headers, body: '{"scopes":["read"]}', signal })).json()
 }
 
@@ -42,30 +42,30 @@ const listens = ({ url }: RunningServer) =>
   )
 
 test('after a server is killed, another server reports the lost token when the lease expires', async () => {
-  const held = await expiredAgent(app, rotating)
+  const connected = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
-  const lost = askAt(killed, held).catch(() => 'lost')
+  const lost = askAt(killed, connected).catch(() => 'lost')
   await reached
-  const waiting = askAt(other, held)
+  const waiting = askAt(other, connected)
   killed.child.kill('SIGKILL')
   expect(await lost).toBe('lost')
   release()
   await app.app.core.db.$executeRaw`
-    WITH later AS (UPDATE oauth_tokens SET refresh_until = now() WHERE id = ${held.tokenId}::uuid RETURNING id)
+    WITH later AS (UPDATE oauth_tokens SET refresh_until = now() WHERE id = ${connected.tokenId}::uuid RETURNING id)
     SELECT pg_notify('pilothouse_oauth', id::text) FROM later`
   expect(await waiting).toMatchObject({
     code: 'TOKEN_EXPIRED',
     detail: expect.stringContaining('authenticate again'),
   })
-  expect((await askAt(other, held)).code).toBe('TOKEN_EXPIRED')
-  expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
+  expect((await askAt(other, connected)).code).toBe('TOKEN_EXPIRED')
+  expect(sentRefreshTokens(rotating)).toEqual([connected.content.refreshToken])
 })
 
 test('a server that is told to stop stores the provider’s response first', async () => {
-  const held = await expiredAgent(app, rotating)
+  const connected = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
   const leaves = new AbortController()
-  const left = askAt(other, held, leaves.signal)
+  const left = askAt(other, connected, leaves.signal)
   await reached
   leaves.abort()
   await expect(left).rejects.toThrow('aborted')
@@ -73,6 +73,6 @@ test('a server that is told to stop stores the provider’s response first', asy
   await expect.poll(() => listens(other)).toBe(false)
   release()
   expect(await other.ended).toMatchObject({ code: 0, signal: null })
-  expect(await tokenRow(app, held)).toMatchObject({ version: 2, endedAt: null, refreshId: null })
-  expect((await storedContent(app, held)).refreshToken).not.toBe(held.content.refreshToken)
+  expect(await tokenRow(app, connected)).toMatchObject({ version: 2, endedAt: null, refreshId: null })
+  expect((await storedContent(app, connected)).refreshToken).not.toBe(connected.content.refreshToken)
 })

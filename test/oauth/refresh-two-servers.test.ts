@@ -36,91 +36,91 @@ beforeEach(() => {
 })
 
 /** 25 on each server. */
-const fifty = (held: ConnectedAgent): Promise<Answer[]> =>
-  Promise.all(Array.from({ length: 50 }, (_, i) => requestAccessToken(apps[i % 2]!, held)))
+const fifty = (connected: ConnectedAgent): Promise<Answer[]> =>
+  Promise.all(Array.from({ length: 50 }, (_, i) => requestAccessToken(apps[i % 2]!, connected)))
 const kinds = (answers: Answer[]) => [...new Set(answers.map(({ status, body }) => `${status} ${body.code ?? 'ok'}`))]
 const given = (answers: Answer[]) => [...new Set(answers.map(({ body }) => body.access_token))]
 
 test('with rotation, fifty callers get one new token from one refresh', async () => {
-  const held = await expiredAgent(apps[0], rotating)
-  const answers = await fifty(held)
+  const connected = await expiredAgent(apps[0], rotating)
+  const answers = await fifty(connected)
   expect(kinds(answers)).toEqual(['200 ok'])
-  expect(given(answers)).toEqual([(await storedContent(apps[0], held)).accessToken])
-  expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
+  expect(given(answers)).toEqual([(await storedContent(apps[0], connected)).accessToken])
+  expect(sentRefreshTokens(rotating)).toEqual([connected.content.refreshToken])
   expect(await rotating.isActive(answers[0]!.body.access_token)).toBe(true)
 })
 
 test('without rotation, fifty callers get one new token from one refresh', async () => {
-  const held = await expiredAgent(apps[0], plain)
-  const answers = await fifty(held)
+  const connected = await expiredAgent(apps[0], plain)
+  const answers = await fifty(connected)
   expect([kinds(answers), given(answers).length, sentRefreshTokens(plain).length]).toEqual([['200 ok'], 1, 1])
 })
 
 test('no refresh token is sent twice over many rounds', async () => {
-  const held = await expiredAgent(apps[0], rotating)
+  const connected = await expiredAgent(apps[0], rotating)
   for (let time = 1; time <= 4; time++) {
-    const answers = await fifty(held)
+    const answers = await fifty(connected)
     expect([kinds(answers), given(answers).length, sentRefreshTokens(rotating).length]).toEqual([['200 ok'], 1, time])
-    await makeDueForRefresh(apps[0], held)
+    await makeDueForRefresh(apps[0], connected)
   }
   expect(new Set(sentRefreshTokens(rotating)).size).toBe(4)
 })
 
 test('fifty callers share the failure of one request', async () => {
-  const held = await expiredAgent(apps[0], rotating, { row: { refreshFailures: 5 } })
+  const connected = await expiredAgent(apps[0], rotating, { row: { refreshFailures: 5 } })
   rotating.next('500', 50)
-  expect(kinds(await fifty(held))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+  expect(kinds(await fifty(connected))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
   rotating.tokenRequests.length = 0
   // no call of the fifty is left
-  await makeDueForRefresh(apps[0], held)
+  await makeDueForRefresh(apps[0], connected)
   await Promise.all(Array.from({ length: 49 }, () => fetch(rotating.tokenUrl, { method: 'POST' })))
-  expect(kinds(await fifty(held))).toEqual(['200 ok'])
+  expect(kinds(await fifty(connected))).toEqual(['200 ok'])
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('fifty callers learn that the token has ended after the provider rejects it', async () => {
-  const held = await expiredAgent(apps[0], rotating)
+  const connected = await expiredAgent(apps[0], rotating)
   rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
-  expect(kinds(await fifty(held))).toEqual(['409 TOKEN_EXPIRED'])
+  expect(kinds(await fifty(connected))).toEqual(['409 TOKEN_EXPIRED'])
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('callers on the other server wait for the refresh and get its result immediately', async () => {
-  const held = await expiredAgent(apps[0], rotating)
+  const connected = await expiredAgent(apps[0], rotating)
   const { reached, release } = rotating.next('hang')
-  const first = requestAccessToken(apps[0], held)
+  const first = requestAccessToken(apps[0], connected)
   await reached
-  const others = Array.from({ length: 10 }, () => requestAccessToken(apps[1], held))
+  const others = Array.from({ length: 10 }, () => requestAccessToken(apps[1], connected))
   release()
   expect(given(await Promise.all([first, ...others]))).toHaveLength(1)
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('one of fifty callers takes over the lease of a dead server if the provider does not rotate', async () => {
-  const held = await expiredAgent(apps[0], plain, {
+  const connected = await expiredAgent(apps[0], plain, {
     row: { rotates: false, refreshId: randomUUID(), refreshUntil: new Date(Date.now() - 1000) },
   })
-  const answers = await fifty(held)
+  const answers = await fifty(connected)
   expect([kinds(answers), given(answers).length, sentRefreshTokens(plain).length]).toEqual([['200 ok'], 1, 1])
 })
 
 test('a server with an outdated copy of the token does not refresh it again', async () => {
-  const held = await expiredAgent(apps[0], rotating)
-  expect((await requestAccessToken(apps[0], held)).status).toBe(200)
+  const connected = await expiredAgent(apps[0], rotating)
+  expect((await requestAccessToken(apps[0], connected)).status).toBe(200)
   const { core } = apps[1].app
-  await beginRefresh(core, { id: held.tokenId, version: 1 })
-  await core.inFlight.pending(held.tokenId)
+  await beginRefresh(core, { id: connected.tokenId, version: 1 })
+  await core.inFlight.pending(connected.tokenId)
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
 test('a server with an outdated copy respects the other server’s backoff', async () => {
-  const held = await expiredAgent(apps[0], rotating, { row: { refreshFailures: 5 } })
+  const connected = await expiredAgent(apps[0], rotating, { row: { refreshFailures: 5 } })
   rotating.next('500')
-  expect((await requestAccessToken(apps[0], held)).status).toBe(502)
+  expect((await requestAccessToken(apps[0], connected)).status).toBe(502)
   const { core } = apps[1].app
-  await beginRefresh(core, { id: held.tokenId, version: 1 })
-  await core.inFlight.pending(held.tokenId)
+  await beginRefresh(core, { id: connected.tokenId, version: 1 })
+  await core.inFlight.pending(connected.tokenId)
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
 })
 
@@ -128,13 +128,13 @@ test('two concurrent jobs refresh each expiring token once', async () => {
   const { db } = apps[0].app.core
   // left from earlier tests
   await db.oAuthToken.deleteMany()
-  const held = await Promise.all(Array.from({ length: 8 }, () => connectedAgent(apps[0], rotating)))
+  const connected = await Promise.all(Array.from({ length: 8 }, () => connectedAgent(apps[0], rotating)))
   await db.$executeRaw`
     UPDATE oauth_tokens SET used_at = now(), updated_at = now() - interval '1 hour', expires_at = now() + interval '2 minutes'
-    WHERE id = ANY(${held.map(({ tokenId }) => tokenId)}::uuid[])`
+    WHERE id = ANY(${connected.map(({ tokenId }) => tokenId)}::uuid[])`
   rotating.tokenRequests.length = 0
   const round = (app: TestApp) => refreshExpiring(app.app.core, new AbortController().signal)
   await Promise.all([...apps, ...apps].map(round))
-  expect(sentRefreshTokens(rotating).sort()).toEqual(held.map(({ content }) => content.refreshToken).sort())
-  for (const one of held) expect(await tokenRow(apps[0], one)).toMatchObject({ version: 2, rotates: true })
+  expect(sentRefreshTokens(rotating).sort()).toEqual(connected.map(({ content }) => content.refreshToken).sort())
+  for (const one of connected) expect(await tokenRow(apps[0], one)).toMatchObject({ version: 2, rotates: true })
 })

@@ -50,43 +50,48 @@ const endings = async () =>
   (await app.app.core.db.event.findMany({ where: { type: 'oauth_token.expired' } })).map(({ subjectId }) => subjectId)
 
 test('a call with an expired access token gets a new one, and the new refresh token is stored', async () => {
-  const held = await expiredAgent(app, rotating)
-  const answer = await requestAccessToken(app, held)
+  const connected = await expiredAgent(app, rotating)
+  const answer = await requestAccessToken(app, connected)
   expect(answer).toMatchObject({ status: 200, body: { token_type: 'bearer', scopes: ['openid', 'read'] } })
-  expect(answer.body.access_token).not.toBe(held.content.accessToken)
+  expect(answer.body.access_token).not.toBe(connected.content.accessToken)
   expect(Date.parse(answer.body.expires_at)).toBeGreaterThan(Date.now() + 3_500_000)
   expect(await rotating.isActive(answer.body.access_token)).toBe(true)
-  const now = await storedContent(app, held)
-  expect(now.refreshToken).not.toBe(held.content.refreshToken)
-  expect(await tokenRow(app, held)).toMatchObject({ version: 2, rotates: true, refreshId: null, refreshUntil: null })
-  expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
+  const now = await storedContent(app, connected)
+  expect(now.refreshToken).not.toBe(connected.content.refreshToken)
+  expect(await tokenRow(app, connected)).toMatchObject({
+    version: 2,
+    rotates: true,
+    refreshId: null,
+    refreshUntil: null,
+  })
+  expect(sentRefreshTokens(rotating)).toEqual([connected.content.refreshToken])
   // and again
-  await makeDueForRefresh(app, held)
-  expect((await requestAccessToken(app, held)).status).toBe(200)
-  expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken, now.refreshToken])
+  await makeDueForRefresh(app, connected)
+  expect((await requestAccessToken(app, connected)).status).toBe(200)
+  expect(sentRefreshTokens(rotating)).toEqual([connected.content.refreshToken, now.refreshToken])
 })
 
 test('a provider that does not rotate gets the same refresh token again', async () => {
-  const held = await expiredAgent(app, plain)
-  expect((await requestAccessToken(app, held)).status).toBe(200)
-  await makeDueForRefresh(app, held)
-  expect((await requestAccessToken(app, held)).status).toBe(200)
-  expect(sentRefreshTokens(plain)).toEqual([held.content.refreshToken, held.content.refreshToken])
-  expect(await tokenRow(app, held)).toMatchObject({ version: 3, rotates: false })
+  const connected = await expiredAgent(app, plain)
+  expect((await requestAccessToken(app, connected)).status).toBe(200)
+  await makeDueForRefresh(app, connected)
+  expect((await requestAccessToken(app, connected)).status).toBe(200)
+  expect(sentRefreshTokens(plain)).toEqual([connected.content.refreshToken, connected.content.refreshToken])
+  expect(await tokenRow(app, connected)).toMatchObject({ version: 3, rotates: false })
 })
 
 test('a provider that rotated once counts as rotating, even if it later keeps a refresh token', async () => {
-  const held = await expiredAgent(app, rotating, { row: { rotates: true } })
+  const connected = await expiredAgent(app, rotating, { row: { rotates: true } })
   rotating.next({ status: 200, body: '{"access_token":"next","token_type":"Bearer","expires_in":600}' })
-  expect((await requestAccessToken(app, held)).body.access_token).toBe('next')
-  expect(await tokenRow(app, held)).toMatchObject({ version: 2, rotates: true })
-  expect((await storedContent(app, held)).refreshToken).toBe(held.content.refreshToken)
+  expect((await requestAccessToken(app, connected)).body.access_token).toBe('next')
+  expect(await tokenRow(app, connected)).toMatchObject({ version: 2, rotates: true })
+  expect((await storedContent(app, connected)).refreshToken).toBe(connected.content.refreshToken)
 })
 
 test('twenty concurrent calls share one response of a slow provider', async () => {
-  const held = await expiredAgent(app, rotating)
+  const connected = await expiredAgent(app, rotating)
   const { reached, release } = rotating.next('hang')
-  const asked = many(20, () => requestAccessToken(app, held))
+  const asked = many(20, () => requestAccessToken(app, connected))
   await reached
   release()
   const answers = await asked
@@ -96,10 +101,10 @@ test('twenty concurrent calls share one response of a slow provider', async () =
 })
 
 test('an access token that is expired on arrival is refreshed again for the next call', async () => {
-  const held = await expiredAgent(app, plain)
+  const connected = await expiredAgent(app, plain)
   plain.next({ status: 200, body: '{"access_token":"over","token_type":"Bearer","expires_in":-5}' })
-  expect((await requestAccessToken(app, held)).status).toBe(200)
-  const answer = await requestAccessToken(app, held)
+  expect((await requestAccessToken(app, connected)).status).toBe(200)
+  const answer = await requestAccessToken(app, connected)
   expect([answer.status, await plain.isActive(answer.body.access_token)]).toEqual([200, true])
   expect(sentRefreshTokens(plain)).toHaveLength(2)
 })
@@ -112,32 +117,32 @@ describe('a valid access token', () => {
       .$executeRaw`UPDATE oauth_tokens SET updated_at = now() - interval '1 hour' WHERE id = ${tokenId}::uuid`
 
   test('with less than a minute left is refreshed before it is issued', async () => {
-    const held = await connectedAgent(app, rotating, { row: soon() })
-    await aged(held.tokenId)
-    expect((await requestAccessToken(app, held)).body.access_token).not.toBe(held.content.accessToken)
+    const connected = await connectedAgent(app, rotating, { row: soon() })
+    await aged(connected.tokenId)
+    expect((await requestAccessToken(app, connected)).body.access_token).not.toBe(connected.content.accessToken)
   })
 
   test('is issued even if the provider fails', async () => {
     // enough failures that the backoff lasts until the next call
-    const held = await connectedAgent(app, rotating, { row: { ...soon(), refreshFailures: 5 } })
-    await aged(held.tokenId)
+    const connected = await connectedAgent(app, rotating, { row: { ...soon(), refreshFailures: 5 } })
+    await aged(connected.tokenId)
     rotating.next('500')
-    expect(await requestAccessToken(app, held)).toMatchObject({
+    expect(await requestAccessToken(app, connected)).toMatchObject({
       status: 200,
-      body: { access_token: held.content.accessToken },
+      body: { access_token: connected.content.accessToken },
     })
     // during the backoff no request is sent
-    expect((await requestAccessToken(app, held)).status).toBe(200)
+    expect((await requestAccessToken(app, connected)).status).toBe(200)
     expect(sentRefreshTokens(rotating)).toHaveLength(1)
   })
 
   test('with a short lifetime is not refreshed for each call', async () => {
     const short = await startOAuthServer({ accessTokenSeconds: 40 })
-    const held = await expiredAgent(app, short)
+    const connected = await expiredAgent(app, short)
     const answers = [
-      await requestAccessToken(app, held),
-      await requestAccessToken(app, held),
-      await requestAccessToken(app, held),
+      await requestAccessToken(app, connected),
+      await requestAccessToken(app, connected),
+      await requestAccessToken(app, connected),
     ]
     expect(new Set(answers.map(({ body }) => body.access_token)).size).toBe(1)
     expect(sentRefreshTokens(short)).toHaveLength(1)
@@ -159,109 +164,110 @@ describe('when the provider fails', () => {
       'An admin has to check the provider’s client_id and client_secret',
     ],
   ])('with %s, all waiting calls fail after one request, and a later refresh succeeds', async (_name, what, why) => {
-    const held = await expiredAgent(app, rotating, failedBefore)
+    const connected = await expiredAgent(app, rotating, failedBefore)
     rotating.next(what)
     lines.length = 0
-    const answers = await many(8, () => requestAccessToken(app, held))
+    const answers = await many(8, () => requestAccessToken(app, connected))
     expect(kinds(answers)).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
-    for (const { body } of answers) for (const said of [held.provider.name, why]) expect(body.detail).toContain(said)
+    for (const { body } of answers)
+      for (const said of [connected.provider.name, why]) expect(body.detail).toContain(said)
     expect(sentRefreshTokens(rotating)).toHaveLength(1)
     expect(lines.filter((line) => line.includes(why))).toHaveLength(1)
-    const after = await tokenRow(app, held)
+    const after = await tokenRow(app, connected)
     expect(after).toMatchObject({ endedAt: null, refreshFailures: 6, refreshId: null })
     expect(tokenStatusMessage(after, new Date())).toContain(why)
-    await makeDueForRefresh(app, held)
-    expect((await requestAccessToken(app, held)).status).toBe(200)
-    expect(await tokenRow(app, held)).toMatchObject({ refreshFailures: 0, refreshAfter: null, refreshError: null })
+    await makeDueForRefresh(app, connected)
+    expect((await requestAccessToken(app, connected)).status).toBe(200)
+    expect(await tokenRow(app, connected)).toMatchObject({ refreshFailures: 0, refreshAfter: null, refreshError: null })
   })
 
   test('because it is unreachable, nothing was sent and nothing is lost', async () => {
     const gone = await startOAuthServer()
-    const held = await expiredAgent(app, gone, failedBefore)
+    const connected = await expiredAgent(app, gone, failedBefore)
     await gone.close()
-    expect(kinds(await many(8, () => requestAccessToken(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
-    expect(await tokenRow(app, held)).toMatchObject({ endedAt: null, refreshFailures: 6 })
+    expect(kinds(await many(8, () => requestAccessToken(app, connected)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    expect(await tokenRow(app, connected)).toMatchObject({ endedAt: null, refreshFailures: 6 })
   })
 
   test('a waiting call fails as well, even if the backoff is over by then', async () => {
     const { core } = app.app
-    const held = await expiredAgent(app, rotating)
-    const seen = await readSnapshot(core, held.tokenId)
+    const connected = await expiredAgent(app, rotating)
+    const seen = await readSnapshot(core, connected.tokenId)
     rotating.next('500')
-    expect((await requestAccessToken(app, held)).status).toBe(502)
-    await makeDueForRefresh(app, held)
+    expect((await requestAccessToken(app, connected)).status).toBe(502)
+    await makeDueForRefresh(app, connected)
     expect(await refreshToken(core, seen!, 5)).toEqual({ kind: 'failed', why: 'answered 500' })
     expect(sentRefreshTokens(rotating)).toHaveLength(1)
   })
 
   test('repeatedly, the delay grows to at most five minutes', async () => {
-    const held = await expiredAgent(app, rotating)
+    const connected = await expiredAgent(app, rotating)
     const pauses: number[] = []
     for (const failures of [0, 1, 5, 8, 30]) {
-      await app.app.core.db.oAuthToken.update({ where: { id: held.tokenId }, data: { refreshFailures: failures } })
-      await makeDueForRefresh(app, held)
+      await app.app.core.db.oAuthToken.update({ where: { id: connected.tokenId }, data: { refreshFailures: failures } })
+      await makeDueForRefresh(app, connected)
       rotating.next('500')
       const before = Date.now()
-      expect((await requestAccessToken(app, held)).status).toBe(502)
+      expect((await requestAccessToken(app, connected)).status).toBe(502)
       // includes the duration of the call
-      pauses.push(Math.floor(((await tokenRow(app, held)).refreshAfter!.getTime() - before) / 1000))
+      pauses.push(Math.floor(((await tokenRow(app, connected)).refreshAfter!.getTime() - before) / 1000))
     }
     expect(pauses).toEqual([1, 2, 32, 256, 300])
   })
 
   test('and cuts the connection after a rotation, the old refresh token is never sent again', async () => {
-    const held = await expiredAgent(app, rotating)
+    const connected = await expiredAgent(app, rotating)
     rotating.next('reset')
-    expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
-    await makeDueForRefresh(app, held)
-    const answer = await requestAccessToken(app, held)
+    expect(kinds(await many(5, () => requestAccessToken(app, connected)))).toEqual(['409 TOKEN_EXPIRED'])
+    await makeDueForRefresh(app, connected)
+    const answer = await requestAccessToken(app, connected)
     expect([answer.status, answer.body.code, answer.body.detail]).toEqual([
       409,
       'TOKEN_EXPIRED',
       expect.stringContaining('may have been used up'),
     ])
-    expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
-    expect(await endings()).toContain(held.tokenId)
+    expect(sentRefreshTokens(rotating)).toEqual([connected.content.refreshToken])
+    expect(await endings()).toContain(connected.tokenId)
   })
 
   test.each(['{"access_token":"cut off', ''])(
     'and truncates the response (%j), the old refresh token is never sent again',
     async (body) => {
-      const held = await expiredAgent(app, rotating)
+      const connected = await expiredAgent(app, rotating)
       rotating.next({ status: 200, body })
-      expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
-      await makeDueForRefresh(app, held)
-      expect((await requestAccessToken(app, held)).body.code).toBe('TOKEN_EXPIRED')
-      expect(sentRefreshTokens(rotating)).toEqual([held.content.refreshToken])
+      expect(kinds(await many(5, () => requestAccessToken(app, connected)))).toEqual(['409 TOKEN_EXPIRED'])
+      await makeDueForRefresh(app, connected)
+      expect((await requestAccessToken(app, connected)).body.code).toBe('TOKEN_EXPIRED')
+      expect(sentRefreshTokens(rotating)).toEqual([connected.content.refreshToken])
     },
   )
 
   test('and truncates the response without rotation, the refresh is retried', async () => {
-    const held = await expiredAgent(app, plain, { row: { rotates: false, refreshFailures: 5 } })
+    const connected = await expiredAgent(app, plain, { row: { rotates: false, refreshFailures: 5 } })
     plain.next({ status: 200, body: '{"access_token":"cut off' })
-    expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
-    await makeDueForRefresh(app, held)
-    expect((await requestAccessToken(app, held)).status).toBe(200)
+    expect(kinds(await many(5, () => requestAccessToken(app, connected)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    await makeDueForRefresh(app, connected)
+    expect((await requestAccessToken(app, connected)).status).toBe(200)
   })
 
   test('and cuts the connection without rotation, the refresh is retried', async () => {
-    const held = await expiredAgent(app, plain, { row: { rotates: false, refreshFailures: 5 } })
+    const connected = await expiredAgent(app, plain, { row: { rotates: false, refreshFailures: 5 } })
     plain.next('reset')
-    expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
-    await makeDueForRefresh(app, held)
-    expect((await requestAccessToken(app, held)).status).toBe(200)
+    expect(kinds(await many(5, () => requestAccessToken(app, connected)))).toEqual(['502 OAUTH_PROVIDER_UNAVAILABLE'])
+    await makeDueForRefresh(app, connected)
+    expect((await requestAccessToken(app, connected)).status).toBe(200)
   })
 })
 
 test('a refresh token that the provider rejects ends the token, with one event', async () => {
-  const held = await expiredAgent(app, rotating)
+  const connected = await expiredAgent(app, rotating)
   rotating.next({ status: 400, body: '{"error":"invalid_grant","error_description":"canary-description"}' })
-  const answers = await many(6, () => requestAccessToken(app, held))
+  const answers = await many(6, () => requestAccessToken(app, connected))
   expect(kinds(answers)).toEqual(['409 TOKEN_EXPIRED'])
   expect(answers[0]!.body.detail).toContain('authenticate again')
-  expect((await requestAccessToken(app, held)).body.code).toBe('TOKEN_EXPIRED')
+  expect((await requestAccessToken(app, connected)).body.code).toBe('TOKEN_EXPIRED')
   expect(sentRefreshTokens(rotating)).toHaveLength(1)
-  expect((await endings()).filter((id) => id === held.tokenId)).toHaveLength(1)
+  expect((await endings()).filter((id) => id === connected.tokenId)).toHaveLength(1)
   expect(lines.join()).not.toContain('canary-description')
 })
 
@@ -279,9 +285,9 @@ test('an ended token works again after its owner authenticates', async () => {
 })
 
 test('a token that a lost response used up says so', async () => {
-  const held = await expiredAgent(app, rotating, { row: { refreshFailures: 1 } })
+  const connected = await expiredAgent(app, rotating, { row: { refreshFailures: 1 } })
   rotating.next({ status: 400, body: '{"error":"invalid_grant"}' })
-  expect((await requestAccessToken(app, held)).body.detail).toContain('a failed refresh used it up')
+  expect((await requestAccessToken(app, connected)).body.detail).toContain('a failed refresh used it up')
 })
 
 describe('a server that died during a refresh', () => {
@@ -292,96 +298,104 @@ describe('a server that died during a refresh', () => {
   test.each([true, null])(
     'may have used up the refresh token, so it is not sent again (rotates: %s)',
     async (rotates) => {
-      const held = await expiredAgent(app, rotating)
-      await died(held.tokenId, rotates)
-      expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['409 TOKEN_EXPIRED'])
+      const connected = await expiredAgent(app, rotating)
+      await died(connected.tokenId, rotates)
+      expect(kinds(await many(5, () => requestAccessToken(app, connected)))).toEqual(['409 TOKEN_EXPIRED'])
       expect(sentRefreshTokens(rotating)).toEqual([])
-      expect((await endings()).filter((id) => id === held.tokenId)).toHaveLength(1)
+      expect((await endings()).filter((id) => id === connected.tokenId)).toHaveLength(1)
     },
   )
 
   test.each([true, null])('prevents the job from refreshing the token, too (rotates: %s)', async (rotates) => {
-    const held = await expiredAgent(app, rotating)
-    await died(held.tokenId, rotates)
+    const connected = await expiredAgent(app, rotating)
+    await died(connected.tokenId, rotates)
     const { core } = app.app
-    await beginRefresh(core, { id: held.tokenId, version: 1 })
-    await core.inFlight.pending(held.tokenId)
+    await beginRefresh(core, { id: connected.tokenId, version: 1 })
+    await core.inFlight.pending(connected.tokenId)
     expect(sentRefreshTokens(rotating)).toEqual([])
   })
 
   test('does not end the token if it stores an outcome in time', async () => {
     const { core } = app.app
-    const held = await expiredAgent(app, rotating)
-    await died(held.tokenId, null)
-    const seen = await readSnapshot(core, held.tokenId)
+    const connected = await expiredAgent(app, rotating)
+    await died(connected.tokenId, null)
+    const seen = await readSnapshot(core, connected.tokenId)
     for (const now of [
       { refreshId: null, refreshUntil: null },
       { refreshId: randomUUID(), refreshUntil: new Date(Date.now() + 30_000) },
     ]) {
-      await core.db.oAuthToken.update({ where: { id: held.tokenId }, data: now })
+      await core.db.oAuthToken.update({ where: { id: connected.tokenId }, data: now })
       expect(await endAbandonedToken(core, seen!)).toBe(false)
     }
-    expect((await tokenRow(app, held)).endedAt).toBeNull()
+    expect((await tokenRow(app, connected)).endedAt).toBeNull()
   })
 
   test('is replaced by one other server if the provider does not rotate', async () => {
-    const held = await expiredAgent(app, plain)
-    await died(held.tokenId, false)
-    expect(kinds(await many(5, () => requestAccessToken(app, held)))).toEqual(['200 ok'])
-    expect(sentRefreshTokens(plain)).toEqual([held.content.refreshToken])
+    const connected = await expiredAgent(app, plain)
+    await died(connected.tokenId, false)
+    expect(kinds(await many(5, () => requestAccessToken(app, connected)))).toEqual(['200 ok'])
+    expect(sentRefreshTokens(plain)).toEqual([connected.content.refreshToken])
   })
 
   test('and was only slow stores the new token', async () => {
-    const held = await expiredAgent(app, rotating)
+    const connected = await expiredAgent(app, rotating)
     const { reached, release } = rotating.next('hang')
-    const first = requestAccessToken(app, held)
+    const first = requestAccessToken(app, connected)
     await reached
     await app.app.core.db.$executeRaw`
-      UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${held.tokenId}::uuid`
+      UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${connected.tokenId}::uuid`
     const beside = await testApp({ beside: app, settings: SETTINGS })
-    expect((await requestAccessToken(beside, held)).body.code).toBe('TOKEN_EXPIRED')
+    expect((await requestAccessToken(beside, connected)).body.code).toBe('TOKEN_EXPIRED')
     release()
     await first
-    expect(await tokenRow(app, held)).toMatchObject({ version: 2, endedAt: null, endedBecause: null, refreshId: null })
-    expect((await requestAccessToken(beside, held)).status).toBe(200)
+    expect(await tokenRow(app, connected)).toMatchObject({
+      version: 2,
+      endedAt: null,
+      endedBecause: null,
+      refreshId: null,
+    })
+    expect((await requestAccessToken(beside, connected)).status).toBe(200)
     await beside.close()
   })
 
   test('and was only slow stores the failure and keeps the token', async () => {
-    const held = await expiredAgent(app, rotating)
+    const connected = await expiredAgent(app, rotating)
     const { core } = app.app
-    const lease = await takeRefreshLease(core, { id: held.tokenId, version: 1 }, randomUUID())
+    const lease = await takeRefreshLease(core, { id: connected.tokenId, version: 1 }, randomUUID())
     await core.db.$executeRaw`
-      UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${held.tokenId}::uuid`
-    expect((await requestAccessToken(app, held)).body.code).toBe('TOKEN_EXPIRED')
+      UPDATE oauth_tokens SET refresh_until = now() - interval '1 second' WHERE id = ${connected.tokenId}::uuid`
+    expect((await requestAccessToken(app, connected)).body.code).toBe('TOKEN_EXPIRED')
     await postponeRefresh(core, lease!, 'answered 500')
-    expect(await tokenRow(app, held)).toMatchObject({ endedAt: null, endedBecause: null, refreshId: null })
-    await makeDueForRefresh(app, held)
-    expect((await requestAccessToken(app, held)).status).toBe(200)
+    expect(await tokenRow(app, connected)).toMatchObject({ endedAt: null, endedBecause: null, refreshId: null })
+    await makeDueForRefresh(app, connected)
+    expect((await requestAccessToken(app, connected)).status).toBe(200)
   })
 })
 
 test('a refresh token is sent only to the origin that issued it', async () => {
-  const held = await expiredAgent(app, rotating)
-  await app.app.core.db.oAuthProvider.update({ where: { id: held.provider.id }, data: { tokenUrl: plain.tokenUrl } })
-  const answer = await requestAccessToken(app, held)
+  const connected = await expiredAgent(app, rotating)
+  await app.app.core.db.oAuthProvider.update({
+    where: { id: connected.provider.id },
+    data: { tokenUrl: plain.tokenUrl },
+  })
+  const answer = await requestAccessToken(app, connected)
   expect([answer.body.code, answer.body.detail]).toEqual(['TOKEN_EXPIRED', expect.stringContaining('address')])
   expect([...rotating.tokenRequests, ...plain.tokenRequests].filter((one) => one.refreshToken)).toEqual([])
 })
 
 test('scopes that the provider withdraws are removed, and calls that need them say so', async () => {
-  const held = await expiredAgent(app, rotating, { scopes: ['openid', 'read', 'write'] })
+  const connected = await expiredAgent(app, rotating, { scopes: ['openid', 'read', 'write'] })
   rotating.next({
     status: 200,
     body: '{"access_token":"narrow","token_type":"Bearer","expires_in":600,"scope":"read"}',
   })
-  const answer = await requestAccessToken(app, held, { scopes: ['read', 'write'] })
+  const answer = await requestAccessToken(app, connected, { scopes: ['read', 'write'] })
   expect([answer.body.code, answer.body.detail]).toEqual([
     'CONNECTION_REQUIRED',
     expect.stringContaining('lack scopes: write.'),
   ])
-  expect(await tokenRow(app, held)).toMatchObject({ scopes: ['read', 'openid'] })
-  expect(await requestAccessToken(app, held)).toMatchObject({ status: 200, body: { access_token: 'narrow' } })
+  expect(await tokenRow(app, connected)).toMatchObject({ scopes: ['read', 'openid'] })
+  expect(await requestAccessToken(app, connected)).toMatchObject({ status: 200, body: { access_token: 'narrow' } })
 })
 
 describe('the refresh job', () => {
@@ -412,25 +426,25 @@ describe('the refresh job', () => {
   })
 
   test('continues after a failure and respects the backoff', async () => {
-    const held = await Promise.all(Array.from({ length: 6 }, () => connectedAgent(app, rotating)))
-    for (const { tokenId } of held) await prepare(tokenId, 100)
+    const connected = await Promise.all(Array.from({ length: 6 }, () => connectedAgent(app, rotating)))
+    for (const { tokenId } of connected) await prepare(tokenId, 100)
     rotating.tokenRequests.length = 0
     rotating.next('500')
     await round()
     expect(sentRefreshTokens(rotating)).toHaveLength(6)
-    const versions = await Promise.all(held.map(async (one) => (await tokenRow(app, one)).version))
+    const versions = await Promise.all(connected.map(async (one) => (await tokenRow(app, one)).version))
     expect(versions.sort()).toEqual([1, 2, 2, 2, 2, 2])
   })
 })
 
 test('no token of the tests above is in the log', async () => {
-  const held = await expiredAgent(app, rotating)
-  const first = await requestAccessToken(app, held)
-  const now = await storedContent(app, held)
+  const connected = await expiredAgent(app, rotating)
+  const first = await requestAccessToken(app, connected)
+  const now = await storedContent(app, connected)
   const text = lines.join('')
   expect(text).toContain('a token could not be refreshed')
-  for (const secret of [held.content, now].flatMap((one) => [one.accessToken, one.refreshToken!]))
+  for (const secret of [connected.content, now].flatMap((one) => [one.accessToken, one.refreshToken!]))
     expect(text).not.toContain(secret)
   expect(text).not.toContain(first.body.access_token)
-  expect(text).not.toContain(held.provider.clientSecret!)
+  expect(text).not.toContain(connected.provider.clientSecret!)
 })
