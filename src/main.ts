@@ -1,6 +1,6 @@
 /** The server's process: reads settings, builds the app, listens, and drains on a signal (lifetime.ts). */
 import { type App, buildApp } from './app/app.ts'
-import { addressForTerminal } from './app/dashboard-address.ts'
+import { dashboardUrlForTerminal } from './app/dashboard-url.ts'
 import { exitMessage } from './app/exit-message.ts'
 import { Lifetime, say } from './app/lifetime.ts'
 import { type Config, readConfig } from './platform/config/config.ts'
@@ -18,7 +18,7 @@ try {
   // the generated key is already in the database, so this is the only time it can be shown
   say(lifetime.ending ? keyLines(app) : banner(config, app))
   // only on a terminal, never where output is stored
-  if (!lifetime.ending && process.stderr.isTTY) say(dashboardLines(await addressForTerminal(app.core)))
+  if (!lifetime.ending && process.stderr.isTTY) say(dashboardLines(await dashboardUrlForTerminal(app.core)))
 } catch (error) {
   if (app) say(keyLines(app))
   // a signal ended the wait for the database
@@ -48,13 +48,13 @@ function banner(config: Config, { publicUrl, generatedKey }: App): string {
   ].join('\n')
 }
 
-function dashboardLines(address: string | null): string {
-  if (address === null) return ''
-  return `  Dashboard    ${address}\n  Opens it signed in, once, within 10 minutes; \`npm run cli -- dashboard\` prints another address.\n\n`
+function dashboardLines(url: string | null): string {
+  if (url === null) return ''
+  return `  Dashboard    ${url}\n  This URL opens it signed in, once, within 10 minutes. \`npm run cli -- dashboard\` prints another URL.\n\n`
 }
 
 /** The key created by the first start. Empty on other starts. */
 function keyLines({ generatedKey }: Pick<App, 'generatedKey'>): string {
   if (generatedKey === null) return ''
-  return `\n  Admin key    ${generatedKey}\n  Keep it: it is shown this once. Send it in the X-Api-Key header.\n`
+  return `\n  Admin key    ${generatedKey}\n  Store it now: it is not shown again. Send it in the X-Api-Key header.\n`
 }

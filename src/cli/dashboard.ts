@@ -1,5 +1,5 @@
 /** `dashboard`: prints a URL that opens the dashboard signed in, for operators of the server's machine. */
-import { dashboardAddress } from '../app/dashboard-address.ts'
+import { dashboardUrl } from '../app/dashboard-url.ts'
 import { hashKey } from '../domain/keys/key.ts'
 import { selectOrganization, selectWorkspace, withCore } from './core.ts'
 import { type Command, readOptions } from './terminal/command.ts'
@@ -13,12 +13,12 @@ export const openDashboard: Command = {
     await withCore(async (core) => {
       const address =
         values.workspace === undefined
-          ? dashboardAddress(core, {
+          ? dashboardUrl(core, {
               organizationId: (await selectOrganization(core, values['organization-id'])).id,
               workspaceId: null,
             })
           : selectWorkspace(core, values.workspace).then(({ id, organizationId }) =>
-              dashboardAddress(core, { organizationId, workspaceId: id }),
+              dashboardUrl(core, { organizationId, workspaceId: id }),
             )
       // stdout has only the URL, so that a script can pass it to a browser
       process.stderr.write('This URL opens the dashboard once, within 10 minutes:\n')
@@ -28,11 +28,11 @@ export const openDashboard: Command = {
 }
 
 /** Returns the URL for the server at `url`, or null if this machine's database does not have the API key `key`. */
-export async function serverDashboardAddress({ url, key }: { url: string; key: string }): Promise<string | null> {
+export async function serverDashboardUrl({ url, key }: { url: string; key: string }): Promise<string | null> {
   let address: string | null = null
   const lookup = withCore(async (core) => {
     const owner = await core.db.apiKey.findUnique({ where: { hash: hashKey(key) } })
-    if (owner) address = await dashboardAddress({ ...core, publicUrl: () => url }, owner)
+    if (owner) address = await dashboardUrl({ ...core, publicUrl: () => url }, owner)
   })
   await lookup.catch(() => undefined)
   return address

@@ -11,7 +11,7 @@ import { promisify, styleText } from 'node:util'
 import { type Client, createClient, type Event, PilothouseError, UnreachableError } from '../client/index.ts'
 import { type Config, readConfig } from '../platform/config/config.ts'
 import { CHECKOUT } from '../platform/files/checkout.ts'
-import { serverDashboardAddress } from './dashboard.ts'
+import { serverDashboardUrl } from './dashboard.ts'
 import { type Command, CommandError, readOptions, UsageError } from './terminal/command.ts'
 
 const run = promisify(execFile)
@@ -33,7 +33,7 @@ Creates the repository in GIT_DIRECTORY, by default \`git\` in DATA_DIR.
     const [url, key] = [serverUrl(config, process.env.PILOTHOUSE_URL), config.CONTROL_PLANE_API_KEY]
     const say = (line: string) => process.stdout.write(`${line}\n`)
     await demo({ config, url, key, say })
-    const address = await serverDashboardAddress({ url, key })
+    const address = await serverDashboardUrl({ url, key })
     say(
       address === null
         ? `\nThe deployment keeps running. Open the dashboard: ${url}/`

@@ -93,7 +93,7 @@ test.skipIf(spawnSync('script', ['--version']).error)('a server on a terminal pr
   child.stdout.on('data', (text) => {
     shown += text
   })
-  await vi.waitFor(() => expect(shown).toContain('prints another address'), 30_000)
+  await vi.waitFor(() => expect(shown).toContain('prints another URL'), 30_000)
   const code = /sign-in#code=([\w-]{43})/.exec(shown)![1]!
   expect((await openSession(app, { code })).status).toBe(201)
   // its log contains JSON lines without the URL

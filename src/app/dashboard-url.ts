@@ -9,7 +9,7 @@ import type { Core } from '../domain/transaction/context.ts'
 const CODE_TTL_SECONDS = 600
 
 /** `workspaceId` null: all workspaces of the organization. The session has the admin role, like the command line. */
-export async function dashboardAddress(
+export async function dashboardUrl(
   core: Core,
   { organizationId, workspaceId }: { organizationId: string; workspaceId: string | null },
 ): Promise<string> {
@@ -22,10 +22,10 @@ export async function dashboardAddress(
 }
 
 /** URL for all workspaces of the oldest organization (usually the only one). Null when it can't be created now. */
-export async function addressForTerminal(core: Core): Promise<string | null> {
+export async function dashboardUrlForTerminal(core: Core): Promise<string | null> {
   try {
     const { id } = await core.db.organization.findFirstOrThrow({ orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] })
-    return await dashboardAddress(core, { organizationId: id, workspaceId: null })
+    return await dashboardUrl(core, { organizationId: id, workspaceId: null })
   } catch (error) {
     core.log.warn({ err: error }, 'the URL of the dashboard could not be created')
     return null
