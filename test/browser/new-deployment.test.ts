@@ -15,11 +15,11 @@ async function begin(page: Page, from: string): Promise<void> {
   await page.getByText(from, { exact: true }).click()
 }
 
-const sameAs = (page: Page) => page.getByRole('region', { name: 'The same by the API' })
+const apiRequest = (page: Page) => page.getByRole('region', { name: 'API request' })
 
 test('a repository is searched during typing; the form ends on the rollout page', async ({ page }) => {
   const name = `from-git-${randomUUID().slice(0, 8)}`
-  await begin(page, 'A git repository')
+  await begin(page, 'Git repository')
   await page.getByRole('combobox', { name: 'Repository' }).fill('support')
   await page.getByRole('option', { name: 'support-agent' }).click()
   expect(await page.getByLabel('Branch or tag').inputValue()).toBe('main')
@@ -28,9 +28,9 @@ test('a repository is searched during typing; the form ends on the rollout page'
   await page.getByRole('button', { name: 'Create and roll out' }).click()
   await page.getByText('already exists').waitFor()
   await page.getByRole('textbox', { name: 'Name' }).fill(name)
-  await sameAs(page).getByText(`"name": "${name}"`).waitFor()
+  await apiRequest(page).getByText(`"name": "${name}"`).waitFor()
   await page.getByText('GraphQL', { exact: true }).click()
-  await sameAs(page).getByText(`name: "${name}"`).waitFor()
+  await apiRequest(page).getByText(`name: "${name}"`).waitFor()
   await page.getByRole('button', { name: 'Create and roll out' }).click()
   await page.waitForURL(/\/revisions\//)
   // story.test.ts shows how it goes live
@@ -39,15 +39,15 @@ test('a repository is searched during typing; the form ends on the rollout page'
 
 test('a folder is packed and sent by the page', { timeout: 90_000 }, async ({ page }) => {
   const name = `from-folder-${randomUUID().slice(0, 8)}`
-  await begin(page, 'A folder')
+  await begin(page, 'Folder')
   await page.locator('input[webkitdirectory]').setInputFiles(AGENT)
   await page.getByText('6 files').waitFor()
   await page.getByRole('textbox', { name: 'Name' }).fill(name)
   await page.getByRole('button', { name: 'Add a secret' }).click()
   await page.getByLabel('Name of secret 1').fill('TOKEN')
   await page.getByLabel('Value of secret 1').fill('not for the script')
-  expect(await sameAs(page).textContent()).toContain('"TOKEN"')
-  expect(await sameAs(page).textContent()).not.toContain('not for the script')
+  expect(await apiRequest(page).textContent()).toContain('"TOKEN"')
+  expect(await apiRequest(page).textContent()).not.toContain('not for the script')
   await page.getByRole('button', { name: 'Create and roll out' }).click()
   await page.waitForURL(/\/revisions\//)
   await page.getByText('Deployed').first().waitFor({ timeout: 60_000 })
@@ -63,5 +63,5 @@ test('a viewer gets no form', async ({ page }) => {
     body: JSON.stringify({ query }),
   })
   await signIn(page, url, { key: (await made.json()).data.createApiKey.key }, `/w/${workspaceId}/deployments/new`)
-  await page.getByText('You may not make deployments').waitFor()
+  await page.getByText('You can’t create deployments').waitFor()
 })

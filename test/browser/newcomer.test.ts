@@ -56,7 +56,7 @@ test('why is this one not live? The list says it, and two clicks lead to the lin
   await inSight(row.getByText('Build failed'))
   await inSight(row.getByText(/^Build command "grep .*" failed with exit code 1/))
   await click(row.getByRole('link', { name: 'triage-agent' }))
-  await inSight(page.getByText('#1 goes on serving.'))
+  await inSight(page.getByText('#1 is still serving.'))
   await click(page.getByRole('link', { name: 'Read its log' }))
   await inSight(page.getByRole('region', { name: 'Build log' }).getByText('$ grep -q Hello greeting.txt'))
 })

@@ -67,7 +67,7 @@ export const PAGES: OnePage[] = [
     name: 'new-deployment',
     async open(page, { workspace }) {
       await page.goto(`${workspace}/deployments/new`)
-      await page.getByText('A git repository', { exact: true }).click()
+      await page.getByText('Git repository', { exact: true }).click()
       await page.getByRole('combobox', { name: 'Repository' }).fill('support')
       await page.getByRole('option').filter({ hasText: 'support-agent' }).click()
       await page.getByText('curl', { exact: true }).waitFor()

@@ -71,7 +71,7 @@ test(
     const { page } = await signedIn(open)
     const stayed = await unreloaded(page)
     await page.getByRole('link', { name: 'New deployment' }).click()
-    await page.getByText('A git repository', { exact: true }).click()
+    await page.getByText('Git repository', { exact: true }).click()
     await page.getByRole('combobox', { name: 'Repository' }).fill('greet')
     await page.getByRole('option').filter({ hasText: 'greeter' }).click()
     await page.getByRole('textbox', { name: 'Graph configuration' }).fill('graph.json')

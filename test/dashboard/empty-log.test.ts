@@ -22,9 +22,9 @@ test('a build that failed before its first line says that and why, before and af
   )
   for (const ended of [true, false])
     expect(emptyLogText('build', failed, ended)).toBe(
-      'Nothing was printed before the build failed. The repository could not be read: no such branch',
+      'The build failed before it printed anything. The repository could not be read: no such branch',
     )
-  expect(emptyLogText('deploy', failed, false)).toMatch(/^It was never started\. The repository/)
+  expect(emptyLogText('deploy', failed, false)).toMatch(/^The agent never started\. The repository/)
 })
 
 test('the cause of a failed rollout is not shown for its build', () => {
@@ -35,12 +35,12 @@ test('the cause of a failed rollout is not shown for its build', () => {
 
 test('an image has no build', () => {
   for (const source of ['external_container', 'internal_container'] as const)
-    expect(emptyLogText('build', { ...git('DEPLOYED'), source }, true)).toContain('nothing was built')
+    expect(emptyLogText('build', { ...git('DEPLOYED'), source }, true)).toContain('without a build')
 })
 
 test('an interrupted or superseded revision names its cause', () => {
   for (const status of ['INTERRUPTED', 'SKIPPED'] as const)
     expect(emptyLogText('build', git(status, 'Superseded by revision 3'), false)).toBe(
-      'Nothing was printed. Superseded by revision 3',
+      'No output. Superseded by revision 3',
     )
 })

@@ -1,4 +1,4 @@
-/** What can be done with a deployment, beside its name; what the reader may not do is not there. */
+/** Actions on a deployment, next to its name. Actions that the reader may not do are hidden. */
 import { Button, Menu } from '@mantine/core'
 import {
   IconArrowBackUp,
@@ -16,13 +16,13 @@ import { useMay } from '../../components/me.tsx'
 import { isOpen } from '../../components/words.ts'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 
-/** What is asked before it is done; null: nothing. */
+/** The open confirmation dialog; null: none. */
 export type Dialog = { do: 'redeploy' | 'interrupt' | 'newest'; revision: TimelineRevision } | { do: 'delete' } | null
 
 interface ActionsProps {
   deployment: ShownDeployment
   rollout: TimelineRevision | null
-  /** what can be put back */
+  /** the revision deployed before the active one, if it can run again */
   rollbackTarget: TimelineRevision | null
   onDialog(dialog: Dialog): void
 }
@@ -35,7 +35,7 @@ export function Actions({ deployment, rollout, rollbackTarget, onDialog }: Actio
   const redeployable = active ?? newest.nodes[0] ?? null
   const canCompare = newest.nodes.length > 1
   const isBeingDeleted = status === 'AWAITING_DELETE'
-  // a redeploy would build the same commit, and fail redeployable
+  // a redeploy would build the same commit, and fail again
   const failedBuild = rollout?.status === 'BUILD_FAILED' && tracksBranch(rollout) ? rollout : null
   return (
     <>
@@ -58,7 +58,7 @@ export function Actions({ deployment, rollout, rollbackTarget, onDialog }: Actio
       )}
       {canDeploy && !isBeingDeleted && rollbackTarget && !failedBuild && (
         <Button
-          // what doesn't serve is to be put right
+          // highlighted while nothing serves, because a rollback may fix it
           variant={serving ? 'default' : 'filled'}
           leftSection={<IconArrowBackUp size={16} />}
           onClick={() => onDialog({ do: 'redeploy', revision: rollbackTarget })}
@@ -86,7 +86,7 @@ export function Actions({ deployment, rollout, rollbackTarget, onDialog }: Actio
       {(canCompare || (canDeploy && !isBeingDeleted)) && (
         <Menu position="bottom-end" withinPortal>
           <Menu.Target>
-            <Button variant="default" px="xs" aria-label="More to do">
+            <Button variant="default" px="xs" aria-label="More actions">
               <IconDots size={18} />
             </Button>
           </Menu.Target>
@@ -127,7 +127,7 @@ export function Actions({ deployment, rollout, rollbackTarget, onDialog }: Actio
   )
 }
 
-/** Whether its ref can name a newer commit by now: it is neither a tag nor a commit. */
+/** Whether the ref is a branch, which may have a newer commit, not a tag or a commit. */
 function tracksBranch({ sourceRevisionConfig: { repoRef } }: TimelineRevision): boolean {
   return repoRef !== null && !repoRef.startsWith('refs/tags/') && !/^([0-9a-f]{40}|[0-9a-f]{64})$/i.test(repoRef)
 }

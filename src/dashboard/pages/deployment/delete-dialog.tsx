@@ -1,4 +1,4 @@
-/** Asks before a deployment is deleted: what goes with it, and for its name, since nobody can take it back. */
+/** Confirms a deletion: lists what is deleted and asks for the name, because a deletion can't be undone. */
 import { List, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
@@ -32,12 +32,12 @@ export function DeleteDialog({ deployment, opened, onClose }: DeleteDialogProps)
   const { id, name, version, url, secrets, newest, serving, activeRevision } = deployment
   const [write] = useWrite(remove)
   const [typed, setTyped] = useState('')
-  // biome-ignore lint/suspicious/noExplicitAny: of whatever mutation
+  // biome-ignore lint/suspicious/noExplicitAny: the outcome of any mutation
   const confirm = async (): Promise<Outcome<any>> =>
     typed.trim() === name
       ? write({ input: { deploymentId: id, ifVersion: version } })
-      : { ok: false, problem: problem('VALIDATION_FAILED', `Type ${name} above, exactly as it is.`) }
-  const revisions = newest.totalCount === 1 ? 'its one revision' : `its ${newest.totalCount} revisions`
+      : { ok: false, problem: problem('VALIDATION_FAILED', `Type ${name} exactly as shown.`) }
+  const revisions = newest.totalCount === 1 ? '1 revision' : `${newest.totalCount} revisions`
   return (
     <ConfirmDialog
       opened={opened}
@@ -51,19 +51,19 @@ export function DeleteDialog({ deployment, opened, onClose }: DeleteDialogProps)
       onConfirm={confirm}
     >
       <Stack gap="sm">
-        <Text size="sm">This can’t be taken back. What goes:</Text>
+        <Text size="sm">This can’t be undone. It deletes:</Text>
         <List size="sm" spacing={4}>
           {activeRevision && (
             <List.Item>
-              what {serving ? 'serves now' : 'is deployed'}, #{activeRevision.number}
+              the {serving ? 'serving' : 'deployed'} revision #{activeRevision.number}
               {url && <>, at {url}</>}
             </List.Item>
           )}
-          <List.Item>{revisions}, with logs and what was built</List.Item>
-          <List.Item>the data that the agent has stored in its database and on its disk</List.Item>
+          <List.Item>{revisions} with logs and builds</List.Item>
+          <List.Item>all data in the agent’s database and on its disk</List.Item>
           {secrets.length > 0 && (
             <List.Item>
-              {secrets.length === 1 ? 'its secret' : `its ${secrets.length} secrets`}:{' '}
+              {secrets.length === 1 ? '1 secret' : `${secrets.length} secrets`}:{' '}
               <Text span inherit ff="monospace" style={{ overflowWrap: 'anywhere' }}>
                 {secrets.map((secret) => secret.name).join(', ')}
               </Text>
@@ -73,7 +73,7 @@ export function DeleteDialog({ deployment, opened, onClose }: DeleteDialogProps)
         <TextInput
           label={
             <>
-              Type <b>{name}</b> to go on
+              Type <b>{name}</b> to confirm
             </>
           }
           value={typed}

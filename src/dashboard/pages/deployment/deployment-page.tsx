@@ -1,4 +1,4 @@
-/** `/w/$ws/deployments/$id`: where it is reached and how it does, how its newest rollout goes, its revisions, and what can be done with it. */
+/** `/w/$ws/deployments/$id`: a deployment with its health, latest rollout, revisions and actions. */
 import { Badge, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { useParams } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
@@ -26,7 +26,7 @@ import { RolloutProgress } from './rollout-progress.tsx'
 import { MIN_ROLLOUTS } from './rollout-times.ts'
 import { Timeline } from './timeline.tsx'
 
-/** Left out where uPlot doesn't load: it refuses a browser whose language is no BCP 47 tag (`en-US@posix`). */
+/** Renders nothing if uPlot fails to load: it rejects a browser language that is no BCP 47 tag (`en-US@posix`). */
 const RolloutChart = lazy(() => import('./rollout-chart.tsx').catch(() => ({ default: () => null })))
 
 export default function DeploymentPage() {
@@ -35,14 +35,14 @@ export default function DeploymentPage() {
   const [{ data, error }, again] = query
   const shown = useKept(id, data?.deployment)
   useFollow(id, () => again({ requestPolicy: 'network-only' }))
-  // what was shown of it is of the past
+  // data shown before is outdated
   if (error && isNotFound(problemOf(error)))
-    return <NotFound>There is no such deployment, or not any more: it may have been deleted.</NotFound>
+    return <NotFound>This deployment doesn’t exist. It may have been deleted.</NotFound>
   if (shown) return <DeploymentView deployment={shown} />
   return <QueryView query={query}>{() => <NotFound />}</QueryView>
 }
 
-/** That of the newest rollout: it is what somebody asked for last. */
+/** The revision whose rollout was requested last. */
 const findNewestRollout = ({ newest: { nodes }, activeRevision }: ShownDeployment): TimelineRevision | null => {
   const at = ({ rolloutAt, createdAt }: TimelineRevision) => Date.parse(rolloutAt ?? createdAt)
   const all = activeRevision ? [...nodes, activeRevision] : nodes
@@ -54,7 +54,7 @@ const findNewestRollout = ({ newest: { nodes }, activeRevision }: ShownDeploymen
   )
 }
 
-/** What worked before what serves, or should: the newest that was deployed, is older, and can be run again. */
+/** The newest revision older than the active one that was deployed and can be redeployed. */
 const findRollbackTarget = ({ newest: { nodes }, activeRevision: active }: ShownDeployment): TimelineRevision | null =>
   nodes.find(
     ({ number, status, canRedeploy }) => active && number < active.number && status === 'DEPLOYED' && canRedeploy,
@@ -110,13 +110,13 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
         <Actions deployment={deployment} rollout={rollout} rollbackTarget={rollbackTarget} onDialog={setDialog} />
       }
     >
-      {/* where nothing was ever deployed, the rollout below says why */}
+      {/* hidden before the first deploy, when the rollout below shows the reason */}
       {(active || !rollout?.statusMessage) && (
         <Reason
           message={statusMessage}
           reason={reason}
           since={reasonSince}
-          // what nobody reports on may well serve
+          // a deployment of unknown status may still serve
           tone={status === 'AWAITING_DELETE' || status === 'UNKNOWN' || !active ? 'waiting' : serving ? 'quiet' : 'bad'}
           actions={
             active && !serving && <WaysOn deploymentId={id} reason={reason} revisionId={active.id} log="deploy" />
@@ -131,7 +131,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
           <Stack gap="md">
             <Group justify="space-between" gap="xs">
               <Title order={2} size="h5" id="rollout">
-                Newest rollout: #{rollout.number}
+                Latest rollout: #{rollout.number}
                 {rollout.attempt > 1 && `, attempt ${rollout.attempt}`}
               </Title>
               <LinkTo
@@ -183,7 +183,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
             </Text>
           </Title>
           <LinkTo to="/w/$ws/activity" params={{ ws }} search={{ deployment: id }} size="sm">
-            Who changed what
+            Activity
           </LinkTo>
         </Group>
         <Timeline
@@ -205,7 +205,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
   )
 }
 
-/** What goes on serving beside a rollout that does not, and what differs between the two. */
+/** Links to a comparison with the active revision, and says whether that one is still serving. */
 function ActiveRevisionNote({ deployment, rollout }: { deployment: ShownDeployment; rollout: TimelineRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const { id, serving, activeRevision: active } = deployment
@@ -219,18 +219,18 @@ function ActiveRevisionNote({ deployment, rollout }: { deployment: ShownDeployme
         size="sm"
         underline="always"
       >
-        What differs from #{active.number}
+        Compare with active #{active.number}
       </LinkTo>
-      {serving && <Text size="sm">#{active.number} goes on serving.</Text>}
+      {serving && <Text size="sm">#{active.number} is still serving.</Text>}
     </>
   )
 }
 
 const CHANGES = {
-  CREATED: 'made',
+  CREATED: 'created',
   UPDATED: 'changed',
   TAGGED: 'tagged',
-  PUSHED: 'pushed to',
-  REDEPLOYED: 'rolled out again',
+  PUSHED: 'pushed',
+  REDEPLOYED: 'redeployed',
   DELETED: 'deleted',
 } as const

@@ -1,10 +1,10 @@
-/** What the page of a deployment asks for. */
+/** GraphQL documents of the deployment page. */
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { actedOnFragment, actedRevisionFragment } from '../../components/acted-on.ts'
 import { actorFragment } from '../../components/actor.ts'
 import { liveDeployment } from '../../components/live.ts'
 
-/** What the timeline and the line of a rollout show of a revision. */
+/** Fields that the timeline and the rollout progress show. */
 const revisionFragment = graphql(
   `
   fragment TimelineRevision on Revision @_unmask {
@@ -90,7 +90,6 @@ export const deploymentQuery = graphql(
   [liveDeployment, actedOnFragment, revisionFragment],
 )
 
-/** Older revisions, a page at a time. */
 export const olderQuery = graphql(
   `
   query OlderRevisions($id: ID!, $after: String) {

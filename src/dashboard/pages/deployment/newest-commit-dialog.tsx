@@ -1,4 +1,4 @@
-/** Asks before the newest commit of a branch is deployed, after the build of an older one has failed. */
+/** Confirms a deploy of the newest commit of a branch, after the build of an older commit failed. */
 import { Code, Text } from '@mantine/core'
 import { graphql } from '../../api/graphql.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
@@ -29,7 +29,7 @@ const deployNewest = graphql(
 
 interface NewestCommitDialogProps {
   deployment: ShownDeployment
-  /** the revision whose build has failed; null: the dialog is closed */
+  /** the revision with the failed build; null: the dialog is closed */
   revision: TimelineRevision | null
   onClose(): void
 }
@@ -48,14 +48,14 @@ export function NewestCommitDialog({ deployment, revision, onClose }: NewestComm
       onConfirm={() => write({ input: { deploymentId: id, sourceRevisionConfig: { repoRef }, ifVersion: version } })}
     >
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        A new revision builds the commit that {repoRef} names by now.
+        Creates a revision from the newest commit of {repoRef}.
         {repoCommitSha && (
           <>
             {' '}
-            #{revision.number} was made of <Code>{repoCommitSha.slice(0, 7)}</Code>.
+            #{revision.number} was built from <Code>{repoCommitSha.slice(0, 7)}</Code>.
           </>
         )}
-        {active && serving && ` #${active.number} serves until the new one is ready.`}
+        {active && serving && ` #${active.number} keeps serving until the new revision is ready.`}
       </Text>
     </ConfirmDialog>
   )

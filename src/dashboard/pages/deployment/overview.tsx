@@ -1,4 +1,4 @@
-/** Where a deployment is reached, what answers there, and how well. */
+/** URL, health, active revision and listener of a deployment. */
 import { Anchor, Group, Stack, Text } from '@mantine/core'
 import { IconExternalLink } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
@@ -16,18 +16,18 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
   const { id, url, health, serving, activeRevision: active, imageVersion, listener } = deployment
   return (
     <dl className={classes.facts}>
-      <Fact name="Address" wide>
+      <Fact name="URL" wide>
         {url ? (
           <Group gap={6} wrap="nowrap" miw={0}>
             <Anchor href={url} target="_blank" rel="noreferrer" className={classes.url}>
               {url}
               <IconExternalLink size={14} aria-label="opens in a new tab" />
             </Anchor>
-            <Copy text={url} what="the address" />
+            <Copy text={url} what="the URL" />
           </Group>
         ) : (
           <Text size="sm" c="dimmed">
-            none before the first deploy
+            assigned at the first deploy
           </Text>
         )}
       </Fact>
@@ -77,7 +77,7 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
             {listener.computeId}
             <Text span size="xs" c={listener.status === 'ONLINE' ? 'dimmed' : 'red'}>
               {' '}
-              · {listener.status === 'ONLINE' ? 'online' : 'silent'}
+              · {listener.status === 'ONLINE' ? 'online' : 'offline'}
             </Text>
           </Text>
         </Fact>

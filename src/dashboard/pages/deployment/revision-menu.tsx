@@ -1,4 +1,4 @@
-/** What else can be done with a revision, and where more of it is. */
+/** The menu of a revision: links to its pages, and actions. */
 import { Menu } from '@mantine/core'
 import { IconArrowBackUp, IconFileText, IconGitCompare, IconPlayerStop } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
@@ -13,7 +13,7 @@ interface RevisionMenuProps {
   revision: TimelineRevision
   onRedeploy(revision: TimelineRevision): void
   onInterrupt(revision: TimelineRevision): void
-  /** what opens it */
+  /** the menu's target */
   children: ReactNode
 }
 
@@ -23,7 +23,7 @@ export function RevisionMenu({ deployment, revision, onRedeploy, onInterrupt, ch
   const may = useMay('deployer')
   const { id, status, canRedeploy, whyNotRedeployable } = revision
   const { activeRevision: active, newest } = deployment
-  // of what serves: against the one before
+  // the active revision is compared with the one before it
   const other = active && active.id !== id ? active.id : newest.nodes.find((one) => one.number < revision.number)?.id
   const params = { ws, id: deployment.id }
   return (
@@ -52,14 +52,14 @@ export function RevisionMenu({ deployment, revision, onRedeploy, onInterrupt, ch
               })
             }
           >
-            {active && active.id !== id ? 'Compare with what serves' : 'Compare with the one before'}
+            {active && active.id !== id ? 'Compare with active' : 'Compare with previous'}
           </Menu.Item>
         )}
         {may && (
           <Menu.Item
             leftSection={<IconArrowBackUp size={16} />}
             disabled={!canRedeploy}
-            title={whyNotRedeployable ? `Not now: ${whyNotRedeployable}.` : undefined}
+            title={whyNotRedeployable ? `Not available: ${whyNotRedeployable}.` : undefined}
             onClick={() => onRedeploy(revision)}
           >
             {redeployVerb(deployment, revision)}…

@@ -1,6 +1,6 @@
 /**
- * How long the last rollouts took, and what became of them: whether it takes longer than it used to, and in which part. Loaded by itself,
- * since it brings uPlot. Whatever the picture says stands in a table, too, which keys reach.
+ * Chart of the duration and outcome of the last rollouts, split into waiting, build and deploy. A chunk of its own keeps
+ * uPlot out of the first load. A table with links shows the same data, and works by keyboard.
  */
 import { Paper, Table, Text, Title, useComputedColorScheme } from '@mantine/core'
 import { useNavigate, useParams } from '@tanstack/react-router'
@@ -14,7 +14,7 @@ import classes from './rollout-chart.module.css'
 import { indexAt, type Plot, type PlotColors, plotRollouts } from './rollout-plot.ts'
 import { MIN_ROLLOUTS, type Rollout, rolloutTimesQuery, toRollouts, typicalTimes } from './rollout-times.ts'
 
-/** Colours of the theme that stand out from the page by 3 to 1. */
+/** Theme colours with a contrast of at least 3:1 to the page. */
 const COLORS: Record<'light' | 'dark', PlotColors> = {
   light: {
     waited: 'gray-6',
@@ -39,7 +39,7 @@ const variable = (name: string) => `--mantine-color-${name}`
 const PARTS = ['waited', 'build', 'deploy'] as const
 const WORDS = { waited: 'Waiting', build: 'Build', deploy: 'Deploy' }
 
-/** `ended`: changes when another rollout is over. */
+/** A new value of `ended` means that a rollout has ended. */
 export default function RolloutChart({ id, ended }: { id: string; ended: string }) {
   const [{ data }, again] = useQuery({
     query: rolloutTimesQuery,
@@ -53,7 +53,7 @@ export default function RolloutChart({ id, ended }: { id: string; ended: string 
   }, [ended, again])
   const kept = useRef<Rollout[]>([])
   const nodes = data?.deployment?.revisions.nodes
-  // the same ones, asked again, are no new picture: what is pointed at stays
+  // the same data keeps the same chart, so the selection under the pointer stays
   const rollouts = useMemo(() => {
     const now = nodes ? toRollouts(nodes) : kept.current
     return JSON.stringify(now) === JSON.stringify(kept.current) ? kept.current : now
@@ -86,7 +86,7 @@ function Chart({ id, rollouts }: { id: string; rollouts: Rollout[] }) {
     }
   }, [rollouts, scheme])
   const open = ({ clientX }: MouseEvent) => {
-    // by where it is, not by what is pointed at: a finger points at nothing before, and a mouse may be quick
+    // uses the click's position: a finger has no hover before, and a fast mouse may outrun it
     const one = rollouts[indexAt(chart.current!, clientX)]
     if (one)
       void navigate({ to: '/w/$ws/deployments/$id/revisions/$revisionId', params: { ws, id, revisionId: one.id } })
@@ -96,18 +96,18 @@ function Chart({ id, rollouts }: { id: string; rollouts: Rollout[] }) {
   return (
     <Paper withBorder p="md" component="section" aria-labelledby="rollout-times">
       <Title order={2} size="h5" id="rollout-times">
-        How long rollouts took
+        Rollout times
       </Title>
       <Text size="xs" c="dimmed">
         {summary}
       </Text>
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the links of the table are for keys */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the table has links for the keyboard */}
       <div ref={place} className={classes.plot} role="img" aria-label={summary} onClick={open} />
       <div className={classes.key}>
         {one ? <span>{describeRollout(one)}</span> : <Legend rollouts={rollouts} colors={COLORS[scheme]} />}
       </div>
       <details className={classes.table}>
-        <summary>As a table</summary>
+        <summary>Show table</summary>
         <RolloutTable id={id} ws={ws} rollouts={rollouts} />
       </details>
     </Paper>
@@ -129,7 +129,7 @@ function summaryOf(rollouts: Rollout[]): string {
   return [
     `${rollouts.length} rollouts, #${rollouts[0]!.number} to #${rollouts.at(-1)!.number}${wrong.join('')}.`,
     typical
-      ? `Live after ${seconds(typical.median)} for half of them, ${seconds(typical.longest)} at most.`
+      ? `Live after ${seconds(typical.median)} (median), ${seconds(typical.longest)} (longest).`
       : 'None went live.',
   ].join(' ')
 }
@@ -156,7 +156,7 @@ function RolloutTable({ id, ws, rollouts }: { id: string; ws: string; rollouts: 
     <Table fz="xs" verticalSpacing={3}>
       <Table.Thead>
         <Table.Tr>
-          {['Revision', 'Outcome', 'Waiting', 'Build', 'Deploy', 'In all'].map((head) => (
+          {['Revision', 'Outcome', 'Waiting', 'Build', 'Deploy', 'Total'].map((head) => (
             <Table.Th key={head}>{head}</Table.Th>
           ))}
         </Table.Tr>

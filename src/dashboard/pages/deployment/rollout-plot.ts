@@ -1,4 +1,4 @@
-/** The bars of the chart, by uPlot: one a rollout, of waiting, build and deploy, with a sign on those that did not go live. */
+/** Draws the chart with uPlot: per rollout one bar of waiting, build and deploy, and a mark if it didn't go live. */
 import uPlot from 'uplot'
 import { duration } from '../../components/time.tsx'
 import type { Rollout } from './rollout-times.ts'
@@ -19,12 +19,11 @@ interface PlotOptions {
   rollouts: readonly Rollout[]
   colors: PlotColors
   width: number
-  /** the pointer is on this one; null: on none */
+  /** index of the rollout under the pointer; null: none */
   onPoint(index: number | null): void
 }
 
 const HEIGHT_PX = 132
-/** px of half a sign, and of the room above a bar that it takes */
 const MARK_HALF_PX = 3.5
 const MARK_ROOM_PX = 18
 
@@ -62,7 +61,7 @@ export function plotRollouts(target: HTMLElement, { rollouts, colors, width, onP
           values: (_plot, at) => at.map((seconds) => duration(seconds * 1000)),
         },
       ],
-      // each lies on the one before, which is as high as all of it
+      // each series covers the one before: the first has the total height
       series: [{}, part(colors.deploy), part(colors.build), part(colors.waited)],
       hooks: {
         draw: [(plot) => drawMarks(plot, rollouts, colors)],
@@ -79,11 +78,11 @@ export function plotRollouts(target: HTMLElement, { rollouts, colors, width, onP
   )
 }
 
-/** Which rollout is at this place of the window, or nearest to it. */
+/** Index of the rollout nearest to an x position in the window. */
 export const indexAt = (plot: Plot, clientX: number): number =>
   plot.posToIdx(clientX - plot.over.getBoundingClientRect().left)
 
-/** What went wrong has a form, not a colour alone: a cross, or a line. */
+/** Marks failed rollouts with a cross and interrupted ones with a line, so colour is not the only cue. */
 function drawMarks(plot: uPlot, rollouts: readonly Rollout[], colors: PlotColors): void {
   const { ctx } = plot
   const scale = devicePixelRatio

@@ -1,4 +1,4 @@
-/** The newest rollout as a line: from the request to serving, with what has become of each stage and how long it took. */
+/** The stages of the latest rollout, from request to serving, each with its state and duration. */
 import { Loader, Text } from '@mantine/core'
 import {
   IconAlertTriangleFilled,
@@ -15,15 +15,14 @@ import { type Stage, type StageState, stagesOf } from './stages.ts'
 
 const WORDS: Record<StageState, string> = {
   done: 'done',
-  busy: 'under way',
+  busy: 'running',
   waiting: 'waiting',
   failed: 'failed',
-  unknown: 'not known',
+  unknown: 'unknown',
   ended: 'not reached',
-  ahead: 'to come',
+  ahead: 'pending',
 }
 
-/** ms of waiting that are worth a word */
 const MIN_SHOWN_WAIT_MS = 1_000
 
 export function RolloutProgress({ revision, serves }: { revision: TimelineRevision; serves: boolean | null }) {
@@ -74,7 +73,7 @@ function StageTime({
   queuePosition: number | null
   superseded: boolean
 }) {
-  if (name === 'Requested') return at ? <TimeAgo at={at} /> : 'at an unknown time'
+  if (name === 'Requested') return at ? <TimeAgo at={at} /> : 'unknown time'
   if (name === 'Serving') {
     if (state === 'done')
       return at ? (
@@ -84,30 +83,30 @@ function StageTime({
       ) : (
         'now'
       )
-    if (state === 'failed') return 'doesn’t answer'
-    if (state === 'unknown') return 'not known'
-    return state === 'ahead' ? 'to come' : superseded ? 'until another took over' : 'not reached'
+    if (state === 'failed') return 'not responding'
+    if (state === 'unknown') return 'unknown'
+    return state === 'ahead' ? 'pending' : superseded ? 'replaced' : 'not reached'
   }
-  if (state === 'ahead') return 'to come'
+  if (state === 'ahead') return 'pending'
   if (state === 'ended' && took === null) return 'not reached'
   if (state === 'waiting')
     return (
       <>
         waiting for {since && <Elapsed since={since} />}
-        {queuePosition !== null && queuePosition > 1 && <>, {queuePosition - 1} before it</>}
+        {queuePosition !== null && queuePosition > 1 && <>, {queuePosition - 1} ahead</>}
       </>
     )
   if (state === 'busy') return since && <Elapsed since={since} />
   return (
     <>
-      {took === null ? 'never begun' : duration(took)}
+      {took === null ? 'not started' : duration(took)}
       {state === 'failed' && ', failed'}
       {state === 'ended' && ', stopped'}
       {tries > 1 && `, ${tries} tries`}
       {waited !== null && waited >= MIN_SHOWN_WAIT_MS && (
         <>
           <br />
-          after {duration(waited)} of waiting
+          waited {duration(waited)}
         </>
       )}
     </>

@@ -1,4 +1,4 @@
-/** How long rollouts took: what the chart shows of revisions, and what it comes to. Pure. */
+/** Durations of the last rollouts, for the chart. */
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 
 export const rolloutTimesQuery = graphql(`
@@ -22,7 +22,7 @@ export const rolloutTimesQuery = graphql(`
 `)
 type EndedRevision = NonNullable<ResultOf<typeof rolloutTimesQuery>['deployment']>['revisions']['nodes'][number]
 
-/** Fewer tell nothing that the timeline doesn't. */
+/** Fewer rollouts show nothing that the timeline doesn't. */
 export const MIN_ROLLOUTS = 5
 
 export interface Rollout {
@@ -30,14 +30,14 @@ export interface Rollout {
   number: number
   outcome: 'live' | 'failed' | 'interrupted'
   status: EndedRevision['status']
-  /** all in seconds: the three are the whole */
+  /** in seconds; `total` is the sum of the other three */
   waited: number
   build: number
   deploy: number
   total: number
 }
 
-/** Oldest first, those of which somebody knows how long they took. */
+/** Rollouts of known duration, oldest first. */
 export function toRollouts(revisions: readonly EndedRevision[]): Rollout[] {
   return revisions
     .flatMap(({ id, number, status, durations: { build, deploy, total } }): Rollout[] => {
@@ -50,7 +50,7 @@ export function toRollouts(revisions: readonly EndedRevision[]): Rollout[] {
     .sort((a, b) => a.number - b.number)
 }
 
-/** Seconds that half of those that went live took at most, and the longest of them; null: none did. */
+/** Seconds until rollouts went live; null: none did. */
 export function typicalTimes(rollouts: readonly Rollout[]): { median: number; longest: number } | null {
   const times = rollouts
     .filter(({ outcome }) => outcome === 'live')

@@ -1,4 +1,4 @@
-/** The line of a rollout, from the request to serving: what has become of each stage, and the time spent in it. Pure. */
+/** Derives the stages of a rollout, from request to serving, with their states and durations. */
 import { STEPS, stateOf } from '../../components/words.ts'
 import type { TimelineRevision } from './documents.ts'
 
@@ -7,20 +7,20 @@ export type StageState = 'done' | 'busy' | 'waiting' | 'failed' | 'unknown' | 'e
 export interface Stage {
   name: 'Requested' | 'Prepare' | 'Build' | 'Deploy' | 'Serving'
   state: StageState
-  /** ms that it took; null: it is not over, or takes no time */
+  /** duration in ms; null: not over, or without duration */
   took: number | null
-  /** ISO 8601: since when it goes on, or is waited for; null: it does not */
+  /** ISO 8601: start of the work or of the wait; null: not in progress */
   since: string | null
-  /** ms that it waited before somebody began */
+  /** ms between creation and start */
   waited: number | null
   tries: number
-  /** of one that is over: when */
+  /** ISO 8601: end of the stage */
   at: string | null
 }
 
 type Step = TimelineRevision['steps'][number]
 
-/** Where the next kind of work is, by what the revision waits for or does. */
+/** The step that a revision in this status waits for or runs. */
 const NEXT_STEP: Partial<Record<TimelineRevision['status'], Step['kind']>> = {
   CREATING: 'PROVISION',
   QUEUED: 'BUILD',
@@ -33,7 +33,7 @@ const ORDER = ['PROVISION', 'BUILD', 'DEPLOY'] as const
 
 const EMPTY_STAGE = { took: null, since: null, waited: null, tries: 0, at: null }
 
-/** `serves`: the deployment answers now, with this revision; null: nobody reports on it. */
+/** `serves`: the deployment serves this revision; null: unknown. */
 export function stagesOf(revision: TimelineRevision, serves: boolean | null): Stage[] {
   const { status, source, rolloutAt, deployedAt, statusSince, isActive } = revision
   const steps = revision.steps.filter(({ isCurrent }) => isCurrent)
@@ -42,10 +42,10 @@ export function stagesOf(revision: TimelineRevision, serves: boolean | null): St
   const work = ORDER.flatMap((kind): Stage[] => {
     const step = steps.findLast((one) => one.kind === kind)
     if (step) return [stageOf(step, stateOf(revision).tone === 'waiting')]
-    // of one that ended before it was deployed: it did not come so far
+    // the revision ended before its deploy step
     if (now === undefined && kind === 'DEPLOY' && status !== 'DEPLOYED')
       return [{ ...EMPTY_STAGE, name: STEPS[kind], state: 'ended' }]
-    // still to come: what is built is built only where nothing was built before, which nobody knows until its turn
+    // pending: a built source may skip the build if an earlier one can be reused, which is unknown until its turn
     const ahead = now !== undefined && ORDER.indexOf(kind) >= ORDER.indexOf(now)
     if (!ahead || kind === 'PROVISION' || (kind === 'BUILD' && !builds)) return []
     const waits = kind === now || (status === 'QUEUED' && kind === 'BUILD')
@@ -66,13 +66,13 @@ function servingStage(
   const stage = { ...EMPTY_STAGE, name: 'Serving' } as const
   if (arrived) return { ...stage, state: serves === null ? 'unknown' : serves ? 'done' : 'failed', at: deployedAt }
   if (status === 'DEPLOYED') return { ...stage, state: 'ended', at: deployedAt }
-  // what ended before it came so far
+  // a revision that ended earlier was never deployed
   return NEXT_STEP[status] ? { ...stage, state: 'ahead' } : { ...stage, state: 'ended', at: statusSince }
 }
 
 const STATES = { succeeded: 'done', failed: 'failed', cancelled: 'ended' } as const
 
-/** `waits`: a step that somebody has taken waits nevertheless, as for its turn on a machine. */
+/** `waits`: the step is claimed but still waits, for example for its turn on a machine. */
 function stageOf({ kind, createdAt, startedAt, endedAt, outcome, tries }: Step, waits: boolean): Stage {
   const ms = (from: string, to: string) => Math.max(0, Date.parse(to) - Date.parse(from))
   return {

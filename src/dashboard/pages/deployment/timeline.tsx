@@ -1,4 +1,4 @@
-/** The revisions of a deployment, newest first: what each is made of, what made it and who, how long it took, and what can be done with it. */
+/** The revisions of a deployment, newest first, with their source, trigger, author, duration and actions. */
 import { Button, Group, Menu, Stack, Text } from '@mantine/core'
 import { IconDots } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
@@ -19,13 +19,13 @@ const TRIGGERS = {
   create: 'Created',
   update: 'Source or build changed',
   secrets: 'Secrets changed',
-  request: 'Asked for',
+  request: 'Requested',
   push: 'Pushed',
 } as const
 
 interface TimelineProps {
   deployment: ShownDeployment
-  /** the revision whose message stands above: the timeline does not repeat it */
+  /** the revision whose message is shown above the timeline, which does not repeat it */
   shownAbove: TimelineRevision | null
   onRedeploy(revision: TimelineRevision): void
   onInterrupt(revision: TimelineRevision): void
@@ -109,7 +109,7 @@ function Entry({
         )}
         <RevisionMenu {...{ deployment, revision, onRedeploy, onInterrupt }}>
           <Menu.Target>
-            <Button size="compact-sm" variant="subtle" color="gray" px={6} aria-label={`More about #${number}`}>
+            <Button size="compact-sm" variant="subtle" color="gray" px={6} aria-label={`More actions for #${number}`}>
               <IconDots size={16} />
             </Button>
           </Menu.Target>
@@ -125,7 +125,11 @@ function Origin({ revision }: { revision: TimelineRevision }) {
   return (
     <Text size="xs" c="dimmed" component="div" className={classes.origin}>
       <span>
-        {trigger === 'update' && sourceRevisionConfig.imageUri ? 'Image changed' : trigger ? TRIGGERS[trigger] : 'Made'}
+        {trigger === 'update' && sourceRevisionConfig.imageUri
+          ? 'Image changed'
+          : trigger
+            ? TRIGGERS[trigger]
+            : 'Created'}
       </span>
       {createdByActor && (
         <>
@@ -170,7 +174,7 @@ function StatusMessage({
   if (supersededBy)
     return (
       <Text size="sm">
-        A newer rollout took its place:{' '}
+        Superseded by{' '}
         <LinkTo
           to="/w/$ws/deployments/$id/revisions/$revisionId"
           params={{ ws, id: deploymentId, revisionId: supersededBy.id }}

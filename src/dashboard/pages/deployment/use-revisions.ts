@@ -1,6 +1,6 @@
 /**
- * The revisions that a timeline shows: the newest, which come with the page, and older ones as far as somebody has asked for them. Those
- * are read again when something of the deployment has changed: an old one may have been asked for again.
+ * The revisions of the timeline: the newest come with the page, older pages on request. Older pages are read again after
+ * each change of the deployment, because an old revision may have been redeployed.
  */
 import { useEffect, useRef, useState } from 'react'
 import { useClient } from 'urql'
@@ -9,12 +9,12 @@ import { olderQuery, type ShownDeployment, type TimelineRevision } from './docum
 
 interface Older {
   pages: number
-  /** with those that were the newest when they were read: one of them may have left that page since */
+  /** includes the newest ones of that time, because one of them may have left the newest page since */
   revisions: TimelineRevision[]
   hasMore: boolean
 }
 
-/** `more`: asks for the next page; null: there is none. */
+/** `more` reads the next page; null: there is none. */
 export function useRevisions({ id, newest }: ShownDeployment): {
   revisions: TimelineRevision[]
   more: (() => Promise<void>) | null
@@ -23,7 +23,7 @@ export function useRevisions({ id, newest }: ShownDeployment): {
   const client = useClient()
   const [older, setOlder] = useState<Older>({ pages: 0, revisions: [], hasMore: newest.pageInfo.hasNextPage })
   const [busy, setBusy] = useState(false)
-  // of two that are under way at once the later one counts
+  // of two concurrent reads the later one wins
   const turn = useRef(0)
   const read = async (pages: number) => {
     const own = ++turn.current
@@ -40,14 +40,14 @@ export function useRevisions({ id, newest }: ShownDeployment): {
   }
   const again = () => older.pages > 0 && void read(older.pages)
   useFollow(id, again)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: where the newest end another page begins
+  // biome-ignore lint/correctness/useExhaustiveDependencies: older pages start where the newest page ends
   useEffect(() => void again(), [newest.pageInfo.endCursor])
   const more = async () => {
     setBusy(true)
     await read(older.pages + 1)
     setBusy(false)
   }
-  // what came with the page is fresher
+  // the newest page is fresher
   const all = new Map(older.revisions.map((one) => [one.id, one]))
   for (const one of newest.nodes) all.set(one.id, one)
   const hasMore = older.pages > 0 ? older.hasMore : newest.pageInfo.hasNextPage

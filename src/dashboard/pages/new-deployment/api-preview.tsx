@@ -1,4 +1,4 @@
-/** What is typed, as curl and as GraphQL, beside the form. */
+/** Shows the form's input as a curl command and a GraphQL mutation. */
 import { Code, Group, Paper, SegmentedControl, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Copy } from '../../components/copy.tsx'
@@ -13,15 +13,15 @@ export function ApiPreview({ draft }: { draft: Draft }) {
   const where = { origin: location.origin, workspaceId: me?.organizationWide ? me.workspace.id : null }
   const text = as === 'curl' ? curlCommand(draft, where) : graphqlMutation(draft)
   return (
-    <Paper withBorder p="md" component="section" aria-label="The same by the API">
+    <Paper withBorder p="md" component="section" aria-label="API request">
       <Group justify="space-between" mb="xs">
         <Text size="sm" fw={600}>
-          The same as
+          API request
         </Text>
         <Group gap="xs">
           <SegmentedControl
             size="xs"
-            aria-label="As what"
+            aria-label="Format"
             value={as}
             onChange={(value) => setAs(value as typeof as)}
             data={[
@@ -29,7 +29,7 @@ export function ApiPreview({ draft }: { draft: Draft }) {
               { value: 'graphql', label: 'GraphQL' },
             ]}
           />
-          <Copy text={text} what="this" />
+          <Copy text={text} what="the request" />
         </Group>
       </Group>
       <Code block tabIndex={0} className={classes.code}>

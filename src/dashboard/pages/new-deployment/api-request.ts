@@ -1,4 +1,4 @@
-/** The same as text, for a terminal and for GraphQL: what is typed becomes a script at once. Values of secrets are left out. Pure. */
+/** The form's input as a curl command and a GraphQL mutation, without secret values. */
 import { type Draft, toCreateInput } from './draft.ts'
 
 const snake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
@@ -14,12 +14,12 @@ const withoutValues = (draft: Draft) => {
   return { ...input, secrets: input.secrets.map(({ name }) => ({ name, value: '…' })) }
 }
 
-/** In single quotes of a shell. */
+/** Quotes text for a shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 interface ApiTarget {
   origin: string
-  /** null: the key says it */
+  /** null: the key belongs to one workspace */
   workspaceId: string | null
 }
 
@@ -37,7 +37,7 @@ export function curlCommand(draft: Draft, { origin, workspaceId }: ApiTarget): s
   return [
     create,
     '',
-    '# then the source, with the id that was answered',
+    '# then upload the source, with the id from the response',
     call('POST', `${origin}/v2/deployments/$ID/upload-url`),
     'tar -czf source.tar.gz -C FOLDER .',
     `curl -sS -X PUT --data-binary @source.tar.gz "$UPLOAD_URL"`,
@@ -49,7 +49,7 @@ export function curlCommand(draft: Draft, { origin, workspaceId }: ApiTarget): s
   ].join('\n')
 }
 
-/** Members whose values are words of an enum. */
+/** members with enum values */
 const ENUMS = ['source', 'deploymentType']
 
 function literal(value: unknown, indent: string, key = ''): string {
@@ -72,7 +72,7 @@ const RESULT = `__typename
 export function graphqlMutation(draft: Draft): string {
   const create = `mutation {\n  createDeployment(input: ${literal(withoutValues(draft), '  ')}) {\n    ${RESULT}\n  }\n}`
   if (draft.from !== 'upload') return create
-  const then = `# then, with what was answered: PUT the tarball to uploadUrl, and name its objectPath
+  const then = `# then PUT the tarball to uploadUrl, and set its objectPath as the source
 mutation Address { createUploadUrl(input: { deploymentId: "…" }) {
   ... on CreateUploadUrlSuccess { uploadUrl objectPath }
 } }

@@ -1,4 +1,4 @@
-/** How what has to be built is built. */
+/** Build settings of a deployment from source. */
 import { SimpleGrid, TextInput } from '@mantine/core'
 import type { FieldsProps } from './fields.ts'
 
@@ -7,7 +7,7 @@ export function BuildFields({ draft, onChange, wrong }: FieldsProps) {
     <>
       <TextInput
         label="Graph configuration"
-        description="The path of langgraph.json or graph.json in the source. Without graphs: of package.json, pyproject.toml, Procfile or Dockerfile."
+        description="Path to langgraph.json or graph.json. Without graphs: package.json, pyproject.toml, Procfile or Dockerfile."
         value={draft.graphConfigPath}
         error={wrong.graphConfigPath}
         onChange={({ currentTarget }) => onChange({ graphConfigPath: currentTarget.value })}
@@ -18,7 +18,7 @@ export function BuildFields({ draft, onChange, wrong }: FieldsProps) {
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <TextInput
           label="Install command"
-          placeholder="as the lock file says"
+          placeholder="detected from the lock file"
           value={draft.installCommand}
           error={wrong.installCommand}
           onChange={({ currentTarget }) => onChange({ installCommand: currentTarget.value })}

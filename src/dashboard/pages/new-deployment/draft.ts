@@ -1,25 +1,25 @@
-/** What is being made, as it stands in the form, and what is sent of it. Pure. */
+/** State of the form, and the API input made from it. */
 import type { graphql } from '../../api/graphql.ts'
 
 type Input = ReturnType<typeof graphql.scalar<'CreateDeploymentInput'>>
 
 export type SourceKind = 'image' | 'git' | 'upload'
 
-/** The part of the resources that most set at once; the page of settings has all of them. */
+/** The most common resources; the settings page has all of them. */
 export type Resource = 'minScale' | 'maxScale' | 'cpu' | 'memoryMb'
 
 export interface Draft {
   from: SourceKind
   name: string
-  /** nobody has typed a name: it follows what is chosen */
+  /** true until the reader types a name: the name follows the chosen source */
   isNameDerived: boolean
   imageUri: string
   /** null: the built-in worker */
   listenerId: string | null
   namespace: string | null
-  /** empty: the address that the runtime gives it */
+  /** empty: the runtime assigns a URL */
   customUrl: string
-  /** what is left empty has the default of the server */
+  /** absent: the server's default */
   resources: Partial<Record<Resource, number>>
   integrationId: string | null
   repoUrl: string
@@ -50,7 +50,7 @@ export const EMPTY_DRAFT: Draft = {
   secrets: [],
 }
 
-/** A name like what is at the end of an image, a repository or a path: `registry.example.com/acme/agent:1` → `agent`. */
+/** Suggests a name from an image, repository or path: `registry.example.com/acme/agent:1` → `agent`. */
 export const suggestName = (text: string): string =>
   text
     .replace(/[@#?].*$/, '')
@@ -62,7 +62,7 @@ export const suggestName = (text: string): string =>
 
 const SOURCES = { image: 'external_container', git: 'gitprovider', upload: 'internal_source' } as const
 
-/** Of the input of the mutation; the body over REST is the same, in snake_case. Nothing that was left empty is in it. */
+/** Input of the mutation, without empty fields. The REST body is the same in snake_case. */
 export function toCreateInput(draft: Draft): Input {
   const { from, name } = draft
   const builds = from !== 'image'
@@ -92,7 +92,7 @@ export function toCreateInput(draft: Draft): Input {
   return { name, source: SOURCES[from], sourceConfig, sourceRevisionConfig, secrets }
 }
 
-/** Which field of the form a violation is about, by its path in the input; null: none that is shown. */
+/** The form field of a violation, by its path in the input; null: not in the form. */
 export function formFieldOf(path: readonly string[]): string | null {
   const [, first, second, third] = path
   if (first === 'secrets') return 'secrets'

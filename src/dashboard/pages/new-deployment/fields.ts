@@ -1,9 +1,9 @@
-/** What the parts of the form are given. */
+/** Props shared by the parts of the form. */
 import type { Draft } from './draft.ts'
 
 export interface FieldsProps {
   draft: Draft
   onChange(part: Partial<Draft>): void
-  /** what is wrong, by the field's name in the input */
+  /** error messages by the field's name in the input */
   wrong: Readonly<Record<string, string>>
 }

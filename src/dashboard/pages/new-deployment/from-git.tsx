@@ -1,4 +1,4 @@
-/** A deployment of a repository, which is searched at the provider while one types. */
+/** Fields of a deployment from a repository, which is searched at the provider during typing. */
 import { Autocomplete, Checkbox, Stack, Text, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQuery } from 'urql'
@@ -32,19 +32,19 @@ export function FromGit({ draft, onChange, wrong }: FieldsProps) {
   const [search] = useDebouncedValue(draft.repoUrl, 250)
   const [{ data, fetching }] = useQuery({
     query: repositoriesQuery,
-    // an address that is whole is no name to search for
+    // a complete URL is not a search term
     variables: { search: isUrl(search) ? null : search || null },
   })
   const integrations = data?.gitIntegrations ?? []
   const found = integrations.flatMap(({ repositories }) => repositories?.nodes ?? [])
   const chosen = integrations.find(({ id }) => id === draft.integrationId)
-  const away = integrations.filter(({ repositories, suspended }) => !repositories && !suspended)
+  const unavailable = integrations.filter(({ repositories, suspended }) => !repositories && !suspended)
 
   const type = (text: string) => {
     const repository = found.find(({ url }) => url === text)
     onChange({
       repoUrl: text,
-      // any public repository is reached through the server's own
+      // the server's own integration reads any public repository
       integrationId: repository?.integrationId ?? integrations.find(({ kind }) => kind === 'directory')?.id ?? null,
       ...(repository && { repoRef: repository.defaultBranch }),
       ...(draft.isNameDerived && { name: isUrl(text) ? suggestName(text) : '' }),
@@ -54,8 +54,8 @@ export function FromGit({ draft, onChange, wrong }: FieldsProps) {
     <Stack gap="sm">
       <Autocomplete
         label="Repository"
-        description="Type a part of its name, or the address of a public one."
-        placeholder="acme/agent, or https://…"
+        description="Search by name, or paste the URL of a public repository."
+        placeholder="acme/agent or https://…"
         value={draft.repoUrl}
         error={wrong.repoUrl ?? wrong.integrationId}
         onChange={type}
@@ -80,17 +80,17 @@ export function FromGit({ draft, onChange, wrong }: FieldsProps) {
       />
       {!fetching && data && integrations.length === 0 && (
         <Text size="xs" c="dimmed">
-          No git integration is connected yet: an admin connects one on the page Integrations.
+          No git integration is connected. An admin can connect one under Integrations.
         </Text>
       )}
-      {away.length > 0 && (
+      {unavailable.length > 0 && (
         <Text size="xs" c="dimmed" role="status">
-          {away.map(({ name }) => name).join(', ')} can’t be asked at the moment.
+          {unavailable.map(({ name }) => name).join(', ')} can’t be reached at the moment.
         </Text>
       )}
       <TextInput
         label="Branch or tag"
-        description="A branch by its name, a tag as refs/tags/…"
+        description="A branch name, or a tag as refs/tags/…"
         placeholder="main"
         value={draft.repoRef}
         error={wrong.repoRef}
@@ -101,7 +101,7 @@ export function FromGit({ draft, onChange, wrong }: FieldsProps) {
       />
       {chosen?.kind === 'app' && (
         <Checkbox
-          label="Build each push to this branch"
+          label="Build every push to this branch"
           checked={draft.buildOnPush}
           error={wrong.buildOnPush}
           onChange={({ currentTarget }) => onChange({ buildOnPush: currentTarget.checked })}

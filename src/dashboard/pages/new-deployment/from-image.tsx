@@ -1,4 +1,4 @@
-/** A deployment of an image: which one, and who runs it. */
+/** Fields of a deployment from an image: the image and its cluster. */
 import { NativeSelect, Stack, TextInput } from '@mantine/core'
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
@@ -28,11 +28,11 @@ export function FromImage({ draft, onChange, wrong }: FieldsProps) {
   const listeners = data?.listeners.nodes ?? []
   const choose = (listenerId: string) => {
     const [first, ...others] = listeners.find(({ id }) => id === listenerId)?.computeConfig.k8sNamespaces ?? []
-    // where there is one alone it needs not be said
+    // with a single namespace, the server needs none
     onChange({ listenerId, namespace: others.length > 0 ? first! : null })
   }
   const only = listeners.length === 1 && draft.listenerId === null ? listeners[0]!.id : null
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when it is known that there is no choice
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when there is only one listener
   useEffect(() => {
     if (only) choose(only)
   }, [only])
@@ -45,7 +45,7 @@ export function FromImage({ draft, onChange, wrong }: FieldsProps) {
     <Stack gap="sm">
       <TextInput
         label="Image"
-        description="As docker pull takes it. The agent in it listens on PORT and answers GET /ok (or PILOTHOUSE_HEALTH_PATH)."
+        description="In the format of docker pull. The agent must listen on PORT and answer GET /ok (or PILOTHOUSE_HEALTH_PATH)."
         placeholder="registry.example.com/acme/agent:1.4.2"
         value={draft.imageUri}
         error={wrong.imageUri}
@@ -56,8 +56,8 @@ export function FromImage({ draft, onChange, wrong }: FieldsProps) {
       />
       {listeners.length > 0 && (
         <NativeSelect
-          label="Runs in"
-          description="The cluster whose listener pulls the work. It can’t be changed later."
+          label="Cluster"
+          description="The cluster that runs the agent. It can’t be changed later."
           value={draft.listenerId ?? ''}
           error={wrong.listenerId}
           onChange={({ currentTarget }) => choose(currentTarget.value)}
@@ -66,7 +66,7 @@ export function FromImage({ draft, onChange, wrong }: FieldsProps) {
             { value: '', label: 'Choose a cluster', disabled: true },
             ...listeners.map(({ id, computeId, status }) => ({
               value: id,
-              label: status === 'OFFLINE' ? `${computeId} (not heard from)` : computeId,
+              label: status === 'OFFLINE' ? `${computeId} (offline)` : computeId,
             })),
           ]}
         />

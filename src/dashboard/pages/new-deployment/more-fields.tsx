@@ -1,14 +1,14 @@
-/** What may be left to the server: resources, and for an image its address. */
+/** Optional fields: resources, and the URL of an image deployment. */
 import { NumberInput, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import '@mantine/core/styles/NumberInput.css'
 import type { Resource } from './draft.ts'
 import type { FieldsProps } from './fields.ts'
 
 const RESOURCES: { name: Resource; label: string; about: string; cores?: boolean }[] = [
-  { name: 'minScale', label: 'Replicas, least', about: 'default: 1' },
-  { name: 'maxScale', label: 'Replicas, most', about: 'default: 1' },
+  { name: 'minScale', label: 'Min replicas', about: 'default: 1' },
+  { name: 'maxScale', label: 'Max replicas', about: 'default: 1' },
   { name: 'cpu', label: 'CPU', about: '0.1 to 8 cores', cores: true },
-  { name: 'memoryMb', label: 'Memory, MB', about: 'of each replica' },
+  { name: 'memoryMb', label: 'Memory (MB)', about: 'per replica' },
 ]
 
 export function MoreFields({ draft, onChange, wrong }: FieldsProps) {
@@ -23,7 +23,7 @@ export function MoreFields({ draft, onChange, wrong }: FieldsProps) {
         Resources
       </Text>
       <Text size="xs" c="dimmed">
-        What is left empty has its default. Limits and all the rest are in the settings, at any time.
+        Empty fields use the defaults. You can change these and more in the settings later.
       </Text>
       <SimpleGrid cols={{ base: 2, xs: 4 }} spacing="sm">
         {RESOURCES.map(({ name, label, about, cores }) => (
@@ -49,9 +49,9 @@ export function MoreFields({ draft, onChange, wrong }: FieldsProps) {
       )}
       {draft.from === 'image' && (
         <TextInput
-          label="Address"
-          description="Where it is reached, if something of yours leads there: an http(s) URL."
-          placeholder="the runtime’s own"
+          label="URL"
+          description="The http(s) URL of the deployment, if you route traffic to it yourself."
+          placeholder="assigned by the runtime"
           value={draft.customUrl}
           error={wrong.customUrl}
           onChange={({ currentTarget }) => onChange({ customUrl: currentTarget.value })}

@@ -1,4 +1,4 @@
-/** `/w/$ws/deployments/new`: makes a deployment, and goes on to its rollout. */
+/** `/w/$ws/deployments/new`: creates a deployment and opens its rollout. */
 import '@mantine/core/styles/Progress.css'
 import { Alert, Button, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
 import { useNavigate, useParams } from '@tanstack/react-router'
@@ -22,13 +22,13 @@ import classes from './new-deployment.module.css'
 import { SecretsFields } from './secrets-fields.tsx'
 import { useCreateDeployment } from './use-create-deployment.ts'
 
-/** By field, of those that the form shows. */
+/** Error messages by form field. */
 const errorsByField = (problem: Problem | null): Record<string, string> =>
   Object.fromEntries(problem?.issues.flatMap(({ path, message }) => [[formFieldOf(path) ?? '', message]]) ?? [])
 
 export default function NewDeploymentPage() {
   const { ws } = useParams({ from: '/w/$ws/deployments/new' })
-  const mayMake = useMay('deployer')
+  const canCreate = useMay('deployer')
   return (
     <Page
       title="New deployment"
@@ -43,10 +43,10 @@ export default function NewDeploymentPage() {
         </Breadcrumbs>
       }
     >
-      {mayMake ? (
+      {canCreate ? (
         <NewDeploymentForm workspace={ws} />
       ) : (
-        <Empty title="You may not make deployments">Your role is viewer; deployers and admins can.</Empty>
+        <Empty title="You can’t create deployments">Creating deployments requires the deployer role.</Empty>
       )}
     </Page>
   )
@@ -57,32 +57,32 @@ function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
   const [draft, setDraft] = useState<Draft>(EMPTY_DRAFT)
   const [source, setSource] = useState<Source | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)
-  const [make, { busy, sending }] = useCreateDeployment()
+  const [create, { busy, sending }] = useCreateDeployment()
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }))
   const wrong = errorsByField(problem)
   const fields = { draft, onChange: change, wrong }
   const submit = async () => {
     setProblem(null)
-    const result = await make(draft, source)
+    const result = await create(draft, source)
     if (!result.ok) return setProblem(takenAt('name', result.problem))
-    const { deploymentId: id, revisionId } = result.made
+    const { deploymentId: id, revisionId } = result.created
     await navigate({ to: '/w/$ws/deployments/$id/revisions/$revisionId', params: { ws, id, revisionId } })
   }
   return (
     <div className={classes.columns}>
-      <Form busy={busy} wrong={problem} onSubmit={submit} aria-label="The deployment">
+      <Form busy={busy} wrong={problem} onSubmit={submit} aria-label="New deployment">
         <Stack gap="lg">
           <SegmentedControl
-            aria-label="What it is made from"
+            aria-label="Source"
             value={draft.from}
             onChange={(from) => {
               setProblem(null)
               change({ from: from as SourceKind })
             }}
             data={[
-              { value: 'image', label: 'An image' },
-              { value: 'git', label: 'A git repository' },
-              { value: 'upload', label: 'A folder' },
+              { value: 'image', label: 'Container image' },
+              { value: 'git', label: 'Git repository' },
+              { value: 'upload', label: 'Folder' },
             ]}
           />
           {draft.from === 'image' && <FromImage {...fields} />}
@@ -126,25 +126,25 @@ function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
 
 const ALL = ['name', 'secrets', 'resourceSpec', 'minScale', 'maxScale', 'cpu', 'memoryMb']
 const BUILT = ['graphConfigPath', 'installCommand', 'buildCommand']
-/** The fields that say themselves what is wrong with them. */
+/** The fields that show their own errors. */
 const FIELDS_OF: Record<SourceKind, readonly string[]> = {
   image: [...ALL, 'imageUri', 'listenerId', 'listenerConfig', 'customUrl'],
   git: [...ALL, ...BUILT, 'repoUrl', 'integrationId', 'repoRef', 'buildOnPush'],
   upload: [...ALL, ...BUILT],
 }
 
-/** What no field of the form says. */
+/** The errors that no field shows. */
 function OtherErrors({ problem, from }: { problem: Problem; from: SourceKind }) {
   const own = FIELDS_OF[from]
   const others = problem.issues.filter(({ path }) => !own.includes(formFieldOf(path) ?? ''))
   if (problem.issues.length > 0 && others.length === 0)
     return (
       <Text size="sm" c="red" role="alert">
-        It was not created: see what is said above.
+        Not created. Fix the errors above.
       </Text>
     )
   return (
-    <Alert color="red" role="alert" title="It was not created">
+    <Alert color="red" role="alert" title="Deployment not created">
       {others.length > 0 ? others.map(({ message }) => message).join(' ') : problem.message}
     </Alert>
   )

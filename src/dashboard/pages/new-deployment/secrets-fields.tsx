@@ -1,4 +1,4 @@
-/** Names and values that the agent gets as environment variables. */
+/** Secrets of the new deployment. */
 import { ActionIcon, Button, Group, Input, Stack, Text, TextInput } from '@mantine/core'
 import { IconPlus, IconTrash } from '@tabler/icons-react'
 import { useRef } from 'react'
@@ -15,7 +15,7 @@ export function SecretsFields({ draft: { secrets }, onChange, wrong }: FieldsPro
           Secrets
         </Text>
         <Text size="xs" c="dimmed">
-          Environment variables of the agent, stored encrypted. Values are masked from then on.
+          Environment variables for the agent. Stored encrypted, and masked after you create the deployment.
         </Text>
       </div>
       {secrets.map(({ id, name, value }, i) => (

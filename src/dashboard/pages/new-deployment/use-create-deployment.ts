@@ -1,4 +1,4 @@
-/** Makes the deployment, and for an upload sends the source after it: what was done already is not done again when somebody tries again. */
+/** Creates a deployment, and then uploads its source. A retry skips the steps that succeeded. */
 import { useRef, useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import type { Problem } from '../../api/problem.ts'
@@ -30,7 +30,7 @@ const createMutation = graphql(
   [wrongFragment],
 )
 
-const useMutation = graphql(
+const setSourceMutation = graphql(
   `
   mutation UseUpload($input: UpdateDeploymentInput!) {
     updateDeployment(input: $input) {
@@ -57,39 +57,40 @@ interface Created {
   revisionId: string
 }
 
-type Result = { ok: true; made: Created } | { ok: false; problem: Problem }
+type Result = { ok: true; created: Created } | { ok: false; problem: Problem }
 
-/** It never throws. `sending`: of an upload. */
+/** Never throws. `sending`: progress of the upload. */
 export function useCreateDeployment(): [
-  make: (draft: Draft, source: Source | null) => Promise<Result>,
+  create: (draft: Draft, source: Source | null) => Promise<Result>,
   progress: { busy: boolean; sending: Sending },
 ] {
-  const [create] = useWrite(createMutation)
+  const [createDeployment] = useWrite(createMutation)
   const [send, sending] = useSend()
-  const [use] = useWrite(useMutation)
+  const [setSource] = useWrite(setSourceMutation)
   const [busy, setBusy] = useState(false)
-  /** an upload's deployment, when its source did not arrive */
-  const begun = useRef<{ id: string; sent: string } | null>(null)
+  /** a created deployment whose upload has not succeeded yet */
+  const pendingUpload = useRef<{ id: string; sent: string } | null>(null)
 
   async function steps(draft: Draft, source: Source | null): Promise<Result> {
     const input = toCreateInput(draft)
     const sent = JSON.stringify(input)
-    if (draft.from !== 'upload' || begun.current?.sent !== sent) {
-      const outcome = await create({ input })
+    if (draft.from !== 'upload' || pendingUpload.current?.sent !== sent) {
+      const outcome = await createDeployment({ input })
       if (!outcome.ok) return outcome
       const { deployment, revision } = outcome.value
-      if (draft.from !== 'upload') return { ok: true, made: { deploymentId: deployment.id, revisionId: revision.id } }
-      begun.current = { id: deployment.id, sent }
+      if (draft.from !== 'upload')
+        return { ok: true, created: { deploymentId: deployment.id, revisionId: revision.id } }
+      pendingUpload.current = { id: deployment.id, sent }
     }
-    const deploymentId = begun.current!.id
+    const deploymentId = pendingUpload.current!.id
     const arrived = await send(deploymentId, source!)
     if (!arrived.ok) return arrived
     const { objectPath: sourceTarballPath } = arrived
-    const used = await use({ input: { deploymentId, sourceRevisionConfig: { sourceTarballPath } } })
-    return used.ok ? { ok: true, made: { deploymentId, revisionId: used.value.revision!.id } } : used
+    const used = await setSource({ input: { deploymentId, sourceRevisionConfig: { sourceTarballPath } } })
+    return used.ok ? { ok: true, created: { deploymentId, revisionId: used.value.revision!.id } } : used
   }
 
-  const make = async (draft: Draft, source: Source | null): Promise<Result> => {
+  const create = async (draft: Draft, source: Source | null): Promise<Result> => {
     setBusy(true)
     try {
       return await steps(draft, source)
@@ -97,5 +98,5 @@ export function useCreateDeployment(): [
       setBusy(false)
     }
   }
-  return [make, { busy, sending }]
+  return [create, { busy, sending }]
 }

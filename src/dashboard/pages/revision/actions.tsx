@@ -1,4 +1,4 @@
-/** What can be done with a revision, each asked for with what it would change; what the reader may not do is not there. */
+/** Actions on a revision, each with a confirmation. Actions that the reader may not do are hidden. */
 import { Button, Tooltip } from '@mantine/core'
 import { IconArrowBackUp, IconArrowsDiff, IconPlayerStop } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
@@ -25,11 +25,11 @@ export function Actions({ deployment, revision }: { deployment: ActedOn; revisio
         </Button>
       )}
       {canAct && !isOpen(status) && (
-        <Tooltip label={`Not now: ${whyNotRedeployable}.`} disabled={canRedeploy}>
+        <Tooltip label={`Not available: ${whyNotRedeployable}.`} disabled={canRedeploy}>
           <Button
             variant="default"
             leftSection={<IconArrowBackUp size={16} />}
-            // not `disabled`: then nobody would be told why
+            // not `disabled`: a disabled button shows no tooltip
             data-disabled={!canRedeploy || undefined}
             aria-disabled={!canRedeploy}
             onClick={() => canRedeploy && setOpenDialog('redeploy')}
@@ -46,7 +46,7 @@ export function Actions({ deployment, revision }: { deployment: ActedOn; revisio
           variant="default"
           leftSection={<IconArrowsDiff size={16} />}
         >
-          Compare with #{active.number}, which serves
+          Compare with active #{active.number}
         </ButtonTo>
       )}
       <RedeployDialog deployment={deployment} revision={openDialog === 'redeploy' ? revision : null} onClose={close} />

@@ -1,40 +1,40 @@
-/** What is said in place of lines where a log has none: that they will come, or that they won't, and why. */
+/** The text shown for an empty log: lines will come, or they won't, and why. */
 import type { graphql } from '../../api/graphql.ts'
 import type { LogType } from './log-source.ts'
 
-/** Of the revision whose log it is. */
+/** The revision whose log is shown. */
 export interface LoggedRevision {
   status: ReturnType<typeof graphql.scalar<'RevisionStatus'>>
   source: ReturnType<typeof graphql.scalar<'DeploymentSource'>>
-  /** why it is as it is; below the first line is what a program has printed */
+  /** cause of the status; lines after the first are program output */
   statusMessage: string | null
 }
 
 const WAITING_TEXT = {
-  build: 'Nothing yet. Lines appear as the build prints them.',
-  deploy: 'Nothing yet. Lines appear as the agent prints them.',
+  build: 'No output yet. Lines appear as the build prints them.',
+  deploy: 'No output yet. Lines appear as the agent prints them.',
 }
 
-/** `ended`: the server says that no line will come any more. */
+/** `ended`: the server reports that the log is complete. */
 export function emptyLogText(type: LogType, { status, source, statusMessage }: LoggedRevision, ended: boolean): string {
   const cause = statusMessage?.split('\n')[0] ?? ''
   const withCause = (text: string) => (cause ? `${text} ${cause}` : text)
-  if (type === 'build' && source.endsWith('_container')) return 'An image is deployed as it is: nothing was built.'
+  if (type === 'build' && source.endsWith('_container')) return 'Images are deployed without a build.'
   switch (status) {
     case 'CREATE_FAILED':
-      return withCause(type === 'build' ? 'It was never built.' : 'It was never started.')
+      return withCause(type === 'build' ? 'The build never started.' : 'The agent never started.')
     case 'BUILD_FAILED':
-      return withCause(type === 'build' ? 'Nothing was printed before the build failed.' : 'It was never started.')
+      return withCause(type === 'build' ? 'The build failed before it printed anything.' : 'The agent never started.')
     case 'DEPLOY_FAILED':
       return type === 'build' ? 'The build printed nothing.' : withCause('The agent printed nothing.')
     case 'INTERRUPTED':
     case 'SKIPPED':
-      return withCause('Nothing was printed.')
+      return withCause('No output.')
     case 'AWAITING_DEPLOY':
     case 'DEPLOYING':
     case 'DEPLOYED':
       return type === 'build' ? 'The build printed nothing.' : WAITING_TEXT.deploy
     default:
-      return ended ? 'Nothing was printed.' : WAITING_TEXT[type]
+      return ended ? 'No output.' : WAITING_TEXT[type]
   }
 }

@@ -1,14 +1,13 @@
 /**
- * A piece of a log in memory: lines in their order without a gap, which grows at both ends as it is read, and at its newest end
- * as lines come. It is bounded: what is far from where one reads is let go, and read again when one comes back. Knows neither
- * React nor GraphQL, so that a test can read a real log with it.
+ * Part of a log in memory: consecutive lines. It grows at both ends by reading, and at the newest end by following.
+ * Lines far from the reader are dropped and read again on return. Free of React and GraphQL, so tests can read a real log.
  */
 export interface Line {
   cursor: string
   time: string
   level: 'debug' | 'info' | 'warning' | 'error' | 'critical'
   message: string
-  /** it in its colours, as ANSI codes; null: it has none */
+  /** the message with its ANSI colour codes; null: it has none */
   ansi: string | null
   attempt: number
 }
@@ -22,14 +21,14 @@ export interface PageArgs {
 
 export interface LogPage {
   lines: Line[]
-  /** whether there are lines before or behind it, in the direction that was asked for */
+  /** whether more lines exist in the requested direction */
   hasMore: boolean
 }
 
 export interface LogSource {
-  /** Throws what went wrong. */
+  /** Rejects with a message for the reader. */
   page(args: PageArgs): Promise<LogPage>
-  /** Lines behind `after` (null: all), as they come. Answers how to stop. */
+  /** Delivers the lines after the cursor `after` (null: all) as they appear. Returns a function that stops it. */
   follow(
     after: string | null,
     handlers: { line(line: Line): void; end(): void; failed(message: string): void },
@@ -37,27 +36,26 @@ export interface LogSource {
 }
 
 export interface Snapshot {
-  /** The same array while it grows: look at `version`. */
+  /** The array is mutated in place: compare `version` instead. */
   lines: readonly Line[]
   version: number
-  /** The number of its first line: falls by as many as are read before it, grows as lines are let go. */
+  /** index of the first line: decreases when older lines are read, increases when lines are dropped */
   firstIndex: number
-  /** what it has reached: the log's oldest line, and its newest as far as it is followed */
+  /** whether the first line is the log's oldest */
   atStart: boolean
   state: 'reading' | 'following' | 'ended' | 'paused' | 'failed'
-  /** why it failed, for people */
+  /** why reading failed, for the reader */
   error: string | null
-  /** of the line that was asked for, until another one is */
+  /** cursor of the line that was asked for last */
   highlighted: string | null
 }
 
-/** Lines of a page. */
 const PAGE_LINES = 1_000
-/** Lines in memory: some 4 MB. With lines that wrap each that is drawn moves all below it, which takes time in proportion to them. */
+/** About 4 MB. The cost of drawing grows with it: a wrapped line that is measured moves all lines below it. */
 const MAX_LINES = 10_000
-/** Around a line that is looked for. */
+/** Lines shown before a requested line. */
 const CONTEXT_LINES = 200
-/** ms in which lines are collected before they are shown: a flood of them is drawn ten times a second */
+/** New lines are collected this long, so that a flood of lines is drawn ten times a second. */
 const FLUSH_INTERVAL_MS = 100
 
 export class LogBuffer {
@@ -71,7 +69,7 @@ export class LogBuffer {
   #incoming: Line[] = []
   #flushTimer: ReturnType<typeof setTimeout> | undefined
   #isExtending = false
-  /** grows with each new beginning: answers to what was asked before are nobody's */
+  /** Increases with each open and close; results of an earlier generation are discarded. */
   #generation = 0
   #isUnopened = true
 
@@ -94,19 +92,19 @@ export class LogBuffer {
   }
   readonly getSnapshot = (): Snapshot => this.#snapshot
 
-  /** Nothing of it was asked for yet. */
+  /** True before the first open, and after `close`. */
   get isUnopened(): boolean {
     return this.#isUnopened
   }
 
-  /** A line of those that are here. Answers whether it is one. */
+  /** Highlights a line if it is in memory. Returns whether it is. */
   highlight(cursor: string): boolean {
     const isHere = this.#lines.some((line) => line.cursor === cursor)
     if (isHere) this.#publish({ highlighted: cursor })
     return isHere
   }
 
-  /** From the newest lines on, and then what comes. */
+  /** Reads the newest lines and follows the log. */
   openNewest(): Promise<void> {
     return this.#open(async () => {
       const { lines, hasMore } = await this.#source.page({ last: PAGE_LINES })
@@ -117,7 +115,7 @@ export class LogBuffer {
     })
   }
 
-  /** From the oldest line on. */
+  /** Reads the oldest lines, and follows the log if that is all of it. */
   openOldest(): Promise<void> {
     return this.#open(async () => {
       const { lines, hasMore } = await this.#source.page({ first: PAGE_LINES })
@@ -129,7 +127,7 @@ export class LogBuffer {
     })
   }
 
-  /** Around a line. */
+  /** Reads the lines around a line and highlights it. */
   openAt(cursor: string): Promise<void> {
     return this.#open(async () => {
       const above = await this.#source.page({ last: CONTEXT_LINES, before: cursor })
@@ -146,7 +144,7 @@ export class LogBuffer {
     })
   }
 
-  /** One page before the first line. */
+  /** Reads one page before the first line. */
   loadOlder(): Promise<void> {
     const first = this.#lines[0]
     if (!first || this.#snapshot.atStart) return Promise.resolve()
@@ -161,7 +159,7 @@ export class LogBuffer {
     })
   }
 
-  /** One page behind the last line, where it isn't followed. */
+  /** Reads one page after the last line. Does nothing unless `paused`. */
   loadNewer(): Promise<void> {
     const last = this.#lines.at(-1)
     if (!last || this.#snapshot.state !== 'paused') return Promise.resolve()
@@ -253,7 +251,7 @@ export class LogBuffer {
     this.#publish({})
   }
 
-  /** What is too much, at one of its ends. */
+  /** Drops lines beyond `MAX_LINES` at one end. */
   #trim(end: 'oldest' | 'newest'): void {
     const over = this.#lines.length - MAX_LINES
     if (over <= 0) return

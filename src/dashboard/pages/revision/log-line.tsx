@@ -1,4 +1,4 @@
-/** One line of a log: when, and what it says, in the colours it was printed with; its time is a link to it. */
+/** One line of a log: its time, which links to the line, and its coloured text. */
 import { memo } from 'react'
 import classes from './log.module.css'
 import type { Line } from './log-buffer.ts'
@@ -15,16 +15,16 @@ const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
 
 interface LogLineProps {
   line: Line
-  /** among those that are there */
+  /** index in the buffer */
   index: number
-  /** told of the row, where rows have heights of their own */
+  /** measures the row; absent if all rows have the same height */
   measure: ((row: HTMLElement | null) => void) | undefined
   /** px from the top */
   top: number
-  /** to it */
+  /** link to the line */
   href: string
   highlighted: boolean
-  /** what is searched for, marked; null: nothing */
+  /** text to mark; null: none */
   query: string | null
   onPick(cursor: string): void
 }

@@ -1,6 +1,6 @@
 /**
- * The rows of a log: those that are seen, and some around them. Scrolling near an end reads on there; at the newest end it stays
- * with what comes, until the reader scrolls away. Rows that wrap are measured as they are drawn, and taken for one line until then.
+ * The visible rows of a log and a few around them. Scrolling near an end reads more lines. At the newest end the view
+ * follows new lines until the reader scrolls up. Wrapped rows count as one line high until they are drawn and measured.
  */
 import { Button, Text } from '@mantine/core'
 import { IconArrowDown } from '@tabler/icons-react'
@@ -18,25 +18,23 @@ import classes from './log.module.css'
 import type { LogBuffer } from './log-buffer.ts'
 import { LogLine } from './log-line.tsx'
 
-/** px */
 const ROW_PX = 20
-/** rows drawn above and below those that are seen */
 const OVERSCAN_ROWS = 10
-/** px from an end at which it is read on */
+/** distance from an end at which more lines are read */
 const LOAD_MORE_PX = 60 * ROW_PX
 
 interface LogRowsProps {
   buffer: LogBuffer
   query: string | null
-  /** whether long lines are broken */
+  /** whether long lines wrap */
   wrap: boolean
-  /** what to say where there is no line, `ended`: and none will come */
+  /** Text for a log without lines. `ended`: none will come. */
   emptyText(ended: boolean): string
   hrefOf(cursor: string): string
   onPick(cursor: string): void
-  /** The reader goes on to the newest lines: no line is pointed at any more. */
+  /** The reader jumps to the newest lines, so no line is highlighted any more. */
   onNewest(): void
-  /** The reader wants to find something: the browser finds only what is drawn. */
+  /** Replaces the browser's search, which finds only the drawn rows. */
   onSearch(): void
   label: string
 }
@@ -45,22 +43,22 @@ export function LogRows({ buffer, query, wrap, emptyText, hrefOf, onPick, onNewe
   const { lines, firstIndex, state, highlighted, version } = useSyncExternalStore(buffer.subscribe, buffer.getSnapshot)
   const frame = useRef<HTMLDivElement>(null)
   const [atEnd, setAtEnd] = useState(true)
-  // read by what is called by the browser between two renderings
+  // a ref, because event handlers read it between two renders
   const sticksToEnd = useRef(true)
   const readsToEnd = state === 'following' || state === 'ended'
   const rows = useVirtualizer({
     count: lines.length,
     getScrollElement: () => frame.current,
     estimateSize: () => ROW_PX,
-    // so a line keeps its height when others come before it
+    // keyed by cursor, so a line keeps its measured height when older lines are added
     getItemKey: useCallback((index: number) => lines[index]?.cursor ?? index, [lines]),
     overscan: OVERSCAN_ROWS,
-    // the frame is measured by then
+    // used until the frame is measured
     initialRect: { width: 800, height: 400 },
   })
   const total = rows.getTotalSize()
 
-  // lines that came or went above don't move those that are read
+  // keeps the visible lines in place when lines are added or dropped above
   const firstVisible = useRef({ index: 0, below: 0 })
   const previousFirstIndex = useRef(firstIndex)
   useLayoutEffect(() => {
@@ -72,14 +70,14 @@ export function LogRows({ buffer, query, wrap, emptyText, hrefOf, onPick, onNewe
     if (start !== undefined) frame.current!.scrollTop = start + below
   }, [firstIndex, rows])
 
-  // other heights: it stays at the line that was the first one
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever it changes
+  // row heights change with wrapping: keeps the first visible line in place
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when `wrap` changes
   useLayoutEffect(() => {
     rows.measure()
     if (!sticksToEnd.current) rows.scrollToIndex(firstVisible.current.index, { align: 'start' })
   }, [wrap, rows])
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever there are other lines, or they have other heights
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when lines or their heights change
   useLayoutEffect(() => {
     if (readsToEnd && sticksToEnd.current && frame.current) frame.current.scrollTop = frame.current.scrollHeight
   }, [readsToEnd, version, total])
@@ -90,7 +88,7 @@ export function LogRows({ buffer, query, wrap, emptyText, hrefOf, onPick, onNewe
     if (index === -1) return
     sticksToEnd.current = false
     setAtEnd(false)
-    // when the rows that are drawn have their heights
+    // waits until the drawn rows are measured
     const drawn = requestAnimationFrame(() => {
       const seen = frame.current!.getBoundingClientRect()
       const row = frame.current!.querySelector(`[data-index="${index}"]`)?.getBoundingClientRect()
@@ -103,7 +101,7 @@ export function LogRows({ buffer, query, wrap, emptyText, hrefOf, onPick, onNewe
   const onScroll = () => {
     const { scrollTop, scrollHeight, clientHeight } = frame.current!
     const below = scrollHeight - scrollTop - clientHeight
-    // what grows below nobody has scrolled away from
+    // only scrolling up detaches from the end; growth below the view doesn't
     if (below < 2 * ROW_PX) sticksToEnd.current = true
     else if (scrollTop < lastScrollTop.current) sticksToEnd.current = false
     lastScrollTop.current = scrollTop
@@ -134,7 +132,7 @@ export function LogRows({ buffer, query, wrap, emptyText, hrefOf, onPick, onNewe
       <section
         ref={frame}
         className={classes.rows}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable area must be reachable by keyboard
         tabIndex={0}
         aria-label={label}
         onScroll={onScroll}

@@ -1,4 +1,4 @@
-/** A log of a revision, by pages and followed, through the client without a cache. */
+/** Reads and follows a revision's log through the client without a cache. */
 import type { Api } from '../../api/client.ts'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { problemOf } from '../../api/problem.ts'
@@ -10,9 +10,9 @@ type Level = Line['level']
 export interface LogFilter {
   revisionId: string
   type: LogType
-  /** the least */
+  /** minimum */
   level: Level | null
-  /** contained */
+  /** text that lines must contain */
   query: string | null
 }
 
@@ -75,7 +75,7 @@ export function logSource(api: Api, log: LogFilter): LogSource {
   }
 }
 
-/** All of it as text, page by page; `onProgress` is told how many lines there are so far. */
+/** Reads the whole log as text. `onProgress` gets the number of lines read so far. */
 export async function readWholeLog(api: Api, log: LogFilter, onProgress: (lines: number) => void): Promise<Blob> {
   const source = logSource(api, log)
   const parts: string[] = []

@@ -1,4 +1,4 @@
-/** What a line of a log says, in the colours it was printed in, and what is searched for in it. */
+/** The text of a log line in its terminal colours, with search matches marked. */
 import Anser, { type AnserJsonEntry } from 'anser'
 import type { CSSProperties, ReactNode } from 'react'
 import type { Line } from './log-buffer.ts'
@@ -6,7 +6,7 @@ import classes from './log-colours.module.css'
 
 interface LogTextProps {
   line: Pick<Line, 'message' | 'ansi'>
-  /** marked, also where its colour changes; null: nothing */
+  /** text to mark, also across colour changes; null: none */
   query: string | null
 }
 
@@ -25,10 +25,10 @@ export function LogText({ line: { message, ansi }, query }: LogTextProps) {
   })
 }
 
-/** Of the sixteen colours of terminals by their names, which are those of classes; of all others as a value. */
+/** The 16 terminal colours are CSS classes; all others are inline values. */
 function styleOf(part: AnserJsonEntry): { className: string; style?: CSSProperties } {
   const { fg, bg, decorations, fg_truecolor } = part
-  // of a part in reverse anser has changed the two already
+  // anser has already swapped the two colours of an inverted part
   const { isInverted } = part as AnserJsonEntry & { isInverted: boolean }
   const names = [...decorations.map((name) => `ansi-${name}`), isInverted && 'ansi-reverse']
   const colour = isInverted ? bg : fg
@@ -40,7 +40,7 @@ function styleOf(part: AnserJsonEntry): { className: string; style?: CSSProperti
   return value ? { className, style: { '--ansi': `rgb(${value})` } as CSSProperties } : { className }
 }
 
-/** `ansi-palette-208`: one of 256, as red, green and blue; null: it is none of them. */
+/** The `r, g, b` of a palette colour such as `ansi-palette-208`; null for other names. */
 function paletteColour(name: string | null): string | null {
   const [, index] = /^ansi-palette-(\d+)$/.exec(name ?? '') ?? []
   return index ? Anser.ansiToJson(`\u001b[38;5;${index}mx`)[1]!.fg : null
@@ -56,7 +56,7 @@ function findMatches(text: string, query: string): Match[] {
   return found
 }
 
-/** A piece of a line that begins at `start`, with what of the places is in it. */
+/** Marks the matches inside a piece of a line. `start`: offset of the piece in the line. */
 function highlightMatches(text: string, start: number, found: readonly Match[]): ReactNode {
   const parts: ReactNode[] = []
   let end = 0

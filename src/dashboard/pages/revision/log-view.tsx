@@ -1,4 +1,4 @@
-/** A log of a revision: which one, what is looked for in it, and its rows. All of that is in the address. */
+/** A revision's log with its toolbar. The chosen log, filters and line are kept in the URL. */
 import { Button, Group, SegmentedControl, Select, Text, TextInput } from '@mantine/core'
 import { useDebouncedCallback, useLocalStorage } from '@mantine/hooks'
 import { IconAlertCircle, IconDownload, IconSearch, IconTextWrap } from '@tabler/icons-react'
@@ -19,13 +19,12 @@ const LEVELS = [
   { value: 'warning', label: 'Warnings and up' },
   { value: 'error', label: 'Errors' },
 ]
-/** ms that a search waits for the next letter */
 const SEARCH_DEBOUNCE_MS = 250
 
 interface LogViewProps {
-  /** where nobody has chosen one */
+  /** shown unless the URL names a log */
   defaultType: LogType
-  /** For the file that is downloaded. */
+  /** name of the downloaded file, without type and extension */
   name: string
   revision: LoggedRevision
 }
@@ -41,7 +40,7 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
     [revisionId, type, level, q],
   )
   const buffer = useMemo(() => new LogBuffer(logSource(api, log)), [api, log])
-  // a line of those that are there is pointed at where it stands
+  // a line that is in memory is highlighted without a read
   useEffect(() => {
     if (line === undefined) {
       if (buffer.isUnopened) void buffer.openNewest()
@@ -62,7 +61,7 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
   const [hasNoError, setHasNoError] = useState(false)
   const search = useRef<HTMLInputElement>(null)
   const [wrap, setWrap] = useLocalStorage({ key: 'log-wrap', defaultValue: true, getInitialValueInEffect: false })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: of another log nothing was said yet
+  // biome-ignore lint/correctness/useExhaustiveDependencies: resets for another log
   useEffect(() => setHasNoError(false), [log])
   return (
     <div className={classes.frame}>
@@ -86,7 +85,7 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
           <Select
             size="xs"
             className={classes.levels}
-            aria-label="Least severe level"
+            aria-label="Minimum level"
             placeholder="All levels"
             clearable
             data={LEVELS}
@@ -102,7 +101,7 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
             onClick={() => void goToFirstError()}
             disabled={hasNoError}
           >
-            {hasNoError ? 'No error in it' : 'First error'}
+            {hasNoError ? 'No errors' : 'First error'}
           </Button>
           <Button
             size="xs"
@@ -121,11 +120,11 @@ export function LogView({ defaultType, name, revision }: LogViewProps) {
         query={log.query}
         wrap={wrap}
         emptyText={(ended) => {
-          if (level || q) return ended ? 'No line is like that.' : 'No line is like that yet.'
+          if (level || q) return ended ? 'No matching lines.' : 'No matching lines yet.'
           return emptyLogText(type, revision, ended)
         }}
         hrefOf={hrefOf}
-        // in what is searched a line is picked to see what stands around it
+        // clears the filters, so the lines around the picked line are visible
         onPick={(cursor) => updateSearch({ log: type, line: cursor, level: undefined, q: undefined }, false)}
         onSearch={() => search.current?.select()}
         onNewest={() => line !== undefined && updateSearch({ line: undefined })}
@@ -142,7 +141,7 @@ interface SearchProps {
   onChange(value: string): void
 }
 
-/** What is being typed is filter for when the typing rests. */
+/** Reports the text when the reader stops typing. */
 function Search({ field, value, onChange }: SearchProps) {
   const [text, setText] = useState(value)
   const report = useDebouncedCallback(onChange, SEARCH_DEBOUNCE_MS)
@@ -190,7 +189,7 @@ function Download({ log, name }: { log: LogFilter; name: string }) {
       onClick={() => void download()}
       disabled={lines !== null}
       color={wrong ? 'red' : undefined}
-      title={wrong ?? 'All lines that match, as a text file'}
+      title={wrong ?? 'Download matching lines as a text file'}
     >
       {lines === null ? (wrong ? 'Try again' : 'Download') : `${lines.toLocaleString()} lines…`}
     </Button>
@@ -203,7 +202,7 @@ function StatusLine({ buffer }: { buffer: LogBuffer }) {
   return (
     <Group className={classes.foot} justify="space-between" gap="xs" role="status">
       <Text size="xs" c="dimmed">
-        {state === 'reading' ? 'Reading…' : atStart && state !== 'paused' ? count : `${count} here, more as you scroll`}
+        {state === 'reading' ? 'Loading…' : atStart && state !== 'paused' ? count : `${count} loaded, scroll for more`}
       </Text>
       <Text size="xs" c={state === 'failed' ? 'red' : 'dimmed'}>
         {state === 'following' && 'Following'}

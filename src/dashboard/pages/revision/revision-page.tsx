@@ -1,4 +1,4 @@
-/** `/w/$ws/deployments/$id/revisions/$revisionId`: one revision, what became of it and why, and its logs. */
+/** `/w/$ws/deployments/$id/revisions/$revisionId`: one revision with its status, cause and logs. */
 import { Code, Group, Stack, Text } from '@mantine/core'
 import { IconGitCommit, IconPackage } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
@@ -75,7 +75,7 @@ export default function RevisionPage() {
   const query = useQuery({ query: revisionQuery, variables: { id: revisionId }, requestPolicy: 'cache-and-network' })
   const [{ data, error }, again] = query
   const shown = useKept(revisionId, data?.revision)
-  // its log is followed by itself; its steps are not
+  // refreshes the steps; the log has its own subscription
   useFollow(id, () => again({ requestPolicy: 'network-only' }))
   if (error && isNotFound(problemOf(error))) return <NotFound />
   if (shown) return shown.deployment.id === id ? <RevisionView revision={shown} /> : <NotFound />
@@ -95,9 +95,9 @@ function RevisionView({ revision }: { revision: Revision }) {
           <StatusBadge {...revision} />
           {isActive &&
             (deployment.serving ? (
-              <StateBadge word="Serves" tone="good" title="This revision is what serves now" />
+              <StateBadge word="Serves" tone="good" title="This revision is serving" />
             ) : (
-              <StateBadge word="Should serve" tone="bad" title="This revision is what should serve, and does not" />
+              <StateBadge word="Should serve" tone="bad" title="This revision should serve but doesn’t" />
             ))}
         </>
       }
@@ -137,18 +137,18 @@ function RevisionView({ revision }: { revision: Revision }) {
   )
 }
 
-/** Before it is built, and where that failed, one looks at the build. */
+/** The build log is preferred until the build has succeeded. */
 const defaultLogType = (status: Revision['status']) =>
   ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING', 'BUILD_FAILED', 'CREATE_FAILED'].includes(status)
     ? 'build'
     : 'deploy'
 
 const TRIGGERS = {
-  create: 'made with its deployment',
-  push: 'made by a push',
-  request: 'asked for',
-  secrets: 'made by a change of secrets',
-  update: 'made by a change',
+  create: 'created with the deployment',
+  push: 'created by a push',
+  request: 'requested',
+  secrets: 'created by a secrets change',
+  update: 'created by a settings change',
 } as const
 
 function Origin({ revision }: { revision: Revision }) {
@@ -179,7 +179,7 @@ function Origin({ revision }: { revision: Revision }) {
         <SourceContent config={config} />
         <Group gap={4}>
           <span>
-            {trigger ? TRIGGERS[trigger] : 'made'} <TimeAgo at={createdAt} />
+            {trigger ? TRIGGERS[trigger] : 'created'} <TimeAgo at={createdAt} />
           </span>
           {createdByActor && (
             <>
@@ -189,7 +189,7 @@ function Origin({ revision }: { revision: Revision }) {
         </Group>
         {attempt > 1 && (
           <Group gap={4}>
-            attempt {attempt}, asked for {rolloutAt && <TimeAgo at={rolloutAt} />}
+            attempt {attempt}, requested {rolloutAt && <TimeAgo at={rolloutAt} />}
             {rolloutBy && (
               <>
                 by <ActorName actor={rolloutBy} />

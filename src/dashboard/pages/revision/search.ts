@@ -1,4 +1,4 @@
-/** What is in the address of a revision beside its path: which log, what is looked for in it, and a line that somebody has pointed out. */
+/** The query string of a revision page: the log, its filters and a highlighted line. */
 const TYPES = ['build', 'deploy'] as const
 const LEVELS = ['info', 'warning', 'error'] as const
 
