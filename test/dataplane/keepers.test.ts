@@ -1,4 +1,4 @@
-// Who ends the embedded Postgres when no server is there any more: the supervisor that is the last to go.
+// The last supervisor ends the embedded Postgres when no server uses it.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -29,7 +29,7 @@ async function keeper(name: string) {
   fs.mkdirSync(folder, { recursive: true })
   fs.writeFileSync(path.join(folder, 'lock'), `${child.pid} ${processIdentity(child.pid!)}\n`)
   return {
-    /** Without its last word, as when it is killed. */
+    /** Ends without cleaning up, as when it is killed. */
     async dies() {
       child.kill('SIGKILL')
       await once(child, 'exit')
@@ -41,7 +41,7 @@ async function keeper(name: string) {
   }
 }
 
-test('the last supervisor to go ends the Postgres that no server uses any more', async () => {
+test('the last supervisor ends the Postgres that no server uses', async () => {
   const server = await start()
   const [one, two, killed] = [await keeper('one'), await keeper('two'), await keeper('killed')]
   await server.stop()
@@ -53,7 +53,7 @@ test('the last supervisor to go ends the Postgres that no server uses any more',
   await expect.poll(running).toBe(false)
 })
 
-test('it leaves a Postgres that a server uses, which then ends it', async () => {
+test('the last supervisor leaves a Postgres that a server uses, and the server ends it', async () => {
   const server = await start()
   const last = await keeper('last')
   await last.leaves()
@@ -62,7 +62,7 @@ test('it leaves a Postgres that a server uses, which then ends it', async () => 
   expect(running()).toBe(false)
 })
 
-test('without a Postgres of ours there is nothing to end', async () => {
+test('a supervisor without an embedded Postgres has nothing to end', async () => {
   await shutDownPostgresIfUnused(dataDir)
   await shutDownPostgresIfUnused(path.join(dataDir, 'gone'))
   expect(supervisorLives(path.join(dataDir, 'gone'))).toBe(false)

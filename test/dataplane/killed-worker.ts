@@ -1,4 +1,4 @@
-// A worker that makes itself known below the DATA_DIR in its argument, then is killed.
+// Registers a worker in the DATA_DIR of its argument. The test then kills it.
 import path from 'node:path'
 import { registerWorker } from '../../src/dataplane/runtimes/process/machine/worker-registry.ts'
 

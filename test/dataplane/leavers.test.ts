@@ -1,4 +1,4 @@
-// Processes that leave their group (setsid) end with what started them: a build, an agent, a deployment, a server.
+// Processes that leave their process group (setsid) end with the build, agent, deployment or server that started them.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ import {
   type TestMachine,
 } from './support.ts'
 
-/** Starts a process in a session of its own, which ignores the first signal; prints its number. */
+/** Starts a process in a separate session that ignores SIGTERM, and prints its pid. */
 const LEAVE = `
 import { spawn } from 'node:child_process'
 const stays = "process.on('SIGTERM', () => {}); console.log('ready'); setInterval(() => {}, 1000)"
@@ -34,7 +34,7 @@ http.createServer((_, answer) => answer.end('ok')).listen(process.env.PORT, '127
 `
 
 let place: TestMachine
-/** processes that are none of ours */
+/** processes that Pilothouse did not start */
 const others: ChildProcess[] = []
 beforeAll(async () => {
   place = await openTestMachine()
@@ -56,15 +56,15 @@ async function running(claim: LeasedClaim): Promise<number> {
   return leftBy(log)
 }
 
-test('what a build leaves behind in a session of its own is gone when the build is', async () => {
+test('a build’s process in another session ends with the build', async () => {
   const log = memoryLog()
   const revision = revisionOf(place.repository({ 'leave.mjs': LEAVE }), { buildCommand: 'node leave.mjs' })
   await place.runtime.build(claimOf(), stepOf('BUILD', revision), log, never)
   expect(alive(await leftBy(log))).toBe(false)
 })
 
-test('a build that is stopped ends with what has left its group, and with nothing else', async () => {
-  // somebody's shell may well have such variables; what is ours has a tag that nobody can guess
+test('a cancelled build ends its processes in other sessions, and no other process', async () => {
+  // other processes may have these variables; only Pilothouse's processes have its secret tag
   const env = { ...process.env, PILOTHOUSE_DEPLOYMENT_ID: randomUUID(), PILOTHOUSE_PROCESS_GROUP: randomUUID() }
   const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore', env })
   others.push(other)
@@ -82,7 +82,7 @@ test('a build that is stopped ends with what has left its group, and with nothin
   expect(alive(other.pid!)).toBe(true)
 })
 
-test('what an agent has started elsewhere ends when another one takes over, and with its deployment', async () => {
+test('an agent’s process in another session ends when the agent is replaced, and when the deployment is deleted', async () => {
   const claim = claimOf()
   const first = await running(claim)
   expect(alive(first)).toBe(true)
@@ -93,7 +93,7 @@ test('what an agent has started elsewhere ends when another one takes over, and 
   expect(alive(second)).toBe(false)
 })
 
-test('kill -9 of the server ends what has left its groups', async () => {
+test('kill -9 of the server ends processes that left its process groups', async () => {
   const script = fileURLToPath(new URL('reaped-server.ts', import.meta.url))
   const args = [
     '--import',

@@ -1,4 +1,4 @@
-/** The level of what programs print: told by the line itself, or `info`. */
+/** The log level of printed lines: from the line itself, else `info`. */
 import { expect, test } from 'vitest'
 import { levelOf } from '../../src/dataplane/output/log-level.ts'
 
@@ -38,9 +38,9 @@ test.each([
   'the level=error is not at its beginning as a pair',
   'TypeError: the way of JavaScript says no level',
   '    at error (file.js:1:1)',
-])('without a level it is info: %s', (line) => expect(levelOf(line)).toBe('info'))
+])('a line without a level is info: %s', (line) => expect(levelOf(line)).toBe('info'))
 
-test('a line as long as lines get takes no time to speak of', () => {
+test('the level of the longest line is found quickly', () => {
   for (const line of [
     'a="'.repeat(3_000),
     '['.repeat(8_000),

@@ -21,11 +21,11 @@ import {
 import { groupRecordOf } from '../../src/dataplane/runtimes/process/supervisor/limits/record.ts'
 import { resourceLimitsOf } from '../../src/dataplane/runtimes/process/supervisor-client/resource-limits.ts'
 
-/** an account that nothing else on this machine has */
+/** an account that is not used on this machine */
 const ACCOUNT = { uid: 61_917, gid: 61_917 }
 const isRoot = process.getuid?.() === 0
 
-/** Whether we may make control groups here with these controllers. */
+/** Whether this process may create control groups with these controllers. */
 const mayGroup = (() => {
   const group = ControlGroup.create(`probe-${randomUUID()}`, { ...NONE, memoryMb: 64, processes: 32 }, () => undefined)
   const may = !!group?.has('memory') && group.has('pids')
@@ -59,7 +59,7 @@ interface Started {
   ended: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
 
-/** Starts a program as the keeper does: nothing of it runs before it has entered. */
+/** Starts a program like the keeper: it runs only after `enter`. */
 async function start(
   bounds: Partial<ResourceLimits>,
   command: string[],
@@ -98,9 +98,9 @@ async function start(
 }
 
 const node = (script: string) => [process.execPath, '-e', script]
-/** asks for 4 MB again and again, and writes to them */
+/** allocates and writes 4 MB repeatedly */
 const HOG = 'const all = []; setInterval(() => all.push(Buffer.alloc(4e6, 1)), 1)'
-/** stays, with so many processes beside it as it can have */
+/** starts as many processes as it can */
 const BOMB = `
   const { spawn } = require('node:child_process')
   setInterval(() => spawn('sleep', ['60']).on('error', () => undefined), 1)
@@ -108,14 +108,14 @@ const BOMB = `
 
 const seconds = { timeout: 15_000 }
 
-describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be made)', () => {
-  it('an agent that uses more memory than its bound is ended by the kernel, and the reason says so', async () => {
+describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be created)', () => {
+  it('an agent over its memory limit is ended by the kernel, and the reason says so', async () => {
     const { ended, limits } = await start({ memoryMb: 64 }, node(HOG))
     expect((await ended).signal).toBe('SIGKILL')
     expect(limits.explain()).toMatchObject({ reason: 'OUT_OF_MEMORY', message: expect.stringContaining('64 MB') })
   })
 
-  it('an agent whose child uses too much memory goes on, and it is said', async () => {
+  it('an agent keeps running when its child exceeds the memory limit, and the violation is reported', async () => {
     const script = `require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(HOG)}])
       .on('exit', (code, signal) => console.log(signal)); setInterval(() => {}, 1000)`
     const { said, output, child } = await start({ memoryMb: 128 }, node(script))
@@ -124,22 +124,22 @@ describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be m
     expect(child.exitCode).toBeNull()
   })
 
-  it('an agent that keeps starting processes beyond its bound is ended, with all that it started', async () => {
+  it('an agent that keeps starting processes above its limit is ended with all its processes', async () => {
     const { ended, limits, said } = await start({ processes: 32 }, node(BOMB))
     expect((await ended).signal).toBe('SIGKILL')
     expect(limits.explain()).toMatchObject({ reason: 'PROCESS_LIMIT', message: expect.stringContaining('32') })
     expect(said.map(({ fatal }) => fatal)).toEqual([false, true])
   })
 
-  it('an agent has no more CPU than its bound', async () => {
+  it('an agent gets no more CPU than its limit', async () => {
     const script = `const until = Date.now() + 2000; while (Date.now() < until); console.log(process.cpuUsage().user / 1000)`
     const { ended, output } = await start({ cpus: 0.2 }, node(script))
     await ended
-    // of 2,000 ms; how a period is divided is the kernel's
+    // of 2,000 ms; the kernel divides the periods
     expect(Number(output())).toBeLessThan(1000)
   })
 
-  it('a process that left its session ends with the start, and no group is left', async () => {
+  it('a process in another session ends with its start, and no group remains', async () => {
     const began = await start({ processes: 100 }, [
       '/bin/sh',
       '-c',
@@ -154,7 +154,7 @@ describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be m
     expect(groupsNamed('.1.')).toEqual([])
   })
 
-  it('what a keeper that was killed has left is ended and removed by the next one of the deployment', async () => {
+  it('the next keeper ends and removes the groups of a killed keeper', async () => {
     folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-limits-'))
     const record = groupRecordOf(folder)
     const name = `left.${randomUUID()}`
@@ -167,7 +167,7 @@ describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be m
     expect(fs.readdirSync(folder)).toEqual([])
   })
 
-  it('bounds larger than the machine are no error', async () => {
+  it('limits larger than the machine cause no error', async () => {
     const bounds = { memoryMb: 1e18, cpus: 1000, processes: 1e12, fileMb: 1e12, diskMb: 1e18 }
     const { ended, output } = await start(bounds, ['echo', 'here'])
     expect(await ended).toEqual({ code: 0, signal: null })
@@ -178,15 +178,15 @@ describe.skipIf(!mayGroup.may)('with control groups (skipped where none can be m
 describe('without control groups', () => {
   const controlGroups = false
 
-  it('an agent that uses more memory than its bound is ended by a watch', async () => {
+  it('an agent over its memory limit is ended by a watch', async () => {
     const { ended, limits, said } = await start({ memoryMb: 120 }, node(HOG), { controlGroups })
     expect((await ended).signal).toBe('SIGKILL')
     expect(limits.explain()).toMatchObject({ reason: 'OUT_OF_MEMORY', message: expect.stringContaining('120 MB') })
     expect(said).toMatchObject([{ fatal: true }])
   })
 
-  it.skipIf(!fs.existsSync('/usr/bin/python3'))('memory that processes share is counted once', async () => {
-    // each child has the same 60 MB as its parent, and writes to none of it
+  it.skipIf(!fs.existsSync('/usr/bin/python3'))('memory that processes share counts once', async () => {
+    // each child shares the parent's 60 MB and writes to none
     const script = `
       import os, time
       data = b'x' * 60_000_000
@@ -199,14 +199,14 @@ describe('without control groups', () => {
     expect(began.said).toEqual([])
   })
 
-  it('an agent with more processes than its bound is ended by a watch', async () => {
+  it('an agent over its process limit is ended by a watch', async () => {
     const { ended, limits } = await start({ processes: 60 }, node(BOMB), { controlGroups })
     expect((await ended).signal).toBe('SIGKILL')
     expect(limits.explain()).toMatchObject({ reason: 'PROCESS_LIMIT', message: expect.stringContaining('60') })
   })
 
   it.skipIf(!isRoot)(
-    'an account of its own can’t start more than twice its bound at any moment (skipped when not root)',
+    'an agent with its own account can’t exceed twice its process limit at any time (skipped when not root)',
     async () => {
       const script = `for i in $(seq 100); do sleep 600 & done; echo over; wait`
       const how = { controlGroups, account: ACCOUNT, ownAccount: true }
@@ -224,7 +224,7 @@ describe('files', () => {
      for (let i = 0; i < ${mb * 10}; i++) fs.writeSync(to, Buffer.alloc(1e5, 1))`
 
   for (const shell of ['/bin/sh', '/bin/dash', '/bin/bash'].filter((each) => fs.existsSync(each)))
-    it(`no file becomes larger than its bound, whatever the shell (${shell})`, async () => {
+    it(`no file exceeds its limit with ${shell}`, async () => {
       const how = shell === '/bin/bash' ? { shell: link(shell) } : { shell }
       const { ended, limits, output } = await start({ fileMb: 2 }, node(write(3)), how)
       const end = await ended
@@ -235,18 +235,18 @@ describe('files', () => {
       })
     })
 
-  it('a program that the kernel ends for it has the same reason', async () => {
+  it('a program that the kernel ends at the file limit has the reason FILE_LIMIT', async () => {
     const { ended, limits } = await start({ fileMb: 2 }, ['dd', 'if=/dev/zero', 'of=large', 'bs=100k', 'count=30'])
     expect(limits.explain({ ...(await ended), output: '' })).toMatchObject({ reason: 'FILE_LIMIT' })
   })
 
-  it('an agent that goes on after its file was too large has it said', async () => {
+  it('an agent that keeps running at its file limit gets a report', async () => {
     const script = `try { ${write(3)} } catch {} setInterval(() => {}, 1000)`
     const { said } = await start({ fileMb: 2, diskMb: 100 }, node(script))
     await expect.poll(() => said, seconds).toMatchObject([{ exceeded: { reason: 'FILE_LIMIT' }, fatal: false }])
   })
 
-  it('an agent whose folders hold more than their bound has to be ended', async () => {
+  it('an agent over its disk limit is ended', async () => {
     const { said } = await start(
       { fileMb: 2, diskMb: 4 },
       node(`for (const i of [1, 2, 3, 4, 5, 6]) require('node:fs').writeFileSync('f' + i, Buffer.alloc(1e6, 1))
@@ -260,13 +260,13 @@ describe('files', () => {
   })
 })
 
-it('an agent that ended by itself reached no bound', async () => {
+it('an agent that exits by itself reached no limit', async () => {
   const bounds = { memoryMb: 500, processes: 100, fileMb: 2, diskMb: 100 }
   const { ended, limits, output } = await start(bounds, node('process.exit(3)'))
   expect(limits.explain({ ...(await ended), output: output() })).toBeNull()
 })
 
-it('an agent whose heap is too small for it ran out of memory', async () => {
+it('an agent with a full V8 heap ran out of memory', async () => {
   const { ended, limits, output } = await start({ memoryMb: 2000 }, [
     process.execPath,
     '--max-old-space-size=20',
@@ -280,7 +280,7 @@ it('an agent whose heap is too small for it ran out of memory', async () => {
   })
 })
 
-it('a deployment’s resource_spec wins over the settings', () => {
+it('a deployment’s resource_spec overrides the settings', () => {
   const settings = { memoryMb: 2000, cpus: 2, processes: 100, fileMb: 10, diskMb: 20 }
   expect(resourceLimitsOf({ memory_limit_mb: null, cpu_limit: null }, settings)).toEqual(settings)
   expect(resourceLimitsOf({ memory_limit_mb: 8000, cpu_limit: 0.5 }, settings)).toEqual({
@@ -290,7 +290,7 @@ it('a deployment’s resource_spec wins over the settings', () => {
   })
 })
 
-/** A shell under the name sh, by which it knows to be POSIX'. */
+/** A link named `sh`, so that the shell runs in POSIX mode. */
 function link(shell: string): string {
   folder ||= fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-limits-'))
   const name = path.join(folder, 'sh')

@@ -1,4 +1,4 @@
-/** Log lines on their way to the control plane: in order, whole, and bounded while it is away. */
+/** Log lines on their way to the control plane: in order, complete, and limited while it is unavailable. */
 import { expect, test } from 'vitest'
 import { FencedClaim } from '../../src/dataplane/worker/fenced-claim.ts'
 import { LogSink } from '../../src/dataplane/worker/log-sink.ts'
@@ -10,7 +10,7 @@ const revision = { id: 'r', attempt: 1 }
 
 const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => `${from + i}`)
 
-test('of very many lines the first and the last ones are kept, and it is said how many were left out between them', async () => {
+test('the first and last of many lines are kept, with the number of lines left out between them', async () => {
   const plane = scriptedControlPlane()
   plane.outage = new Error('away')
   const sink = new LogSink(plane, claim)
@@ -37,7 +37,7 @@ test('of very many lines the first and the last ones are kept, and it is said ho
   sink.close()
 })
 
-test('while lines are sent one after the other, everything printed is there or counted', async () => {
+test('all printed lines are sent or counted while lines are being sent', async () => {
   const plane = scriptedControlPlane()
   const logs: typeof plane.logs = async (request) => {
     await new Promise(setImmediate)
@@ -61,7 +61,7 @@ test('while lines are sent one after the other, everything printed is there or c
   sink.close()
 })
 
-test('long lines are kept up to a million characters while the control plane is away, lines of our own up to a quarter', async () => {
+test('while the control plane is unavailable, a million characters of output and a quarter million of own lines are kept', async () => {
   const plane = scriptedControlPlane()
   plane.outage = new Error('away')
   const sink = new LogSink(plane, claim)
@@ -81,7 +81,7 @@ test('long lines are kept up to a million characters while the control plane is 
   sink.close()
 })
 
-test('what can’t be stored keeps no line from being sent', async () => {
+test('characters that can’t be stored do not block a line', async () => {
   const plane = scriptedControlPlane()
   const sink = new LogSink(plane, claim)
   sink.logOf(revision).write('deploy', 'a\0b\ud800c')
@@ -90,7 +90,7 @@ test('what can’t be stored keeps no line from being sent', async () => {
   sink.close()
 })
 
-test('a control plane that is away is not asked for every line that is printed', async () => {
+test('an unavailable control plane does not get a request for each line', async () => {
   const plane = scriptedControlPlane()
   plane.outage = new Error('away')
   let asked = 0
@@ -111,14 +111,14 @@ test('a control plane that is away is not asked for every line that is printed',
   sink.close()
 })
 
-test('a line that is written just when the last one was sent is sent, and waited for', async () => {
+test('a line written during the last request is sent, and flush waits for it', async () => {
   const plane = scriptedControlPlane()
   let late: Promise<void> | undefined
   const logs: typeof plane.logs = async (request) => {
     await new Promise(setImmediate)
     await plane.logs(request)
     if (late) return
-    // runs when the sink has looked for the last time, and not yet said that it is through
+    // runs between the sink's last check and the end of its flush
     late = Promise.resolve()
       .then(() => undefined)
       .then(() => {

@@ -1,4 +1,4 @@
-// The worker's two loops, against a control plane that says when it answers: who is asked what, how often, and when.
+// The worker's two loops (claims, heartbeats) with a scripted control plane: number and time of their calls.
 import { once } from 'node:events'
 import net from 'node:net'
 import pino from 'pino'
@@ -19,26 +19,26 @@ afterEach(async () => {
 })
 afterAll(() => place.close())
 
-interface Crowd extends ControlPlane {
-  /** what can be claimed */
+interface FakeControlPlane extends ControlPlane {
+  /** deployments that can be claimed */
   free: Claim[]
   claims: ClaimRequest[]
   beats: HeartbeatRequest[]
   released: string[]
-  /** heartbeats that wait at this moment */
+  /** heartbeats that wait now */
   waiting: number
-  /** what a heartbeat that waits does when it is cut short; over HTTP it rejects */
+  /** result of a waiting heartbeat that is aborted; over HTTP it rejects */
   cut: 'answers' | 'rejects'
   /** every call fails while set */
   outage: boolean
-  /** More can be claimed now. */
+  /** Adds deployments that can be claimed. */
   add(claims: Claim[]): void
 }
 
-/** Has as many deployments as it is given, with nothing to do; waits as it is asked to. */
-function crowd(free: Claim[]): Crowd {
+/** Hands out these deployments, which have no work. Waits as long as the request says. */
+function fakeControlPlane(free: Claim[]): FakeControlPlane {
   const news = new EventTarget()
-  const plane: Crowd = {
+  const plane: FakeControlPlane = {
     free,
     claims: [],
     beats: [],
@@ -92,44 +92,44 @@ async function start(controlPlane: ControlPlane, more: Partial<WorkerOptions> = 
   return worker
 }
 
-test('a thousand deployments are one call that waits for news, and no other while there is none', async () => {
-  const plane = crowd(deployments(1000))
+test('a thousand deployments need one waiting heartbeat, and no further call without news', async () => {
+  const plane = fakeControlPlane(deployments(1000))
   await start(plane)
   await eventually(() => plane.waiting === 1 && plane.beats.at(-1)!.claims.length === 1000)
   const [beats, claims] = [plane.beats.length, plane.claims.length]
   expect(plane.beats.at(-1)).toMatchObject({ leaseSeconds: 30, waitSeconds: 5 })
   expect(plane.claims.at(-1)).toMatchObject({ max: 20, waitSeconds: 5 })
-  // what must not happen has no event to wait for
+  // an absent call has no event to wait for
   await sleep(600)
   expect([plane.beats.length, plane.claims.length]).toEqual([beats, claims])
 })
 
-test('more than a thousand claims are cut into several calls', async () => {
-  const plane = crowd(deployments(1001))
+test('more than a thousand claims are split into several heartbeats', async () => {
+  const plane = fakeControlPlane(deployments(1001))
   await start(plane)
   await eventually(() => plane.waiting === 2)
   expect(plane.beats.slice(-2).map(({ claims }) => claims.length)).toEqual([1000, 1])
 })
 
 test.each(['answers', 'rejects'] as const)(
-  'a new claim is in a heartbeat at once, also where the one that waits %s when it is cut short',
+  'a new claim gets a heartbeat immediately, also if the waiting heartbeat %s when it is aborted',
   async (cut) => {
-    const plane = crowd(deployments(1))
+    const plane = fakeControlPlane(deployments(1))
     plane.cut = cut
     await start(plane)
     await eventually(() => plane.waiting === 1)
     const before = plane.beats.length
     plane.add(deployments(1))
     await eventually(() => plane.beats.length > before)
-    // that one can't be cut short itself: however many come in a row, every lease is extended
+    // this call can't be aborted, so every lease is extended even if new claims keep coming
     expect(plane.beats[before]).toMatchObject({ waitSeconds: 0, claims: [{}, {}] })
     await eventually(() => plane.waiting === 1)
     expect(plane.beats.length).toBe(before + 2)
   },
 )
 
-test('a worker takes no more than it may hold, and says which version it is', async () => {
-  const plane = crowd(deployments(30))
+test('a worker claims no more than its limit, and sends its version', async () => {
+  const plane = fakeControlPlane(deployments(30))
   await start(plane, { maxClaims: 25, version: '1.2.3' })
   await eventually(() => plane.beats.at(-1)?.claims.length === 25)
   expect(plane.claims.map(({ max, version }) => [max, version])).toEqual([
@@ -139,19 +139,19 @@ test('a worker takes no more than it may hold, and says which version it is', as
   expect(plane.free).toHaveLength(5)
 })
 
-test('a worker that waits for news and for work stops at once, and gives everything back', async () => {
-  const plane = crowd(deployments(3))
+test('a waiting worker stops immediately and releases its claims', async () => {
+  const plane = fakeControlPlane(deployments(3))
   await start(plane)
   await eventually(() => plane.waiting === 1)
   const begun = performance.now()
   await worker!.stop()
-  // each of the two waits for 7 s
+  // each of the two calls would wait for 7 s
   expect(performance.now() - begun).toBeLessThan(5000)
   expect(plane.released).toHaveLength(3)
 })
 
-test('while the control plane is away both loops try again with pauses, and go on when it is back', async () => {
-  const plane = crowd(deployments(1))
+test('both loops retry with pauses while the control plane is unavailable, and then continue', async () => {
+  const plane = fakeControlPlane(deployments(1))
   await start(plane, { leaseSeconds: 12 })
   await eventually(() => plane.waiting === 1)
   plane.outage = true
@@ -163,8 +163,8 @@ test('while the control plane is away both loops try again with pauses, and go o
   expect(plane.beats.at(-1)!.claims).toHaveLength(1)
 })
 
-test('a call that hangs is given up while there is time for another one', async () => {
-  const plane = crowd(deployments(1))
+test('a hanging heartbeat is abandoned early enough for another one', async () => {
+  const plane = fakeControlPlane(deployments(1))
   let hung = 0
   const heartbeat = plane.heartbeat
   plane.heartbeat = async (request, signal) => {
@@ -179,9 +179,9 @@ test('a call that hangs is given up while there is time for another one', async 
   expect(plane.beats.at(-1)!.claims).toHaveLength(1)
 })
 
-test('a process that does nothing for a third of its lease, whenever that comes, loses no deployment', async () => {
-  const plane = crowd([claimOf()])
-  // its answers come over the network, as those of a database do
+test('a process that is blocked for a third of its lease keeps its deployments', async () => {
+  const plane = fakeControlPlane([claimOf()])
+  // answers come over the network, like those of a database
   const server = net.createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as net.AddressInfo
@@ -198,7 +198,7 @@ test('a process that does nothing for a third of its lease, whenever that comes,
       const beats = plane.beats.length
       await eventually(() => plane.waiting === 1 && plane.beats.length > beats)
       await sleep((plane.beats.at(-1)!.waitSeconds! - before) * 1000)
-      // nothing of this process gets its turn
+      // blocks the whole process
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3000)
       await eventually(() => plane.beats.length > beats + 2)
     }

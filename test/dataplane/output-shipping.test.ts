@@ -1,4 +1,6 @@
-/** What agents print, from the files of their supervisors to the deploy log: each line once, whatever crashes. */
+/**
+ * The output of agents on its way from their supervisors' files to the deploy log: each line once, also after a crash.
+ */
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -49,7 +51,7 @@ function shipper(options: Partial<ShipperOptions> = {}): OutputShipper {
 
 const held = (by: Claim) => ({ ...by, leaseValid: () => true })
 
-/** A supervisor whose agent prints these lines. */
+/** Writes the output of an agent as its supervisor does. */
 async function print(lines: readonly string[], mask = EMPTY_MASK, options = settings) {
   const output = createOutput(folder, options, () => undefined)
   const stream = new PassThrough()
@@ -65,7 +67,7 @@ const lines = () => ctx.db.logLine.findMany({ where: { revisionId, type: 'deploy
 const log = async () => (await lines()).map(({ message }) => message)
 const shipped = (expected: readonly string[]) => expect.poll(log, { timeout: 20_000 }).toEqual(expected)
 
-test('what was printed while no server was there is in the deploy log, with the times of the printing and its colours', async () => {
+test('output printed without a server reaches the deploy log with its times and colours', async () => {
   const began = Date.now()
   await print(['one', '\u001b[33mtwo\u001b[0m'])
   const ended = Date.now()
@@ -82,7 +84,7 @@ test('what was printed while no server was there is in the deploy log, with the 
   await shipped(['one', 'two', 'three'])
 })
 
-test('no line comes twice and none is lost when servers crash in the middle of it, before or after the commit', async () => {
+test('crashes of servers before or after the commit neither lose nor repeat a line', async () => {
   await print(numbers(0, 2000))
   let calls = 0
   const breaking = async (request: OutputRequest) => {
@@ -103,7 +105,7 @@ test('no line comes twice and none is lost when servers crash in the middle of i
   await shipped(numbers(0, 2000))
 })
 
-test('two servers at once, one of which has lost the deployment: each line is there once, in order', async () => {
+test('two servers, one of which has lost the deployment, ship each line once and in order', async () => {
   await print(numbers(0, 1500))
   const [first, second] = [shipper(), shipper()]
   first.held(held(claim), folder)
@@ -119,7 +121,7 @@ test('two servers at once, one of which has lost the deployment: each line is th
   await shipped([...numbers(0, 1500), 'later'])
 })
 
-test('of what was rotated away meanwhile it is said how many lines that were', async () => {
+test('the log says how many lines were removed by rotation before they were shipped', async () => {
   const small = { fileBytes: 10_000, files: 3, linesPerSecond: 100_000 }
   await print(['first'], EMPTY_MASK, small)
   const own = shipper()
@@ -140,7 +142,7 @@ test('of what was rotated away meanwhile it is said how many lines that were', a
   expect({ next, marks: marks.length }).toEqual({ next: 1000, marks: 1 })
 })
 
-test('a folder that was lost, and begun anew, is read from its beginning', async () => {
+test('a lost and recreated output folder is read from its start', async () => {
   await print(['one'])
   const own = shipper()
   own.held(held(claim), folder)
@@ -151,7 +153,7 @@ test('a folder that was lost, and begun anew, is read from its beginning', async
   await shipped(['one', 'two'])
 })
 
-test('while the database is away everything waits in the files, and comes when it is back', async () => {
+test('output stays in the files while the database is unavailable, and is shipped later', async () => {
   await print(numbers(0, 300))
   let away = true
   const own = shipper({ send: (request) => (away ? Promise.reject(new Error('away')) : send(request)) })
@@ -161,7 +163,7 @@ test('while the database is away everything waits in the files, and comes when i
   await shipped(numbers(0, 400))
 })
 
-test('lines of another deployment’s revision, and what is none, are not taken from the files', async () => {
+test('forged and invalid lines in the files are not shipped', async () => {
   const other = await gitDeployment(ctx)
   const { latestRevisionId } = await ctx.db.deployment.findUniqueOrThrow({ where: { id: other } })
   await print(['mine'])
@@ -178,7 +180,7 @@ test('lines of another deployment’s revision, and what is none, are not taken 
   expect(page.lines).toEqual([])
 })
 
-test('no value of a secret gets into files or log', async () => {
+test('secret values reach neither files nor log', async () => {
   const secret = 'canary-20c1-9f7e-abcdef'
   await print([`token=${secret}`, JSON.stringify({ secret })], createMask([secret]))
   shipper().held(held(claim), folder)
@@ -188,7 +190,7 @@ test('no value of a secret gets into files or log', async () => {
   expect((await log()).join()).not.toContain(secret)
 })
 
-test('who has nothing to ship asks for nothing', async () => {
+test('a shipper without new output sends no request', async () => {
   let calls = 0
   const own = shipper({
     send: (request) => {

@@ -1,4 +1,4 @@
-/** What agents print, on its way to files: masked, numbered, bounded, there after every crash. */
+/** The output of agents on its way to files: masked, numbered, limited, complete after a crash. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -28,12 +28,12 @@ const raw = () =>
   files()
     .map((file) => fs.readFileSync(file, 'utf8'))
     .join('')
-const kept = (): OutputLine[] =>
+const stored = (): OutputLine[] =>
   raw()
     .split('\n')
     .slice(0, -1)
     .map((text) => parseLine(text)!)
-const messages = () => kept().map(({ message }) => message)
+const messages = () => stored().map(({ message }) => message)
 
 function printed(...chunks: (string | Buffer)[]): Readable {
   const stream = new PassThrough()
@@ -42,34 +42,36 @@ function printed(...chunks: (string | Buffer)[]): Readable {
   return stream
 }
 
-/** Runs a program of Node's and keeps what it prints; with the lines that it was given. */
+/** Runs a Node program and stores its output. Returns the lines that `onLine` got. */
 async function run(program: string, options = settings, mask = EMPTY_MASK) {
   const output = createOutput(folder, options, () => undefined)
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const heard: string[] = []
+  const shownLines: string[] = []
   await Promise.all(
-    [child.stdout, child.stderr].map((stream) => output.read(stream, { ...of, mask }, (shown) => heard.push(shown))),
+    [child.stdout, child.stderr].map((stream) =>
+      output.read(stream, { ...of, mask }, (shown) => shownLines.push(shown)),
+    ),
   )
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   output.close()
-  return heard
+  return shownLines
 }
 
-const leftOut = (lines: readonly string[]) =>
+const countLeftOut = (lines: readonly string[]) =>
   lines.reduce((sum, line) => sum + Number(/^… ([\d,]+) lines? w/.exec(line)?.[1]?.replaceAll(',', '') ?? 0), 0)
 
-test('each line that an agent prints is kept with its number, its time and whose it is', async () => {
+test('each line of an agent is stored with its number, time and revision', async () => {
   const began = Date.now()
   await run('console.log("one\\n\\u001b[31mtwo"); process.stdout.write("no newline"); console.error("wrong")')
-  expect(kept().map(({ n }) => n)).toEqual([1, 2, 3, 4])
+  expect(stored().map(({ n }) => n)).toEqual([1, 2, 3, 4])
   expect(messages().sort()).toEqual(['no newline', 'one', 'two', 'wrong'])
-  for (const { time, revisionId, attempt } of kept()) {
+  for (const { time, revisionId, attempt } of stored()) {
     expect({ revisionId, attempt }).toEqual({ revisionId: of.revisionId, attempt: 1 })
     expect(time).toBeGreaterThanOrEqual(began)
   }
 })
 
-test('no value of a secret is in the files, however it is printed', async () => {
+test('secret values are not in the files, in any encoding or chunking', async () => {
   const secret = 'canary-7f3a-b81c-44de-9a07'
   const pem = ['-----BEGIN-----', 'MIIEvQIBADANBgkqhkiG9w0', 'AoIBAQC7VJTUt9Us8cKj', '-----END-----'].join('\n')
   const mask = createMask([secret, pem])
@@ -83,8 +85,8 @@ test('no value of a secret is in the files, however it is printed', async () => 
   for (const part of [secret, ...pem.split('\n')]) expect(raw()).not.toContain(part.slice(0, 12))
 })
 
-test('of a value whose beginning was left out nothing is shown', async () => {
-  // its lines are printed in one piece, so that none of them is a value of its own
+test('a secret value whose start was left out stays hidden', async () => {
+  // the lines are printed in one piece, so no line alone is a secret value
   const secret = Array.from({ length: 4000 }, (_, i) => `k${i}`).join('')
   const wrapped = secret.match(/.{1,60}/g)!.join('\n')
   const output = createOutput(folder, { ...settings, linesPerSecond: 1 }, () => undefined)
@@ -94,11 +96,11 @@ test('of a value whose beginning was left out nothing is shown', async () => {
   expect(raw()).not.toMatch(/k\d+k\d+k\d+/)
 })
 
-test('of an agent that prints 50,000 lines a second a few are kept with its last words, and the keeper hardly works', async () => {
+test('an agent that prints 50,000 lines a second costs little CPU, and its first and last lines are stored', async () => {
   const lines = 100_000
   const began = performance.now()
   const before = process.cpuUsage()
-  const heard = await run(`
+  const shownLines = await run(`
     const line = i => i + ' ' + 'x'.repeat(80) + '\\n'
     let i = 0
     const timer = setInterval(() => {
@@ -112,15 +114,15 @@ test('of an agent that prints 50,000 lines a second a few are kept with its last
   const { user, system } = process.cpuUsage(before)
   expect((user + system) / 1e6 / seconds).toBeLessThan(0.5)
   const shown = messages().filter((line) => !line.startsWith('…'))
-  expect(shown.length + leftOut(messages())).toBe(lines + 1)
+  expect(shown.length + countLeftOut(messages())).toBe(lines + 1)
   expect(shown.length).toBeLessThan(1300 + 200 * seconds)
   expect(messages()).toContainEqual(expect.stringMatching(/^… [\d,]+ lines were left out: more than 200\/s$/))
   expect(shown).toContainEqual('Error: it is broken')
   expect(shown).toContainEqual(`${lines - 1} ${'x'.repeat(80)}`)
-  expect(heard).toEqual(shown)
+  expect(shownLines).toEqual(shown)
 })
 
-test('of an agent that goes on far beyond its budget there is a sample every two seconds, and all of it once it calms down', async () => {
+test('a flood far above the budget is sampled every two seconds, and normal output follows when it ends', async () => {
   const output = createOutput(folder, { ...settings, linesPerSecond: 10 }, () => undefined)
   const stream = new PassThrough()
   const over = output.read(stream, of)
@@ -134,13 +136,13 @@ test('of an agent that goes on far beyond its budget there is a sample every two
   await over
   output.close()
   const shown = messages().filter((line) => !line.startsWith('…'))
-  expect(shown.length + leftOut(messages())).toBe(printed + 1)
-  // the first ones, two samples, the last ones
+  expect(shown.length + countLeftOut(messages())).toBe(printed + 1)
+  // first lines, two samples, last lines
   expect(shown.length).toBeLessThanOrEqual(60 + 2 * 20 + 100)
   expect(shown.at(-1)).toBe('calm')
 })
 
-test('lines of our own are never left out, and what was printed shortly before is there without waiting for more', async () => {
+test('the supervisor’s own lines are never left out, and output before a pause is stored soon', async () => {
   const output = createOutput(folder, { ...settings, linesPerSecond: 1 }, () => undefined)
   const stream = new PassThrough()
   const over = output.read(stream, of)
@@ -153,29 +155,29 @@ test('lines of our own are never left out, and what was printed shortly before i
   output.close()
 })
 
-test('files rotate, and the numbers go on over files and keepers', async () => {
+test('files rotate, and line numbers continue across files and keepers', async () => {
   const small = { fileBytes: 10_000, files: 3, linesPerSecond: 100_000 }
   for (let keeper = 0; keeper < 3; keeper++)
     await run(`for (let i = 0; i < 200; i++) console.log('${keeper} ' + i)`, small)
   expect(files()).toHaveLength(3)
-  const numbers = kept().map(({ n }) => n)
+  const numbers = stored().map(({ n }) => n)
   expect(numbers.at(-1)).toBe(600)
   expect(numbers).toEqual(numbers.map((_, i) => numbers[0]! + i))
   for (const file of files()) expect(fs.statSync(file).mode & 0o777).toBe(0o600)
 })
 
-test('a line that was cut in two when the keeper was killed is gone, and the next one has its number', async () => {
+test('a line cut by a killed keeper is dropped, and the next line gets its number', async () => {
   await run('console.log("one\\ntwo")')
   fs.appendFileSync(files()[0]!, '{"n":3,"time":17')
   await run('console.log("three")')
-  expect(kept().map(({ n, message }) => [n, message])).toEqual([
+  expect(stored().map(({ n, message }) => [n, message])).toEqual([
     [1, 'one'],
     [2, 'two'],
     [3, 'three'],
   ])
 })
 
-test('an agent goes on while nothing can be written, and it is said how many lines that cost', async () => {
+test('an agent keeps running while its output can’t be written, and the number of lost lines is stored later', async () => {
   const blocked = path.join(folder, 'later')
   fs.writeFileSync(blocked, '')
   const output = createOutput(blocked, settings, () => undefined)
@@ -191,7 +193,7 @@ test('an agent goes on while nothing can be written, and it is said how many lin
   expect(messages()).toEqual(['… 2 lines were left out: they could not be written to the disk', 'three'])
 })
 
-test('a line without end costs no memory and is shown as far as it fits', async () => {
+test('a very long line costs no memory and is stored up to its limit', async () => {
   const chunk = 'y'.repeat(1_000_000)
   const output = createOutput(folder, settings, () => undefined)
   await output.read(printed(...Array(20).fill(chunk), '\nafter\n'), of)
@@ -199,7 +201,7 @@ test('a line without end costs no memory and is shown as far as it fits', async 
   expect(messages()).toEqual(['y'.repeat(8192), 'after'])
 })
 
-test('it is said that there is more, and not for each line', async () => {
+test('several lines cause one notification', async () => {
   let said = 0
   const output = createOutput(folder, settings, () => {
     said++

@@ -1,4 +1,4 @@
-// No process outlives its server, whatever happens to the server or to the reaper.
+// No process outlives its server, even if the server or the reaper is killed.
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -20,7 +20,7 @@ async function server() {
   return { child, pidOf, group: [await pidOf('parent'), await pidOf('child')] }
 }
 
-test('kill -9 of the server ends its processes within seconds, and the reaper with them', async () => {
+test('kill -9 of the server ends its processes and the reaper within seconds', async () => {
   const { child, pidOf, group } = await server()
   const reaper = await pidOf('reaper')
   expect([...group, reaper].every(alive)).toBe(true)
@@ -28,7 +28,7 @@ test('kill -9 of the server ends its processes within seconds, and the reaper wi
   expect(await eventually(() => ![...group, reaper].some(alive), 5000)).toBe(true)
 })
 
-test('a reaper that was killed is replaced, and the new one knows everything', async () => {
+test('a killed reaper is replaced, and the new one knows all processes', async () => {
   const { child, pidOf, group } = await server()
   process.kill(await pidOf('reaper'), 'SIGKILL')
   const next = await pidOf('reaper', 2)

@@ -1,4 +1,4 @@
-/** What an agent runs in: a copy of what was built, which is its account's own, and never the artifact itself. */
+/** The folder of one start: a copy of the artifact under the agent's account. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -45,7 +45,7 @@ beforeEach(() => {
   }
 })
 
-/** As the agent's account. */
+/** Runs under the agent's account. */
 function shell(script: string, cwd: string): { status: number | null; stdout: string } {
   const { status, stdout } = spawnSync('/bin/sh', ['-c', script], { ...account, cwd, encoding: 'utf8' })
   return { status, stdout }
@@ -54,7 +54,7 @@ function shell(script: string, cwd: string): { status: number | null; stdout: st
 const textOf = (tree: string) =>
   execFileSync('/bin/sh', ['-c', 'find . -type f | sort | xargs cat'], { cwd: tree, encoding: 'utf8' })
 
-test('an agent changes what it runs in as it likes, and the next start finds what was built', async () => {
+test('an agent can change its run folder, and the next start gets the unchanged build result', async () => {
   const before = textOf(program.tree)
   const run = await makeRunFolder(program, account, never)
   expect(fs.statSync(run.root).mode & 0o777).toBe(0o700)
@@ -70,7 +70,7 @@ test('an agent changes what it runs in as it likes, and the next start finds wha
   expect(fs.readdirSync(program.temporary)).toEqual([])
 })
 
-test('what a killed supervisor has left goes at the next start, and what a build puts aside stays', async () => {
+test('the next start removes folders of a killed supervisor, and keeps those of builds', async () => {
   for (const name of ['runs/old', 'temporary/run-old', 'temporary/build-1'])
     fs.mkdirSync(path.join(program.runs, '..', name))
   const run = await makeRunFolder(program, account, never)
@@ -79,7 +79,7 @@ test('what a killed supervisor has left goes at the next start, and what a build
   await run.remove()
 })
 
-test('the copy for the next start is there before it is needed', async () => {
+test('the copy for the next start is made in advance', async () => {
   const run = await makeRunFolder(program, account, never)
   await expect.poll(() => fs.existsSync(path.join(program.tree, '../tree-spare/server.js'))).toBe(true)
   fs.writeFileSync(path.join(program.tree, '../tree-spare/made-before'), '')
@@ -88,16 +88,16 @@ test('the copy for the next start is there before it is needed', async () => {
   await Promise.all([run.remove(), next.remove()])
 })
 
-test('a start whose artifact is gone says that it has to be built again', async () => {
+test('a start without its artifact fails as lost', async () => {
   fs.rmSync(path.dirname(program.tree), { recursive: true })
   await expect(makeRunFolder(program, account, never)).rejects.toMatchObject({ reason: 'ARTIFACT_LOST' })
   expect(fs.readdirSync(program.runs)).toEqual([])
 })
 
-test('files that a package manager shares with its store become the artifact’s own', async () => {
+test('hard links to a package manager’s store become separate files', async () => {
   const store = path.join(path.dirname(program.runs), 'store.js')
   fs.linkSync(path.join(program.tree, 'node_modules/left-pad/index.js'), store)
-  // as that of a build, which its account passes through
+  // mode of a build's folder, which its account must be able to pass
   for (const folder of ['.', '..']) fs.chmodSync(path.join(program.tree, '..', folder), 0o711)
   await breakHardLinks(program.tree, account)
   const run = await makeRunFolder(program, account, never)
@@ -106,8 +106,8 @@ test('files that a package manager shares with its store become the artifact’s
   await run.remove()
 })
 
-describe.skipIf(needsRoot('artifacts that are root’s'))('as root', () => {
-  test('the kept artifact is root’s, without devices, pipes, setuid bits and others’ files', async () => {
+describe.skipIf(needsRoot('artifacts owned by root'))('as root', () => {
+  test('an artifact belongs to root, without devices, pipes, setuid bits and other accounts’ files', async () => {
     const { tree } = program
     execFileSync('mkfifo', [path.join(tree, 'pipe')])
     execFileSync('mknod', [path.join(tree, 'zero'), 'c', '1', '5'])
@@ -127,7 +127,7 @@ describe.skipIf(needsRoot('artifacts that are root’s'))('as root', () => {
     await run.remove()
   })
 
-  test('no other account gets into the folder of a run', async () => {
+  test('other accounts can’t enter the folder of a run', async () => {
     const run = await makeRunFolder(program, account, never)
     const other = { uid: someone + 1, gid: someone + 1 }
     for (const file of ['server.js', 'node_modules/left-pad/index.js'])

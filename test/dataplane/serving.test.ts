@@ -1,4 +1,4 @@
-// DEPLOY, hand-over, `run` and TEARDOWN on the process runtime: real agents behind the real proxy.
+// DEPLOY, switches, `run` and TEARDOWN on the process runtime, with real agents behind the real proxy.
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -25,7 +25,7 @@ import {
   type TestMachine,
 } from './support.ts'
 
-/** Answers with its text and pid, slowly on /slow; echoes what comes over an upgraded connection; ends on /crash. */
+/** Answers with its text, with its pid at /pid, and slowly at /slow. Echoes upgraded connections. Exits at /crash. */
 const SERVER = `
 import http from 'node:http'
 import fs from 'node:fs'
@@ -79,7 +79,7 @@ test('a deployed agent answers at the address of its deployment', async () => {
   expect(headers).toMatchObject({ host: `127.0.0.1:${port}`, 'x-forwarded-host': `127.0.0.1:${port}` })
 })
 
-test('a new revision takes over without one failed request, and nobody who saw it deployed meets the old one', async () => {
+test('a new revision takes over without a failed request, and no request after DEPLOYED reaches the old one', async () => {
   const claim = newClaim()
   const url = await deploy(claim, await built(claim, 'one'))
   const next = await built(claim, 'two')
@@ -113,7 +113,7 @@ test('a new revision takes over without one failed request, and nobody who saw i
   expect(answers.filter((answer) => answer.sentAfterSwitch && answer.text !== 'two')).toEqual([])
 })
 
-test('when the switch is not recorded the old agent goes on and the candidate is gone', async () => {
+test('the old agent keeps serving and the candidate ends when the switch is not recorded', async () => {
   const claim = newClaim()
   const url = await deploy(claim, await built(claim, 'one'))
   const candidateLog = memoryLog()
@@ -127,7 +127,7 @@ test('when the switch is not recorded the old agent goes on and the candidate is
   expect(await text(url)).toBe('one')
 })
 
-test('a WebSocket goes through the address, and is let finish when its agent is replaced', async () => {
+test('a WebSocket passes the proxy, and stays open when its agent is replaced', async () => {
   const claim = newClaim()
   const url = await deploy(claim, await built(claim, 'one'))
   const socket = await upgrade(url)
@@ -139,18 +139,18 @@ test('a WebSocket goes through the address, and is let finish when its agent is 
   socket.destroy()
 })
 
-test('an agent that exits before it is ready fails the deploy with its exit code and last lines', async () => {
+test('a deploy fails with exit code and last lines when the agent exits before it is ready', async () => {
   const claim = newClaim()
   const files = { 'server.mjs': 'console.log("no luck"); process.exit(4)' }
   const log = memoryLog()
   await expect(deploy(claim, await built(claim, 'x', {}, files), log)).rejects.toThrow(
     'The agent exited with code 4 before GET /ok answered 200.\nno luck',
   )
-  // once: the platform retries nothing that is the agent's own
+  // the platform does not retry a failure of the agent itself
   await expect.poll(() => log.lines.filter((line) => line === 'no luck')).toHaveLength(1)
 })
 
-test('an agent whose port another program takes at this moment gets another one', async () => {
+test('an agent whose port was taken by another program gets another port', async () => {
   const claim = newClaim()
   const folder = fs.mkdtempSync(path.join(place.options.dataDir, 'port-'))
   fs.chmodSync(folder, 0o777)
@@ -176,7 +176,7 @@ http.createServer((q, s) => s.end('x')).listen(process.env.PORT)`,
   fs.rmSync(folder, { recursive: true })
 })
 
-test('an agent that never answers GET /ok fails the deploy in time and says what it answered', async () => {
+test('a deploy fails in time with the last status when the agent never answers GET /ok with 200', async () => {
   const claim = newClaim()
   const files = {
     'server.mjs': `import http from 'node:http'
@@ -187,7 +187,7 @@ http.createServer((q, s) => { s.statusCode = 404; s.end() }).listen(process.env.
   await expect(deploying).rejects.toThrow('GET /ok was still answered with 404')
 })
 
-test('the health path is the secret, else that of the graph configuration file, and messages name it', async () => {
+test('the health path is the secret’s, else the graph configuration file’s, and messages name it', async () => {
   const claim = newClaim()
   const files = {
     'graph.json': JSON.stringify({ graphs: { a: './a.js:a' }, health_path: '/healthz' }),
@@ -202,7 +202,7 @@ http.createServer((q, s) => { s.statusCode = q.url === '/healthz' ? 200 : 404; s
   await expect(deploying).rejects.toThrow('GET /live was still answered with 404')
 })
 
-test('while an agent does not answer GET /ok it is said where it listens instead, and what it printed last', async () => {
+test('the progress of a deploy names the ports of an agent that does not answer GET /ok, and its last output', async () => {
   const claim = newClaim()
   const files = {
     'server.mjs': `import net from 'node:net'
@@ -210,19 +210,19 @@ net.createServer().listen(0, '127.0.0.1', function () { console.log('listening o
   }
   const revision = await built(claim, 'x', {}, files)
   const abort = new AbortController()
-  const told: Progress[] = []
+  const progresses: Progress[] = []
   const deploying = place.runtime.deploy(claim, stepOf('DEPLOY', revision), memoryLog(), abort.signal, (progress) => {
-    if (progress) told.push(progress)
+    if (progress) progresses.push(progress)
   })
-  const said = await eventually(() => told.find(({ message }) => message.includes('\n')), 15_000)
+  const said = await eventually(() => progresses.find(({ message }) => message.includes('\n')), 15_000)
   const [, port] = /listening on (\d+)$/.exec(said!.message)!
-  expect(told.every(({ reason }) => reason === 'WAITING_FOR_HEALTH' || reason === 'IN_PROGRESS')).toBe(true)
+  expect(progresses.every(({ reason }) => reason === 'WAITING_FOR_HEALTH' || reason === 'IN_PROGRESS')).toBe(true)
   if (process.platform === 'linux') expect(said!.message).toContain(`it listens on ${port} instead.`)
   abort.abort(new Error('enough'))
   await expect(deploying).rejects.toThrow('enough')
 })
 
-test('a crashed agent is started again, and the deploy log shows it', async () => {
+test('a crashed agent is restarted, and the deploy log says so', async () => {
   const claim = newClaim()
   const log = memoryLog()
   const url = await deploy(claim, await built(claim, 'one'), log)
@@ -235,7 +235,7 @@ test('a crashed agent is started again, and the deploy log shows it', async () =
   expect(await text(url)).toBe('one')
 })
 
-test('a claim on a machine that runs nothing yet brings the active revision back, and null ends it', async () => {
+test('a new claim restarts the active revision on a machine where it does not run, and null ends it', async () => {
   const claim = newClaim()
   const revision = await built(claim, 'one')
   const url = await deploy(claim, revision)
@@ -249,7 +249,7 @@ test('a claim on a machine that runs nothing yet brings the active revision back
     )
   expect(await eventually(up)).toBe(true)
   const pid = Number(await text(`${url}/pid`))
-  // a redeploy of the active revision raises its attempt before it has been carried out: nothing to do yet
+  // a redeploy of the active revision raises its attempt before it runs; the old attempt must keep serving
   place.runtime.ensure(claim, runOf({ ...revision, attempt: 2 }), memoryLog())
   expect(Number(await text(`${url}/pid`))).toBe(pid)
   place.runtime.ensure(claim, null, null)
@@ -257,7 +257,7 @@ test('a claim on a machine that runs nothing yet brings the active revision back
   expect((await fetch(url)).status).toBe(503)
 })
 
-test('a redeploy of the active revision is a new process', async () => {
+test('a redeploy of the active revision starts a new process', async () => {
   const claim = newClaim()
   const revision = await built(claim, 'one')
   const url = await deploy(claim, revision)
@@ -266,7 +266,7 @@ test('a redeploy of the active revision is a new process', async () => {
   expect(await text(`${url}/pid`)).not.toBe(before)
 })
 
-test('what an earlier version has built is served as before: it named artifacts without their kind', async () => {
+test('an artifact of an earlier version, named without its kind, still runs', async () => {
   const claim = newClaim()
   const revision = await built(claim, 'one')
   expect(revision.artifact).toMatch(/^tree:/)
@@ -274,14 +274,14 @@ test('what an earlier version has built is served as before: it named artifacts 
   expect(await text(url)).toBe('one')
 })
 
-test('an artifact that is gone is reported as lost', async () => {
+test('a missing artifact is reported as lost', async () => {
   const claim = newClaim()
   const revision = await built(claim, 'one')
   const missing = { ...revision, artifact: `${randomUUID()}.1.1` }
   await expect(deploy(claim, missing)).rejects.toMatchObject({ artifactLost: true })
 })
 
-test('a deployment keeps its port, and two never share one', async () => {
+test('a deployment keeps its port, and two deployments never share one', async () => {
   const [one, two] = [newClaim(), newClaim()]
   const revision = await built(one, 'one')
   const url = await deploy(one, revision)
@@ -291,7 +291,7 @@ test('a deployment keeps its port, and two never share one', async () => {
   expect(await deploy(one, revision)).toBe(url)
 })
 
-test('a deployment keeps its port also when APP_PORTS is another range now', async () => {
+test('a deployment keeps its port after APP_PORTS has changed', async () => {
   const claim = newClaim()
   const revision = await built(claim, 'one')
   const url = await deploy(claim, revision)
@@ -310,7 +310,7 @@ test('a deployment keeps its port also when APP_PORTS is another range now', asy
   await restarted.close({ endAgents: true })
 })
 
-test('an address that another program has taken is named in the deploy log, and served as soon as it is free', async () => {
+test('an address that another program has is named in the deploy log, and served when it is free again', async () => {
   const claim = newClaim()
   const revision = await built(claim, 'one')
   const url = await deploy(claim, revision)
@@ -345,7 +345,7 @@ test('an address that another program has taken is named in the deploy log, and 
   ).toBe(true)
 })
 
-test('an agent finds nothing of the server: not in its environment, not in files, not in the database', async () => {
+test('an agent can’t see the server’s environment, files or database', async () => {
   vi.stubEnv('SERVER_ONLY', 'server-only')
   const claim = newClaim()
   const url = await deploy(claim, await built(claim, 'one', { secrets: [{ name: 'MINE', value: 'my-own-value' }] }))
@@ -397,7 +397,7 @@ test('an agent finds nothing of the server: not in its environment, not in files
 })
 
 test.skipIf(process.getuid?.() !== 0)(
-  'agents run also when DATA_DIR is in a home directory that is closed to them',
+  'agents run when DATA_DIR is in a home directory that they can’t enter',
   async () => {
     const closed = fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-closed-'))
     const home = await openTestMachine({ dataDir: path.join(closed, 'data') })
@@ -419,7 +419,7 @@ test.skipIf(process.getuid?.() !== 0)(
   },
 )
 
-test('teardown lets open requests end, leaves nothing, and can be repeated', async () => {
+test('a teardown drains open requests, leaves nothing, and can be repeated', async () => {
   const claim = newClaim()
   await place.runtime.provision(claim, stepOf('PROVISION', null), never)
   await place.runtime.provision(claim, stepOf('PROVISION', null), never)

@@ -1,6 +1,7 @@
 /**
- * Two servers on one machine, of which one has lost its claim and does not know it: at whatever point of a switch it comes
- * back, the supervisor refuses it, and of the agents nobody serves but those that the newer claim's holder has put there.
+ * Two servers on one machine. One of them has lost its claim without noticing. The supervisor refuses it at every
+ * point of a
+ * switch, and only the newer claim's agents serve.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'
@@ -24,16 +25,16 @@ const greeting = fs.readFileSync('greeting.txt', 'utf8').trim()
 http.createServer((q, s) => s.end(greeting)).listen(process.env.PORT, '127.0.0.1')`
 
 let place: TestMachine
-/** of a server that has gone on without its claim, and of the one that has the newer one */
+/** the server that has lost its claim, and the server with the newer claim */
 let stale: Runtime
 let holder: Runtime
 let old: LeasedClaim
 let newer: LeasedClaim
 let url: string
-/** what serves at first */
+/** the revision that serves at first */
 let one: RevisionWork
 const revisions = new Map<string, RevisionWork>()
-/** every answer of the stable address, one after the other */
+/** answers of the stable address, in order */
 let answers: string[]
 let asking: Promise<void>
 let over = false
@@ -47,7 +48,7 @@ beforeAll(async () => {
     const { artifact } = await place.runtime.build(claim, stepOf('BUILD', revision), memoryLog(), never)
     revisions.set(greeting, { ...revision, artifact })
   }
-  // artifacts are looked for in their deployment's folder
+  // artifacts are in their deployment's folder, so all revisions belong to one
   old = claim
   one = revisions.get('one')!
   stale = place.runtime
@@ -81,7 +82,7 @@ async function deploy(runtime: Runtime, claim: LeasedClaim, greeting: string): P
   return candidate.url
 }
 
-/** What was answered, without repetitions: whoever has been replaced must not come again. */
+/** The answers without repetitions. A replaced agent must not answer again. */
 async function served(): Promise<string[]> {
   over = true
   await asking
@@ -90,7 +91,7 @@ async function served(): Promise<string[]> {
 
 const serves = async (greeting: string) => (await (await fetch(url)).text()) === greeting
 
-/** Whatever the stale server asks for is refused, and changes nothing. */
+/** The supervisor refuses all requests of the stale server, and nothing changes. */
 async function refused(): Promise<void> {
   await expect(prepare(stale, old, 'four')).rejects.toThrow()
   stale.ensure(old, runOf(revisions.get('two')!), memoryLog())
@@ -99,7 +100,7 @@ async function refused(): Promise<void> {
   expect(await serves('three')).toBe(true)
 }
 
-test('before it holds the requests: its candidate is gone, and the one of the newer claim serves', async () => {
+test('a stale server that has not held requests yet loses its candidate, and the newer claim’s candidate serves', async () => {
   const candidate = await prepare(stale, old, 'two')
   await deploy(holder, newer, 'three')
   let recorded = false
@@ -114,9 +115,9 @@ test('before it holds the requests: its candidate is gone, and the one of the ne
 })
 
 test.each([
-  ['finds out that it has lost its claim', false],
-  ['has recorded it', true],
-])('after it held the requests, when it %s: they go to the agent of the newer claim', async (_when, recorded) => {
+  ['learns that it has lost its claim', false],
+  ['has recorded the switch', true],
+])('requests held by a stale server that %s go to the newer claim’s agent', async (_when, recorded) => {
   const candidate = await prepare(stale, old, 'two')
   const committed = candidate.commit(async () => {
     await deploy(holder, newer, 'three')
@@ -127,7 +128,7 @@ test.each([
   expect(await served()).toEqual(['one', 'three'])
 })
 
-test('after the switch: what serves is the newer claim’s alone', async () => {
+test('after a stale server’s switch, only the newer claim decides which agent serves', async () => {
   await deploy(stale, old, 'two')
   await eventually(() => serves('two'))
   await deploy(holder, newer, 'three')
@@ -135,9 +136,9 @@ test('after the switch: what serves is the newer claim’s alone', async () => {
   expect(await served()).toEqual(['one', 'two', 'three'])
 })
 
-test('a server that adopts what another has left ends nothing of it, and a candidate of the other is its own to decide', async () => {
+test('a server that takes over keeps the serving agent, and ends the other server’s candidate', async () => {
   const candidate = await prepare(stale, old, 'two')
-  // the newer holder knows of no switch: what serves goes on, and the candidate goes
+  // the newer holder knows of no switch, so the serving agent stays and the candidate ends
   holder.ensure(newer, runOf(one), memoryLog())
   await eventually(() => holder.health(newer.deployment.id)?.ready === 1)
   await candidate.commit(async () => true).catch(() => undefined)

@@ -1,4 +1,5 @@
-// What a server makes of supervisors that die, hang, obey somebody else, are of another version or have no deployment any more.
+// A server with supervisors that die, hang, obey a newer server, speak another protocol version or have a deleted
+// deployment.
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
@@ -48,18 +49,18 @@ async function deploy(claim: LeasedClaim, revision: RevisionWork, { runtime }: P
 
 const pidOf = async (url: string) => Number(await (await fetch(url)).text())
 
-test('a supervisor that is killed is started again at once, with its agent', async () => {
+test('a killed supervisor is restarted with its agent', async () => {
   const claim = claimOf()
   const url = await deploy(claim, await built(claim))
   const before = await pidOf(url)
   await killSupervisor(place, claim)
-  // for a moment what is left of it still answers
+  // the old agent may answer for a moment
   const another = () => pidOf(url).then((pid) => pid !== before && pid > 0)
   expect(await eventually(() => another().catch(() => false), 30_000)).toBe(true)
   expect(alive(before)).toBe(false)
 })
 
-test('after a restart of the machine a few agents start at a time, the one that served last first, and the others say so', async () => {
+test('after a reboot a few agents start at a time, most recently used first, and the others report their place', async () => {
   const own = await openTestMachine({ maxStarts: 1 })
   try {
     const gate = path.join(own.options.dataDir, 'gate')
@@ -75,7 +76,7 @@ test('after a restart of the machine a few agents start at a time, the one that 
       await pidOf(url)
       const { served } = supervisorFiles(own.options.dataDir, claim.deployment.id)
       await expect.poll(() => fs.existsSync(served)).toBe(true)
-      // the second one has served last, the first one before that
+      // the second deployment served last, the first one before that
       const servedAt = [2, 3, 1][at]!
       fs.utimesSync(served, servedAt, servedAt)
     }
@@ -99,7 +100,7 @@ test('after a restart of the machine a few agents start at a time, the one that 
   }
 })
 
-test('a server whose claim is older than another’s can’t deploy, end or take back what serves', async () => {
+test('a server with an older claim can’t deploy, end or change the serving agent', async () => {
   const late = claimOf()
   const revision = await built(late)
   const url = await deploy(late, revision)
@@ -115,7 +116,7 @@ test('a server whose claim is older than another’s can’t deploy, end or take
   await other.close()
 })
 
-test('of a claim that is held although its token is too low, as after a restored backup, the token is raised', async () => {
+test('a valid claim with a token that is too low, as after a database restore, gets a higher token', async () => {
   const before = claimOf({ token: '41' })
   const revision = await built(before)
   const url = await deploy(before, revision)
@@ -137,7 +138,7 @@ test('of a claim that is held although its token is too low, as after a restored
   await other.close()
 })
 
-test('an agent whose deployment is gone is ended, and its last holder does not start it again', async () => {
+test('the agent of a deleted deployment is ended, and its last lease holder can’t start it again', async () => {
   const claim = claimOf()
   const url = await deploy(claim, await built(claim))
   const pid = await pidOf(url)
@@ -156,7 +157,7 @@ test('an agent whose deployment is gone is ended, and its last holder does not s
   expect(fs.existsSync(folder)).toBe(false)
 })
 
-/** Answers to every request that it is done. Returns the verbs of the requests. */
+/** Answers every request with success. Returns the verbs of the requests. */
 async function foreignSupervisor(claim: LeasedClaim, protocol: number): Promise<string[]> {
   const { dataDir, supervisors } = place.options
   const { socket } = makeSupervisorFolder(dataDir, claim.deployment.id, supervisors.installation)
@@ -177,7 +178,7 @@ async function foreignSupervisor(claim: LeasedClaim, protocol: number): Promise<
   return asked
 }
 
-test('a supervisor of another version is let be and named in the health, until the next deploy replaces it', async () => {
+test('a supervisor of an unknown protocol version keeps running, the health names it, and the next deploy replaces it', async () => {
   const claim = claimOf()
   const revision = await built(claim)
   const asked = await foreignSupervisor(claim, 7)
@@ -190,7 +191,7 @@ test('a supervisor of another version is let be and named in the health, until t
   expect(await pidOf(url)).toBeGreaterThan(0)
 })
 
-test('a supervisor that knows only /ok is replaced by the deploy of a revision with another health path', async () => {
+test('a supervisor that supports only /ok is replaced by the deploy of a revision with another health path', async () => {
   const claim = claimOf()
   const revision = await built(claim)
   const asked = await foreignSupervisor(claim, 1)

@@ -1,4 +1,4 @@
-// The program of the supervisors: one file that runs wherever it is put.
+// The supervisor's program: one file that runs without the checkout.
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -20,8 +20,9 @@ afterEach(() => rm(dataDir, { recursive: true, force: true }))
 const source = (name: string) => fileURLToPath(new URL(`../../src/dataplane/runtimes/process/${name}`, import.meta.url))
 
 /**
- * What it imports when it runs, as Node itself tells: written at once, since hooks run in a thread of their own, and what its console
- * still holds is lost when the process ends.
+ * Module names that the program imports, from Node's loader hooks. The hooks write synchronously, because they run in
+ * a separate
+ * thread and its buffered output is lost at exit.
  */
 async function importsOf(file: string): Promise<string[]> {
   const script = `
@@ -33,12 +34,12 @@ async function importsOf(file: string): Promise<string[]> {
   const args = ['--no-warnings', '--input-type=module', '-e', script, file]
   const run = promisify(execFile)(process.execPath, args, { cwd: '/', env: {} })
   run.child.stdin!.end()
-  // it ends as soon as it finds that it was given no configuration
+  // it exits early, because it gets no configuration
   const { stdout } = await run.catch((error: { stdout: string }) => error)
   return stdout.trim().split('\n').slice(1)
 }
 
-test('a supervisor is one file in DATA_DIR/bin that needs nothing but Node', async () => {
+test('a supervisor is one file in DATA_DIR/bin that needs only Node', async () => {
   const program = await supervisorProgram(dataDir)
   expect(path.relative(fs.realpathSync(dataDir), program.file)).toMatch(/^bin\/[0-9a-f]{16}\/supervisor\.mjs$/)
   expect(fs.readdirSync(path.dirname(program.file))).toEqual(['supervisor.mjs'])
@@ -47,7 +48,7 @@ test('a supervisor is one file in DATA_DIR/bin that needs nothing but Node', asy
   expect(imports.filter((name) => !name.startsWith('node:'))).toEqual([])
 })
 
-test('servers of one version start the same program, and another version another one', async () => {
+test('servers of one version start the same program, and another version starts another one', async () => {
   const one = await supervisorProgram(dataDir)
   expect(await supervisorProgram(dataDir)).toEqual(one)
   const other = await supervisorProgram(dataDir, source('supervisor/protocol.ts'))
@@ -55,11 +56,11 @@ test('servers of one version start the same program, and another version another
   expect(other.file).not.toBe(one.file)
 })
 
-test('what can’t be put into the file is found out before it runs', () => {
+test('bundling fails for code that can’t be in the file', () => {
   const file = path.join(dataDir, 'source.ts')
   fs.writeFileSync(file, `import 'not-installed'`)
   expect(() => bundleProgram(file)).toThrow('not-installed')
-  // Node has no require in such a file
+  // an ES module has no require
   fs.writeFileSync(file, `require('node:fs')`)
   expect(() => bundleProgram(file)).toThrow('node:fs')
 })

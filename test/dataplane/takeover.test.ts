@@ -1,4 +1,4 @@
-// A server dies by kill -9, in the middle of whatever it did: the next one goes on at once, and what serves is not disturbed.
+// A server killed by kill -9: the next server continues its work, and serving agents are not disturbed.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -39,7 +39,7 @@ const read = (id: string) => ctx.db.deployment.findUniqueOrThrow({ where: { id }
 const reaches = (id: string, status: string) =>
   eventually(async () => (await read(id)).latestRevision!.status === status, 40_000)
 
-test('killed while it builds: the next server builds again', async () => {
+test('the next server builds again when a server is killed during a build', async () => {
   const body = await gitBody(ctx)
   Object.assign(body.source_config, { repo_url: place.repository().url, install_command: 'echo building; sleep 1' })
   const first = startServer()
@@ -52,7 +52,7 @@ test('killed while it builds: the next server builds again', async () => {
   expect(steps.map(({ tries, outcome }) => [tries, outcome])).toEqual([[2, 'succeeded']])
 })
 
-test('killed while it serves: its agents go on, and the next server takes them over as they are', async () => {
+test('agents keep running when their server is killed, and the next server takes them over', async () => {
   const body = await gitBody(ctx)
   const server = `import http from 'node:http'
 http.createServer((q, s) => s.end(String(process.pid))).listen(process.env.PORT, '127.0.0.1')`

@@ -1,4 +1,4 @@
-// Who may say something to a supervisor, and what becomes of those who may not.
+// Access control of a supervisor's socket: fencing tokens, secret, limits.
 import { once } from 'node:events'
 import fs from 'node:fs'
 import net from 'node:net'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => supervised.remove())
 
-test('a server with an older token is refused at every verb, whatever it was before', async () => {
+test('the supervisor refuses every request of a server with an older token', async () => {
   const old = await supervised.connect('5')
   const pid = await get(`${url}/pid`)
   const holder = await supervised.connect('7')
@@ -40,12 +40,12 @@ test('a server with an older token is refused at every verb, whatever it was bef
     expect(await old.ask(request)).toMatchObject(refused)
   expect((await supervised.connect('6')).welcome).toEqual(refused)
   expect(await get(`${url}/pid`)).toBe(pid)
-  // it has claimed the deployment again
+  // the older server has claimed the deployment again
   expect(await old.ask({ verb: 'discard', key: 'none' }, '8')).toMatchObject({ ok: true })
   expect(await holder.ask({ verb: 'end', drainMs: 0 })).toMatchObject({ refused: 'stale', newest: '8' })
 })
 
-test('a candidate that an older server has prepared is never switched to by it', async () => {
+test('an older server can’t switch to the candidate that it prepared', async () => {
   const old = await supervised.connect('10')
   const candidate = plan()
   expect(await old.ask({ verb: 'prepare', plan: candidate, ms: 20_000 })).toMatchObject({ ok: true })
@@ -58,7 +58,7 @@ test('a candidate that an older server has prepared is never switched to by it',
   expect(holder.state()).toMatchObject({ serving: { key: first.key }, candidate: null })
 })
 
-test('without the secret, or of another installation or deployment, nobody gets in', async () => {
+test('the supervisor refuses a wrong secret, installation or deployment', async () => {
   const { config } = supervised
   for (const [changes, refused] of [
     [{ secret: 'guessed' }, 'secret'],
@@ -69,11 +69,11 @@ test('without the secret, or of another installation or deployment, nobody gets 
     expect(stranger.welcome).toEqual({ ok: false, refused })
     await stranger.closed
   }
-  // and its token counts for nothing
+  // the refused connections' token 99 was not stored
   expect((await supervised.connect('20')).welcome).toMatchObject({ ok: true })
 })
 
-test('garbage, endless lines and requests before a hello end their connection, and floods do not shut servers out', async () => {
+test('garbage, long lines and requests before a hello close their connection, and a connection flood does not block servers', async () => {
   const { config } = supervised
   for (const sent of ['garbage\n', 'x'.repeat(100_000), '{"verb":"run","id":1,"token":"99","plan":null}\n', 'null\n']) {
     const socket = net.connect(config.socket)
@@ -89,7 +89,7 @@ test('garbage, endless lines and requests before a hello end their connection, a
   expect(await get(url)).toBe('one')
 })
 
-test('socket, lock, fence and output are for the account of the server alone', () => {
+test('only the server’s account can read socket, lock, fence and output', () => {
   const { folder, socket, outputFolder } = supervised.config
   const mode = (file: string) => fs.statSync(file).mode & 0o777
   expect(mode(socket)).toBe(0o600)

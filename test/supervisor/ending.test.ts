@@ -1,4 +1,4 @@
-// What becomes of an agent when a part of its supervisor is killed, or nobody wants it any more.
+// Killed parts of a supervisor, and its orderly end.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -20,7 +20,7 @@ async function place(...args: Parameters<typeof newSupervisor>): Promise<Supervi
   return supervised
 }
 
-test('of several keepers that are started at once exactly one stays, also after one that was killed', async () => {
+test('exactly one of several keepers that start concurrently keeps running, also after a killed keeper', async () => {
   const supervised = await place()
   for (const round of [1, 2]) {
     const keepers = await Promise.all([1, 2, 3, 4].map(() => supervised.start()))
@@ -34,7 +34,7 @@ test('of several keepers that are started at once exactly one stays, also after 
   }
 })
 
-test('a network process that is killed is replaced, and the agent goes on', async () => {
+test('a killed network process is replaced, and the agent keeps running', async () => {
   const supervised = await place()
   const keeper = await supervised.start()
   const server = await supervised.connect()
@@ -48,7 +48,7 @@ test('a network process that is killed is replaced, and the agent goes on', asyn
   }
 })
 
-test('a Node that was uninstalled under a supervisor is replaced by that of the server that adopts it', async () => {
+test('a supervisor whose Node was uninstalled uses the Node of the next server', async () => {
   const supervised = await place()
   const folder = path.join(path.dirname(supervised.config.folder), 'old')
   fs.mkdirSync(folder)
@@ -61,7 +61,7 @@ test('a Node that was uninstalled under a supervisor is replaced by that of the 
   const pid = await get(`${url}/pid`)
   const network = () => childrenOf(keeper.pid!).find((child) => String(child) !== pid)!
   fs.rmSync(folder, { recursive: true })
-  // it can't be started again before a server says by what
+  // the keeper can't restart it until a server sends another path of Node
   process.kill(network(), 'SIGKILL')
   await expect.poll(() => fs.existsSync(path.join(supervised.config.folder, 'keeper.log'))).toBe(true)
 
@@ -74,7 +74,7 @@ test('a Node that was uninstalled under a supervisor is replaced by that of the 
   await expect.poll(() => get(url).catch(() => '')).toBe('one')
 })
 
-test('of a keeper that was killed nothing is left before the next one starts an agent, and its token still counts', async () => {
+test('the next keeper ends all processes of a killed keeper first, and keeps its fencing token', async () => {
   const supervised = await place()
   const keeper = await supervised.start()
   const server = await supervised.connect('7')
@@ -86,7 +86,7 @@ test('of a keeper that was killed nothing is left before the next one starts an 
   const { pid } = server.state().serving!
   keeper.kill('SIGKILL')
   await server.closed
-  // where the system can do that, nobody has to come for it
+  // on Linux the kernel ends the agent with its keeper
   if (process.platform === 'linux') expect(await gone(pid)).toBe(true)
   await supervised.start()
   expect([alive(pid!), alive(left)]).toEqual([false, false])
@@ -96,7 +96,7 @@ test('of a keeper that was killed nothing is left before the next one starts an 
   expect(await get(url)).toBe('one')
 })
 
-test('SIGTERM to the keeper ends the agent and all of the supervisor', async () => {
+test('SIGTERM to the keeper ends the agent and the whole supervisor', async () => {
   const supervised = await place()
   const keeper = await supervised.start()
   const server = await supervised.connect()
@@ -108,7 +108,7 @@ test('SIGTERM to the keeper ends the agent and all of the supervisor', async () 
   expect(fs.existsSync(path.join(supervised.config.folder, 'lock'))).toBe(false)
 })
 
-test('a supervisor whose folder is gone, or that no server came to for too long, ends with its agent', async () => {
+test('a supervisor ends with its agent when its folder is gone or no server connects for too long', async () => {
   const [homeless, orphan] = [await place(), await place({ orphanHours: 1 / 3600 })]
   const pids: number[] = []
   const keepers = []
@@ -124,20 +124,23 @@ test('a supervisor whose folder is gone, or that no server came to for too long,
   expect(pids.map(alive)).toEqual([false, false])
 })
 
-test.skipIf(needsRoot('another account for what parses HTTP'))('what parses HTTP has no rights of root', async () => {
-  const supervised = await place({ networkAccount: { uid: 65_534, gid: 65_534 } })
-  const keeper = await supervised.start()
-  const server = await supervised.connect()
-  const url = await serve(supervised, server, planOf(supervised, 'one'))
-  const pid = await get(`${url}/pid`)
-  const network = childrenOf(keeper.pid!).find((child) => String(child) !== pid)
-  const status = fs.readFileSync(`/proc/${network}/status`, 'utf8')
-  expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65534\t65534\t65534\t65534')
-  expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/)
-})
+test.skipIf(needsRoot('a separate account for the network process'))(
+  'the network process has no root privileges',
+  async () => {
+    const supervised = await place({ networkAccount: { uid: 65_534, gid: 65_534 } })
+    const keeper = await supervised.start()
+    const server = await supervised.connect()
+    const url = await serve(supervised, server, planOf(supervised, 'one'))
+    const pid = await get(`${url}/pid`)
+    const network = childrenOf(keeper.pid!).find((child) => String(child) !== pid)
+    const status = fs.readFileSync(`/proc/${network}/status`, 'utf8')
+    expect(/^Uid:\s+(.*)$/m.exec(status)?.[1]).toBe('65534\t65534\t65534\t65534')
+    expect(/^CapEff:\s+(.*)$/m.exec(status)?.[1]).toMatch(/^0+$/)
+  },
+)
 
-test.skipIf(needsRoot('an account of its own'))(
-  'what an agent hides under an account of its own ends with it, and a build of the deployment does not',
+test.skipIf(needsRoot('a separate account for the agent'))(
+  'a hidden process under the agent’s own account ends with the agent, but a build of the deployment continues',
   async () => {
     const supervised = await place()
     const { root } = supervised

@@ -1,4 +1,4 @@
-// What the address of a deployment makes of agents and clients that take liberties with HTTP: whole answers, and nobody else's harm.
+// The proxy with agents and clients that break the rules of HTTP.
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { freePort } from '../support/free-port.ts'
 const GOOD = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const GET = 'GET / HTTP/1.1\r\nHost: agent\r\n\r\n'
 const LAST = 'GET /last HTTP/1.1\r\nHost: agent\r\nConnection: close\r\n\r\n'
-/** what the agent answers to all but `/last` */
+/** the agent's answer, except to `/last` */
 let answers = GOOD
 let asked = ''
 const agent = net.createServer((socket) => {
@@ -34,7 +34,10 @@ afterAll(async () => {
   agent.close()
 })
 
-/** All that comes on one connection: each of `requests` is sent when something came for the one before, and the last ends it. */
+/**
+ * Sends each request after the answer to the previous one, and returns all bytes received. The last request closes the
+ * connection.
+ */
 async function exchange(...requests: string[]): Promise<string> {
   const socket = net.connect(port, '127.0.0.1')
   let all = ''
@@ -50,7 +53,7 @@ async function exchange(...requests: string[]): Promise<string> {
   return all
 }
 
-/** Status and body of each answer on a connection, by the lengths that they name. */
+/** Parses status and body of each answer on a connection. */
 function read(text: string): { status: number; body: string }[] {
   const found: { status: number; body: string }[] = []
   while (text !== '') {
@@ -68,13 +71,13 @@ function read(text: string): { status: number; body: string }[] {
 }
 
 test.for([
-  ['of no known status', 'HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nhi'],
-  ['that is longer than it says', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi and more'],
-  ['with a body where there is none', 'HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\nhello'],
-  ['that leaves HTTP', 'HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\nhello'],
-  ['that leaves HTTP for nothing', 'HTTP/1.1 101 X\r\n\r\n'],
-  ['that is none', 'hello\r\n\r\n'],
-])('an answer %s is a whole 502, and the connection goes on', async ([, answer]) => {
+  ['with an unknown status', 'HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nhi'],
+  ['longer than its content-length', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi and more'],
+  ['with a forbidden body', 'HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\nhello'],
+  ['that switches protocols', 'HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\nhello'],
+  ['that switches to no protocol', 'HTTP/1.1 101 X\r\n\r\n'],
+  ['that is not HTTP', 'hello\r\n\r\n'],
+])('an answer %s becomes a complete 502, and the connection stays open', async ([, answer]) => {
   answers = answer!
   const [first, second] = read(await exchange(GET, LAST))
   expect(first).toMatchObject({
@@ -86,22 +89,22 @@ test.for([
 
 test.for([
   ['an odd reason phrase', 'HTTP/1.1 200 O\x7fK\r\nContent-Length: 2\r\n\r\nhi', 'hi'],
-  ['trailers that it only announces', 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 2\r\n\r\nhi', 'hi'],
+  ['announced trailers that never come', 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 2\r\n\r\nhi', 'hi'],
   ['an encoding that ends with the connection', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nhi', 'hi'],
-  ['the length of what has not changed', 'HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n', ''],
-])('an answer with %s is passed on', async ([, answer, body]) => {
+  ['status 304 and a content-length', 'HTTP/1.1 304 X\r\nContent-Length: 5\r\n\r\n', ''],
+])('an answer with %s is forwarded', async ([, answer, body]) => {
   answers = answer!
   const [first, second] = read(await exchange(GET, LAST))
   expect(first).toEqual({ status: Number(answer!.slice(9, 12)), body })
   expect(second).toEqual({ status: 200, body: 'ok' })
 })
 
-test('a client of HTTP/1.0 gets an answer that has trailers', async () => {
+test('an HTTP/1.0 client gets an answer that has trailers', async () => {
   answers = 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-Sum: 1\r\n\r\n'
   expect(await exchange('GET / HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\n\r\nhi$/)
 })
 
-test('a request that offers HTTP/2 is answered, whatever its method, and the agent hears nothing of the offer', async () => {
+test('a request with an h2c upgrade offer is answered, and the agent does not see the offer', async () => {
   answers = GOOD
   const offer =
     'Host: agent\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n'
@@ -115,14 +118,14 @@ test('a request that offers HTTP/2 is answered, whatever its method, and the age
   expect(asked).not.toMatch(/upgrade|http2/i)
 })
 
-test('what refuses a WebSocket is passed on as it is, and nothing behind it', async () => {
+test('a refused WebSocket upgrade is forwarded unchanged, without later bytes', async () => {
   answers = 'HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno and more'
   const all = await exchange('GET / HTTP/1.1\r\nHost: agent\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   expect(all).toMatch(/^HTTP\/1\.1 403 No\r\n[\s\S]*\r\n\r\n/)
   expect(all).not.toContain('502')
 })
 
-test('no close frame is put into a frame of the agent that is under way', async () => {
+test('a WebSocket that ends inside a frame gets no close frame', async () => {
   const upgrade = 'GET / HTTP/1.1\r\nHost: agent\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
   const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
   proxy.markEnding(['agent'])
@@ -133,7 +136,7 @@ test('no close frame is put into a frame of the agent that is under way', async 
   expect(await frames()).toBe('\x81\x02he\x88\x02\x03\xe9')
 })
 
-test('the end of a frame is found however its bytes arrive', () => {
+test('frame boundaries are found in any chunking', () => {
   const frames: [head: number[], payload: number][] = [
     [[0x82, 0x00], 0],
     [[0x01, 0x7d], 125],

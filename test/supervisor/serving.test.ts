@@ -1,4 +1,4 @@
-// What a supervisor does on the word of a server: real supervisors, real agents.
+// Requests of a server to real supervisors with real agents.
 import { once } from 'node:events'
 import fs from 'node:fs'
 import net from 'node:net'
@@ -20,7 +20,7 @@ async function started(...args: Parameters<typeof newSupervisor>): Promise<Super
   return supervised
 }
 
-test('an agent goes on serving when its server is gone; the next one finds it as it was', async () => {
+test('an agent keeps serving without a server, and the next server finds the same state', async () => {
   const supervised = await started()
   const first = await supervised.connect()
   const plan = planOf(supervised, 'one')
@@ -38,7 +38,7 @@ test('an agent goes on serving when its server is gone; the next one finds it as
   expect(await get(`${url}/pid`)).toBe(pid)
 })
 
-test('requests wait for the switch and go to the candidate; stream and WebSocket of the one before are not cut', async () => {
+test('held requests go to the candidate after a switch, and the replaced agent’s stream and WebSocket stay open', async () => {
   const supervised = await started()
   const server = await supervised.connect()
   const [one, two] = [planOf(supervised, 'one'), planOf(supervised, 'two')]
@@ -64,7 +64,7 @@ test('requests wait for the switch and go to the candidate; stream and WebSocket
   await expect.poll(() => server.state().retired).toEqual([])
 })
 
-/** Streams events, answers WebSockets, crashes at /crash. With POLITE it ends all of that by itself at SIGTERM. */
+/** Streams events, answers WebSockets, crashes at /crash. With POLITE it closes its streams and sockets at SIGTERM. */
 const STREAMING = `
 import http from 'node:http'
 import { WebSocketServer } from '${import.meta.resolve('ws')}'
@@ -79,7 +79,7 @@ const server = http.createServer((req, res) => {
 const sockets = new WebSocketServer({ server })
 sockets.on('connection', (socket) => socket.send('hello'))
 if (process.env.POLITE) process.on('SIGTERM', () => {
-  console.log('told to end')
+  console.log('got SIGTERM')
   for (const stream of streams) stream.end('data: last\\n\\n')
   for (const socket of sockets.clients) socket.close(1012, 'restart')
   setTimeout(() => process.exit(), 300)
@@ -87,7 +87,7 @@ if (process.env.POLITE) process.on('SIGTERM', () => {
 server.listen(process.env.PORT, '127.0.0.1')
 `
 
-/** Opens an event stream and a WebSocket of STREAMING. What they ended with resolves when they have. */
+/** Opens an event stream and a WebSocket of STREAMING. */
 async function openBoth(port: number) {
   const stream = net.connect(port, '127.0.0.1')
   let text = ''
@@ -106,8 +106,8 @@ const LAST_CHUNK = /\r\n0\r\n\r\n$/
 
 test.for([
   ['ends at SIGTERM', {}, 1001, /data: 1\n\n\r\n0\r\n\r\n$/],
-  ['says goodbye at SIGTERM', { POLITE: '1' }, 1012, /data: last\n\n\r\n0\r\n\r\n$/],
-] as const)('when its time to drain is up, streams and WebSockets of an agent that %s end properly', async (row) => {
+  ['closes them at SIGTERM', { POLITE: '1' }, 1012, /data: last\n\n\r\n0\r\n\r\n$/],
+] as const)('at the end of the drain time, streams and WebSockets of an agent that %s end properly', async (row) => {
   const [, env, code, end] = row
   const supervised = await started({ drainSeconds: 1 })
   const server = await supervised.connect()
@@ -119,13 +119,13 @@ test.for([
   await server.ask({ verb: 'prepare', plan: two, ms: 20_000 })
   await server.ask({ verb: 'switch', key: two.key })
   expect([alive(pid!), both.text()]).toEqual([true, expect.not.stringMatching(LAST_CHUNK)])
-  expect(supervised.printed()).not.toContain('told to end')
+  expect(supervised.printed()).not.toContain('got SIGTERM')
   expect(await both.closeCode()).toBe(code)
   await expect.poll(both.text).toMatch(end)
   expect(await gone(pid)).toBe(true)
 })
 
-test('streams and WebSockets of an agent that crashes are cut, so that clients can tell', async () => {
+test('a crash of the agent cuts its streams and WebSockets, so that clients notice', async () => {
   const supervised = await started()
   const server = await supervised.connect()
   const url = await serve(supervised, server, planOf(supervised, 'one', { source: STREAMING }))
@@ -137,7 +137,7 @@ test('streams and WebSockets of an agent that crashes are cut, so that clients c
   expect(await both.closeCode()).toBe(1006)
 })
 
-test('an end gives requests in flight their time, and a later one may shorten it', async () => {
+test('the end of a supervisor drains requests in flight, and a later request can shorten the drain', async () => {
   const supervised = await started()
   const server = await supervised.connect()
   await serve(supervised, server, planOf(supervised, 'one', { source: STREAMING }))
@@ -154,7 +154,7 @@ test('an end gives requests in flight their time, and a later one may shorten it
   expect(alive(pid!)).toBe(false)
 })
 
-test('any number of replaced agents drain; when they use too much memory the oldest is ended properly', async () => {
+test('many replaced agents drain together, and the oldest ends early when they use too much memory', async () => {
   const supervised = await started()
   const server = await supervised.connect()
   const bounds = { ...planOf(supervised, '').bounds, memoryMb: 200 }
@@ -181,7 +181,7 @@ test('any number of replaced agents drain; when they use too much memory the old
   expect(supervised.printed()).toMatch(/it uses \d+ MB of memory, and they may use 600 MB\./)
 })
 
-test('a candidate that is discarded ends, and who waited goes to what serves', async () => {
+test('a discarded candidate ends, and held requests go to the serving agent', async () => {
   const supervised = await started()
   const server = await supervised.connect()
   const [one, two] = [planOf(supervised, 'one'), planOf(supervised, 'two')]
@@ -194,11 +194,11 @@ test('a candidate that is discarded ends, and who waited goes to what serves', a
   expect(alive(pid!)).toBe(false)
   expect(await held).toBe('one')
   expect(await server.ask({ verb: 'switch', key: two.key })).toMatchObject({ ok: false, refused: 'gone' })
-  // and once more: every word can be repeated
+  // every request can be repeated
   expect(await server.ask({ verb: 'discard', key: two.key })).toMatchObject({ ok: true })
 })
 
-test('the candidate of a server that died stays until the next one says what is to serve', async () => {
+test('the candidate of a dead server stays until the next server sends its desired state', async () => {
   const supervised = await started()
   const first = await supervised.connect('1')
   const [one, two, three] = ['one', 'two', 'three'].map((text) => planOf(supervised, text))
@@ -218,7 +218,7 @@ test('the candidate of a server that died stays until the next one says what is 
   expect(fourth.state()).toMatchObject({ serving: { key: two!.key }, candidate: null })
 })
 
-test('an agent that ends is started again without a server, and it is said why it ended', async () => {
+test('an agent that exits is restarted without a server, and the health has its exit code', async () => {
   const supervised = await started()
   const server = await supervised.connect()
   const url = await serve(supervised, server, planOf(supervised, 'one', { hidden: ['up one'] }))
@@ -234,7 +234,7 @@ test('an agent that ends is started again without a server, and it is said why i
   expect(supervised.printed()).not.toContain('up one')
 })
 
-test('a candidate that ends, or is not ready in time, fails with its last lines and changes nothing', async () => {
+test('a candidate that exits or is not ready in time fails with its last lines, and the serving agent stays', async () => {
   const supervised = await started()
   const server = await supervised.connect()
   const url = await serve(supervised, server, planOf(supervised, 'one'))
@@ -264,7 +264,7 @@ test('a candidate that ends, or is not ready in time, fails with its last lines 
   expect(await get(url)).toBe('one')
 })
 
-test('an address that another program has is opened when that is gone, and until then it is said', async () => {
+test('the health names an address that another program has, and the supervisor opens it later', async () => {
   const supervised = await started()
   const server = await supervised.connect()
   const other = net.createServer().listen(supervised.port, '127.0.0.1')
@@ -279,7 +279,7 @@ test('an address that another program has is opened when that is gone, and until
   expect(await get(`http://127.0.0.1:${supervised.port}`)).toBe('one')
 })
 
-test('what an agent has started in sessions of its own ends with it, and all ends with the supervisor', async () => {
+test('processes in other sessions end with their agent, and all end with the supervisor', async () => {
   const supervised = await started()
   const server = await supervised.connect()
   const escapee = path.join(supervised.root, 'escapee')

@@ -1,4 +1,4 @@
-/** Real supervisors with real agents for tests, and what a server says to them. */
+/** Real supervisors with real agents for tests, and a client that sends a server's requests. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -26,20 +26,20 @@ type Verb<V> = V extends Request ? Omit<V, 'id' | 'token'> : never
 type Asked = Verb<Request>
 
 export interface Supervised {
-  /** absolute: a DATA_DIR that every account can enter */
+  /** absolute path of a DATA_DIR that every account can enter */
   root: string
   config: SupervisorConfig
   port: number
-  /** Starts another keeper of the same deployment; resolves when it answers, or has ended. `node`: default: ours. */
+  /** Starts another keeper. Resolves when it answers or has exited. `node`: default: this process's. */
   start(node?: string): Promise<ChildProcess>
   connect(token?: string): Promise<Server>
-  /** what agents printed, and what was noted about them */
+  /** output of agents, with the supervisor's notes */
   printed(): string
-  /** Ends it and all that is left of it. */
+  /** Ends the supervisor and removes its files. */
   remove(): Promise<void>
 }
 
-/** A place for a supervisor; none runs yet. */
+/** Prepares the files of a supervisor without starting it. */
 export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Promise<Supervised> {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'pilothouse-supervisor-')))
   fs.chmodSync(root, 0o755)
@@ -112,10 +112,10 @@ export async function newSupervisor(changes: Partial<SupervisorConfig> = {}): Pr
   }
 }
 
-/** A server, as its supervisor sees it. */
+/** A server's connection to a supervisor. */
 export interface Server {
   welcome: Welcome
-  /** the newest one that it was told */
+  /** as last received */
   state(): State
   said: SupervisorEvent[]
   ask(request: Asked, token?: string): Promise<Answer>
@@ -167,8 +167,8 @@ export async function connect(config: SupervisorConfig, token: string, changes: 
 }
 
 /**
- * Answers with its text, slowly at /slow, its pid at /pid, an endless stream at /stream (a line each 50 ms), echoes what comes over an
- * upgraded connection, and ends at /crash.
+ * Answers with its text, slowly at /slow, with its pid at /pid, and with an endless stream at /stream. Echoes upgraded
+ * connections. Exits at /crash.
  */
 const AGENT = `
 import http from 'node:http'
@@ -183,7 +183,7 @@ http.createServer((req, res) => {
 }).listen(process.env.PORT, '127.0.0.1', () => console.log('up ' + process.env.TEXT))
 `
 
-/** A plan for an agent that answers with `text`, or for this source. */
+/** A plan for an agent that answers with `text`, or that runs `source`. */
 export function planOf(
   { root }: Supervised,
   text: string,
@@ -209,7 +209,7 @@ export function planOf(
   }
 }
 
-/** Serves this plan at the supervisor's address; resolves when it answers. */
+/** Serves this plan at the supervisor's address. Resolves when it answers. */
 export async function serve(supervised: Supervised, server: Server, plan: AgentPlan): Promise<string> {
   await server.ask({ verb: 'open', port: supervised.port, bindAddress: '127.0.0.1' })
   await server.ask({ verb: 'run', plan })
@@ -217,9 +217,9 @@ export async function serve(supervised: Supervised, server: Server, plan: AgentP
   return `http://127.0.0.1:${supervised.port}`
 }
 
-/** A stream or a WebSocket that is read on and on. */
+/** A stream or a WebSocket that is read continuously. */
 export interface OpenStream {
-  /** bytes that have come */
+  /** bytes received */
   received(): number
   closed: boolean
   send(text: string): void

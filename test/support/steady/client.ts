@@ -1,48 +1,47 @@
 /**
- * A client that never rests: requests at a steady rate, by turns over a connection that is kept and over a fresh one, and
- * streams that stay open (server-sent events and WebSockets by turns). It remembers each request that failed, each stream
- * that was cut, and by whom it was answered: of two agents the newer one, from its first answer on.
+ * A client with constant load: requests at a steady rate, alternately on a kept and a new connection, and open streams
+ * (server-sent events and WebSockets). It records failed requests, cut streams and the agents that answered.
  */
 import http from 'node:http'
 import { WebSocket } from 'undici'
 
-const PER_SECOND = 50
+const REQUESTS_PER_SECOND = 50
 const STREAMS = 10
-/** ms; longer than a request waits during a switch */
-const PATIENCE = 30_000
+/** longer than a request waits during a switch */
+const REQUEST_TIMEOUT_MS = 30_000
 
 interface Answer {
   greeting: string
   pid: number
-  /** ms from the agent's start to its first answer to GET /ok */
+  /** from the agent's start to its first answer to GET /ok */
   startMs: number
 }
 
 export interface Report {
   requests: number
-  /** what went wrong with each that was not answered with 200 */
+  /** reason of each request that was not answered with 200 */
   failed: string[]
-  /** why each stream that did not last ended */
+  /** reason of each stream that ended early */
   cut: string[]
-  /** each agent that answered, in the order of their first answers */
+  /** agents that answered, in the order of their first answers */
   agents: Answer[]
-  /** answers of an agent to requests that were sent when a newer one had answered already */
+  /** answers of an older agent to requests sent after a newer agent had answered */
   backwards: number
-  /** ms from a request to its answer, of the slowest */
+  /** longest time of a request in ms */
   slowest: number
 }
 
 export interface SteadyClient {
-  /** So far. */
+  /** The report so far. */
   report(): Report
   /** Resolves when this many more requests were answered. */
   answered(count: number): Promise<void>
-  /** Resolves when an agent of which this is true has answered; with that answer. */
-  meets(wanted: (answer: Answer) => boolean): Promise<Answer>
+  /** Resolves with the first answer that matches. */
+  meets(matches: (answer: Answer) => boolean): Promise<Answer>
   stop(): Promise<Report>
 }
 
-/** Resolves when all its streams are open. `url`: the stable address of a deployment of the steady agent. */
+/** Resolves when all streams are open. `url`: the stable address of a steady agent. */
 export async function steadyClient(url: string, { streams = STREAMS } = {}): Promise<SteadyClient> {
   const kept = new http.Agent({ keepAlive: true })
   const report: Report = { requests: 0, failed: [], cut: [], agents: [], backwards: 0, slowest: 0 }
@@ -73,14 +72,14 @@ export async function steadyClient(url: string, { streams = STREAMS } = {}): Pro
 
   function until<T>(check: () => T | undefined): Promise<T> {
     return new Promise((resolve) => {
-      const look = () => {
+      const checkNow = () => {
         const found = check()
         if (found === undefined) return
-        waiting.delete(look)
+        waiting.delete(checkNow)
         resolve(found)
       }
-      waiting.add(look)
-      look()
+      waiting.add(checkNow)
+      checkNow()
     })
   }
 
@@ -90,16 +89,16 @@ export async function steadyClient(url: string, { streams = STREAMS } = {}): Pro
   const opening = Array.from({ length: streams }, (_, index) => (index % 2 ? openSocket : openEvents)(url, cut))
   open.push(...(await Promise.all(opening)))
 
-  // as many as are due by now, so that a moment in which this process got no turn costs no request
+  // sends all requests that are due, so that a busy moment of this process skips none
   const begun = performance.now()
   let sent = 0
   const timer = setInterval(() => {
-    for (; sent < ((performance.now() - begun) * PER_SECOND) / 1000; sent++) {
+    for (; sent < ((performance.now() - begun) * REQUESTS_PER_SECOND) / 1000; sent++) {
       const asked = ask(sent % 2 === 0)
       inFlight.add(asked)
       void asked.then(() => inFlight.delete(asked))
     }
-  }, 1000 / PER_SECOND)
+  }, 1000 / REQUESTS_PER_SECOND)
 
   return {
     report: () => report,
@@ -107,7 +106,7 @@ export async function steadyClient(url: string, { streams = STREAMS } = {}): Pro
       const enough = report.requests + count
       return until(() => (report.requests >= enough ? null : undefined)) as Promise<unknown> as Promise<void>
     },
-    meets: (wanted) => until(() => report.agents.find(wanted)),
+    meets: (matches) => until(() => report.agents.find(matches)),
     async stop() {
       clearInterval(timer)
       await Promise.all(inFlight)
@@ -121,7 +120,7 @@ export async function steadyClient(url: string, { streams = STREAMS } = {}): Pro
 
 function get(url: string, agent: http.Agent | false): Promise<string> {
   return new Promise((resolve, reject) => {
-    const request = http.get(url, { agent, timeout: PATIENCE }, (response) => {
+    const request = http.get(url, { agent, timeout: REQUEST_TIMEOUT_MS }, (response) => {
       let text = ''
       response.setEncoding('utf8')
       response.on('data', (chunk: string) => {
@@ -133,12 +132,12 @@ function get(url: string, agent: http.Agent | false): Promise<string> {
         else reject(new Error(`${response.statusCode} ${text.slice(0, 200)}`))
       })
     })
-    request.on('timeout', () => request.destroy(new Error(`no answer for ${PATIENCE / 1000} s`)))
+    request.on('timeout', () => request.destroy(new Error(`no answer for ${REQUEST_TIMEOUT_MS / 1000} s`)))
     request.on('error', reject)
   })
 }
 
-/** Says whether the numbers of a stream come one after the other. */
+/** Reports a gap in the numbers of a stream. */
 function inOrder(cut: (why: string) => void): (n: number) => void {
   let last: number | null = null
   return (n) => {

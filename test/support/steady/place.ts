@@ -1,6 +1,6 @@
 /**
- * Servers as processes on one DATA_DIR and one database, and agents that they run: for tests of what the end, the hang or
- * the upgrade of a server does to them. Nothing of it outlives `close`.
+ * Server processes on one DATA_DIR and one database, and their agents: for tests that end, freeze or upgrade servers.
+ * `close` ends everything.
  */
 import { readFileSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
@@ -15,7 +15,6 @@ const KEY = 'cpk_steady_admin_key'
 
 export interface Deployed {
   id: string
-  /** the stable address */
   url: string
 }
 
@@ -27,25 +26,27 @@ interface Revision {
 
 export interface SteadyPlace {
   dataDir: string
-  /** Starts one more server. `settings`: over those of the place. `checkout`: its folder, if not this one. */
+  /**
+   * Starts another server. `settings` override those of the place. `checkout`: folder of its code; default: this one.
+   */
   start(settings?: Record<string, string>, checkout?: string): Promise<RunningServer>
-  /** Sends it a signal and waits for its end. */
+  /** Sends the server a signal and waits for its end. */
   end(server: RunningServer, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
-  /** Kills every server that runs. */
+  /** Kills all running servers. */
   endAll(): Promise<void>
-  /** Lets it stand still, so that nobody asks it for anything; or go on. */
+  /** Stops the server's process with SIGSTOP; `thaw` continues it. */
   freeze(server: RunningServer): void
   thaw(server: RunningServer): void
-  /** Deploys a steady agent that greets so; resolves when it serves. */
+  /** Deploys a steady agent with this greeting. Resolves when it serves. */
   deploy(greeting: string, how?: { startDelayMs?: number; limitMs?: number }): Promise<Deployed>
-  /** A new revision that greets so. Its id; nothing is waited for. */
+  /** Deploys a new revision with this greeting without waiting. Returns its id. */
   update(id: string, greeting: string): Promise<string>
   redeploy(id: string, revisionId: string): Promise<void>
-  /** The revisions, newest first. */
+  /** Newest first. */
   revisions(id: string): Promise<Revision[]>
   /** Resolves when the revision has this status. Throws when it has failed. */
   reaches(id: string, revisionId: string, status: string, limitMs?: number): Promise<void>
-  /** The one of the running servers that holds the lease; undefined also when the database is away. */
+  /** The running server that holds the lease; undefined if the database is unavailable, too. */
   holder(id: string): Promise<RunningServer | undefined>
   /** pid of the servers' embedded Postgres */
   postmaster(): number
@@ -53,14 +54,14 @@ export interface SteadyPlace {
 }
 
 export interface SteadyPlaceOptions {
-  /** none: the servers' embedded Postgres */
+  /** default: the servers' embedded Postgres */
   databaseUrl?: string
   settings?: Record<string, string>
 }
 
 export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOptions): Promise<SteadyPlace> {
   const dataDir = newDataDir()
-  // an unprivileged account has to get through it
+  // agents' accounts must be able to enter it
   await mkdir(dataDir, { mode: 0o711 })
   const gitDirectory = path.join(dataDir, 'git')
   const repositories = new Map<string, AgentRepository>()
@@ -93,13 +94,13 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
           body: body && JSON.stringify(body),
         })
         const text = await response.text()
-        // busy, or its database is away at this moment
+        // the server is busy or its database is unavailable
         if (response.status === 503 && tries < 100) continue
         if (!response.ok) throw new Error(`${method} ${target}: ${response.status} ${text}`)
-        // biome-ignore lint/suspicious/noExplicitAny: a body as REST presents it
+        // biome-ignore lint/suspicious/noExplicitAny: JSON of the REST API
         return (text === '' ? null : JSON.parse(text)) as any
       } catch (error) {
-        // a server that ends cuts what is under way; the next one answers
+        // a server that ends cuts its requests; the next server answers
         if (!(error instanceof TypeError) || tries === 100) throw error
         await pause(50)
       }
@@ -169,7 +170,7 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
       await place.endAll()
       const ended = await cli(['server', 'stop', '--agents'], env)
       for (const repository of repositories.values()) await repository.remove()
-      // on a busy machine Postgres takes a moment to end
+      // on a busy machine Postgres ends a moment later
       await rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 })
       if (ended.code !== 0) throw new Error(ended.stderr)
     },
@@ -177,7 +178,7 @@ export async function steadyPlace({ databaseUrl, settings = {} }: SteadyPlaceOpt
   return place
 }
 
-/** The pid of whoever holds the lease. */
+/** The pid of the lease holder. */
 async function holderOf(url: string | undefined, id: string): Promise<string | undefined> {
   const client = new pg.Client(url)
   client.on('error', () => {})
@@ -195,24 +196,24 @@ async function holderOf(url: string | undefined, id: string): Promise<string | u
   }
 }
 
-/** Without being counted among those who use it. Undefined: it does not run. */
+/** The connection does not count as a user of the embedded Postgres. Undefined: it does not run. */
 function embeddedUrl(dataDir: string): string | undefined {
   const postmaster = findPostmaster(path.join(dataDir, 'postgres'))
   const password = () => readFileSync(path.join(dataDir, 'postgres-password'), 'utf8').trim()
   return postmaster && `postgresql://postgres:${password()}@127.0.0.1:${postmaster.port}/pilothouse`
 }
 
-/** ms; nothing that is waited for here takes longer on any machine */
-const LIMIT = 90_000
+/** No wait here takes longer on any machine. */
+const MAX_WAIT_MS = 90_000
 
-/** Resolves with what `look` finds. Throws when it finds nothing for so long that it never will. */
-export async function found<T>(look: () => Promise<T | undefined | false>, limitMs = LIMIT): Promise<T> {
+/** Resolves with the first result of `look`. Throws after `limitMs`. */
+export async function found<T>(look: () => Promise<T | undefined | false>, limitMs = MAX_WAIT_MS): Promise<T> {
   for (const end = performance.now() + limitMs; performance.now() < end; ) {
     const value = await look()
     if (value) return value
     await pause(50)
   }
-  throw new Error(`it has not come true: ${look}`)
+  throw new Error(`the condition was not met: ${look}`)
 }
 
 export const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))

@@ -1,25 +1,25 @@
-/** What may happen to the servers of an agent that is in use, without that anybody who uses it may notice. */
+/** Restarts and freezes of servers while a client uses their agent. The client must not notice. */
 import type { RunningServer } from '../process.ts'
 import { type Report, type SteadyClient, steadyClient } from './client.ts'
 import { type Deployed, found, type SteadyPlace } from './place.ts'
 
-/** Requests that are answered before and after what happens. */
-const AROUND = 100
+/** Requests that must be answered before and after the change. */
+const REQUESTS_BEFORE_AND_AFTER = 100
 
-/** Runs `work` while the client is at it. */
+/** Runs `work` while a client uses the agent. */
 export async function inUse({ url }: Deployed, work: (client: SteadyClient) => Promise<void>): Promise<Report> {
   const client = await steadyClient(url)
   try {
-    await client.answered(AROUND)
+    await client.answered(REQUESTS_BEFORE_AND_AFTER)
     await work(client)
-    await client.answered(AROUND)
+    await client.answered(REQUESTS_BEFORE_AND_AFTER)
   } finally {
     await client.stop()
   }
   return client.report()
 }
 
-/** A server ends and the next one starts: again and again, each taking over from the one before. */
+/** Ends and starts a server once for each signal. Each new server takes over from the one before. */
 export async function restart(
   place: SteadyPlace,
   server: RunningServer,
@@ -30,7 +30,7 @@ export async function restart(
   const report = await inUse(agent, async (client) => {
     for (const signal of how) {
       await place.end(running, signal)
-      await client.answered(AROUND)
+      await client.answered(REQUESTS_BEFORE_AND_AFTER)
       running = await place.start()
       await taken(place, agent, running)
     }
@@ -38,7 +38,7 @@ export async function restart(
   return { report, server: running }
 }
 
-/** Two servers are restarted, one after the other, each when the other has taken over. */
+/** Restarts two servers in turn, each after the other has taken over. */
 export async function rollingRestart(
   place: SteadyPlace,
   servers: [RunningServer, RunningServer],
@@ -54,13 +54,12 @@ export async function rollingRestart(
 }
 
 /**
- * The server that holds the deployment stands still until another one has taken over, and then goes on. `meanwhile`: what
- * the other one does before that.
+ * Freezes the lease holder until another server has taken over. `work` runs before the frozen server continues.
  */
 export async function standstill(
   place: SteadyPlace,
   agent: Deployed,
-  meanwhile: (client: SteadyClient) => Promise<void> = async () => {},
+  work: (client: SteadyClient) => Promise<void> = async () => {},
 ): Promise<Report> {
   return inUse(agent, async (client) => {
     const stale = await found(() => place.holder(agent.id))
@@ -71,11 +70,11 @@ export async function standstill(
         return holder !== stale && holder
       }
       await found(holds)
-      await meanwhile(client)
+      await work(client)
     } finally {
       place.thaw(stale)
     }
-    await client.answered(AROUND)
+    await client.answered(REQUESTS_BEFORE_AND_AFTER)
   })
 }
 

@@ -1,4 +1,4 @@
-/** The processes of a deployment's supervisor, as the machine knows them. Linux: it is read from /proc. */
+/** The supervisor processes on this machine, from /proc (Linux). */
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
@@ -8,7 +8,7 @@ export interface SupervisorProcesses {
   network: number
 }
 
-/** Those of a DATA_DIR. */
+/** All supervisors of a DATA_DIR. */
 export function supervisorsOf(dataDir: string): SupervisorProcesses[] {
   const programs = path.join(dataDir, 'bin')
   const all = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? read(Number(name)) : []))
@@ -19,18 +19,18 @@ export function supervisorsOf(dataDir: string): SupervisorProcesses[] {
   })
 }
 
-/** What the parts of the process's memory add up to when each page that is shared counts in parts; bytes. */
+/** Proportional set size (PSS) of a process in bytes. */
 export function pssOf(pid: number): number {
   const [, kiB] = /^Pss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))!
   return Number(kiB) * 1024
 }
 
-/** Of the CPU so far, in ms. */
+/** CPU time of a process in ms. */
 export function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
     .split(' ')
-  // utime and stime, in ticks of 10 ms on every Linux that Node runs on
+  // utime and stime, in ticks of 10 ms on every Linux that Node supports
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
@@ -40,6 +40,6 @@ function read(pid: number): { pid: number; parent: number; argv: string[] }[] {
     const parent = Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1])
     return [{ pid, parent, argv }]
   } catch {
-    return [] // it has ended
+    return [] // the process has ended
   }
 }

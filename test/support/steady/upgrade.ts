@@ -1,4 +1,4 @@
-/** A checkout of its own, to be upgraded under the server that runs from it. */
+/** A separate checkout for tests that upgrade the code of a running server. */
 import { execFile } from 'node:child_process'
 import { appendFile, cp, mkdtemp, rm } from 'node:fs/promises'
 import os from 'node:os'
@@ -7,25 +7,25 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-/** What a server needs of one; `node_modules` is for npm to make. */
+/** Files that a server needs. npm makes `node_modules`. */
 const FILES = ['src', 'prisma', 'package.json', 'package-lock.json', 'prisma.config.ts', 'tsconfig.json']
 const run = promisify(execFile)
 
 export interface Checkout {
   folder: string
-  /** `rm -rf node_modules && npm ci`, as an upgrade in place does it. */
+  /** `rm -rf node_modules && npm ci`, like an upgrade in place. */
   install(): Promise<void>
-  /** Gives it the packages that we have, as hard links where that can be: gone with it all the same. Linux. */
+  /** Copies our packages, as hard links if possible. Linux. */
   linkPackages(): Promise<void>
   remove(): Promise<void>
 }
 
-/** `another`: a version whose supervisors' program differs from ours, too. */
+/** `another`: makes a version with a different supervisor program. */
 export async function checkout({ another = false } = {}): Promise<Checkout> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'pilothouse-checkout-'))
   for (const file of FILES) await cp(path.join(ROOT, file), path.join(folder, file), { recursive: true })
   if (another) {
-    const program = path.join(folder, 'src/dataplane/runtimes/process/supervisor/main.ts')
+    const program = path.join(folder, 'src/dataplane/runtimes/process/supervisor/keeper/main.ts')
     await appendFile(program, `\nprocess.title = 'another version'\n`)
   }
   return {
