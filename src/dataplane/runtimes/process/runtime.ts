@@ -37,8 +37,8 @@ const DRAIN_MS = 2000
 const MAX_TEARDOWN_DRAIN_SECONDS = 30
 
 export interface ProcessRuntime extends Runtime {
-  /** Ends the agents of deployments that no longer exist. `gone` returns those. */
-  endOrphans(gone: (deploymentIds: string[]) => Promise<string[]>): Promise<Ended[]>
+  /** Ends the agents of deployments that no longer exist. `findDeleted` returns their ids. */
+  endOrphans(findDeleted: (deploymentIds: string[]) => Promise<string[]>): Promise<Ended[]>
 }
 
 /** Throws when the account for builds and agents does not exist. */
@@ -124,9 +124,9 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
       onProgress = () => undefined,
       onPlan = () => undefined,
     ) => {
-      const work = (planned: RevisionLog, onPlanned: OnPlan) => {
-        warnOfShortSecrets(step.revision.secrets, planned, 'build')
-        return runBuild(machine, claim.deployment.id, step, planned, signal, onCommit, onPlanned)
+      const work = (stepLog: RevisionLog, onPlanned: OnPlan) => {
+        warnOfShortSecrets(step.revision.secrets, stepLog, 'build')
+        return runBuild(machine, claim.deployment.id, step, stepLog, signal, onCommit, onPlanned)
       }
       return builds.run(log, signal, onProgress, () =>
         calls.run(step.id, () => planFirst(log, onProgress, onPlan, work)),
@@ -197,12 +197,13 @@ export function createProcessRuntime(options: ProcessRuntimeOptions): ProcessRun
     },
     releaseDeadHolders: (release) => releaseDeadWorkers(machine.layout.workers, release),
 
-    endOrphans: (gone) => endOrphans(options.dataDir, options.supervisors.installation, gone),
+    endOrphans: (findDeleted) => endOrphans(options.dataDir, options.supervisors.installation, findDeleted),
 
     async close({ endAgents: endsAgents } = { endAgents: false }) {
-      const held = [...all.values()]
-      if (endsAgents) await Promise.all(held.map((supervised) => supervised.endOwn(DRAIN_MS).catch(() => undefined)))
-      for (const supervised of held) supervised.close()
+      const deployments = [...all.values()]
+      if (endsAgents)
+        await Promise.all(deployments.map((supervised) => supervised.endOwn(DRAIN_MS).catch(() => undefined)))
+      for (const supervised of deployments) supervised.close()
       // ends agents that this server did not hold, unless another server lives
       if (endsAgents && livingWorkers(machine.layout.workers, ownHolder).length === 0)
         await endAgents(options.dataDir, DRAIN_MS)

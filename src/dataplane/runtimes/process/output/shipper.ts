@@ -21,7 +21,7 @@ const CATCH_UP_FACTOR = 5
 
 export interface ShipperOptions {
   send: (request: OutputRequest) => Promise<number>
-  /** limit of an agent's output */
+  /** output limit of each agent */
   linesPerSecond: number
   warn: (about: { err: unknown; deploymentId: string }, message: string) => void
 }

@@ -82,7 +82,11 @@ export class Connection {
   }
 
   /** Throws SupervisorUnavailable; StaleToken; and an Error when the supervisor does not take us for its server. */
-  static async open(socketPath: string, hello: Omit<Hello, 'verb'>, heard: ConnectionEvents = {}): Promise<Connection> {
+  static async open(
+    socketPath: string,
+    hello: Omit<Hello, 'verb'>,
+    events: ConnectionEvents = {},
+  ): Promise<Connection> {
     const socket = net.connect(socketPath)
     // lines that arrive in the same chunk as the welcome
     const early: string[] = []
@@ -105,7 +109,7 @@ export class Connection {
       const silent = () => new SupervisorSilent('The supervisor of this deployment does not answer')
       const welcome = parseWelcome(await withHardTimeout(HELLO_TIMEOUT_MS, undefined, silent, () => greeted), hello)
       const connection = new Connection(socket, hello.token, welcome)
-      onLine = (line) => connection.#onMessage(JSON.parse(line) as Answer | SupervisorEvent, heard)
+      onLine = (line) => connection.#onMessage(JSON.parse(line) as Answer | SupervisorEvent, events)
       for (const line of early) onLine(line)
       return connection
     } catch (error) {
@@ -115,14 +119,14 @@ export class Connection {
   }
 
   /** Resolves when it is done. Throws SupervisorUnavailable, StaleToken, CandidateGone, and StepFailure for people. */
-  async request(asked: RequestBody, { ms = ANSWER_TIMEOUT_MS, onProgress }: RequestOptions = {}): Promise<void> {
+  async request(body: RequestBody, { ms = ANSWER_TIMEOUT_MS, onProgress }: RequestOptions = {}): Promise<void> {
     const id = ++this.#lastId
-    const silent = () => new SupervisorSilent(`The supervisor of this deployment does not answer (${asked.verb})`)
+    const silent = () => new SupervisorSilent(`The supervisor of this deployment does not answer (${body.verb})`)
     const call = () =>
       new Promise<Answer>((resolve, reject) => {
         if (this.#socket.destroyed) return reject(new SupervisorUnavailable('The supervisor has gone'))
         this.#pending.set(id, { resolve, reject, ...(onProgress && { onProgress }) })
-        send(this.#socket, { ...asked, id, token: this.#token } as Request)
+        send(this.#socket, { ...body, id, token: this.#token } as Request)
       })
     const answer = await withHardTimeout(ms, undefined, silent, call).finally(() => this.#pending.delete(id))
     if (answer.ok) return
@@ -137,14 +141,14 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  #onMessage(heard: Answer | SupervisorEvent, { onOutput, onState, onStale }: ConnectionEvents): void {
-    if (!('say' in heard)) {
-      this.#pending.get(heard.id)?.resolve(heard)
+  #onMessage(message: Answer | SupervisorEvent, { onOutput, onState, onStale }: ConnectionEvents): void {
+    if (!('say' in message)) {
+      this.#pending.get(message.id)?.resolve(message)
       return
     }
-    switch (heard.say) {
+    switch (message.say) {
       case 'progress':
-        this.#pending.get(heard.id)?.onProgress?.(heard.progress)
+        this.#pending.get(message.id)?.onProgress?.(message.progress)
         break
       case 'output':
         onOutput?.()
@@ -153,7 +157,7 @@ export class Connection {
         onStale?.()
         break
       case 'state':
-        this.state = heard.state
+        this.state = message.state
         onState?.()
     }
   }

@@ -8,7 +8,7 @@ import { PROTOCOL } from '../supervisor/protocol.ts'
 import { Connection, StaleToken, SupervisorUnavailable } from './connection.ts'
 import { knownSupervisors, readSecret, type SupervisorFiles, type SupervisorInfo } from './supervisor-files.ts'
 
-/** after the drain */
+/** time for a supervisor to end its agents after the drain */
 const END_TIMEOUT_MS = 30_000
 /** the newest token of a deleted deployment is kept this long */
 const FENCE_RETENTION_MS = 24 * 3_600_000

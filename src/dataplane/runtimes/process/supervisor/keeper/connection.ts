@@ -130,8 +130,8 @@ export class Connection {
   }
 
   #refusal({ secret, installation, deploymentId }: Hello): 'secret' | 'installation' | null {
-    const [given, ours] = [Buffer.from(String(secret)), Buffer.from(this.#options.secret)]
-    if (given.length !== ours.length || !timingSafeEqual(given, ours)) return 'secret'
+    const [given, expected] = [Buffer.from(String(secret)), Buffer.from(this.#options.secret)]
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return 'secret'
     const same = installation === this.#options.installation && deploymentId === this.#options.deploymentId
     return same ? null : 'installation'
   }

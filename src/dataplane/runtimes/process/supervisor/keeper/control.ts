@@ -35,8 +35,8 @@ export async function openControl(options: ControlOptions): Promise<Control> {
 
   /** Closes the oldest connections above the limit. */
   function limit(known: boolean, max: number): void {
-    const its = [...connections].filter((connection) => connection.known === known)
-    for (const { socket } of its.slice(0, -max)) socket.destroy()
+    const matching = [...connections].filter((connection) => connection.known === known)
+    for (const { socket } of matching.slice(0, -max)) socket.destroy()
   }
 
   function onToken(speaker: Connection): void {
@@ -72,7 +72,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     },
     async close() {
       await new Promise<void>((resolve) => {
-        // its file goes with it
+        // also removes the socket file
         server.close(() => resolve())
         for (const { socket } of connections) socket.end(() => socket.destroy())
       })

@@ -43,8 +43,8 @@ export async function takeLock(folder: string): Promise<Lock | null> {
 }
 
 /** A process that announces itself after us sees our announcement. So of two processes at least one waits. */
-function othersTake(folder: string, ours: string): boolean {
-  const others = fs.readdirSync(folder).filter((name) => /^taking-\d+$/.test(name) && name !== ours)
+function othersTake(folder: string, own: string): boolean {
+  const others = fs.readdirSync(folder).filter((name) => /^taking-\d+$/.test(name) && name !== own)
   const [living, dead] = [true, false].map((alive) =>
     others.filter((name) => isHeld(read(path.join(folder, name))) === alive),
   )

@@ -187,10 +187,10 @@ function applyLimits({ folder, version, controllers }: Hierarchy, bounds: Resour
 }
 
 /** Removes groups that have been empty for long, also other keepers'. A group with a process can't be removed. */
-function removeAbandoned(ours: string): void {
+function removeAbandoned(parent: string): void {
   try {
-    for (const { name } of fs.readdirSync(ours, { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
-      const folder = path.join(ours, name)
+    for (const { name } of fs.readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
+      const folder = path.join(parent, name)
       if (Date.now() - fs.statSync(folder).mtimeMs > ABANDONED_AFTER_MS) removeFolder(folder)
     }
   } catch {

@@ -106,8 +106,9 @@ export class Watch {
     const { killed, refused } = this.#seen
     this.#seen = counts
     if (counts.killed > killed) {
-      const its = bounds.memoryMb !== null && (counts.peak === null || counts.peak > bounds.memoryMb * 0.9e6)
-      this.#report(its ? outOfMemory(bounds.memoryMb!, false) : machineOutOfMemory(), false)
+      const exceedsOwnLimit =
+        bounds.memoryMb !== null && (counts.peak === null || counts.peak > bounds.memoryMb * 0.9e6)
+      this.#report(exceedsOwnLimit ? outOfMemory(bounds.memoryMb!, false) : machineOutOfMemory(), false)
     }
     if (counts.refused === refused || bounds.processes === null) this.#refusals = 0
     else {

@@ -79,13 +79,13 @@ export function runNetwork(): void {
 
 /** Status of GET `path` on this loopback port, and the host that answered. null: no answer. */
 async function requestHealth(port: number, path: string): Promise<{ host: string; status: number | null }> {
-  let answered: { host: string; status: number | null } = { host: '127.0.0.1', status: null }
+  let answer: { host: string; status: number | null } = { host: '127.0.0.1', status: null }
   for (const host of ['127.0.0.1', '::1']) {
     const status = await getStatus(host, port, path)
     if (status === 200) return { host, status }
-    if (status !== null) answered = { host, status }
+    if (status !== null) answer = { host, status }
   }
-  return answered
+  return answer
 }
 
 function getStatus(host: string, port: number, path: string): Promise<number | null> {

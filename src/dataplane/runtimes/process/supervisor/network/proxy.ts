@@ -68,24 +68,24 @@ export class AppProxy {
       })
     })
     this.#proxy.on('proxyReq', (sent) => {
-      sent.once('upgrade', (_answered, socket) => {
+      sent.once('upgrade', (_response, socket) => {
         socket.destroy()
         sent.emit('error', new Error('The agent switched protocols without a request to.'))
       })
     })
-    this.#proxy.on('proxyRes', (answered, _request, response) => {
-      if (!sanitizeResponse(answered)) {
-        answered.destroy()
+    this.#proxy.on('proxyRes', (agentResponse, _request, response) => {
+      if (!sanitizeResponse(agentResponse)) {
+        agentResponse.destroy()
         return answer(response, 502, NO_ANSWER)
       }
-      protectSessionCookies(answered)
+      protectSessionCookies(agentResponse)
     })
     const opened = new WeakSet<Duplex>()
     this.#proxy.on('proxyReqWs', (sent, _request, socket) => {
       // must run before httpxy's handlers, which forward the answer
       sent.once('upgrade', protectSessionCookies).once('response', protectSessionCookies)
       sent.once('upgrade', () => opened.add(socket)).once('response', () => opened.add(socket))
-      sent.once('upgrade', (_answered, agent) => clients.set(agent, socket))
+      sent.once('upgrade', (_response, agent) => clients.set(agent, socket))
       socket.once('close', () => sent.destroy())
     })
     // httpxy has connected both sockets; an earlier listener would take the agent's first frames

@@ -28,9 +28,9 @@ export interface Output {
    * each line written.
    * Never throws.
    */
-  read(stream: Readable, of: Printer, onLine?: OnLine): Promise<void>
+  read(stream: Readable, printer: Printer, onLine?: OnLine): Promise<void>
   /** Writes a line of the supervisor, without a rate limit. */
-  note(of: Omit<Printer, 'mask'>, message: string, level: LogLevel): void
+  note(printer: Omit<Printer, 'mask'>, message: string, level: LogLevel): void
   close(): void
 }
 
@@ -49,13 +49,13 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
   }
 
   function add(
-    of: Omit<Printer, 'mask'>,
+    printer: Omit<Printer, 'mask'>,
     level: LogLevel,
     message: string,
     time: number,
     styles?: string | null,
   ): void {
-    const { revisionId, attempt } = of
+    const { revisionId, attempt } = printer
     // all lines of one chunk make one write
     if (lines.length === 0) queueMicrotask(flush)
     lines.push({ time, revisionId, attempt, level, message: storable(message), ...(styles ? { styles } : {}) })
@@ -72,17 +72,17 @@ export function createOutput(folder: string, settings: OutputSettings, onWritten
   }
 
   return {
-    async read(stream, of, onLine) {
-      await readWithinBudget(budgetOf(of), stream, of.mask, {
+    async read(stream, printer, onLine) {
+      await readWithinBudget(budgetOf(printer), stream, printer.mask, {
         line({ text, line, styles }, time) {
-          add(of, levelOf(text), text, time, styles)
+          add(printer, levelOf(text), text, time, styles)
           onLine?.(text, line, styles)
         },
-        gap: (left, why, time) => add(of, 'warning', gapMessage(left, why), time),
+        gap: (left, why, time) => add(printer, 'warning', gapMessage(left, why), time),
       })
     },
-    note(of, message, level) {
-      add(of, level, message, Date.now())
+    note(printer, message, level) {
+      add(printer, level, message, Date.now())
       flush()
     },
     close() {
