@@ -1,7 +1,4 @@
-/**
- * Moves changed deployments to the end of their workspace's change feed (README.md).
- * Triggers insert a row per change, and one server at a time takes these rows.
- */
+/** Moves changed deployments, which triggers record, to the end of their workspace's change feed (README.md). */
 import type { Core, Statement } from '../transaction/context.ts'
 
 /** NOTIFY channel of the log's readers; the payload is the workspace's id. A hint only, sent after the commit. */
@@ -10,16 +7,12 @@ export const DEPLOYMENTS_CHANNEL = 'pilothouse_deployments'
 /** A message of a stream contains the deployments of one sequence number. */
 export const DEPLOYMENTS_PER_SEQUENCE = 100
 
-/** Per statement. */
 const MAX_ROWS = 5_000
 
 /** Key of the advisory lock that lets one server announce. The number is arbitrary but unique. */
 const ANNOUNCE_LOCK_KEY = 7_215_031
 
-/**
- * Takes nothing if another server holds the lock, because that server looks again. Skips rows that another server took
- * already; sequence numbers grow in any case.
- */
+/** Takes nothing if another server holds the lock, and skips rows that another server took already. */
 const ANNOUNCE: Statement = {
   name: 'announce changes',
   text: `

@@ -1,8 +1,4 @@
-/**
- * Announces changes that only time causes: an expired lease, and a listener that is silent for 90 s or calls again.
- * An expired lease goes to the change feed. Silence is an event, and a trigger puts the listener's deployments into
- * the feed.
- */
+/** Announces changes that only time causes: expired leases, and listeners that fall silent or call again. */
 import { Prisma } from '../../generated/prisma/client.ts'
 import { silentBefore } from '../deployment-status/status.ts'
 import { toChangeOrSkip } from '../repositories/locks.ts'
@@ -18,7 +14,6 @@ const MAX_LOCK_SECONDS = 60
 /** How often the mark moves when no lease ended, so the searched range stays small. */
 const MARK_INTERVAL_SECONDS = 60
 
-/** Per round. */
 const MAX_LISTENERS = 100
 
 /** Runs one round. Without changes it is one statement that writes nothing. */
@@ -31,10 +26,7 @@ export async function announceClockChanges(core: Core): Promise<void> {
     else await announceListener(core, id!)
 }
 
-/**
- * SQL condition: an active deployment whose lease ended after `since`. Times are cut to milliseconds, as Postgres
- * stores them.
- */
+/** SQL condition: an active deployment whose lease ended after `since`, cut to milliseconds as Postgres stores it. */
 const ended = (since: string) => `
   d.torn_down_at IS NULL AND d.active_revision_id IS NOT NULL
   AND d.lease_due_at > ${since} - make_interval(secs => ${MAX_LEASE_SECONDS}) AND d.lease_due_at <= now()

@@ -6,11 +6,9 @@ import { decodeCursor, encodeCursor } from '../paging/paging.ts'
 import type { Db, RequestContext } from '../transaction/context.ts'
 import { DEPLOYMENTS_PER_SEQUENCE } from './announce.ts'
 
-/** Deployments that changed, each once. */
 export interface DeploymentChanges {
   workspaceId: string
-  /** the last sequence number in this part */
-  sequence: bigint
+  sequence: bigint // the last one in this part
   deploymentIds: readonly string[]
   readAt: Date
 }
@@ -76,24 +74,20 @@ export async function removedUntil(db: Db, workspaceId: string): Promise<bigint>
   return row?.removed ?? 0n
 }
 
-/** SQL about the workspace `w`. */
 const REMOVED = Prisma.sql`
   coalesce((SELECT removed FROM deployment_change_floors f WHERE f.workspace_id = w.id), 0)::bigint`
 const LAST = Prisma.sql`
   greatest(${REMOVED}, coalesce(
     (SELECT c.sequence FROM deployment_changes c WHERE c.workspace_id = w.id ORDER BY c.sequence DESC LIMIT 1), 0))::bigint`
 
-/** The state at the beginning of a stream. */
 export interface ChangesSnapshot {
-  /** the last sequence number of the feed */
   sequence: bigint
   /** entries up to this sequence number may be missing */
   removed: bigint
-  /** whether the requested deployment exists; true if none was requested */
+  /** true if no deployment was requested */
   there: boolean
 }
 
-/** Reads it with one statement. */
 export async function readChangesSnapshot(
   db: Db,
   workspaceId: string,
@@ -115,10 +109,7 @@ export function changeCursor({ workspaceId, sequence }: Pick<DeploymentChanges, 
   return encodeCursor(['changes', workspaceId, String(sequence)])
 }
 
-/**
- * Returns the cursor's sequence number. Throws ValidationError (`cursor_invalid`) if it is malformed, belongs to
- * another workspace or log, or is after `end`.
- */
+/** Throws ValidationError (`cursor_invalid`) if malformed, of another workspace or log, or after `end`. */
 export function readChangeCursor(ctx: RequestContext, cursor: string, end: bigint): bigint {
   const [, workspaceId, text] = decodeCursor(cursor, POSITION, ['query', 'after'])
   const sequence = BigInt(text)

@@ -15,7 +15,6 @@ export const changesInput = z.object({
 })
 
 export interface DeploymentsChange {
-  /** the `after` of the next call */
   cursor: string
   /** empty: nothing changed, or the call had no `after` */
   deploymentIds: readonly string[]
@@ -24,10 +23,7 @@ export interface DeploymentsChange {
 /** Parts per answer, of some hundred deployments each. A client that was away for longer calls again. */
 const MAX_PARTS = 10
 
-/**
- * Role: viewer. Throws ValidationError, also for an expired cursor, and NotFoundError. Two statements, or one without
- * `after`.
- */
+/** Role: viewer. Throws ValidationError, also for an expired cursor, and NotFoundError. At most two statements. */
 export async function listDeploymentChanges(ctx: RequestContext, raw: RawInput): Promise<DeploymentsChange> {
   requireRole(ctx, 'viewer')
   const { after: cursor, deployment_id: deploymentId } = parse(changesInput, raw).query

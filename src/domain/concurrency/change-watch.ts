@@ -1,13 +1,9 @@
 /** Delivers changes that this server learns of to long polls (transaction/wait.ts). */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 
-/**
- * NOTIFY channel of visible changes without an event (health, progress, a teardown's reason to wait). Payload: the
- * deployment's id.
- */
+/** NOTIFY channel of visible changes without an event, such as health and progress. Payload: the deployment's id. */
 export const CHANGE_CHANNEL = 'pilothouse_changes'
 
-/** A deployment with all its revisions, or one revision. */
 export interface ChangeScope {
   deploymentId: string
   revisionId?: string
@@ -15,7 +11,7 @@ export interface ChangeScope {
 
 /** An event of the log, or a hint about a change without an event. */
 export interface Change {
-  /** the new status of a revision; null: another change */
+  /** the revision's new status; null: another change */
   toStatus: RevisionStatus | null
 }
 
@@ -26,7 +22,6 @@ export interface ChangeSource {
 }
 
 export interface ChangeWatcher {
-  /** Called with each later event or hint in the scope. */
   onChange(change: Change): void
   /** Called when the server stops, or immediately if it is stopping. */
   onStop(): void

@@ -1,13 +1,11 @@
 /** Limits the concurrent streams, long polls and downloads of a workspace or organization on this server. */
 import { DomainError } from '../errors/errors.ts'
 
-/** The slots of one kind. The first caller gets the slot. */
 export interface ConcurrencyLimit {
   /** maximum slots of one workspace or organization; 0: no limit */
   readonly limit: number
   /** maximum slots of one holder (a key or a person), so the rest stays for others */
   readonly share: number
-  /** slots in use by all workspaces */
   readonly inUse: number
   /**
    * Returns an idempotent function that releases the slot, or the exhausted limit: `server` (all workspaces),
@@ -25,10 +23,7 @@ export interface ConcurrencyLimits {
   downloads: ConcurrencyLimit
 }
 
-/**
- * `sharePercent`: percent of a workspace's slots that one holder may use, at least one slot. `most`: maximum slots of
- * all workspaces.
- */
+/** `sharePercent`: percent of a workspace's slots per holder, at least one slot. `most`: slots of all workspaces. */
 export function createConcurrencyLimit(
   limit: number,
   sharePercent = 100,
@@ -70,7 +65,6 @@ function count(of: Map<string, number>, name: string, change: 1 | -1): void {
   else of.delete(name)
 }
 
-/** The part of a RequestContext that this file needs. */
 interface WaitingCall {
   slots?: ConcurrencyLimits
   workspace: { id: string; organizationId: string }
@@ -96,7 +90,7 @@ export function tryTakeSlot(ctx: WaitingCall, kind: keyof ConcurrencyLimits): ((
   return typeof taken === 'function' ? taken : null
 }
 
-/** The same, but throws DomainError (RATE_LIMITED) if no slot is free. */
+/** Throws DomainError (RATE_LIMITED) if no slot is free. */
 export function takeSlot(ctx: WaitingCall, kind: keyof ConcurrencyLimits): () => void {
   const taken = take(ctx, kind)
   if (typeof taken === 'function') return taken

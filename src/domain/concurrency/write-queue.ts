@@ -6,12 +6,11 @@ import { databaseFailure } from '../errors/database-error.ts'
 import { DomainError } from '../errors/errors.ts'
 
 export interface WriteQueue {
-  /** Runs `work` after the earlier writers of the same key. Throws UNAVAILABLE if the queue rejects it. */
+  /** Throws UNAVAILABLE if the queue rejects the writer. */
   run<T>(key: string, work: () => Promise<T>): Promise<T>
 }
 
 export interface WriteQueueOptions {
-  /** maximum waiting writers per key */
   maxWaiting?: number
   /** maximum wait of a writer, in ms */
   timeout?: number
@@ -20,7 +19,6 @@ export interface WriteQueueOptions {
    * different rows
    */
   concurrency?: number
-  /** name of the written resource, for the message */
   subject?: string
 }
 
@@ -36,7 +34,6 @@ interface Waiter {
 
 export function createWriteQueue(options: WriteQueueOptions = {}): WriteQueue {
   const { maxWaiting = 128, timeout = 30_000, concurrency = 1, subject = 'deployment' } = options
-  /** queues by key */
   const queues = new Map<string, Queue>()
 
   function turn({ waiting }: Queue): Promise<void> {
@@ -90,11 +87,9 @@ function turnedAway(subject: string, cause?: unknown): DomainError {
   })
 }
 
-/**
- * Creates the queue for writers of a workspace. All of them lock its event counter, so they may use at most half of
- * the `poolSize` connections. The timeout is short, because they also wait in a deployment's queue.
- */
+/** Writers of a workspace lock its event counter, so they may use at most half of the connections. */
 export function createWorkspaceQueue(poolSize: number): WriteQueue {
   const concurrency = Math.max(2, Math.floor(poolSize / 2))
+  // a short timeout, because these writers also wait in a deployment's queue
   return createWriteQueue({ concurrency, subject: 'workspace', maxWaiting: 512, timeout: 8_000 })
 }

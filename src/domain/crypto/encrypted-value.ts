@@ -1,15 +1,8 @@
-/**
- * Stores one encrypted value in one text column (docs/deployments.md#secrets). A random data key encrypts it, and the
- * key ring encrypts that key.
- * The value is bound to its row and column, so a copy elsewhere can't be decrypted.
- */
+/** Stores one encrypted value in a text column, bound to its row and column (docs/deployments.md#secrets). */
 import { randomBytes } from 'node:crypto'
 import { decrypt, encrypt, type KeyRing } from './keyring.ts'
 
-/**
- * `context`: the place of the value, `<table>.<column>:<id of the row>`. The result begins with the id of the ring's
- * key.
- */
+/** `context`: the value's place, `<table>.<column>:<id of the row>`. The result begins with the id of the key. */
 export function seal(keyring: KeyRing, context: string, plain: string): string {
   const dataKey = randomBytes(32)
   return [

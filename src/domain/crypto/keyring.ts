@@ -1,7 +1,4 @@
-/**
- * The key ring encrypts data keys and signs texts (README.md, docs/deployments.md#secrets).
- * The first key encrypts, all keys decrypt. To rotate, put a new key in front; secrets/rotate.ts retires the others.
- */
+/** The key ring encrypts data keys and signs texts (README.md, docs/deployments.md#secrets). */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 const IV_BYTES = 12
@@ -9,10 +6,9 @@ const TAG_BYTES = 16
 
 export class KeyRing {
   readonly #keys: Map<string, Buffer>
-  /** id of the key that encrypts */
   readonly currentId: string
 
-  /** `keys`: [id, 32 bytes]; the first one encrypts. */
+  /** `keys`: [id, 32 bytes]; the first one encrypts */
   constructor(keys: readonly (readonly [string, Buffer])[]) {
     const first = keys[0]
     if (!first) throw new Error('a key ring needs a key')
@@ -30,7 +26,6 @@ export class KeyRing {
     )
   }
 
-  /** ids of all keys, in order */
   get ids(): string[] {
     return [...this.#keys.keys()]
   }
@@ -39,7 +34,7 @@ export class KeyRing {
     return this.#keys.has(id)
   }
 
-  /** Encrypts a data key; the result is bound to `context`. */
+  /** The result is bound to `context`. */
   wrap(dataKey: Buffer, context: string): Buffer {
     return encrypt(this.#key(this.currentId), dataKey, context)
   }
@@ -49,18 +44,18 @@ export class KeyRing {
     return decrypt(this.#key(keyId), wrapped, context)
   }
 
-  /** Signs `text` for one `purpose`; the signature is invalid for any other purpose. */
+  /** The signature is invalid for any other purpose. */
   sign(purpose: string, text: string): string {
     return mac(this.#key(this.currentId), purpose, text).toString('base64url')
   }
 
-  /** Signs many texts for one `purpose`, like `sign`. It derives the key once. */
+  /** Derives the key once, for many texts. */
   signer(purpose: string): (text: string) => Buffer {
     const derived = derivedKey(this.#key(this.currentId), purpose)
     return (text) => createHmac('sha256', derived).update(text).digest()
   }
 
-  /** Whether any key of the ring made this signature. Compared in constant time. */
+  /** Whether any key made this signature. Compared in constant time. */
   verify(purpose: string, text: string, signature: string): boolean {
     const given = Buffer.from(signature, 'base64url')
     const matches = [...this.#keys.values()].map((key) => {
@@ -77,7 +72,6 @@ export class KeyRing {
   }
 }
 
-/** Uses a key that is derived for the purpose, so encryption keys never sign. */
 function mac(key: Buffer, purpose: string, text: string): Buffer {
   return createHmac('sha256', derivedKey(key, purpose)).update(text).digest()
 }

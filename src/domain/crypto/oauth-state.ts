@@ -1,7 +1,6 @@
 /** The OAuth `state` parameter, which identifies an authorization flow (RFC 6749, 10.12). */
 import { createHash, randomBytes } from 'node:crypto'
 
-/** 256 random bits. */
 export function newState(): string {
   return randomBytes(32).toString('base64url')
 }

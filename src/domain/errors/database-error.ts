@@ -16,9 +16,7 @@ const MEANING: readonly [RegExp, DatabaseFailure][] = [
   // broken connection; server stops, starts or refuses; idle transaction ended; read-only replica
   [/^(08|28|3D|57P|58|25P03|25006)/, 'lost'],
 ]
-/**
- * Prisma's error codes, for errors without an SQLSTATE. P2028: a transaction did not start or end before its timeout.
- */
+/** Errors of Prisma without an SQLSTATE. P2028: a transaction did not start or end before its timeout. */
 const OF_PRISMA: Record<string, DatabaseFailure> = {
   P1001: 'lost',
   P1002: 'lost',
@@ -39,7 +37,6 @@ export function databaseFailure(error: unknown): DatabaseFailure | null {
   return OF_PRISMA[String(code)] ?? null
 }
 
-/** Error fields of Postgres, as pg or Prisma's adapter return them. */
 interface PostgresError {
   code?: unknown
   severity?: unknown
@@ -67,7 +64,6 @@ function sqlState(error: unknown): string | null {
 /** Whether the error ended the session or prevented one. */
 const isFatal = (error: unknown) => postgresError(error).severity === 'FATAL'
 
-/** The message for the caller, and the seconds after which to retry. */
 const ANSWERS: Record<DatabaseFailure, [string, number]> = {
   lost: ['The database is unavailable. Try again.', 2],
   busy: ['The database is too busy. Try again.', 2],

@@ -1,8 +1,4 @@
-/**
- * The catalogue of errors of REST and GraphQL (docs/api-rules.md#errors). Verbs throw DomainErrors, and each transport
- * has one function that presents them.
- * Any other error becomes INTERNAL: the caller gets no details, and it is logged once.
- */
+/** Errors of REST and GraphQL (docs/api-rules.md#errors). Any other error is masked as INTERNAL and logged once. */
 
 /** code → HTTP status, and whether the same call may succeed when repeated. */
 export const CATALOGUE = {
@@ -76,7 +72,7 @@ export class ForbiddenError extends DomainError {
 }
 
 export class NotFoundError extends DomainError {
-  /** `new NotFoundError('Deployment', id)` → «Deployment ID … not found.» (docs/api-rules.md#errors) */
+  /** «Deployment ID … not found.» (docs/api-rules.md#errors) */
   constructor(what: string, id: string, message = `${what} ID ${id} not found.`) {
     super('NOT_FOUND', message)
   }
@@ -99,7 +95,6 @@ export class NotRedeployableError extends DomainError {
 
 /** The resource's version differs from the one that the write requires. Nothing was changed. */
 export class PreconditionFailedError extends DomainError {
-  /** the current version */
   readonly version: number
   constructor(what: string, id: string, version: number) {
     super(
@@ -121,7 +116,6 @@ export class ClaimLostError extends DomainError {
 export interface Violation {
   /** begins with `path`, `query`, `body` or `header`; then the field's path in snake_case */
   loc: (string | number)[]
-  /** says what is allowed */
   msg: string
   /** a stable code: `missing`, `uuid_parsing`, `less_than_equal`, `value_error`, … */
   type: string
@@ -135,7 +129,6 @@ export class ValidationError extends DomainError {
   }
 }
 
-/** Throws a ValidationError if there are violations. */
 export function rejectIfAny(violations: Violation[]): void {
   if (violations.length > 0) throw new ValidationError(violations)
 }

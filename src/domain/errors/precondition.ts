@@ -1,11 +1,7 @@
-/**
- * Conditional writes (docs/api-rules.md#conditional-requests). Check the version under the write's lock, after the
- * 404.
- */
+/** Conditional writes (docs/api-rules.md#conditional-requests). Check the version under the lock, after the 404. */
 import { PreconditionFailedError } from './errors.ts'
 
-/** Versions that a write accepts. Absent: any. */
-export type IfMatch = readonly number[] | undefined
+export type IfMatch = readonly number[] | undefined // absent: any version
 
 /** Throws PreconditionFailedError. `what`, `id`: as in NotFoundError. */
 export function requireVersion(

@@ -16,7 +16,6 @@ export interface NewEvent {
   type: EventType
   deploymentId?: string | null
   revisionId?: string | null
-  /** id of what changed, when it is neither deployment nor revision */
   subjectId?: string | null
   from?: RevisionStatus | null
   to?: RevisionStatus | null
@@ -32,7 +31,6 @@ export interface NewEvent {
 /** Identifies a transaction whose connection broke at the COMMIT (commit-outcome.ts). */
 export interface TransactionIdentity {
   workspaceId: string
-  /** sequence number of its last event */
   sequence: bigint
   /** when that event was appended, as Postgres prints it */
   occurredAt: string
@@ -42,12 +40,7 @@ export interface TransactionIdentity {
   pid: number
 }
 
-/**
- * Appends `events` in order, each to the log of its workspace. Call it last in a transaction. Returns the events with
- * the transaction's identity.
- * `notices` (channel and payload) are notified with the commit. Use them only for changes that no reader polls for,
- * because commits that notify run one after another.
- */
+/** Call it last in a transaction. `notices` go out with the commit, only for changes that no reader polls for. */
 export async function appendEvents(
   query: Query,
   events: readonly NewEvent[],
@@ -64,10 +57,7 @@ export async function appendEvents(
   return appended
 }
 
-/**
- * The actor's id of event `e` as a uuid, or null if it is not a uuid. A regular expression would be compiled for each
- * call.
- */
+/** The actor of event `e` as a uuid, or null. A regular expression would be compiled for each call. */
 const ACTOR_ID = `
   CASE WHEN e.actor LIKE '________-____-____-____-____________' AND translate(e.actor, '0123456789abcdef', '') = '----' THEN e.actor::uuid END`
 const KEY_OF_ACTOR = `(SELECT coalesce(k.owner, k.name) FROM api_keys k WHERE k.id = ${ACTOR_ID})`
@@ -84,10 +74,7 @@ const NOTIFY = {
   text: `SELECT pg_notify(split_part(notice, ' ', 1), split_part(notice, ' ', 2)) FROM unnest($1::text[]) AS notice`,
 }
 
-/**
- * $1: workspace · $2: number of events · $3: events · $4: notices. Names are looked up one by one, because Postgres
- * overestimates the number of events; joins would read whole tables under the counter's lock.
- */
+/** $1: workspace · $2: number of events · $3: events · $4: notices. Names: one sub-select each (README.md). */
 const APPEND = {
   name: 'append events',
   text: `

@@ -1,7 +1,4 @@
-/**
- * Finds out whether a transaction was committed when its connection broke at the COMMIT.
- * After its session has ended, its last event is in the log or never will be.
- */
+/** Finds out whether a transaction was committed when its connection broke at the COMMIT (README.md). */
 import type { PrismaClient } from '../../generated/prisma/client.ts'
 import { retry } from '../../platform/async/retry.ts'
 import { databaseFailure } from '../errors/database-error.ts'

@@ -2,19 +2,17 @@
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Log } from '../../platform/log/log.ts'
 
-/** An appended event, with names for people. */
 export interface AppendedEvent {
   workspaceId: string
   type: string
   deploymentId: string | null
   revisionId: string | null
   to: RevisionStatus | null
-  /** reason of a transition (domain/reasons.ts); null: none */
   reason: string | null
   message: string | null
-  /** name of the deployment; null: the event concerns none */
+  /** null: the event concerns no deployment */
   name: string | null
-  /** number of the revision; null: the event concerns none */
+  /** null: the event concerns no revision */
   number: number | null
   /** from the beginning of the attempt to this event; null unless the event ends the attempt */
   seconds: number | null
@@ -33,10 +31,8 @@ export function logEvents(log: Log, appended: readonly AppendedEvent[]): void {
   }
 }
 
-/** Uses only the first line of the message. `status_message` has the rest. */
 export function lineOf({ type, to, message, name, number, seconds }: AppendedEvent): string {
   const why = message ? `: ${message.split('\n', 1)[0]}` : ''
-  // `deployment.torn_down` → «deployment torn down»
   if (to === null || number === null) return `${name}: ${type.replaceAll(/[._]/g, ' ')}${why}`
   const took = seconds === null ? '' : ` ${to === 'DEPLOYED' ? 'in' : 'after'} ${seconds.toFixed(1)} s`
   return `${name} #${number} ${to}${took}${why}`

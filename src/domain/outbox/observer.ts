@@ -10,14 +10,10 @@ export interface EndedStep {
 }
 
 export interface Observer {
-  /** Events were written. */
   appended(events: readonly AppendedEvent[]): void
   stepEnded(step: EndedStep): void
-  /** Expired leases were replaced. */
   leasesLost(count: number): void
-  /** Log lines of builds and agents were written. */
   logged(lines: number): void
-  /** A round of the sweep ended. */
   swept(seconds: number): void
   /** Events were sent to streams. `seconds`: age of the last one. */
   relayed(seconds: number): void

@@ -41,7 +41,6 @@ export function newestFirstSql(
   }
 }
 
-/** The opaque cursor of a row. */
 export function newestCursor(row: Sorted): string {
   return encodeCursor([row.createdAt.toISOString(), row.id])
 }

@@ -1,7 +1,4 @@
-/**
- * Paging: REST has offset pages (docs/api-rules.md#paging), GraphQL keyset cursors.
- * A cursor is opaque to callers. It contains the sort values of a row.
- */
+/** Offset pages of REST (docs/api-rules.md#paging) and keyset cursors of GraphQL, which contain a row's sort values. */
 import type { z } from 'zod'
 import { ValidationError } from '../errors/errors.ts'
 
@@ -15,7 +12,7 @@ export function encodeCursor(values: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(values)).toString('base64url')
 }
 
-/** Decodes a cursor and validates its values. Throws ValidationError at `loc`. */
+/** Throws ValidationError at `loc`. */
 export function decodeCursor<S extends z.ZodType>(cursor: string, shape: S, loc: string[]): z.output<S> {
   const values = shape.safeParse(valuesOf(cursor))
   if (values.success) return values.data
@@ -30,7 +27,6 @@ function valuesOf(cursor: string): unknown {
   }
 }
 
-/** The paging arguments of GraphQL. */
 export interface Window {
   first?: number | null
   after?: string | null
@@ -53,10 +49,7 @@ export function cut<T>(window: Window, found: readonly T[]): Slice<T> {
   return { rows: backward ? rows.reverse() : rows, hasMore: found.length > take, backward }
 }
 
-/**
- * The page size (default 20, maximum 100) and direction. Throws ValidationError for `first` with `last`, or a bad
- * size.
- */
+/** Default size 20, maximum 100. Throws ValidationError for `first` with `last`, or a bad size. */
 export function windowSize(window: Window): { take: number; backward: boolean } {
   const backward = window.last != null
   const take = window.last ?? window.first ?? 20

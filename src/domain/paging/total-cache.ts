@@ -1,11 +1,7 @@
-/**
- * Caches totals, so a list is counted once and not per page. An exact total is valid until its workspace changes.
- * An estimate is valid for 10 seconds, even if rows change.
- */
+/** Caches totals, so pages do not count again: exact ones until the workspace changes, estimates for 10 s. */
 import { LRUCache } from 'lru-cache'
 import type { Total } from './total.ts'
 
-/** Lifetime of an estimate. */
 const ESTIMATE_TTL_MS = 10_000
 /** While one caller counts again, others still get the old estimate for this time. */
 const STALE_WHILE_REVALIDATE_MS = 2_000
@@ -34,7 +30,6 @@ export class TotalCache {
     return null
   }
 
-  /** An exact total and the workspace version at which it was counted. */
   exact(key: string): { total: Total; version: string } | null {
     const known = this.#known.get(key)
     return known && known.version !== null ? { total: known.total, version: known.version } : null

@@ -1,7 +1,4 @@
-/**
- * Counts the rows of a list up to a limit, because counting costs time per row. Above the limit it returns the
- * planner's estimate from Postgres' statistics (docs/api-rules.md#paging).
- */
+/** Counts rows up to a limit; above it returns the estimate from Postgres' statistics (docs/api-rules.md#paging). */
 import { Prisma } from '../../generated/prisma/client.ts'
 
 export interface Total {
@@ -10,7 +7,6 @@ export interface Total {
   isEstimate: boolean
 }
 
-/** Up to this number totals are exact. */
 export const EXACT_UP_TO = 10_000
 
 export const exactly = (count: number): Total => ({ count, isEstimate: false })
@@ -23,9 +19,7 @@ export async function totalOf(db: Queries, matching: Prisma.Sql): Promise<Total>
   return ofCounted(db, row!.count, () => matching)
 }
 
-/**
- * Totals for each of `ids`. `matching`: the SELECT for one id. One statement, and one more per id with too many rows.
- */
+/** Totals for each of `ids`. One statement, and one more per id with too many rows. */
 export async function totalsOf(
   db: Queries,
   ids: readonly string[],

@@ -2,10 +2,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { snake } from './naming.ts'
 
-/** `changes`: columns with new values; undefined means no change, as in Prisma. */
+/** undefined means no change, as in Prisma */
 type Changes<T> = { [K in keyof T]?: unknown }
 
-/** The names of changed fields in snake_case, for events. Events never contain the values. */
+/** Names in snake_case, for events, which never contain values. */
 export function changedFields<T extends object>(stored: T, changes: Changes<T>): string[] {
   return (Object.entries(changes) as [string & keyof T, unknown][])
     .filter(([name, value]) => value !== undefined && !isDeepStrictEqual(value, stored[name]))

@@ -7,7 +7,6 @@
 import { z } from 'zod'
 import { snake } from './naming.ts'
 
-/** The codec that `wireObject` makes of the fields `S`. */
 export type WireObject<S extends z.ZodRawShape> = z.ZodCodec<z.ZodObject, z.ZodType<z.output<z.ZodObject<S>>>>
 
 type Convert = (value: unknown) => unknown
@@ -51,7 +50,6 @@ export function wireObject<S extends z.ZodRawShape>(
 
 type Codec = z.ZodCodec<z.core.SomeType, z.core.SomeType>
 
-/** Converts JSON that was parsed with the codec's `in`. */
 export function fromWire<C extends Codec>(codec: C, json: z.output<C['in']>): z.output<C> {
   return (codec.def.transform as Convert)(json) as z.output<C>
 }
@@ -79,7 +77,6 @@ function sides(schema: z.core.$ZodType): Field {
   return { wire: schema as z.ZodType }
 }
 
-/** Wraps the inner schema's JSON in the same outer schema. */
 function around(schema: z.ZodType, member: 'innerType' | 'element', lift: (convert: Convert) => Convert): Field {
   const def = schema.def as z.core.$ZodTypeDef & Record<typeof member, z.core.$ZodType>
   const { wire, decode, encode } = sides(def[member])

@@ -30,13 +30,11 @@ export const printableName = printable(128)
 /** Absent and null mean the same. In a PATCH the stored value stays (docs/deployments.md#deployments). */
 export const optional = <T extends z.ZodType>(type: T) => type.nullish()
 
-/** A decimal integer in a query string. An empty string counts as absent. */
 export const queryInt = (min: number, max: number, preset: number) =>
   z
     .preprocess(decimal, z.number().int().min(min).max(max).default(preset))
     .meta({ type: 'integer', minimum: min, maximum: max, default: preset })
 
-/** The same without a default. Absent: undefined. */
 export const queryIntOrNone = (min: number, max: number) =>
   z
     .preprocess(decimal, z.number().int().min(min).max(max).optional())
@@ -45,13 +43,12 @@ export const queryIntOrNone = (min: number, max: number) =>
 /** Seconds that a call may wait for a change (docs/api-rules.md#waiting). */
 export const waitSeconds = queryInt(0, 60, 0)
 
-/** Decimal digits as a number. An empty string counts as absent. */
+/** An empty string counts as absent. */
 function decimal(raw: unknown): unknown {
   if (raw === '' || raw === null) return undefined
   return typeof raw === 'string' && /^-?\d+$/.test(raw) ? Number(raw) : raw
 }
 
-/** A boolean in a query string: true/false/1/0. */
 export const queryBool = z
   .preprocess((raw) => {
     if (raw === '' || raw === null) return undefined
@@ -61,10 +58,7 @@ export const queryBool = z
 
 const QUERY_BOOL: Record<string, boolean> = { true: true, false: false, '1': true, '0': false }
 
-/**
- * `?ids=a,b`, or an array in GraphQL. An empty string means no filter (docs/deployments.md#deployments). `what`: the
- * description.
- */
+/** `?ids=a,b`, or an array in GraphQL. An empty string means no filter. `what`: the description. */
 export const queryList = <T extends z.ZodType>(item: T, what: string) =>
   z
     .preprocess((raw) => {
@@ -80,12 +74,10 @@ export const queryList = <T extends z.ZodType>(item: T, what: string) =>
     }, z.array(item).optional())
     .meta({ type: 'string', items: undefined, description: `${what} Comma-separated.` })
 
-/** Text in a query string. An empty string means no filter. */
 export const queryText = z
   .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), z.string().optional())
   .meta({ type: 'string' })
 
-/** An id in a query string. An empty string means no filter. */
 export const queryUuid = z
   .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), uuid.optional())
   .meta({ type: 'string', format: 'uuid' })
@@ -95,7 +87,7 @@ export const queryEnum = <const V extends readonly [string, ...string[]]>(values
     .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), z.enum(values).optional())
     .meta({ type: 'string', enum: [...values] })
 
-/** The same for lower-case values. Callers may send them in any case. */
+/** Callers may send the lower-case values in any case. */
 export const queryWord = <const V extends readonly [string, ...string[]]>(values: V) =>
   z
     .preprocess((raw) => (typeof raw === 'string' ? raw.toLowerCase() : raw), queryEnum(values))
@@ -104,7 +96,6 @@ export const queryWord = <const V extends readonly [string, ...string[]]>(values
       enum: [...values],
     })
 
-/** A time in a query string, or a Date in GraphQL. */
 export const queryTime = z
   .preprocess(
     (raw) => (raw === '' || raw === null ? undefined : raw instanceof Date ? raw.toISOString() : raw),

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { rejectIfAny, ValidationError, type Violation } from '../errors/errors.ts'
 import type { IfMatch } from '../errors/precondition.ts'
 
-/** The raw parts of a call: snake_case and unparsed. */
 export interface RawInput {
   /** for a read with If-None-Match: whether the result differs from the caller's copy; a wait ends when it does */
   isNews?: (found: unknown) => boolean
@@ -39,7 +38,6 @@ const REPORT = {
       : undefined,
 }
 
-/** Options of `parse`. */
 export interface ParseOptions {
   /** ignores unknown query parameters, because a third party writes the query */
   foreignQuery?: boolean
@@ -74,7 +72,6 @@ export function parse<S extends z.ZodType>(
   return parsed
 }
 
-/** One violation for each unknown name in `query`. */
 function unknownParameters(schema: z.ZodType, query: unknown): Violation[] {
   const given = Object.keys(query ?? {})
   if (given.length === 0) return []
@@ -109,9 +106,7 @@ function isStorable(value: unknown, depth: number): boolean {
   return true
 }
 
-/**
- * Finds values that JSON allows and Postgres cannot store: NUL, half a surrogate pair, infinite numbers, deep nesting.
- */
+/** Finds values that JSON allows and Postgres cannot store. */
 function unstorable(value: unknown, loc: (string | number)[]): Violation[] {
   if (loc.length > MAX_DEPTH)
     return [{ loc, msg: `Must not be nested deeper than ${MAX_DEPTH} levels.`, type: 'recursion_depth' }]
@@ -132,9 +127,7 @@ export function violation(field: string, msg: string, type = 'value_error'): Vio
   return { loc: ['body', ...path], msg, type }
 }
 
-/**
- * Keeps the last of several issues with the same type and place. zod reports the bounds of safe integers before ours.
- */
+/** Keeps the last of equal issues, because zod reports the bounds of safe integers before ours. */
 function violationsOf({ issues }: z.ZodError): Violation[] {
   const found = issues.map(toViolation)
   return [...new Map(found.map((one) => [JSON.stringify([one.loc, one.type]), one])).values()]
@@ -145,7 +138,6 @@ function toViolation(issue: z.core.$ZodIssue): Violation {
   return { loc, ...(isRepeated(issue) ? REPEATED : describe(issue)) }
 }
 
-/** A query parameter with one value was given several times. */
 const isRepeated = ({ code, path, input }: z.core.$ZodIssue) =>
   path[0] === 'query' && Array.isArray(input) && (code === 'invalid_type' || code === 'invalid_value')
 
@@ -184,7 +176,7 @@ function describe(issue: z.core.$ZodIssue): { msg: string; type: string } {
   }
 }
 
-/** For query parameters, which are text. All their numbers are integers. */
+/** For query parameters, which are text. All numbers are integers. */
 const UNREADABLE: Record<string, { msg: string; type: string }> = {
   number: { msg: 'Must be an integer.', type: 'int_parsing' },
   int: { msg: 'Must be an integer.', type: 'int_parsing' },

@@ -2,7 +2,6 @@
 import type { Readable } from 'node:stream'
 import type { Explanation } from '../values/explanation.ts'
 
-/** Says why the source is not available and what to do. */
 export interface Unavailable {
   failure: Explanation
 }

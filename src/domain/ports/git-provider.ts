@@ -1,7 +1,4 @@
-/**
- * Port: the git provider, where this server's app is installed. `src/adapters/git-provider/` implements it.
- * Every call may throw ProviderUnavailableError. Do not call it in a transaction.
- */
+/** Port: the git provider. Calls throw ProviderUnavailableError; none belongs in a transaction. */
 import { DomainError } from '../errors/errors.ts'
 
 /** The provider did not answer, answered 5xx, asks for a long pause, or rejects the app. */
@@ -13,9 +10,7 @@ export class ProviderUnavailableError extends DomainError {
 }
 
 export interface ProviderInstallation {
-  /** the provider's id */
   id: number
-  /** login of the account */
   account: string
   createdAt: Date
   suspended: boolean
@@ -25,7 +20,6 @@ export interface ProviderRepository {
   id: number
   name: string
   owner: string
-  /** https URL for cloning */
   url: string
   defaultBranch: string
 }
@@ -38,7 +32,6 @@ export interface CloneToken {
   token: string
   /** the provider's id of the repository; a rename does not change it */
   repositoryId: number
-  /** the current name */
   repository: RepositoryName
 }
 
@@ -54,7 +47,6 @@ export interface NewCommitStatus {
 export interface GitProvider {
   /** The page where a person installs the app. The callback contains `state`. */
   installUrl(state: string, signal?: AbortSignal): Promise<string>
-  /** Null: no such installation. */
   installation(id: number, signal?: AbortSignal): Promise<ProviderInstallation | null>
   /** Whether the person with this one-time `code` may use the installation. Null: no OAuth client is configured. */
   mayUse: ((code: string, installationId: number, signal?: AbortSignal) => Promise<boolean>) | null

@@ -1,9 +1,5 @@
-/**
- * Port: the organization's login (OpenID Connect). `src/adapters/oauth/login.ts` implements it.
- * Every call has a time limit and may throw OAuthFailure. Do not call it in a transaction.
- */
+/** Port: login by OpenID Connect (`src/adapters/oauth/login.ts`). Not for use in a transaction. */
 
-/** Random values of one login. */
 export interface LoginSecrets {
   /** returned in the callback */
   state: string
@@ -13,13 +9,10 @@ export interface LoginSecrets {
   codeVerifier: string
 }
 
-/** Unvalidated claims about a person. */
 export type Claims = Record<string, unknown>
 
 export interface Login {
-  /** name of the login provider */
   name: string
-  /** The URL to send the person to. `redirectUri`: the callback's URL. */
   authorizationUrl(redirectUri: string, login: LoginSecrets): Promise<string>
   /**
    * The claims of the person. `answer`: the callback's parameters. The ID token is fully validated. If its claims are

@@ -1,7 +1,4 @@
-/**
- * Port: calls to OAuth providers and MCP servers. `src/adapters/oauth/` implements it.
- * Every call may throw OAuthFailure. Do not call it in a transaction.
- */
+/** Port: OAuth providers and MCP servers. Calls throw OAuthFailure; none belongs in a transaction. */
 import { DomainError } from '../errors/errors.ts'
 import type { AuthMethod, ProviderType } from '../values/oauth-provider.ts'
 
@@ -41,14 +38,13 @@ export class OAuthUnavailableError extends DomainError {
   }
 }
 
-/** The same for a configured provider. `provider`: its name. */
 export class OAuthProviderUnavailableError extends OAuthUnavailableError {
   constructor(provider: string, failure: OAuthFailure) {
     super(`The OAuth provider '${provider}' ${failure.message}.`)
   }
 }
 
-/** Decrypted access data of a provider. Never log or store it. */
+/** Decrypted: never log or store it. */
 export interface ProviderAccess {
   providerType: ProviderType | null
   clientId: string
@@ -63,11 +59,9 @@ export interface ProviderAccess {
   resource: string | null
 }
 
-/** The provider's account that a token belongs to. */
+/** `id`: stable at the provider · `label`: an e-mail address or a name */
 export interface Account {
-  /** stable at the provider */
   id: string
-  /** an e-mail address or a name */
   label: string
 }
 
@@ -80,7 +74,6 @@ export interface TokenSet {
   expiresIn: number | null
   /** null: all requested scopes (RFC 6749, 5.1) */
   scopes: string[] | null
-  /** null: not in the answer */
   account: Account | null
 }
 
@@ -101,7 +94,6 @@ export interface RegisteredClient {
   issuer: string
   revocationUrl: string | null
   userinfoUrl: string | null
-  /** the MCP server's resource identifier */
   resource: string
 }
 
@@ -111,7 +103,6 @@ export interface OAuthClient {
    * checks the addresses that it resolves to.
    */
   refusal(url: string): string | null
-  /** A new PKCE code verifier (RFC 7636). */
   codeVerifier(): Promise<string>
   /** The URL to send the person to. `codeVerifier`: null without PKCE. Makes no call. */
   authorizationUrl(

@@ -1,7 +1,4 @@
-/**
- * Port: signs and verifies tokens of the container registry (Docker registry token protocol). `src/adapters/registry/`
- * implements it.
- */
+/** Port: tokens and images of the container registry (Docker registry token protocol, `src/adapters/registry/`). */
 import { isRepositoryPath } from '../values/image-reference.ts'
 
 type RegistryAction = 'pull' | 'push' | 'delete'
@@ -19,26 +16,26 @@ export interface VerifiedToken {
 }
 
 export interface Registry {
-  /** the host of image references, with the port if there is one */
+  /** with the port if there is one */
   host: string
   /** uses http instead of https */
   insecure: boolean
   service: string
   /** A signed JWT for `subject` with exactly this access, valid for `seconds`. */
   sign(subject: string, access: readonly RegistryAccess[], seconds: number): Promise<string>
-  /** The access that a token grants. Null: the token is invalid or expired. */
+  /** Null: the token is invalid or expired. */
   verify(token: string): Promise<VerifiedToken | null>
   /** The constant password that pulls from this repository, for the registry's token realm. */
   pullPassword(repository: string): string
-  /** The repository of such a password. Null: not a valid password. */
+  /** Null: not a valid password. */
   pulls(password: string): string | null
   /**
    * All tags of a repository; empty if nothing was pushed. Rejects if the registry does not answer, like the next two.
    */
   tags(repository: string): Promise<string[]>
-  /** The current digest of the tag, `sha256:…`. Null: no such tag. */
+  /** `sha256:…`. Null: no such tag. */
   digestOf(repository: string, tag: string): Promise<string | null>
-  /** Removes an image and all its tags. False: the registry does not allow it. */
+  /** False: the registry does not allow it. */
   remove(repository: string, digest: string): Promise<boolean>
 }
 

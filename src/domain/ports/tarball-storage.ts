@@ -1,12 +1,10 @@
 /** Port: storage of uploaded source tarballs. `src/adapters/storage/` implements it. */
 import type { Readable } from 'node:stream'
 
-/** Maximum size of a tarball (docs/deployments.md#deployments). */
 export const MAX_TARBALL_BYTES = 200_000_000
 
 export interface StoredObject {
-  /** bytes */
-  size: number
+  size: number // bytes
   /** changes with the content: `sha256:<hex>`, or `etag:<tag>` if the storage has no hash */
   checksum: string
 }
@@ -31,7 +29,6 @@ export interface TarballStorage {
   remove(objectPaths: readonly string[]): Promise<void>
 }
 
-/** The object changed after it was accepted. */
 export class ObjectChangedError extends Error {
   constructor() {
     super('The uploaded tarball is not the one that was accepted')

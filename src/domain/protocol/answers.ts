@@ -1,7 +1,4 @@
-/**
- * Responses of the data-plane protocol (docs/protocol.md). Each message is declared once. Field descriptions appear in
- * the OpenAPI document.
- */
+/** Responses of the data-plane protocol (docs/protocol.md). OpenAPI contains the field descriptions. */
 import { z } from 'zod'
 import { Source, StepKind } from '../../generated/prisma/enums.ts'
 import { wireObject } from '../parsing/codec.ts'
@@ -10,7 +7,6 @@ import { type EffectiveSpec, resourceSpec } from '../values/resource-spec.ts'
 import type { CommitWords, RevisionSource } from '../values/revision-source.ts'
 import { secret, secretReference } from '../values/shapes.ts'
 
-/** Columns of a revision that a build or run needs. */
 const workColumns = {
   id: uuid,
   number: z.int().describe('The number of the revision within its deployment: 1, 2, 3 …'),
@@ -29,7 +25,6 @@ const workColumns = {
 } satisfies Record<string, z.ZodType> &
   Record<Exclude<keyof RevisionSource, 'basedOnId' | 'buildPlan' | keyof CommitWords>, z.ZodType>
 
-/** The columns that the control plane reads for a `revisionWork`. */
 export const WORK_COLUMNS = Object.fromEntries(Object.keys(workColumns).map((name) => [name, true])) as {
   [K in keyof typeof workColumns]: true
 }
@@ -40,7 +35,6 @@ export const revisionWork = wireObject(
   { id: 'RevisionWork' },
 )
 
-/** How to run the revision. */
 const placed = {
   spec: z.codec(resourceSpec.describe('The effective values, including defaults.'), z.custom<EffectiveSpec>(), {
     decode: (spec) => spec as EffectiveSpec,

@@ -1,7 +1,4 @@
-/**
- * The calls of builders (docs/protocol.md#builders), which build offered BUILD steps.
- * Each message is declared once. Field descriptions appear in the OpenAPI document.
- */
+/** Messages of builders (docs/protocol.md#builders), which build offered BUILD steps. */
 import { z } from 'zod'
 import { wireObject } from '../parsing/codec.ts'
 import { uuid } from '../parsing/fields.ts'
@@ -18,7 +15,6 @@ import {
   waitSeconds,
 } from './requests.ts'
 
-/** Maximum builds of one claim call or heartbeat. */
 const MAX_BUILDS_PER_CALL = 100
 
 export const builderClaimRequest = wireObject(

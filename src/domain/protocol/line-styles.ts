@@ -1,8 +1,4 @@
-/**
- * Colours of a log line as `position:style` pairs: `5:31,9:,12:1;38;5;208`. A style is the parameters of one SGR
- * sequence (ECMA-48).
- * It replaces the previous style; an empty one resets. Positions count UTF-16 code units.
- */
+/** Colours of a log line as `position:SGR parameters` (ECMA-48): `5:31,9:`. Positions count UTF-16 code units. */
 
 /** The format of the pairs. */
 export const LINE_STYLES = /^\d{1,5}:[\d;]*(,\d{1,5}:[\d;]*)*$/

@@ -1,8 +1,4 @@
-/**
- * The data-plane protocol (docs/protocol.md) as types: requests of lease holders (requests.ts) and responses
- * (answers.ts).
- * The built-in worker calls it in process, listeners over HTTP.
- */
+/** Types of the data-plane protocol (docs/protocol.md). The worker calls it in process, listeners over HTTP. */
 import type { z } from 'zod'
 import type { LogLevel, LogType } from '../../generated/prisma/enums.ts'
 import type { BuildPlanReport } from '../values/build-plan.ts'
@@ -29,7 +25,6 @@ export type Claim = z.output<typeof claim>
 export type HeartbeatAnswer = z.output<typeof heartbeatItemAnswer>
 export type CompleteAnswer = z.output<typeof completeAnswer>
 
-/** Calls about one claim name it. Over HTTP the path does. */
 interface OfClaim {
   claimId: string
 }
@@ -70,7 +65,6 @@ export interface ControlPlane {
   logs(request: LogsRequest): Promise<void>
   /** Appends to deploy logs if the output ends at `from`. Returns where the output ends. Not over HTTP. */
   output?(request: OutputRequest): Promise<number>
-  /** `over`: the report ended the claim. */
   complete(request: CompleteRequest): Promise<CompleteAnswer & { over?: boolean }>
   /** Ends the lease. The try of a step in progress is not counted. */
   release(claim: { claimId: string; token: string }): Promise<void>

@@ -1,8 +1,4 @@
-/**
- * Requests of the data-plane protocol (docs/protocol.md). Each message is declared once. Field descriptions appear in
- * the OpenAPI document.
- * Unknown members of older and newer holders are ignored.
- */
+/** Requests of the data-plane protocol (docs/protocol.md). Unknown members of older and newer holders are ignored. */
 import { z } from 'zod'
 import { LogLevel, LogType } from '../../generated/prisma/enums.ts'
 import { wireObject } from '../parsing/codec.ts'
@@ -14,7 +10,6 @@ import { LINE_STYLES, MAX_STYLES_CHARS } from './line-styles.ts'
 /** Maximum characters of texts from a holder. A longer text is rejected. */
 export const MAX_CHARS = { healthMessage: 1024, message: 65_536 }
 export { BUILD_PLAN_LIMITS }
-/** Maximum items of one request. */
 export const MAX_ITEMS = 1000
 
 export const text = (max: number) => z.string().max(max)
@@ -80,10 +75,7 @@ const health = wireObject(
   { id: 'Health' },
 )
 
-/**
- * What the current step waits for, or what blocks it. Each heartbeat of the step sends it, so `status_message` and
- * `reason` are never empty. No code depends on it.
- */
+/** What the current step waits for. Each heartbeat repeats it. No code depends on it. */
 export interface Progress {
   /** may also be a reason of failures, while the step can still recover */
   reason: Reason
@@ -142,7 +134,6 @@ export const heartbeatRequest = wireObject(
   { id: 'HeartbeatRequest' },
 )
 
-/** Fields of a line of any log. */
 export const lineFields = {
   level: maybe(z.enum(LogLevel)).describe('Default: info.'),
   message: text(MAX_CHARS.message).describe('One line without its newline.'),

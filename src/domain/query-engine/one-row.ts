@@ -12,9 +12,7 @@ export interface Known {
   readonly [field: string]: unknown
 }
 
-/**
- * Converts Prisma's selection to one that names each column. Null: it contains more than columns and to-one relations.
- */
+/** Names each column of Prisma's selection. Null: it contains more than columns and to-one relations. */
 export function simple(table: TableName, { select, include, omit }: Selection): Select | null {
   if (omit) return null
   const { columns, relations } = TABLES[table]
@@ -39,10 +37,7 @@ interface Place {
   workspaceId: string
 }
 
-/**
- * Fills the selection of a row and its relations. Uses known values, else reads each missing row with one statement.
- * `select`: from `simple`. Null: no such row.
- */
+/** Takes known values, else reads each missing row with one statement. Null: no such row. */
 export async function filled(
   db: Db,
   { table, id, workspaceId }: Place,
@@ -75,7 +70,6 @@ interface One {
   read(row: Raw): Known
 }
 
-/** By table and selection. */
 const selections = new LRUCache<string, One>({ max: 200 })
 
 /** Selects the columns of `select` and the foreign keys of its relations. */

@@ -8,21 +8,16 @@ import type { Raw } from './rows.ts'
 import { extraOf, type PlannedRead } from './statement.ts'
 import { TABLES } from './tables.ts'
 
-/** A statement for a selection, with the caller's variables for its nested lists. */
 export interface Reading {
   selection: PlannedRead
   variables: Readonly<Record<string, unknown>>
 }
 
-/** A page and the total of its list. Null: not requested or unknown. */
 export interface CountedSlice extends Slice<Raw> {
   total: Total | null
 }
 
-/**
- * Reads a page of the workspace's rows of `table`, newest first, with the total if `counts`. The total is null if
- * there are too many rows, or if an empty page leaves it open. Throws ValidationError for a bad window or cursor.
- */
+/** Newest first. The total is null if there are too many rows, or if an empty page leaves it open. */
 export async function readNewest(
   ctx: RequestContext,
   { selection, variables }: Reading,

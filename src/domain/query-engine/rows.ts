@@ -1,7 +1,4 @@
-/**
- * The rows that one statement returns: selected columns, related rows and nested lists (README.md).
- * A row is one JSON array, because JSON.parse is faster than decoding columns one by one in `pg`.
- */
+/** The rows that one statement returns: selected columns, related rows and nested lists (README.md). */
 import type { Prisma } from '../../generated/prisma/client.ts'
 import type { ColumnType } from '../sql/columns.ts'
 import { columnOf, TABLES, type TableName } from './tables.ts'
@@ -17,9 +14,7 @@ export interface Call {
   from: Prisma.Sql
   /** conditions, order and limit */
   tail: Prisma.Sql
-  /** the workspace whose cache version is read */
   workspaceId: string
-  /** one more SQL value per row */
   extra?: Prisma.Sql
   /** the caller's variables, which nested lists may depend on */
   variables: Readonly<Record<string, unknown>>
@@ -32,15 +27,12 @@ export type Chunk = string | Hole
 /** Maximum arguments of a Postgres function (100), minus the two that statement.ts appends. */
 const MAX_COLUMNS = 98
 
-/** A selection in Prisma's form. */
 export interface Select {
   [field: string]: boolean | { select: Select } | undefined
 }
 
-/** A statement and its nested lists share this state. */
 interface Shared {
   names: number
-  /** number of columns of the widest list */
   widest: number
 }
 
@@ -57,13 +49,11 @@ export class RowSelection {
     this.root = new SelectedRow(this, table, above ? this.name() : 'd')
   }
 
-  /** Returns an alias that is unique in the statement. */
   name(): string {
     this.#shared.names++
     return `t${this.#shared.names}`
   }
 
-  /** `kind`: the type of `expression`. */
   add(expression: string, kind: ColumnType): Key {
     const asText = kind === 'time' || kind === 'bigint' || kind === 'bytes' ? '::text' : ''
     const count = this.#columns.push(`${expression}${asText}`)
@@ -75,7 +65,6 @@ export class RowSelection {
     this.#joins.push(chunks)
   }
 
-  /** Number of joined tables and lists. */
   get joins(): number {
     return this.#joins.length
   }
@@ -89,12 +78,10 @@ export class RowSelection {
     return new RowSelection(table, this.#shared)
   }
 
-  /** The columns as SQL expressions. */
   get columns(): readonly string[] {
     return this.#columns
   }
 
-  /** The SQL after FROM and the first table. */
   joined(): Chunk[] {
     return this.#joins.flatMap((chunks) => chunks())
   }
@@ -134,7 +121,6 @@ export class SelectedRow {
     return this.column('id')
   }
 
-  /** The row that `relation` leads to. */
   one(relation: string): SelectedRow {
     let part = this.#related.get(relation)
     if (!part) {
@@ -209,7 +195,6 @@ export class SelectedRow {
     }
   }
 
-  /** Selects every column. */
   whole(): Select {
     return Object.fromEntries(Object.keys(TABLES[this.table].columns).map((name) => [name, true]))
   }

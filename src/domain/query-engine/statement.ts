@@ -9,13 +9,11 @@ import type { Call, Chunk, Hole, Raw, RowSelection } from './rows.ts'
 /** Maximum cached texts of one selection. They differ in conditions and page size. */
 const MAX_TEXTS = 100
 
-/** The workspace's version in the statement's own snapshot. */
 const version: Hole = ({ workspaceId }) => cacheVersionSql(workspaceId)
 
 /** The version at which rows of a `PlannedRead` were read. Null: no version or no row. It is the last column. */
 export const versionOf = (rows: readonly Raw[]): string | null => (rows[0]?.at(-1) as string | undefined) ?? null
 
-/** The value of `Call.extra` in a row. */
 export const extraOf = (row: Raw): unknown => row.at(-2)
 
 export class PlannedRead {
@@ -32,7 +30,7 @@ export class PlannedRead {
     this.#add(...rows.joined(), ' ', ({ tail }) => tail)
   }
 
-  /** Runs the statement and returns undecoded rows. Throws what `query` throws. */
+  /** Returns undecoded rows. Throws what `query` throws. */
   async read(core: Pick<Core, 'query'>, call: Call): Promise<Raw[]> {
     const parts = this.#holes.map((hole) => hole(call))
     const values: unknown[] = []
@@ -62,7 +60,6 @@ export class PlannedRead {
   }
 }
 
-/** Makes a statement of a text, and names it after the text. */
 export function named(text: string): Statement {
   return { name: `hot ${createHash('sha256').update(text).digest('hex').slice(0, 24)}`, text }
 }

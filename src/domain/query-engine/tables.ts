@@ -15,7 +15,6 @@ import {
 } from '../sql/columns.ts'
 
 interface Table {
-  /** name in Postgres */
   name: string
   columns: Readonly<Record<string, ColumnType>>
   /** by name: the table that the relation leads to, and the column with the foreign key */
@@ -51,5 +50,4 @@ export const TABLES: Readonly<Record<TableName, Table>> = {
   Tag: { name: 'tags', columns: columnTypes(TAG), relations: {} },
 }
 
-/** The quoted column of a field, as SQL. */
 export const columnOf = (field: string): string => `"${sqlColumn(field)}"`

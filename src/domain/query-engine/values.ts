@@ -4,7 +4,6 @@ import type { ColumnType } from '../sql/columns.ts'
 /** A timestamptz in UTC, as Postgres prints it. Trailing zeros of the milliseconds are missing. */
 const USUAL = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d{1,3}))?\+00$/
 
-/** Converts a timestamptz to ISO 8601 with milliseconds in UTC, like Date. */
 export function isoOf(text: string): string {
   // nine of ten have three digits
   if (text.length === 26 && text.charCodeAt(10) === 32 && text.endsWith('+00'))
@@ -20,7 +19,6 @@ const dateOf = (text: string): Date => new Date(isoOf(text))
 export function decoderOf(kind: ColumnType): ((value: unknown) => unknown) | null {
   if (kind === 'time') return dateOf as (value: unknown) => unknown
   if (kind === 'bigint') return (value) => BigInt(value as string)
-  // `\x6f6b`
   if (kind === 'bytes') return (value) => Buffer.from((value as string).slice(2), 'hex')
   return null
 }

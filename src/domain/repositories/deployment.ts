@@ -16,16 +16,12 @@ import type { BuildColumns } from '../values/revision-source.ts'
 import { type HeldClaim, isHeldUnder, LEASE_HOLDS, ofScope, type Scope, stepIsDue } from './lease.ts'
 import { type LockedDeployment, toChangeOrSkip } from './locks.ts'
 
-/** The columns of a revision or a deployment that does not wait. */
 export const NOTHING_WAITS = { reason: null, reasonSince: null, statusMessage: null } as const
 
 /** Ends the lease. The fencing token stays, because it only grows. */
 const NO_LEASE = { claimId: null, leaseHolder: null, leaseExpiresAt: null, busyStepId: null } as const
 
-/**
- * Columns of a change by a caller. Only this function raises `editVersion`, so each such change has a description. A
- * transaction keeps its last one.
- */
+/** Only this function raises `editVersion`, so each change by a caller has a description. The last one is kept. */
 function changed(tx: Tx, { editVersion }: LockedDeployment, change: Change) {
   const now = tx.now()
   return { editVersion: editVersion + 1, updatedAt: now, lastChange: storedChange(change, now) as Prisma.JsonObject }
@@ -38,7 +34,6 @@ function write(tx: Tx, deployment: LockedDeployment, changes: Columns): LockedDe
   return { ...deployment, ...changes }
 }
 
-/** Columns of a new deployment without constant defaults. */
 type NewDeployment = Pick<
   Deployment,
   | 'id'
@@ -55,7 +50,7 @@ type NewDeployment = Pick<
   | keyof Edit
 >
 
-/** Records a new deployment. `listener`: its listener. `nameTaken`: the error if a live deployment of the workspace has its name. */
+/** `nameTaken`: makes the error if a live deployment of the workspace has the name. */
 export function insert(
   tx: Tx,
   made: NewDeployment,
@@ -93,7 +88,6 @@ export function insert(
   return row as LockedDeployment
 }
 
-/** The columns that callers may change. */
 export type Edit = Partial<
   Pick<
     Deployment,
@@ -101,7 +95,7 @@ export type Edit = Partial<
   >
 >
 
-/** Records a change by a caller. No fields: data in another table changed. */
+/** No fields: data in another table changed. */
 export function edit(tx: Tx, deployment: LockedDeployment, change: Change, fields: Edit = {}): LockedDeployment {
   return write(tx, deployment, { ...fields, ...changed(tx, deployment, change) })
 }
@@ -129,15 +123,11 @@ export function notifyHolder(tx: Tx, deployment: LockedDeployment): LockedDeploy
   return write(tx, deployment, { generation: deployment.generation + 1 })
 }
 
-/**
- * Records that the lease holder took this step. If the response got lost, the next heartbeat names an older generation
- * and gets it again.
- */
+/** If the response got lost, the next heartbeat names an older generation and gets the step again. */
 export function busyWith(tx: Tx, deployment: LockedDeployment, stepId: string): LockedDeployment {
   return write(tx, deployment, { busyStepId: stepId, generation: deployment.generation + 1 })
 }
 
-/** Records that no worker is active on the deployment. */
 export function noLongerBusy(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   return deployment.busyStepId === null ? deployment : write(tx, deployment, { busyStepId: null })
 }
@@ -146,10 +136,7 @@ export function provisioned(tx: Tx, deployment: LockedDeployment): LockedDeploym
   return write(tx, deployment, { provisionedAt: tx.now() })
 }
 
-/**
- * Records that a revision became active. `url`, `imageVersion`: as the lease holder reported them. The deployment
- * counts as ready, so the answer that says DEPLOYED does not say that nothing serves.
- */
+/** The deployment counts as ready, so the answer that says DEPLOYED does not say that nothing serves. */
 export function deployed(
   tx: Tx,
   deployment: LockedDeployment,
@@ -187,10 +174,7 @@ export function deleted(tx: Tx, deployment: LockedDeployment, actor: EventActor)
   return write(tx, deployment, { ...change, deletedAt: tx.now(), activeRevisionId: null })
 }
 
-/**
- * Records why the teardown waits; null: it does not wait. Writes only if that changed. `reason_since` stays while the
- * reason stays.
- */
+/** Null: the teardown does not wait. Writes only changes, and keeps `reason_since` while the reason stays. */
 export function explainTeardown(
   tx: Tx,
   deployment: LockedDeployment,
@@ -203,7 +187,6 @@ export function explainTeardown(
   return write(tx, deployment, { reason, statusMessage, ...since })
 }
 
-/** Records a failed try of the teardown. `reason_since` becomes now. */
 export function teardownFailed(tx: Tx, deployment: LockedDeployment, explanation: Explanation): LockedDeployment {
   tx.hint(deployment.id)
   return write(tx, deployment, {
@@ -220,7 +203,6 @@ export function tornDown(tx: Tx, deployment: LockedDeployment): LockedDeployment
   return write(tx, deployment, { tornDownAt: tx.now(), ...NOTHING_WAITS, ...NO_LEASE })
 }
 
-/** Records a new lease with a higher fencing token. */
 export function leased(
   tx: Tx,
   deployment: LockedDeployment,
@@ -230,13 +212,12 @@ export function leased(
   return write(tx, deployment, { claimId, leaseHolder: holder, leaseToken, leaseExpiresAt: until, busyStepId: null })
 }
 
-/** Ends the lease. */
 export function released(tx: Tx, deployment: LockedDeployment): LockedDeployment {
   tx.wakeWorkers(deployment.listenerId)
   return write(tx, deployment, NO_LEASE)
 }
 
-/** Ends all leases of a holder. Returns their number. */
+/** Returns the number of released leases. */
 export function releasedAll(tx: Tx, scope: Scope, holder: string): Promise<number> {
   return tx.sql.$executeRaw`
     UPDATE deployments d SET claim_id = NULL, lease_holder = NULL, lease_expires_at = NULL, busy_step_id = NULL
@@ -248,9 +229,7 @@ export async function forgetListener(tx: Tx, listenerId: string): Promise<void> 
   await tx.sql.$executeRaw`UPDATE deployments SET listener_id = NULL WHERE listener_id = ${listenerId}::uuid`
 }
 
-/**
- * Records the git provider's id of the repository. Does not lock the row first, because it depends on no other column.
- */
+/** Does not lock the row first, because it depends on no other column. */
 export async function recordRepositoryId(core: Core, id: string, repositoryId: number): Promise<void> {
   await core.db.$executeRaw`
     UPDATE deployments SET repository_id = ${repositoryId}::bigint
@@ -264,7 +243,6 @@ export async function removePurged(core: Core, id: string): Promise<void> {
       AND NOT EXISTS (SELECT 1 FROM log_lines WHERE deployment_id = ${id}::uuid)`
 }
 
-/** SQL time at which a lease of this many seconds ends. */
 export const leaseEnd = (seconds: number) => Prisma.sql`now() + make_interval(secs => ${seconds}::float8)`
 
 /**
@@ -280,10 +258,7 @@ export const freeToLease = (scope: Scope, max: number, refused: readonly StepKin
     ORDER BY d.lease_token, d.created_at, d.id LIMIT ${max} ${toChangeOrSkip('d')}
   )`
 
-/**
- * The UPDATE without RETURNING that renews the leases of `free` (with `idle` and `health`) and stores the reports in
- * `asked`.
- */
+/** The UPDATE that renews the leases of `free` (with `idle` and `health`), without RETURNING. */
 export const renewHeld = (seconds: number) => Prisma.sql`
   UPDATE deployments d
   SET lease_expires_at = ${leaseEnd(seconds)},

@@ -9,7 +9,6 @@ export interface Scope {
 
 export interface HeldClaim {
   claimId: string
-  /** fencing token, decimal */
   token: string
 }
 
@@ -22,10 +21,7 @@ export function ofScope({ listenerId }: Scope): Prisma.Sql {
 export const LEASE_HOLDS = Prisma.sql`(
   d.lease_expires_at > now() OR EXISTS (SELECT 1 FROM lease_renewals x WHERE x.claim_id = d.claim_id AND x.expires_at > now()))`
 
-/**
- * The open step of deployment `d` may be handed out: it is not offered to builders, its back-off is over, and its kind is not in
- * `refused`.
- */
+/** The open step is not offered to builders, its back-off is over, and its kind is not in `refused`. */
 export const stepIsDue = (refused: readonly StepKind[]) => Prisma.sql`EXISTS (
   SELECT 1 FROM steps s WHERE s.deployment_id = d.id AND s.finished_at IS NULL AND s.offered_at IS NULL AND (s.not_before IS NULL OR s.not_before <= now())
     ${refused.length > 0 ? Prisma.sql`AND s.kind::text <> ALL (${[...refused]}::text[])` : Prisma.empty})`
@@ -41,7 +37,6 @@ export const isHeldText = (claimId: string, token: string, listenerId: string): 
     d.claim_id = ${claimId} AND d.lease_token = ${token} AND ${LEASE_HOLDS.sql} AND d.torn_down_at IS NULL
     AND CASE WHEN ${listenerId} IS NULL THEN d.listener_id IS NULL ELSE d.listener_id = ${listenerId} END`
 
-/** The same, for one claim. */
 export function isHeldUnder(scope: Scope, { claimId, token }: HeldClaim): Prisma.Sql {
   return isHeld(scope, Prisma.sql`${claimId}::uuid`, Prisma.sql`${token}::numeric`)
 }

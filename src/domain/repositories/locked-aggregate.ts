@@ -1,7 +1,4 @@
-/**
- * Reads everything that the rules need of a locked deployment in one statement.
- * It runs after the lock, because a statement does not see commits that happened while it waited.
- */
+/** Reads a locked deployment and its parts in one statement, after the lock (README.md). */
 import type { Tx } from '../transaction/context.ts'
 import { fromJson } from '../transaction/tables.ts'
 import type { IntegrationFacts, ListenerFacts, LockedAggregate } from '../transaction/unit-of-work.ts'
@@ -51,7 +48,7 @@ const READ_AGGREGATE = {
     FROM deployments d WHERE d.id = $1::uuid`,
 }
 
-/** Reads the aggregate with one statement, or returns it if the transaction has these parts already. */
+/** At most one statement; none if the transaction has these parts already. */
 export async function lockedAggregate(
   tx: Tx,
   { id }: { id: string },
@@ -61,7 +58,7 @@ export async function lockedAggregate(
   return known && has(known, asked) ? known : readLockedAggregate(tx, id, asked)
 }
 
-/** Reads the aggregate. Send it after the statement that locks the deployment. */
+/** Send it after the statement that locks the deployment. */
 export async function readLockedAggregate(tx: Tx, id: string, asked: AggregateParts): Promise<LockedAggregate> {
   const { revisionId = null, begun = false, shown = false } = asked
   const [row] = await tx.query<Row>(READ_AGGREGATE, [id, revisionId, begun, shown])
@@ -89,7 +86,6 @@ export type Times<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] exten
 
 export const timeOf = (text: string | null) => (text === null ? null : new Date(text))
 
-/** Null: no listener. */
 export const listenerOf = (json: Times<ListenerFacts> | null | undefined): ListenerFacts | null =>
   json ? { ...json, lastSeenAt: timeOf(json.lastSeenAt), createdAt: new Date(json.createdAt) } : null
 

@@ -10,10 +10,7 @@ import { type AggregateParts, readLockedAggregate } from './locked-aggregate.ts'
 
 declare const locked: unique symbol
 
-/**
- * A deployment's row that this transaction has locked. It is never changed in place: a writer (repositories/deployment.ts) takes
- * it and returns the next one.
- */
+/** A row that this transaction has locked. Writers (repositories/deployment.ts) take it and return the next one. */
 export type LockedDeployment = Readonly<Deployment> & { readonly [locked]: true }
 
 /** The row of a statement that locks deployments `d` and selects DEPLOYMENT_COLUMNS. */
@@ -29,11 +26,9 @@ const clause =
 
 /** The row will be changed. Inserts that refer to it do not wait. */
 export const toChange = clause('NO KEY UPDATE')
-/** The same, but skips locked rows instead of waiting. */
 export const toChangeOrSkip = clause('NO KEY UPDATE', ' SKIP LOCKED')
 /** The row may be deleted or replaced. Inserts that refer to it wait. */
 export const toDelete = clause('UPDATE')
-/** The same, but skips locked rows instead of waiting. */
 export const toDeleteOrSkip = clause('UPDATE', ' SKIP LOCKED')
 /** The row must not be deleted before the commit; it may be changed. */
 export const toKeep = clause('KEY SHARE')
@@ -75,7 +70,6 @@ export function lockDeployment<T>(
   return lockEvenTornDown(ctx, id, living, asked)
 }
 
-/** The same, also when it is torn down. */
 export function lockEvenTornDown<T>(
   ctx: RequestContext,
   id: string,
@@ -127,10 +121,7 @@ export async function lockClaimed(
 /** Lock timeout of a transaction about many deployments, so one locked deployment does not delay the others. */
 export const BATCH_LOCK_TIMEOUT_MS = 500
 
-/**
- * $1: claims · $2: tokens · $3: the listener, or null for the built-in worker · $4: ms. The number of claims is hidden
- * from the planner (sql/hide-from-planner.ts), which would otherwise plan each call.
- */
+/** $1: claims · $2: tokens · $3: listener or null · $4: ms. The planner does not see the number of claims. */
 const LOCK_CLAIMED = {
   name: 'lock claimed deployments',
   text: `
@@ -164,7 +155,6 @@ export function refuseDeleted({ id, deletedAt }: Pick<Deployment, 'id' | 'delete
   if (deletedAt) throw new ConflictError(`Deployment ID ${id} is being deleted.`)
 }
 
-/** A listener whose row has a shared lock. */
 export type SharedListener = ListenerFacts & Pick<Listener, 'k8sNamespaces' | 'podClasses'>
 
 const SHARE_LISTENER = {

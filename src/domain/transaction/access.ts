@@ -1,15 +1,10 @@
-/**
- * Access rules (docs/api-rules.md#who-is-calling): verbs require roles, and where-clauses limit queries to the tenant.
- */
+/** Roles that verbs require, and where-clauses of the tenant (docs/api-rules.md#who-is-calling). */
 
 import type { Role } from '../../generated/prisma/enums.ts'
 import { ForbiddenError, NotFoundError } from '../errors/errors.ts'
 import type { ActorKind, EventActor } from '../values/event-actor.ts'
 
-/**
- * The caller. `subject`: the JWT's `sub`, the key's id, or COMMAND_LINE_SUBJECT. `created_by` and owners of tokens are
- * subjects.
- */
+/** `subject`: the JWT's `sub`, the key's id, or COMMAND_LINE_SUBJECT. `created_by` is a subject. */
 export interface Actor {
   kind: 'api_key' | 'person' | 'command_line'
   subject: string
@@ -23,7 +18,6 @@ export interface Actor {
   listenerId: string | null
   /** the agent of a key of role `agent`; null for other callers */
   agentId: string | null
-  /** may read values of secrets */
   secretsRead: boolean
   /** authenticated by a session, not by key or JWT; screens show what the dashboard gets */
   viaSession?: boolean
@@ -33,7 +27,6 @@ export interface Actor {
 export const seesValues = ({ secretsRead, viaSession }: Pick<Actor, 'secretsRead' | 'viaSession'>): boolean =>
   secretsRead && !viaSession
 
-/** The caller as an actor of events. */
 export function actorOf({
   kind,
   subject,
@@ -48,40 +41,31 @@ export function actorOf({
   return { kind, id: subject, name }
 }
 
-/** The part of a request context that role checks need. */
 interface Caller {
   actor: Actor
 }
-/** The part of a request context that a tenant's where-clause needs. */
 interface InWorkspace {
   workspace: { id: string }
 }
 
-/**
- * Roles of people and CI, in ascending order; each has the rights of the previous ones. `listener`, `agent` and
- * `builder` are separate.
- */
+/** In ascending order; each has the rights of the previous ones. Other roles are separate. */
 export const RANKED_ROLES = ['viewer', 'deployer', 'admin'] as const satisfies Role[]
 
 const rankOf = (role: Role) => (RANKED_ROLES as readonly Role[]).indexOf(role)
 
-/** Throws ForbiddenError unless the caller has `role` or a higher one. Call it first in every verb. */
+/** Throws ForbiddenError. Call it first in every verb. */
 export function requireRole(ctx: Caller, role: (typeof RANKED_ROLES)[number]): void {
   if (rankOf(ctx.actor.role) < rankOf(role)) {
     throw new ForbiddenError(`This needs the role ${role}; the credential has the role ${ctx.actor.role}.`)
   }
 }
 
-/** Throws ForbiddenError unless the caller may read values of secrets. */
 export function requireSecretsRead(ctx: Caller): void {
   if (!ctx.actor.secretsRead)
     throw new ForbiddenError('This needs the permission secrets:read, which admins have and keys can be given.')
 }
 
-/**
- * Throws ForbiddenError unless the caller has a listener's key, and NotFoundError if it is another listener's. Call it
- * first in data-plane calls. `listenerId`: parsed, in lower case.
- */
+/** Throws ForbiddenError without a listener's key, NotFoundError for another listener's. Call it first. */
 export function requireListener(ctx: Caller, listenerId: string): void {
   if (ctx.actor.role !== 'listener') {
     throw new ForbiddenError(`This needs a listener's own key; the credential has the role ${ctx.actor.role}.`)
@@ -89,14 +73,14 @@ export function requireListener(ctx: Caller, listenerId: string): void {
   if (ctx.actor.listenerId !== listenerId) throw new NotFoundError('Listener', listenerId)
 }
 
-/** Throws ForbiddenError unless the caller has a builder's key. Call it first in a builder's calls. */
+/** Throws ForbiddenError. Call it first in a builder's calls. */
 export function requireBuilder(ctx: Caller): void {
   if (ctx.actor.role !== 'builder') {
     throw new ForbiddenError(`This needs a builder's key; the credential has the role ${ctx.actor.role}.`)
   }
 }
 
-/** Throws ForbiddenError unless the caller has this agent's key. Call it first in verbs for agents. */
+/** Throws ForbiddenError. Call it first in verbs for agents. */
 export function requireAgent(ctx: Caller, agentId: string): void {
   if (ctx.actor.role !== 'agent') {
     throw new ForbiddenError(`This needs an agent's own key; the credential has the role ${ctx.actor.role}.`)

@@ -39,17 +39,14 @@ export type Sql = Prisma.TransactionClient
 
 export type { Statement } from '../sql/prepared-statement.ts'
 
-/** The connection of an open transaction. */
 interface Connection {
   /** reads and locks: sent immediately, in call order */
   query: Query
   /** writes: sent after the transaction has begun */
   write: Query
-  /** Prisma in the same transaction */
   prisma(): Promise<Sql>
 }
 
-/** Commits after `work`, and rolls back if it throws. */
 type Transact = <T>(work: (connection: Connection) => Promise<T>) => Promise<T>
 
 /** A budget per caller: a burst of `burst`, refilled at `burst` per minute. */
@@ -84,9 +81,7 @@ export interface DomainSettings {
 export interface Admission {
   /** why a step of this kind must wait; null: it may begin */
   refusal(kind: StepKind): Explanation | null
-  /** a step was handed out */
   admitted(kind: StepKind): void
-  /** a step of the built-in worker has ended */
   ended(): void
 }
 
@@ -103,7 +98,6 @@ export interface Core {
   renew<Row>(statement: Prisma.Sql): Promise<Row[]>
   /** batches work into shared transactions; absent: no batching */
   gather?: Batch
-  /** for writers of one deployment */
   deploymentQueue: WriteQueue
   /** for writers of one workspace, so they leave connections to other workspaces */
   workspaceQueue: WriteQueue
@@ -118,7 +112,6 @@ export interface Core {
   publicUrl: () => string
   /** null: not configured, only `directory` integrations exist */
   gitProvider: GitProvider | null
-  /** speaks to OAuth providers and MCP servers */
   oauth: OAuthClient
   /** the organization's login; null: not configured */
   login: Login | null
@@ -143,7 +136,6 @@ export interface Core {
   overload?: Overload
   /** absent: this process has no worker, or its worker may begin every step */
   admission?: Admission
-  /** receives metrics of this process */
   observer?: Observer
   /** delivers changes to long polls; absent: no call waits */
   changes?: ChangeSource
@@ -153,14 +145,12 @@ export interface Core {
   oauthNotifier?: Notifier
 }
 
-/** One workspace of one organization: the tenant of a call. */
 export interface Tenant {
   id: string
   organizationId: string
   plan: Plan
 }
 
-/** A call of a caller in a workspace. */
 export interface RequestContext extends Core {
   actor: Actor
   workspace: Tenant
@@ -183,13 +173,11 @@ export interface Tx {
   sql: Sql
   /** SQL in the transaction. A call flushes the unit of work. It may only read deployments, revisions and steps. */
   query: Query
-  /** the recorded writes */
   unit: UnitOfWork
   /** time of the database's clock, for written rows */
   now(): Date
   /** A function is called at the end of the transaction and returns the event, or null for none. */
   emit(event: NewEvent | (() => NewEvent | null)): void
-  /** Reports a closed step to metrics. */
   ended(step: EndedStep): void
   /** wakes waiting workers of this scope after the commit: a listener's id, null for the built-in worker, or `buildersOf` */
   wakeWorkers(listenerId: string | null): void

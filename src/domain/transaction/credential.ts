@@ -2,16 +2,12 @@
 import type { UnauthenticatedError } from '../errors/errors.ts'
 import type { Actor } from './access.ts'
 
-/**
- * An API key (its id is the actor's subject), a JWT (it expires), or a session (it also ends with the key that created
- * it).
- */
+/** A session also ends with the key that created it. */
 export type Credential =
   | { kind: 'key' }
   | { kind: 'jwt'; endsAt: Date }
   | { kind: 'session'; sessionId: string; keyId: string | null }
 
-/** The part of a RequestContext that is watched. */
 export interface Caller {
   actor: Actor
   workspace: { id: string }

@@ -1,8 +1,4 @@
-/**
- * Builds the one statement that writes a unit of work. It has one part per kind of change, so few texts exist and
- * Postgres plans each once.
- * Foreign keys between its rows are checked at the end of the statement.
- */
+/** Builds the statement of a unit of work. Its text depends only on the kinds of changes (README.md). */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import type { Statement } from '../sql/prepared-statement.ts'
 import { TABLES, type Table, toJson } from './tables.ts'
@@ -30,7 +26,6 @@ export interface Pending {
   readonly project: Project | null
 }
 
-/** A written row, as the statement returns it. */
 export interface WrittenRow {
   id: string
   of: Table | null
@@ -38,10 +33,7 @@ export interface WrittenRow {
   row: Record<string, unknown> | null
 }
 
-/**
- * Returns the statement and its values, or null if there is nothing to write. `answers`: return rows as they are
- * stored.
- */
+/** Null: there is nothing to write. `answers`: return rows as they are stored. */
 export function flushStatement(
   { rows, project }: Pending,
   answers: boolean,
@@ -84,7 +76,6 @@ const SHORT: Record<Table, string> = { deployment: 'd', revision: 'r', step: 's'
 interface Part {
   kind: 'project' | 'made' | 'changed'
   table?: Table
-  /** number of its first value */
   first: number
   /** for one row, the usual case: the plan does not depend on the values and is made once */
   one: boolean
@@ -92,7 +83,6 @@ interface Part {
 
 const documentOf = ({ id, columns, seen }: Recorded) => ({ ...toJson(columns), id, ...(seen ? { seen } : {}) })
 
-/** Statements by name: one per combination of parts. */
 const statements = new Map<string, Statement>()
 
 function textOf(name: string, parts: readonly Part[], answers: boolean): Statement {

@@ -1,13 +1,8 @@
-/**
- * The guard that makes a write with an Idempotency-Key happen once (docs/api-rules.md#retries). Verbs and
- * transaction() use it; domain/idempotency implements it.
- */
+/** The guard of writes with an Idempotency-Key (docs/api-rules.md#retries). domain/idempotency implements it. */
 import type { RawInput } from '../parsing/parse.ts'
 import type { Query } from '../sql/prepared-statement.ts'
 
-/** The stored outcome of a write. */
 export interface Entry {
-  /** HTTP status */
   status: number
   /** JSON without values of secrets */
   answer: string
@@ -24,7 +19,6 @@ export class Repeated extends Error {
   }
 }
 
-/** Guards one write. */
 export interface Guard {
   /** For `parse`: violations of the key (`refused`), or the outcome to throw once the input is valid (`instead`). */
   readonly known: Pick<RawInput, 'refused' | 'instead'>
@@ -35,20 +29,17 @@ export interface Guard {
   open(query: Query): Promise<void>
   /** Sets the verb's answer. Without this call the verb has no answer. */
   keep(result: unknown): void
-  /** Stores the outcome in the transaction, after all other writes. */
+  /** Stores the outcome, after all other writes. */
   close(query: Query): Promise<void>
   /** The transaction was committed. Later writes of the call are not guarded. */
   committed(): void
-  /** Restores the verb's first answer. */
   answer(entry: Entry): unknown
 }
 
-/** The Idempotency-Key of a request. */
 export interface Idempotency {
   /** violations of the whole request, for `parse` */
   readonly known: Pick<RawInput, 'refused' | 'instead'>
   /** The guard of the current write. `item`: index, if the request does several things. */
   guard(item?: number): Guard
-  /** The next write of the request begins. */
   next(): void
 }

@@ -5,10 +5,7 @@ import { Repeated } from './idempotency.ts'
 
 type Verb<T> = (ctx: RequestContext, raw: RawInput) => Promise<T>
 
-/**
- * Runs a verb, or returns its first answer for the caller's Idempotency-Key. The role and the input are checked first,
- * so a caller that lost its role gets no stored answer.
- */
+/** Checks role and input before it returns a stored answer, so a caller that lost its role gets none. */
 export async function once<T>(ctx: RequestContext, raw: RawInput, verb: Verb<T>): Promise<T> {
   const guard = ctx.idempotency?.guard()
   if (!guard) return verb(ctx, raw)
@@ -20,13 +17,10 @@ export async function once<T>(ctx: RequestContext, raw: RawInput, verb: Verb<T>)
   }
 }
 
-/**
- * For a verb that does several things with separate outcomes. Parsing its input also rejects a key of another request.
- */
+/** For a verb that does several things. Parsing its input also rejects a key of another request. */
 export const forItems = (ctx: RequestContext, raw: RawInput): RawInput =>
   ctx.idempotency ? withKnown(raw, ctx.idempotency.known) : raw
 
-/** Does one of these things. It has no answer. */
 export async function onceForItem(
   ctx: RequestContext,
   item: number,

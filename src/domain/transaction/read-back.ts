@@ -1,15 +1,9 @@
-/**
- * Reads a write's answer in its transaction, under its locks (docs/api-rules.md#errors).
- * A read after the commit could show later writes of other callers, including their secrets.
- */
+/** Reads a write's answer in its transaction. A later read could show writes, and secrets, of other callers. */
 import type { RawInput } from '../parsing/parse.ts'
 import type { RequestContext, Sql, Tx } from './context.ts'
 import { once } from './once.ts'
 
-/**
- * Reads the answer of a write, last before the commit. It must only read, and runs again if the transaction is
- * retried. `W`: the verb's own result.
- */
+/** Runs last before the commit, and again in a retry, so it must only read. `W`: the verb's own result. */
 export type ReadBack<W, T> = (tx: Tx, written: W) => Promise<T>
 
 /** A verb that writes. It returns the result of `read`, or without `read` its own result. */
@@ -43,13 +37,11 @@ interface Table<Row> {
   findUniqueOrThrow(args: { where: { id: string } }): PromiseLike<Row>
 }
 
-/** Reads a written row of a table in its transaction, with the selection `query`. */
 export const writtenRow =
   <Row>(table: (sql: Sql) => Table<Row>) =>
   async (tx: Tx, id: string, query: Selection): Promise<Row> =>
     table(tx.sql).findUniqueOrThrow({ ...query, where: { id } })
 
-/** The result of a write to a deployment. */
 export interface Written {
   deploymentId: string
   /** the revision that the call created or whose status it changed; null: none */

@@ -20,11 +20,9 @@ export interface TableRows {
 export type Table = keyof TableRows
 
 interface TableSpec {
-  /** name in SQL */
   name: string
   /** columns of a new row, in SQL, in a fixed order */
   columns: readonly string[]
-  /** columns that can change */
   changing: readonly string[]
   decode: ReadonlyMap<string, readonly [name: string, decode: ((text: string) => unknown) | null]>
 }
@@ -55,7 +53,6 @@ export const TABLES: Readonly<Record<Table, TableSpec>> = {
   secretSet: spec('secret_sets', SECRET_SET),
 }
 
-/** The columns of deployments `d` for a SELECT, named as in the code. */
 export const DEPLOYMENT_COLUMNS = [...TABLES.deployment.decode]
   .map(([column, [name]]) => `d.${column} AS "${name}"`)
   .join(', ')

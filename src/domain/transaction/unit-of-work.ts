@@ -1,7 +1,4 @@
-/**
- * The unit of work of a transaction: records its writes, merges them per row and sends them as one statement (flush.ts).
- * README.md says how to use it.
- */
+/** The unit of work of a transaction: merges its writes per row and sends them as one statement (README.md). */
 import type { Integration, Listener } from '../../generated/prisma/client.ts'
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { ConflictError } from '../errors/errors.ts'
@@ -55,7 +52,6 @@ export class UnitOfWork {
     this.known.set(row.id, { ...nothing, revisions: [], steps: [], listener })
   }
 
-  /** Records a new row of a deployment. */
   insert<T extends Exclude<Table, 'deployment'>>(table: T, row: TableRows[T]): void {
     this.#record(table, row)
     const facts = this.known.get(row.deploymentId)
@@ -102,7 +98,6 @@ export class UnitOfWork {
     return this.#flushing
   }
 
-  /** Flushes, and returns the written rows as they are stored. */
   async stored(): Promise<Stored> {
     let stored = NOTHING_STORED
     this.#flushing = this.#flushing.then(async () => {
@@ -112,7 +107,6 @@ export class UnitOfWork {
     return stored
   }
 
-  /** Forgets all data that was read. */
   forget(): void {
     this.known.clear()
   }
@@ -144,7 +138,6 @@ export class UnitOfWork {
   }
 }
 
-/** Stored rows by id. */
 export interface Stored {
   deployment: ReadonlyMap<string, TableRows['deployment']>
   revision: ReadonlyMap<string, TableRows['revision']>

@@ -1,8 +1,4 @@
-/**
- * Long polls for a change of a resource (docs/api-rules.md#waiting). They read once at the beginning and again after
- * an event.
- * They get events that the server receives in any case, and calls that wait for the same resource share a read.
- */
+/** Long polls (docs/api-rules.md#waiting). They read once, and again after an event; equal polls share a read. */
 import { backoff, sleep } from '../../platform/async/retry.ts'
 import type { Change, ChangeScope, ChangeSource, ChangeWatch } from '../concurrency/change-watch.ts'
 import { takeSlot } from '../concurrency/concurrency-limit.ts'
@@ -14,15 +10,13 @@ import type { RequestContext } from './context.ts'
 export const hasEnded = ({ toStatus }: Change): boolean => toStatus !== null && isTerminal(toStatus)
 
 export interface Wait<T> {
-  /** 0 to 60 */
-  seconds: number
+  seconds: number // 0 to 60
   scope: ChangeScope
   /** names the result of `read` within the workspace, for any caller */
   key: string
   read(): Promise<T>
   /** whether to read again after this change; if in doubt, true */
   wakes(change: Change): boolean
-  /** whether the result ends the wait */
   done(found: T): boolean
 }
 
@@ -45,7 +39,6 @@ export async function waitUntil<T>(ctx: RequestContext, wait: Wait<T>): Promise<
   }
 }
 
-/** One call. */
 class Waiting<T> {
   readonly #ctx: RequestContext
   readonly #changes: ChangeSource

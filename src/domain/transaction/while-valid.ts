@@ -2,10 +2,7 @@
 import { AbortScope } from '../../platform/async/time-limit.ts'
 import type { RequestContext } from './context.ts'
 
-/**
- * Runs `work`, which polls until its `signal` aborts and calls `enter` before it waits. `take`: takes a slot or
- * returns null. Throws UnauthenticatedError if the credential ended during the wait.
- */
+/** `work` polls until `signal` aborts, and calls `enter` before it waits. Throws UnauthenticatedError. */
 export async function whileValid<T, Leave extends (() => void) | null>(
   ctx: RequestContext,
   take: () => Leave,

@@ -6,7 +6,7 @@ export const BUILD_PLAN_LIMITS = { sentence: 2000, command: 1000, commands: 20 }
 
 const command = z.string().max(BUILD_PLAN_LIMITS.command)
 
-/** Newer versions may send words that are unknown here. */
+/** Newer versions may send unknown words. */
 export const buildPlanMembers = {
   kind: z.string().min(1).max(64).describe('The kind of project: `dockerfile`, `node` or `python`.'),
   server: z
@@ -25,5 +25,5 @@ export const buildPlanMembers = {
 const buildPlan = z.object(buildPlanMembers)
 export type BuildPlanReport = z.output<typeof buildPlan>
 
-/** Reads a stored plan. Null: there is none, or this version cannot read it. */
+/** Null: there is none, or this version cannot read it. */
 export const knownBuildPlan = (value: unknown): BuildPlanReport | null => buildPlan.safeParse(value).data ?? null

@@ -1,10 +1,6 @@
-/**
- * The last change that a caller made to a deployment. It is stored in the deployment's row, so lists can show it.
- * Background work is no change. The event log has the whole history.
- */
+/** The last change by a caller, stored in the deployment's row for lists. The event log has the whole history. */
 import { type EventActor, isActorKind } from './event-actor.ts'
 
-/** Each word with its meaning. GraphQL publishes these texts. */
 export const DEPLOYMENT_CHANGES = {
   CREATED: 'The deployment was created.',
   UPDATED: 'The deployment was changed. `changed` names the fields; if it is empty, a new revision was created.',
@@ -15,17 +11,14 @@ export const DEPLOYMENT_CHANGES = {
 } as const
 export type ChangeWord = keyof typeof DEPLOYMENT_CHANGES
 
-/** A change as a verb reports it. */
 export interface Change {
   what: ChangeWord
   actor: EventActor
   /** names of the changed fields, in snake_case */
   changed?: readonly string[]
-  /** the revision that was rolled out again, and its number */
   revision?: { id: string; number: number }
 }
 
-/** The stored form, in `deployments.last_change`. */
 interface StoredChange extends Change {
   /** ISO 8601: the row's `updated_at`, or slightly later in the same transaction */
   at: string
@@ -45,7 +38,6 @@ export const storedChange = ({ what, actor, changed = [], revision }: Change, no
 /** How much earlier than `updated_at` a stored change may be. Clock corrections cause such differences. */
 const TOLERANCE_MS = 1_000
 
-/** The columns that lastChangeOf() needs. */
 export const CHANGE_FIELDS = { lastChange: true, updatedAt: true } as const
 
 /** Returns null if the last change is unknown: an older server, which does not store it, made it. */

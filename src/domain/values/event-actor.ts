@@ -1,9 +1,5 @@
-/**
- * The actor of an event (docs/api-rules.md#events-and-streams). Its name is stored with the event, so it is the name
- * at that time.
- */
+/** The actor of an event (docs/api-rules.md#events-and-streams), with the name that it had at that time. */
 
-/** Each kind with its meaning. GraphQL publishes these texts. */
 export const ACTOR_KINDS = {
   api_key: 'A caller with an API key. `name` is the name of the key at that time.',
   person: 'A person with a JWT. `id` and `name` are its `sub`.',
@@ -30,10 +26,7 @@ export interface EventActor {
   name: string | null
 }
 
-/**
- * The actor as the writer of an event gives it. Without `name` the log looks up a listener's name. Without `kind` it
- * finds out whether the subject is a key or a person.
- */
+/** Without `name` the log looks up a listener's name; without `kind`, whether the subject is a key or a person. */
 export type ActorRef = { kind: ActorKind; id?: string | null; name?: string | null } | { kind?: undefined; id: string }
 
 export const SYSTEM: ActorRef = { kind: 'system' }
@@ -42,6 +35,5 @@ export const COMMAND_LINE: ActorRef = { kind: 'command_line' }
 export const COMMAND_LINE_SUBJECT = 'command_line'
 export const GIT_PROVIDER: ActorRef = { kind: 'git_provider' }
 
-/** The lease holder of this listener's deployments. Null: the built-in worker. */
 export const holderOf = (listenerId: string | null): ActorRef =>
   listenerId === null ? { kind: 'worker' } : { kind: 'listener', id: listenerId }

@@ -1,10 +1,5 @@
-/**
- * All types of events (docs/api-rules.md#events-and-streams): `revision.status` for a transition, otherwise
- * `<resource>.<verb in the past>`.
- * Types are added, never removed.
- */
+/** Types of events (docs/api-rules.md#events-and-streams). Types are added, never removed. */
 
-/** Each type with the moment at which it is written. GraphQL publishes these texts. */
 export const EVENT_TYPES = {
   'revision.status': 'The status of a revision changed. The first status has no `from`.',
   'deployment.created': 'A deployment was created.',

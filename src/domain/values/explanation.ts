@@ -1,22 +1,15 @@
-/**
- * Explains a status: a reason for programs and a message for people. All messages that the control plane stores are
- * written here.
- * deployment-status/ derives others; workers send messages about their builds and agents.
- */
+/** Writes all messages that the control plane stores. deployment-status/ derives others; workers send some. */
 import type { StepKind } from '../../generated/prisma/enums.ts'
 import type { Reason } from './reasons.ts'
 
 /** Maximum length of `status_message`. The log has the rest. */
 export const MAX_MESSAGE_CHARS = 2_000
 
-/** Why a revision or deployment has its status, or what it waits for. */
 export interface Explanation {
   reason: Reason
-  /** becomes `status_message` */
   message: string
 }
 
-/** The state of the listener that should act. */
 export interface ListenerFacts {
   computeId: string
   /** null: never */
@@ -25,7 +18,6 @@ export interface ListenerFacts {
   silent: boolean
 }
 
-/** The state of the builders that may take a build. */
 export interface BuilderFacts {
   /** last call of any of them; null: never */
   lastSeenAt: Date | null
@@ -33,7 +25,6 @@ export interface BuilderFacts {
   there: boolean
 }
 
-/** The values that each reason's message contains. */
 interface FactsByReason {
   WAITING_FOR_WORKER: { kind: StepKind }
   WAITING_FOR_LISTENER: { kind: StepKind; listener: ListenerFacts }
@@ -55,7 +46,6 @@ interface FactsByReason {
   TEARDOWN_FAILED: { why: string }
 }
 
-/** What a revision lacks before it can be built or run. */
 export type MissingContent = 'WAITING_FOR_IMAGE' | 'WAITING_FOR_TARBALL'
 
 const MISSING_PHRASE: Record<MissingContent, string> = {
@@ -63,7 +53,6 @@ const MISSING_PHRASE: Record<MissingContent, string> = {
   WAITING_FOR_IMAGE: 'an image: set source_revision_config.image_uri',
 }
 
-/** Names the missing content within a sentence. */
 export const missingPhrase = (missing: MissingContent): string => MISSING_PHRASE[missing]
 
 const STEP_VERB: Record<StepKind, string> = {
@@ -85,17 +74,14 @@ const NO_RUNTIME = 'No runtime is configured: start a server with RUNTIME=proces
 
 const toSeconds = (time: Date) => time.toISOString().replace(/\.\d+/, '')
 
-/** Says how long builders have been silent, within a sentence. */
 const silenceOf = ({ lastSeenAt }: BuilderFacts) =>
   lastSeenAt ? `no builder has called since ${toSeconds(lastSeenAt)}` : 'no builder has ever called'
 
-/** Says why no builder took the build, and what to do. */
 const noBuilderPhrase = (builders: BuilderFacts) =>
   builders.there
     ? 'all connected builders were busy. Start more builders, or raise their MAX_BUILDS.'
     : `${silenceOf(builders)}. Start a builder with a key of the role builder.`
 
-/** Names the listener by its `compute_id`, which is unique in the workspace. Says since when it has been silent. */
 function nameOf({ computeId, lastSeenAt, silent }: ListenerFacts): string {
   const since = lastSeenAt && toSeconds(lastSeenAt)
   return `listener ${computeId}${silent ? (since ? `, which has not called since ${since}` : ', which has never called') : ''}`
@@ -142,12 +128,10 @@ const RENDER: { [R in keyof FactsByReason]: (facts: FactsByReason[R]) => string 
   TEARDOWN_FAILED: ({ why }) => `Teardown failed and will be tried again: ${why}`,
 }
 
-/** Adds the control plane's message to the reason. */
 export function explain<R extends keyof FactsByReason>(reason: R, facts: FactsByReason[R]): Explanation {
   return { reason, message: RENDER[reason](facts) }
 }
 
-/** Takes the message that the worker reported. */
 export function asReported(reason: Reason, message: string): Explanation {
   return { reason, message: message.slice(0, MAX_MESSAGE_CHARS) }
 }

@@ -1,19 +1,14 @@
-/**
- * Parses references to container images, by the grammar of github.com/distribution/reference:
- * `[host[:port]/]path[:tag][@sha256:digest]`.
- */
+/** Parses `[host[:port]/]path[:tag][@sha256:digest]`, by the grammar of github.com/distribution/reference. */
 
 export interface ImageReference {
   /** the registry, with its port if given; null: the engine's default registry */
   host: string | null
-  /** the repository in the registry */
   path: string
   tag: string | null
   /** `sha256:<64 hex>` */
   digest: string | null
 }
 
-/** Maximum length of `host/path`, in characters. */
 const MAX_NAME = 255
 const COMPONENT = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?'

@@ -1,7 +1,6 @@
 /**
- * The lifecycle of a revision (docs/deployments.md#revisions-and-rollouts): allowed transitions, and what each status
- * means for the queue.
- * No other file defines them.
+ * Allowed transitions of a revision, and what a status means for the queue
+ * (docs/deployments.md#revisions-and-rollouts).
  */
 import type { RevisionStatus, Source, StepKind } from '../../generated/prisma/enums.ts'
 import type { MissingContent } from './explanation.ts'
@@ -25,19 +24,15 @@ export const BETWEEN_STEPS = ['QUEUED', 'AWAITING_BUILD', 'AWAITING_DEPLOY'] as 
 /** The revision occupies the deployment. At most one revision of a deployment has such a status. */
 const IN_TURN = ['AWAITING_BUILD', 'BUILDING', 'AWAITING_DEPLOY', 'DEPLOYING'] as const satisfies RevisionStatus[]
 
-/** The build has not ended yet. */
 export const BUILD_AHEAD = ['CREATING', 'QUEUED', 'AWAITING_BUILD', 'BUILDING'] as const satisfies RevisionStatus[]
 
 /** All statuses that are not terminal. UNKNOWN is reserved for a state that a runtime cannot determine. */
 export const OPEN = ['CREATING', 'QUEUED', ...IN_TURN] as const satisfies RevisionStatus[]
 
-/** The statuses as a list for SQL. */
 export const inSql = (statuses: readonly RevisionStatus[]) => statuses.map((status) => `'${status}'`).join(', ')
 
-/** The work ended with an error. */
 export const FAILED = ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED'] as const satisfies RevisionStatus[]
 
-/** Whether the revision's work is still in progress. */
 export const isOpen = ({ status }: { status: RevisionStatus }): boolean =>
   (OPEN as readonly RevisionStatus[]).includes(status)
 
@@ -74,12 +69,11 @@ export const FAILED_AS: Record<Exclude<StepKind, 'TEARDOWN'>, RevisionStatus> = 
   DEPLOY: 'DEPLOY_FAILED',
 }
 
-/** Whether the source is built. Other sources bring an image. */
+/** Other sources bring an image. */
 function isBuildable(source: Source): boolean {
   return source === 'gitprovider' || source === 'internal_source'
 }
 
-/** The columns that decide whether there is something to build or run. */
 export interface Content {
   source: Source
   repoRef: string | null
@@ -88,14 +82,13 @@ export interface Content {
   artifact: string | null
 }
 
-/** The content that the revision still needs before it can be built or run. Null: nothing is missing. */
+/** Null: nothing is missing. */
 export function missingContent(revision: Content): MissingContent | null {
   if (revision.source === 'internal_source' && revision.sourceTarballPath === null) return 'WAITING_FOR_TARBALL'
   if (!isBuildable(revision.source) && revision.imageUri === null) return 'WAITING_FOR_IMAGE'
   return null
 }
 
-/** False if there is an artifact or an image already. */
 export function needsBuild(revision: Content): boolean {
   return isBuildable(revision.source) && revision.artifact === null
 }

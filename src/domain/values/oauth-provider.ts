@@ -73,7 +73,6 @@ export const createBody = z
   .meta({ id: 'OAuthProviderCreate' })
 export type CreateBody = z.output<typeof createBody>
 
-/** Fields that callers can change. */
 export const changes = z.object({
   name: optional(providerName),
   client_id: optional(clientId),

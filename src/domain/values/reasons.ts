@@ -1,7 +1,4 @@
-/**
- * Reasons why something waits, failed or ended. Programs read the word, and people read the `status_message`.
- * The status tells whether a reason belongs to a wait or a failure. Words are stored as text and never removed.
- */
+/** Reasons for programs; people read `status_message`. Words are stored as text and never removed. */
 import type { StepKind } from '../../generated/prisma/enums.ts'
 
 /** Each reason with its cause and remedy. GraphQL publishes these texts. */
@@ -99,11 +96,7 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS
 
-/**
- * An open revision with one of these reasons waits, and no worker is active. Its status may already be that of the
- * work: BUILDING, for a build that waits for its turn on a machine. The dashboard has the same list
- * (dashboard/components/words.ts).
- */
+/** The revision waits even if its status is BUILDING or DEPLOYING. dashboard/components/words.ts has the same list. */
 export const WAITING_REASONS = [
   'WAITING_FOR_WORKER',
   'WAITING_FOR_LISTENER',
@@ -117,7 +110,6 @@ export const WAITING_REASONS = [
   'SERVER_OVERLOADED',
 ] as const satisfies Reason[]
 
-/** All reasons in list order. */
 export const REASON_WORDS = Object.keys(REASONS) as [Reason, ...Reason[]]
 
 /** The reason of a failed step without a more specific or known one. */
@@ -128,7 +120,7 @@ export const FAILED_STEP: Record<StepKind, Reason> = {
   TEARDOWN: 'TEARDOWN_FAILED',
 }
 
-/** Returns the word as a reason, or `otherwise` if only a newer version knows it. */
+/** Returns `otherwise` if only a newer version knows the word. */
 export function knownReason<O>(word: string | null | undefined, otherwise: O): Reason | O {
   return word != null && Object.hasOwn(REASONS, word) ? (word as Reason) : otherwise
 }

@@ -6,9 +6,8 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export type RepoUrl =
-  /** `url`: the URL to pass to git */
   | { protocol: 'https' | 'http' | 'ssh'; url: string }
-  /** `path`: absolute */
+  /** absolute */
   | { protocol: 'file'; path: string }
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])

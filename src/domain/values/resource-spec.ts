@@ -1,8 +1,4 @@
-/**
- * ResourceSpec (docs/deployments.md#resource-spec): its fields with bounds, the rules between them, and effective
- * values for data planes.
- * CPU is in cores, memory in MB, storage in GiB.
- */
+/** ResourceSpec (docs/deployments.md#resource-spec): CPU in cores, memory in MB, storage in GiB. */
 import { z } from 'zod'
 import type { Violation } from '../errors/errors.ts'
 import { optional, count as wholeNumber } from '../parsing/fields.ts'
@@ -68,7 +64,6 @@ const container = z
   })
   .meta({ typeName: 'Container' })
 
-/** What sets the number of replicas. */
 export const AUTOSCALERS = ['cpu', 'none'] as const
 
 export const resourceSpec = z
@@ -141,7 +136,6 @@ export interface EffectiveSpec extends ResourceSpec {
   db_max_connections: number
 }
 
-/** 2 × the value, or null. CPU keeps one decimal. */
 const twice = (value: number | null | undefined) => (value == null ? null : Math.round(value * 20) / 10)
 
 /** Adds the defaults of docs/deployments.md#resource-spec. No other code defines them. */
@@ -193,7 +187,6 @@ const ORDERED = [
 
 const VOLUME_SOURCES = Object.keys(volumeSources) as (keyof typeof volumeSources)[]
 
-/** Checks the rules between the fields of one spec. */
 export function resourceSpecViolations(spec: ResourceSpec | null | undefined): Violation[] {
   if (!spec) return []
   const at = (field: string) => `source_config.resource_spec.${field}`

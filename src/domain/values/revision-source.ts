@@ -1,8 +1,4 @@
-/**
- * The source of a revision: members of `source_revision_config`, and the members of `source_config` that a revision
- * pins (shapes.ts).
- * Their columns have the same names in camelCase.
- */
+/** The source of a revision (shapes.ts). Columns have the names of the members in camelCase. */
 import type { z } from 'zod'
 import type { Prisma } from '../../generated/prisma/client.ts'
 import { type Camel, camel } from '../parsing/naming.ts'
@@ -13,9 +9,7 @@ type ColumnsOf<S extends z.ZodRawShape> = {
   [K in keyof S & string as Camel<K>]: NonNullable<z.output<S[K]>> | null
 }
 
-/** The columns that a caller sets for a revision. */
 type RevisionColumns = ColumnsOf<typeof revisionMembers>
-/** The build settings of the deployment that the revision pins. */
 export type BuildColumns = ColumnsOf<typeof buildMembers>
 
 /** The first line of the commit's message and the name of its author. Null: not reported. */
@@ -26,7 +20,6 @@ export interface CommitWords {
 
 export const NO_COMMIT_WORDS: CommitWords = { commitMessage: null, commitAuthor: null }
 
-/** Maximum characters of each. */
 const MAX_COMMIT_CHARS = { message: 500, author: 200 }
 
 const shortened = (text = '', max: number) => /[^\r\n]*/.exec(text.trim())?.[0].trim().slice(0, max) || null
@@ -39,7 +32,6 @@ export function commitWords(message: string | undefined, author: string | undefi
   }
 }
 
-/** The columns that define a revision, in addition to those of its deployment. */
 export interface RevisionSource extends RevisionColumns, BuildColumns, CommitWords {
   /** the commit to build; null: the build uses the commit that `repoRef` points to */
   repoCommitSha: string | null
@@ -71,8 +63,6 @@ export const buildColumns = (given: UpdateBody['source_config'], kept: Partial<B
 
 const says = (members: z.ZodRawShape, given: Part) => Object.keys(members).some((name) => member(given, name) != null)
 
-/** Whether the body sets a member of `source_revision_config`. */
 export const saysRevision = (body: UpdateBody): boolean => says(revisionMembers, body.source_revision_config)
 
-/** Whether the body sets a member that decides what is built or run. */
 export const saysSource = (body: UpdateBody): boolean => saysRevision(body) || says(buildMembers, body.source_config)

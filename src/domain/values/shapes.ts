@@ -1,7 +1,6 @@
 /**
- * Request shapes of deployments and revisions (docs/deployments.md#deployments, docs/deployments.md#secrets,
- * docs/api-rules.md#paging).
- * Verbs parse with them. REST's OpenAPI document and GraphQL's inputs are generated from them.
+ * Request shapes of deployments and revisions. Verbs parse with them; OpenAPI and GraphQL inputs are generated from
+ * them.
  */
 import { z } from 'zod'
 import { DeploymentType, RevisionStatus, Source } from '../../generated/prisma/enums.ts'
@@ -19,7 +18,6 @@ import {
 import { resourceSpec } from './resource-spec.ts'
 
 const short = z.string().min(1).max(2048)
-// `typeName`: the GraphQL name of a schema without an `id`
 const source = z.enum(Source).meta({ typeName: 'DeploymentSource' })
 
 export const secret = z.object({ name: z.string(), value: z.string() }).meta({ id: 'Secret' })
@@ -73,7 +71,6 @@ export const sourceConfig = z
   .meta({ id: 'SourceConfig' })
 export type SourceConfig = z.output<typeof sourceConfig>
 
-/** Members that define a revision (revision-source.ts). */
 export const revisionMembers = {
   repo_ref: optional(short).describe(
     'The name of a branch, or a tag as refs/tags/…. Only for gitprovider. A change creates a new revision.',

@@ -1,6 +1,4 @@
-/**
- * A revision's status as the predicate of a sentence, such as "revision 7 is queued". People never see the constants.
- */
+/** A revision's status as the predicate of a sentence, such as "revision 7 is queued". */
 import type { RevisionStatus } from '../../generated/prisma/enums.ts'
 import { knownReason, type Reason } from './reasons.ts'
 
@@ -30,7 +28,7 @@ const DEFAULT_MESSAGES: Partial<Record<RevisionStatus, string>> = {
   DEPLOYING: 'Deploying.',
 }
 
-/** The reason and message to show. An open revision always has a message. */
+/** An open revision always has a message. */
 export function currentMessageOf(revision: {
   status: RevisionStatus
   statusSince: Date

@@ -1,9 +1,5 @@
-/**
- * What caused a revision. A redeploy causes none, because it is another rollout of the same revision
- * (docs/deployments.md#revisions-and-rollouts).
- */
+/** What caused a revision. A redeploy causes none (docs/deployments.md#revisions-and-rollouts). */
 
-/** Each word with its meaning. GraphQL publishes these texts. */
 export const TRIGGERS = {
   create: 'The deployment was created with this revision.',
   update: 'A caller changed what is built or run.',
