@@ -114,14 +114,17 @@ export function readChangeCursor(ctx: RequestContext, cursor: string, end: bigin
   const [, workspaceId, text] = decodeCursor(cursor, POSITION, ['query', 'after'])
   const sequence = BigInt(text)
   if (workspaceId !== ctx.workspace.id || sequence > end)
-    throw refused('cursor_invalid', 'Not a cursor of this log: begin without one, and read again what you show.')
+    throw refused(
+      'cursor_invalid',
+      'The cursor does not belong to this feed. Begin without a cursor and load the deployments again.',
+    )
   return sequence
 }
 
 /** Throws ValidationError (`cursor_expired`) if entries after the cursor were removed with their deployments. */
 export function refuseMissing(sequence: bigint, removed: bigint): void {
   if (sequence < removed)
-    throw refused('cursor_expired', 'This cursor is too old: begin without one, and read again what you show.')
+    throw refused('cursor_expired', 'The cursor is too old. Begin without a cursor and load the deployments again.')
 }
 
 function refused(type: string, msg: string): ValidationError {

@@ -76,10 +76,10 @@ interface WaitingCall {
 const RETRY_AFTER_SECONDS = 5
 
 const NAMES: Record<keyof ConcurrencyLimits, string> = {
-  streams: 'streams',
-  waits: 'waits',
-  listenerWaits: 'waits of listeners',
-  downloads: 'downloads of builders',
+  streams: 'concurrent streams',
+  waits: 'concurrent waits',
+  listenerWaits: 'concurrent listener waits',
+  downloads: 'concurrent builder downloads',
 }
 
 const ownerOf = (kind: keyof ConcurrencyLimits) => (kind === 'downloads' ? 'organization' : 'workspace')
@@ -96,9 +96,9 @@ export function takeSlot(ctx: WaitingCall, kind: keyof ConcurrencyLimits): () =>
   if (typeof taken === 'function') return taken
   const { limit, share } = ctx.slots![kind]
   const why = {
-    server: `This server has all the ${NAMES[kind]} that it may have at once.`,
-    workspace: `This ${ownerOf(kind)} has all the ${NAMES[kind]} that it may have on this server at once (${limit}).`,
-    holder: `This key has all of the ${ownerOf(kind)}'s ${NAMES[kind]} that one may have on this server at once (${share}).`,
+    server: `This server has reached its limit of ${NAMES[kind]}.`,
+    workspace: `This ${ownerOf(kind)} has reached its limit of ${limit} ${NAMES[kind]} on this server.`,
+    holder: `This key has reached its share of ${share} ${NAMES[kind]} of the ${ownerOf(kind)} on this server.`,
   }[taken]
   throw new DomainError('RATE_LIMITED', `${why} End some of them, or try again later.`, {
     retryAfterSeconds: RETRY_AFTER_SECONDS,

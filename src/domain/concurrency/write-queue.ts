@@ -81,7 +81,7 @@ export function createWriteQueue(options: WriteQueueOptions = {}): WriteQueue {
 }
 
 function turnedAway(subject: string, cause?: unknown): DomainError {
-  return new DomainError('UNAVAILABLE', `Others are writing to this ${subject}, and it takes too long. Try again.`, {
+  return new DomainError('UNAVAILABLE', `Other writes to this ${subject} take too long. Try again.`, {
     retryAfterSeconds: 2,
     cause,
   })

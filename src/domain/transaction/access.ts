@@ -48,7 +48,7 @@ interface InWorkspace {
   workspace: { id: string }
 }
 
-/** In ascending order; each has the rights of the previous ones. Other roles are separate. */
+/** Roles in ascending order; each has the rights of the previous ones. Other roles are separate. */
 export const RANKED_ROLES = ['viewer', 'deployer', 'admin'] as const satisfies Role[]
 
 const rankOf = (role: Role) => (RANKED_ROLES as readonly Role[]).indexOf(role)
@@ -62,7 +62,9 @@ export function requireRole(ctx: Caller, role: (typeof RANKED_ROLES)[number]): v
 
 export function requireSecretsRead(ctx: Caller): void {
   if (!ctx.actor.secretsRead)
-    throw new ForbiddenError('This needs the permission secrets:read, which admins have and keys can be given.')
+    throw new ForbiddenError(
+      'This needs the permission secrets:read. Admins have it, and an admin can give it to a key.',
+    )
 }
 
 /** Throws ForbiddenError without a listener's key, NotFoundError for another listener's. Call it first. */

@@ -294,8 +294,8 @@ async function wasCommitted(
   if (written !== null) return written
   throw new DomainError(
     'OUTCOME_UNKNOWN',
-    'The connection to the database broke while this was being written, so it may have been written or not: ' +
-      (guard ? 'repeat it with the same Idempotency-Key.' : 'look before you repeat it.'),
+    'The database connection broke during the write, so the write may or may not have happened. ' +
+      (guard ? 'Repeat it with the same Idempotency-Key.' : 'Check before you repeat it.'),
     { cause },
   )
 }
