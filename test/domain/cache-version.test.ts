@@ -145,7 +145,7 @@ test('each visible column raises the version when any writer changes it, and oth
       await client.query('SAVEPOINT s')
       const before = withoutLastSeen(await versionIn(client, ctx.workspace.id))
       const { rowCount } = await client.query(
-        `UPDATE ${table} SET ${column} = ${other(column, type)} ${of(table, ctx, id)}`,
+        `UPDATE ${table} SET ${column} = ${other(column, type)} ${whereShown(table, ctx, id)}`,
       )
       const after = withoutLastSeen(await versionIn(client, ctx.workspace.id))
       await client.query('ROLLBACK TO s')
@@ -158,7 +158,7 @@ test('each visible column raises the version when any writer changes it, and oth
 })
 
 /** Selects the table's rows that this workspace shows. */
-function of(table: string, ctx: RequestContext, deploymentId: string): string {
+function whereShown(table: string, ctx: RequestContext, deploymentId: string): string {
   if (table === 'organizations') return `WHERE id = '${ctx.workspace.organizationId}'`
   if (table === 'workspaces') return `WHERE id = '${ctx.workspace.id}'`
   if (table === 'oauth_providers') return `WHERE organization_id = '${ctx.workspace.organizationId}'`

@@ -59,10 +59,10 @@ export function createConcurrencyLimit(
   }
 }
 
-function count(of: Map<string, number>, name: string, change: 1 | -1): void {
-  const now = (of.get(name) ?? 0) + change
-  if (now > 0) of.set(name, now)
-  else of.delete(name)
+function count(counts: Map<string, number>, name: string, change: 1 | -1): void {
+  const now = (counts.get(name) ?? 0) + change
+  if (now > 0) counts.set(name, now)
+  else counts.delete(name)
 }
 
 interface WaitingCall {

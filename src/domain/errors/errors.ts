@@ -73,7 +73,7 @@ export class ForbiddenError extends DomainError {
 
 export class NotFoundError extends DomainError {
   /** «Deployment ID … not found.» (docs/api-rules.md#errors) */
-  constructor(what: string, id: string, message = `${what} ID ${id} not found.`) {
+  constructor(kind: string, id: string, message = `${kind} ID ${id} not found.`) {
     super('NOT_FOUND', message)
   }
 }
@@ -96,10 +96,10 @@ export class NotRedeployableError extends DomainError {
 /** The resource's version differs from the one that the write requires. Nothing was changed. */
 export class PreconditionFailedError extends DomainError {
   readonly version: number
-  constructor(what: string, id: string, version: number) {
+  constructor(kind: string, id: string, version: number) {
     super(
       'PRECONDITION_FAILED',
-      `${what} ID ${id} was changed in the meantime and is now at version ${version}. Read it again, then repeat the write.`,
+      `${kind} ID ${id} was changed in the meantime and is now at version ${version}. Read it again, then repeat the write.`,
     )
     this.version = version
   }

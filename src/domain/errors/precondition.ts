@@ -3,12 +3,12 @@ import { PreconditionFailedError } from './errors.ts'
 
 export type IfMatch = readonly number[] | undefined // absent: any version
 
-/** Throws PreconditionFailedError. `what`, `id`: as in NotFoundError. */
+/** Throws PreconditionFailedError. `kind`, `id`: as in NotFoundError. */
 export function requireVersion(
   ifMatch: IfMatch,
-  what: string,
+  kind: string,
   id: string,
   { editVersion }: { editVersion: number },
 ): void {
-  if (ifMatch && !ifMatch.includes(editVersion)) throw new PreconditionFailedError(what, id, editVersion)
+  if (ifMatch && !ifMatch.includes(editVersion)) throw new PreconditionFailedError(kind, id, editVersion)
 }

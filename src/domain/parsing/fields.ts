@@ -58,8 +58,8 @@ export const queryBool = z
 
 const QUERY_BOOL: Record<string, boolean> = { true: true, false: false, '1': true, '0': false }
 
-/** `?ids=a,b`, or an array in GraphQL. An empty string means no filter. `what`: the description. */
-export const queryList = <T extends z.ZodType>(item: T, what: string) =>
+/** `?ids=a,b`, or an array in GraphQL. An empty string means no filter. `description`: without the format. */
+export const queryList = <T extends z.ZodType>(item: T, description: string) =>
   z
     .preprocess((raw) => {
       const parts = Array.isArray(raw)
@@ -72,7 +72,7 @@ export const queryList = <T extends z.ZodType>(item: T, what: string) =>
         : (parts ?? undefined)
       return Array.isArray(kept) && kept.length === 0 ? undefined : kept
     }, z.array(item).optional())
-    .meta({ type: 'string', items: undefined, description: `${what} Comma-separated.` })
+    .meta({ type: 'string', items: undefined, description: `${description} Comma-separated.` })
 
 export const queryText = z
   .preprocess((raw) => (raw === '' || raw === null ? undefined : raw), z.string().optional())

@@ -3,9 +3,9 @@ import { DomainError } from '../errors/errors.ts'
 
 /** The provider did not answer, answered 5xx, asks for a long pause, or rejects the app. */
 export class ProviderUnavailableError extends DomainError {
-  /** `what`: a clause without secrets, such as "answered 503" or "did not answer within 10 s". */
-  constructor(what: string) {
-    super('GITPROVIDER_UNAVAILABLE', `The git provider ${what}. Try again later.`)
+  /** `cause`: a clause without secrets, such as "answered 503" or "did not answer within 10 s". */
+  constructor(cause: string) {
+    super('GITPROVIDER_UNAVAILABLE', `The git provider ${cause}. Try again later.`)
   }
 }
 

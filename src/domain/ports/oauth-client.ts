@@ -31,10 +31,10 @@ export function clauseOf(error: unknown): string {
   return error instanceof OAuthFailure ? error.message : `could not be called (${(error as Error).name})`
 }
 
-/** The provider cannot be called now. `what`: the cause, as a sentence. */
+/** The provider cannot be called now. `cause`: a sentence. */
 export class OAuthUnavailableError extends DomainError {
-  constructor(what: string) {
-    super('OAUTH_PROVIDER_UNAVAILABLE', `${what} Try again later.`)
+  constructor(cause: string) {
+    super('OAUTH_PROVIDER_UNAVAILABLE', `${cause} Try again later.`)
   }
 }
 

@@ -16,13 +16,13 @@ export type LockedDeployment = Readonly<Deployment> & { readonly [locked]: true 
 /** The row of a statement that locks deployments `d` and selects DEPLOYMENT_COLUMNS. */
 export const lockedFrom = (row: Deployment) => deploymentFrom(row) as LockedDeployment
 
-/** A lock clause at the end of a SELECT. `of`: the table or its alias. */
-export type LockClause = (of: string) => Prisma.Sql
+/** A lock clause at the end of a SELECT. `alias`: the table or its alias. */
+export type LockClause = (alias: string) => Prisma.Sql
 
 const clause =
   (strength: string, otherwise = ''): LockClause =>
-  (of) =>
-    Prisma.raw(`FOR ${strength} OF ${of}${otherwise}`)
+  (alias) =>
+    Prisma.raw(`FOR ${strength} OF ${alias}${otherwise}`)
 
 /** The row will be changed. Inserts that refer to it do not wait. */
 export const toChange = clause('NO KEY UPDATE')

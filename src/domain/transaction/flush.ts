@@ -108,7 +108,8 @@ function clauseOf(part: Part, hasProject: boolean, parts: readonly Part[], answe
       ON CONFLICT (workspace_id, name) DO UPDATE SET name = excluded.name RETURNING id, NULL::json AS row`
   const { name, columns, changing } = TABLES[table]
   const isAnswered = answers && (table === 'deployment' || table === 'revision')
-  const returning = (of: string) => `RETURNING ${of}.id, ${isAnswered ? `row_to_json(${of})` : 'NULL::json'} AS row`
+  const returning = (alias: string) =>
+    `RETURNING ${alias}.id, ${isAnswered ? `row_to_json(${alias})` : 'NULL::json'} AS row`
   if (kind === 'made') {
     const from = columns.map((column) =>
       hasProject && column === 'tracing_project_id' ? '(SELECT id FROM project)' : `n.${column}`,

@@ -8,14 +8,14 @@ type Call = (...args: unknown[]) => unknown
 /** Calls `ready` before each query. Queries are sent immediately, even if their result is not awaited. */
 export function prismaOf(ready: () => Promise<Sql>): Sql {
   const call =
-    (of: (sql: Sql) => unknown, name: string) =>
+    (select: (sql: Sql) => unknown, name: string) =>
     async (...args: unknown[]) => {
-      const owner = of(await ready()) as Record<string, Call>
+      const owner = select(await ready()) as Record<string, Call>
       return owner[name]!(...args)
     }
-  const methods = (of: (sql: Sql) => unknown) => (_: object, name: string | symbol) =>
+  const methods = (select: (sql: Sql) => unknown) => (_: object, name: string | symbol) =>
     // `await` looks for a `then` method on the object
-    typeof name === 'symbol' || name === 'then' ? undefined : call(of, name)
+    typeof name === 'symbol' || name === 'then' ? undefined : call(select, name)
   const get = (_: object, name: string | symbol) => {
     if (typeof name === 'symbol' || name === 'then') return undefined
     if (name.startsWith('$')) return call((sql) => sql, name)

@@ -146,9 +146,9 @@ export interface Stored {
 const NOTHING_STORED: Stored = { deployment: new Map(), revision: new Map() }
 
 function storedOf(written: readonly WrittenRow[]): Stored {
-  const of = <T extends 'deployment' | 'revision'>(table: T) =>
+  const rowsOf = <T extends 'deployment' | 'revision'>(table: T) =>
     new Map(written.flatMap(({ id, of, row }) => (of === table && row ? [[id, fromJson(table, row)] as const] : [])))
-  return { deployment: of('deployment'), revision: of('revision') }
+  return { deployment: rowsOf('deployment'), revision: rowsOf('revision') }
 }
 
 /** A partial unique index covers the names of live deployments. */
