@@ -166,11 +166,11 @@ async function assemble(
   })
   const fastify = createHttp({
     log,
-    trusted: limits.trusted,
-    headerTime: config.HEADER_SECONDS * 1000,
+    isTrustedProxy: limits.trusted,
+    headerTimeoutMs: config.HEADER_SECONDS * 1000,
     crossOrigin: createCrossOrigin(config.CORS_ORIGINS),
     overload,
-    async notReady() {
+    async notReadyReason() {
       if (draining) return 'shutting down'
       if (!background) return 'starting'
       return databaseAnswers()
@@ -213,7 +213,7 @@ async function assemble(
   mountGraphql(fastify, { core, authenticate, ...graphql, connectionLimit: connectionLimit, stopping: relay.stopping })
 
   async function start(sockets: readonly number[]): Promise<void> {
-    await listening.begin({ host: config.HOST, port: config.PORT, sockets })
+    await listening.listen({ host: config.HOST, port: config.PORT, sockets })
     relay.start()
     unwatch = watchOverload(overload, database.roundTrip, log)
     // an unavailable provider matters only to people who sign in there; they then get the error

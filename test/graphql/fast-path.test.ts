@@ -69,7 +69,7 @@ async function server(options: {
     maxConcurrent: options.atOnce ?? 0,
   })
   const authenticate = createAuthenticator(core, { jwt: null, admission })
-  const fastify = createHttp({ log, notReady: async () => null, bodyTime: options.bodyTime ?? 60_000 })
+  const fastify = createHttp({ log, notReadyReason: async () => null, bodyTimeoutMs: options.bodyTime ?? 60_000 })
   const { yoga, fastPath } = createGraphql({
     core,
     authenticate,

@@ -14,7 +14,11 @@ afterEach(async () => {
 })
 
 async function server({ most = 2, proxies = [] as string[], headerTime = 60_000 } = {}) {
-  const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null, headerTime })
+  const fastify = createHttp({
+    log: pino({ level: 'silent' }),
+    notReadyReason: async () => null,
+    headerTimeoutMs: headerTime,
+  })
   const connections: ConnectionLimit = limitConnections(fastify.server, {
     maxPerAddress: most,
     isTrustedProxy: matcher(proxies),

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { schema } from '../../src/api/graphql/schema.ts'
-import { takesKey } from '../../src/api/rest/framework/idempotent.ts'
+import { acceptsKey } from '../../src/api/rest/framework/idempotency.ts'
 import { operations } from '../../src/api/rest/operations.ts'
 import { camel } from '../../src/domain/parsing/naming.ts'
 import { LOCAL } from '../oauth/support.ts'
@@ -299,13 +299,13 @@ test('every write is listed', () => {
   const named = WRITES.flatMap(({ rest }) => rest ?? [])
   expect(
     operations
-      .filter(takesKey)
+      .filter(acceptsKey)
       .map(({ operationId }) => operationId)
       .sort(),
   ).toEqual(named.sort())
-  const anew = operations.filter(({ repeats }) => repeats === 'anew').map(({ operationId }) => operationId)
+  const anew = operations.filter(({ idempotency }) => idempotency === 'no-effect').map(({ operationId }) => operationId)
   expect(anew.sort()).toEqual(ANEW.sort())
-  const ignored = operations.filter(({ repeats }) => repeats === 'ignored')
+  const ignored = operations.filter(({ idempotency }) => idempotency === 'not-documented')
   expect(ignored.every(({ tag }) => tag === 'Data plane' || tag === 'Builders')).toBe(true)
   const mutations = [...WRITES.map(({ mutation }) => mutation), ...ANEW_MUTATIONS]
   expect(Object.keys(schema.getMutationType()!.getFields()).sort()).toEqual(mutations.sort())

@@ -63,7 +63,7 @@ describe('The document', () => {
 
   test.each(operations.map((operation) => [operation.operationId, operation] as const))(
     '%s has a summary, a tag, its parameters and all its answers',
-    (operationId, { method, path, input, answers, errors, ifMatch, repeats, stream }) => {
+    (operationId, { method, path, input, responses, errors, ifMatch, idempotency, stream }) => {
       const found = document.paths[path][method.toLowerCase()]
       expect(found).toMatchObject({ operationId, summary: expect.any(String), tags: [expect.any(String)] })
       const names = (place: string) =>
@@ -72,11 +72,11 @@ describe('The document', () => {
       const query = (input.shape.query as { shape?: object } | undefined)?.shape ?? {}
       expect(names('query')).toEqual(Object.keys(query))
       const condition = ifMatch ? ['If-Match'] : method === 'GET' ? ['If-None-Match'] : []
-      const key = method === 'GET' || repeats === 'ignored' ? [] : ['Idempotency-Key']
+      const key = method === 'GET' || idempotency === 'not-documented' ? [] : ['Idempotency-Key']
       expect(names('header')).toEqual([...condition, ...key, ...(stream ? ['Last-Event-ID'] : [])])
       expect('requestBody' in found).toBe('body' in input.shape)
       const conditional = ifMatch ? [412] : method === 'GET' ? [304] : []
-      const statuses = [...Object.keys(answers), ...errors, ...conditional, 401, 403, 422, 500].map(String)
+      const statuses = [...Object.keys(responses), ...errors, ...conditional, 401, 403, 422, 500].map(String)
       expect(Object.keys(found.responses)).toEqual(expect.arrayContaining(statuses))
       for (const answer of Object.values<{ description: string }>(found.responses))
         expect(answer.description).toBeTruthy()
@@ -88,7 +88,7 @@ describe('the example', () => {
   const JSON_BODY = 'application/json'
   test.each(operations.map((operation) => [operation.operationId, operation] as const))(
     'of every body of %s is one that it takes, or answers, as it stands',
-    (_operationId, { method, path, input, answers }) => {
+    (_operationId, { method, path, input, responses }) => {
       const { requestBody, responses } = document.paths[path][method.toLowerCase()]
       const body = (input.shape as { body?: z.ZodType }).body
       if (body) {
@@ -96,7 +96,7 @@ describe('the example', () => {
         // as JSON: a time is parsed to a Date
         expect(JSON.parse(JSON.stringify(body.parse(example)))).toMatchObject(example)
       }
-      for (const [status, { schema }] of Object.entries(answers)) {
+      for (const [status, { schema }] of Object.entries(responses)) {
         if (!schema) continue
         const { example } = responses[status].content[JSON_BODY]
         // equal: nothing is missing, and nothing is unknown to the schema

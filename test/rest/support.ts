@@ -53,7 +53,7 @@ export async function restApp(options?: TestAppOptions): Promise<RestApp> {
 function checkDocumented(method: string, path: string, { status, headers, body, text }: Answer): void {
   const matches = (template: string) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(path)
   const operation = operations.find((candidate) => candidate.method === method && matches(candidate.path))
-  const answer = operation?.answers[status]
+  const answer = operation?.responses[status]
   const schema = answer ? answer.schema : status === 422 ? validationErrorBody : errorBody
   expect(headers.get('x-request-id')).toBeTruthy()
   if (!schema || status === 304) {

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { closeHttp, createHttp } from '../../src/api/server/http.ts'
 
 test('a response that its client never reads does not prevent the server’s stop', async () => {
-  const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null })
+  const fastify = createHttp({ log: pino({ level: 'silent' }), notReadyReason: async () => null })
   fastify.get('/endless', (_request, reply) => {
     reply.hijack()
     reply.raw.write('begun')
@@ -23,9 +23,9 @@ test('a response that its client never reads does not prevent the server’s sto
 
 /** A server that reads the body of POST /body and /slow, and a request whose body stops halfway. */
 async function stalled(target: string) {
-  const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null, bodyTime: 100 })
+  const fastify = createHttp({ log: pino({ level: 'silent' }), notReadyReason: async () => null, bodyTimeoutMs: 100 })
   fastify.post('/body', async () => 'done')
-  fastify.post('/slow', { config: { slowBody: true } }, async () => 'done')
+  fastify.post('/slow', { config: { hasOwnBodyTimeout: true } }, async () => 'done')
   await fastify.listen({ port: 0 })
   const { port } = fastify.server.address() as AddressInfo
   const headers = { 'content-type': 'text/plain', 'content-length': 2 }
@@ -57,7 +57,7 @@ const GET = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n
 
 /** A server that answers GET /slow when `answer` is called, and a connection to it. */
 async function connected() {
-  const fastify = createHttp({ log: pino({ level: 'silent' }), notReady: async () => null })
+  const fastify = createHttp({ log: pino({ level: 'silent' }), notReadyReason: async () => null })
   let answer: () => void = () => {}
   const answered = new Promise<void>((resolve) => {
     answer = resolve

@@ -43,7 +43,7 @@ export function mountGraphql(fastify: FastifyInstance, options: MountOptions): v
       url: GRAPHQL_PATH,
       // Yoga answers 405 for the other methods
       method: ['GET', 'POST', 'OPTIONS', 'PUT', 'PATCH', 'DELETE'],
-      config: { keyless: 'forBrowsers', allow: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
+      config: { keyless: 'forBrowsers', allowedMethods: ['GET', 'HEAD', 'POST', 'OPTIONS'] },
       async handler(request, reply) {
         reply.hijack()
         if (request.raw.tunnel) {

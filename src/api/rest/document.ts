@@ -6,15 +6,15 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { DomainError } from '../../domain/errors/errors.ts'
+import { createDocsPages } from './docs-pages.ts'
 import { addExamples } from './examples/add.ts'
 import { describeLimits } from './framework/limit-headers.ts'
-import { createPages } from './pages.ts'
 import { withResponseHeaders } from './responses/response-headers.ts'
 import { BUILDERS_GUIDE } from './v2/builders.ts'
 import { DATA_PLANE_GUIDE } from './v2/claims.ts'
 
 /** Where the page is, and what it loads. */
-const PAGES = '/docs'
+const DOCS_PATH = '/docs'
 
 /** The API description's own version (docs/api-rules.md#versions). */
 export const API_VERSION = '0.1.0'
@@ -91,7 +91,7 @@ interface Document {
 }
 
 /** Keeps the component schemas that the paths refer to, sorted by name: zod's registry has every schema as input and as output. */
-function prune<D extends Document>(document: D): D {
+function dropUnusedSchemas<D extends Document>(document: D): D {
   const all = document.components?.schemas ?? {}
   const kept = new Set<string>()
   const visit = (part: unknown): void => {
@@ -133,15 +133,15 @@ export async function documentation(
       ],
     },
     transform: withResponseHeaders(createJsonSchemaTransform({ zodToJsonConfig })),
-    transformObject: (found) => addExamples(describeLimits(prune(components(found)))),
+    transformObject: (found) => addExamples(describeLimits(dropUnusedSchemas(components(found)))),
   })
   const current = () => ({ ...fastify.swagger(), servers: [{ url: publicUrl() }] })
   fastify.get('/openapi.json', { schema: { hide: true }, config: { keyless: 'always' } }, async () => current())
   // loaded for the first who looks: most starts never see one
   let pages: Promise<FastifyInstance> | null = null
-  for (const url of [PAGES, `${PAGES}/*`])
+  for (const url of [DOCS_PATH, `${DOCS_PATH}/*`])
     fastify.get(url, { schema: { hide: true }, config: { keyless: 'always' } }, async (request, reply) => {
-      pages ??= createPages(PAGES, current)
+      pages ??= createDocsPages(DOCS_PATH, current)
       const made = await pages.catch((error) => {
         pages = null
         throw error

@@ -14,15 +14,15 @@ import { documentation } from './document.ts'
 import { readBodies } from './framework/body.ts'
 import { errorHandler } from './framework/errors.ts'
 import { toRoute } from './framework/operation.ts'
-import { oidcRoutes } from './oidc.ts'
+import { oidcRoutes } from './oidc-login.ts'
 import { operations } from './operations.ts'
 import { signInRoutes } from './sign-in.ts'
-import { registryRealm } from './v1/registry.ts'
-import { setupPage } from './v1/setup.ts'
+import { installationCallback } from './v1/installation-callback.ts'
+import { registryTokenRoute } from './v1/registry-token.ts'
 import { uploads } from './v1/uploads.ts'
 import { webhook } from './v1/webhook.ts'
 import { builderTarball } from './v2/builder-tarball.ts'
-import { movedPaths } from './v2/moved.ts'
+import { movedRoutes } from './v2/moved.ts'
 import { oauthCallback } from './v2/oauth-callback.ts'
 
 export interface RestOptions {
@@ -57,9 +57,9 @@ export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, optio
   signInRoutes(fastify, { signIn, connectionLimit, oidcName: core.login?.name ?? null })
   await fastify.register(oidcRoutes, { core, cookieName: signIn.cookieName })
   if (core.tarballs.receive) await fastify.register(uploads, { core })
-  setupPage(fastify, core)
-  movedPaths(fastify)
-  registryRealm(fastify, core)
+  installationCallback(fastify, core)
+  movedRoutes(fastify)
+  registryTokenRoute(fastify, core)
   await fastify.register(webhook, { core })
   await fastify.register(oauthCallback, { core })
 }

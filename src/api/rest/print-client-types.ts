@@ -16,7 +16,7 @@ const HEAD = `/**
  */
 `
 
-const ONLY_PRINTED = 'nobody calls this: the document is only printed'
+const NOT_CALLED = 'nobody calls this: the document is only printed'
 
 /** The document as a server prints it, but for its address. */
 async function openApiDocument(): Promise<OpenAPI3> {
@@ -25,7 +25,7 @@ async function openApiDocument(): Promise<OpenAPI3> {
   fastify.setSerializerCompiler(() => (body) => JSON.stringify(body))
   await fastify.register(documentation, { publicUrl: () => 'http://localhost' })
   const parts = {
-    authenticate: () => Promise.reject(new Error(ONLY_PRINTED)),
+    authenticate: () => Promise.reject(new Error(NOT_CALLED)),
     streaming: null as never,
     responseCache: null as never,
   }
@@ -41,10 +41,11 @@ type Any = any
 function forClients(document: OpenAPI3): OpenAPI3 {
   const paths: Any = {}
   for (const [path, methods] of Object.entries<Any>(document.paths!)) {
-    const kept = Object.entries<Any>(methods).filter(
+    const included = Object.entries<Any>(methods).filter(
       ([, { tags }]) => !tags.includes('Data plane') && !tags.includes('Builders'),
     )
-    if (kept.length > 0) paths[path] = Object.fromEntries(kept.map(([method, found]) => [method, successesOf(found)]))
+    if (included.length > 0)
+      paths[path] = Object.fromEntries(included.map(([method, found]) => [method, withSuccessesOnly(found)]))
   }
   const named = new Set(['Error', 'ValidationError'])
   collect(paths, document, named)
@@ -56,17 +57,17 @@ function forClients(document: OpenAPI3): OpenAPI3 {
   return withoutExamples({ openapi: document.openapi, info: document.info, paths, components })
 }
 
-const successesOf = ({ responses, ...operation }: Any) => ({
+const withSuccessesOnly = ({ responses, ...operation }: Any) => ({
   ...operation,
   responses: Object.fromEntries(
     Object.entries<Any>(responses).flatMap(([status, answer]) =>
-      status.startsWith('2') ? [[status, { ...answer, content: pageOf(answer.content) }]] : [],
+      status.startsWith('2') ? [[status, { ...answer, content: jsonContentOnly(answer.content) }]] : [],
     ),
   ),
 })
 
 /** An answer that may also be followed is one of two types: a call has the page, `watch` and `followLogs` the stream. */
-const pageOf = (content: Any) =>
+const jsonContentOnly = (content: Any) =>
   content?.['application/json'] ? { 'application/json': content['application/json'] } : content
 
 /** Adds the names of the schemas that `part` refers to, and those that these refer to. */

@@ -8,8 +8,8 @@ import type { RequestContext } from '../../domain/transaction/context.ts'
 import type { SignIn } from '../auth/sign-in.ts'
 import type { ConnectionLimit } from '../limits/connection-limit.ts'
 import { createRequestScope } from '../limits/request-scope.ts'
-import { encode } from './responses/answer.ts'
-import { errorAnswer, errorBody, validationErrorBody } from './responses/errors.ts'
+import { errorBody, errorDescriptions, validationErrorBody } from './responses/errors.ts'
+import { encode } from './responses/response-schema.ts'
 import { openedSession, signInMethods } from './responses/session.ts'
 
 export interface SignInOptions {
@@ -24,7 +24,10 @@ const NO_STORE = { 'cache-control': 'no-store' }
 const json = (description: string, schema: object) => ({ description, content: { 'application/json': { schema } } })
 const errors = (...statuses: number[]) =>
   Object.fromEntries(
-    statuses.map((status) => [status, json(errorAnswer[status]!, status === 422 ? validationErrorBody : errorBody)]),
+    statuses.map((status) => [
+      status,
+      json(errorDescriptions[status]!, status === 422 ? validationErrorBody : errorBody),
+    ]),
   )
 
 export function signInRoutes(fastify: FastifyInstance, { signIn, connectionLimit, oidcName }: SignInOptions): void {
@@ -49,8 +52,8 @@ export function signInRoutes(fastify: FastifyInstance, { signIn, connectionLimit
       const { raw, host, protocol } = request
       const requestScope = createRequestScope(request, reply, { ...(connectionLimit && { connectionLimit }) })
       reply.headers(NO_STORE)
-      const raws = { body: request.body ?? undefined, query: request.query }
-      const opened = await signIn.open(raws, { headers: raw.headers, host, protocol }, requestScope)
+      const input = { body: request.body ?? undefined, query: request.query }
+      const opened = await signIn.open(input, { headers: raw.headers, host, protocol }, requestScope)
       const { row, half, workspaceId } = opened
       // of the session itself, over which it will be
       const ctx = { credential: { kind: 'session', sessionId: row.id, keyId: row.apiKeyId } } as RequestContext

@@ -5,9 +5,9 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
+const ALLOWED_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 /** That a page may send. Not `X-Session`. */
-const SENT = [
+const ALLOWED_HEADERS = [
   'Accept',
   'Authorization',
   'Content-Type',
@@ -20,7 +20,7 @@ const SENT = [
   'X-Tenant-Id',
 ].join(', ')
 /** That a page may read of an answer. */
-const READ = [
+const EXPOSED_HEADERS = [
   'ETag',
   'Idempotency-Replayed',
   'RateLimit',
@@ -31,7 +31,7 @@ const READ = [
   'X-Revision-Id',
 ].join(', ')
 /** s for which a browser need not ask again */
-const MAX_AGE = '600'
+const PREFLIGHT_MAX_AGE_S = '600'
 
 /** Says what a page of the request's origin may do; true: that was all that the browser has asked, and is the answer. */
 export type CrossOrigin = (request: FastifyRequest, reply: FastifyReply) => boolean
@@ -47,12 +47,12 @@ export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
     raw.setHeader('access-control-allow-origin', origin)
     raw.setHeader('vary', 'Origin')
     if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) {
-      raw.setHeader('access-control-expose-headers', READ)
+      raw.setHeader('access-control-expose-headers', EXPOSED_HEADERS)
       return false
     }
-    raw.setHeader('access-control-allow-methods', METHODS)
-    raw.setHeader('access-control-allow-headers', SENT)
-    raw.setHeader('access-control-max-age', MAX_AGE)
+    raw.setHeader('access-control-allow-methods', ALLOWED_METHODS)
+    raw.setHeader('access-control-allow-headers', ALLOWED_HEADERS)
+    raw.setHeader('access-control-max-age', PREFLIGHT_MAX_AGE_S)
     return true
   }
 }

@@ -10,19 +10,19 @@ import files from '@fastify/static'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { DomainError } from '../../domain/errors/errors.ts'
 import { CHECKOUT } from '../../platform/files/checkout.ts'
-import { mountHome } from './home.ts'
+import { mountRootPath } from './root-path.ts'
 
 /** Stands in the page where the nonce of the answer belongs (start/dashboard.ts). */
 const NONCE = '__NONCE__'
 
 /** Where none was built, `/` is a page that says where the APIs are. */
 export async function mountDashboard(fastify: FastifyInstance): Promise<void> {
-  const folder = builtDashboard()
-  if (folder === null) return mountHome(fastify, null)
+  const folder = findBuiltDashboard()
+  if (folder === null) return mountRootPath(fastify, null)
   const page = fs.readFileSync(path.join(folder, 'index.html'), 'utf8')
   // in a scope of its own: other pages have other policies
   await fastify.register(async (scope) => {
-    scope.setErrorHandler(refuseAsked)
+    scope.setErrorHandler(toApiError)
     await scope.register(helmet, { global: false })
     await scope.register(files, {
       root: path.join(folder, 'assets'),
@@ -36,19 +36,20 @@ export async function mountDashboard(fastify: FastifyInstance): Promise<void> {
       immutable: true,
       maxAge: '365d',
     })
-    const show = async (reply: FastifyReply) => {
+    const sendPage = async (reply: FastifyReply) => {
       const nonce = randomBytes(16).toString('base64')
-      await reply.helmet(policy(nonce))
+      await reply.helmet(securityHeaders(nonce))
       reply.header('cache-control', 'no-cache').type('text/html; charset=utf-8')
       return reply.send(page.replaceAll(NONCE, nonce))
     }
-    mountHome(scope, show)
-    for (const url of ['/sign-in', '/w/*']) scope.get(url, { schema: { hide: true } }, (_request, reply) => show(reply))
+    mountRootPath(scope, sendPage)
+    for (const url of ['/sign-in', '/w/*'])
+      scope.get(url, { schema: { hide: true } }, (_request, reply) => sendPage(reply))
   })
 }
 
 /** What is no path of a file (`..`, a folder, a NUL) is to `@fastify/static` an error: here it is the caller's, as at any other address. */
-function refuseAsked(error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
+function toApiError(error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
   const { statusCode = 500 } = error as FastifyError
   if (error instanceof DomainError || statusCode >= 500) throw error
   if (statusCode === 412) throw new DomainError('PRECONDITION_FAILED', 'The file is not the one that was asked for.')
@@ -56,7 +57,7 @@ function refuseAsked(error: unknown, _request: FastifyRequest, reply: FastifyRep
 }
 
 /** Nothing from elsewhere and nothing inline but the kit's own styles, which have the nonce. */
-function policy(nonce: string) {
+function securityHeaders(nonce: string) {
   const directives = {
     'default-src': ["'none'"],
     'script-src': ["'self'"],
@@ -76,7 +77,7 @@ function policy(nonce: string) {
 }
 
 /** Folder with index.html: beside the program where that was built, else of the newest build. Null: there is none. */
-function builtDashboard(): string | null {
+function findBuiltDashboard(): string | null {
   const dist = path.join(CHECKOUT, 'dist')
   const candidates = [
     () => path.join(import.meta.dirname, 'dashboard'),

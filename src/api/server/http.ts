@@ -14,22 +14,22 @@ import { DomainError } from '../../domain/errors/errors.ts'
 import type { Overload } from '../../platform/async/overload.ts'
 import { errorHandler } from '../rest/framework/errors.ts'
 import type { CrossOrigin } from './cross-origin.ts'
-import { refuseUnreadable, refuseUnroutable } from './unreadable.ts'
-import { knownRoutes } from './unrouted.ts'
+import { knownRoutes } from './known-routes.ts'
+import { rejectMalformedRequest, rejectUnsupportedRequests } from './malformed-requests.ts'
 import { routeUpgrades, UpgradableMessage } from './upgrades.ts'
 
 /** Of a request's body. Uploads come another way (docs/api-rules.md#errors). */
-const BODY_LIMIT = 1024 * 1024
+const MAX_BODY_BYTES = 1024 * 1024
 /** A caller's own request id is taken if it looks like one. */
-const SANE_ID = /^[\w.-]{1,128}$/
+const REQUEST_ID_PATTERN = /^[\w.-]{1,128}$/
 /** ms for the body of a request to arrive */
-const BODY_TIME = 60_000
+const BODY_TIMEOUT_MS = 60_000
 /** ms for its headers */
-const HEADER_TIME = 10_000
+const HEADER_TIMEOUT_MS = 10_000
 /** ms between two looks for connections whose headers are late; Node would look every 30 s */
-const CHECKING_INTERVAL = 2_000
+const CONNECTION_CHECK_INTERVAL_MS = 2_000
 /** ms that open requests have to finish when the server stops; less than the process has (main.ts). */
-const CLOSING_TIME = 6_000
+const CLOSE_TIMEOUT_MS = 6_000
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -41,41 +41,41 @@ declare module 'fastify' {
 export interface HttpOptions {
   log: Logger
   /** Why not to send requests here now; null: all is well. */
-  notReady: () => Promise<string | null>
+  notReadyReason: () => Promise<string | null>
   /** absent: nobody watches it */
   overload?: Overload
   /** ms for the body of a request to arrive */
-  bodyTime?: number
+  bodyTimeoutMs?: number
   /** ms for its headers */
-  headerTime?: number
+  headerTimeoutMs?: number
   /** whether an address is a proxy of ours, whose X-Forwarded-For is believed; default: none is */
-  trusted?: (address: string | undefined) => boolean
+  isTrustedProxy?: (address: string | undefined) => boolean
   /** default: no page of another origin may call */
   crossOrigin?: CrossOrigin
 }
 
 export function createHttp({
   log,
-  notReady,
+  notReadyReason,
   overload,
-  bodyTime = BODY_TIME,
-  headerTime = HEADER_TIME,
-  trusted = () => false,
+  bodyTimeoutMs = BODY_TIMEOUT_MS,
+  headerTimeoutMs = HEADER_TIMEOUT_MS,
+  isTrustedProxy = () => false,
   crossOrigin = () => false,
 }: HttpOptions): FastifyInstance {
-  const onError = errorHandler(log)
+  const handleError = errorHandler(log)
   const fastify = Fastify({
     loggerInstance: log as FastifyBaseLogger,
     // Fastify's own lines have addresses in them; ours are below
     logController: new LogController({ disableRequestLogging: true }),
     // a logger for each request, which nobody would write to
     childLoggerFactory: (logger) => logger,
-    bodyLimit: BODY_LIMIT,
-    trustProxy: trusted,
+    bodyLimit: MAX_BODY_BYTES,
+    trustProxy: isTrustedProxy,
     http: {
       IncomingMessage: UpgradableMessage,
-      headersTimeout: headerTime,
-      connectionsCheckingInterval: Math.min(headerTime / 4, CHECKING_INTERVAL),
+      headersTimeout: headerTimeoutMs,
+      connectionsCheckingInterval: Math.min(headerTimeoutMs / 4, CONNECTION_CHECK_INTERVAL_MS),
       // Node would refuse it without a body
       requireHostHeader: false,
     },
@@ -87,21 +87,21 @@ export function createHttp({
     // a longer part of a path is answered by the operation it is sent to, as any other that is no id
     routerOptions: { maxParamLength: 2048 },
     // what goes wrong before a route is found; the routes have a handler of their own
-    frameworkErrors: onError,
-    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, known),
+    frameworkErrors: handleError,
+    clientErrorHandler: (error, socket) => rejectMalformedRequest(error, socket, known),
     genReqId: (request) => {
       const sent = request.headers['x-request-id']
-      return typeof sent === 'string' && SANE_ID.test(sent) ? sent : randomUUID()
+      return typeof sent === 'string' && REQUEST_ID_PATTERN.test(sent) ? sent : randomUUID()
     },
   })
   const known = knownRoutes(fastify)
-  refuseUnroutable(fastify.server)
+  rejectUnsupportedRequests(fastify.server)
   routeUpgrades(fastify, fastify.server)
-  fastify.setErrorHandler(onError)
+  fastify.setErrorHandler(handleError)
   fastify.decorateRequest('subject', null)
-  let closing = false
+  let isClosing = false
   fastify.addHook('preClose', async () => {
-    closing = true
+    isClosing = true
   })
   fastify.addHook('onRequest', (request, reply, done) => {
     closeWithConnection(request.raw, reply.raw)
@@ -110,7 +110,7 @@ export function createHttp({
     // nothing here is to be taken for a script or a page that it does not say it is
     reply.raw.setHeader('x-content-type-options', 'nosniff')
     if (log.isLevelEnabled('debug')) logRequest(log, request, reply)
-    if (closing) throw new DomainError('UNAVAILABLE', 'This server is stopping.', { retryAfterSeconds: 1 })
+    if (isClosing) throw new DomainError('UNAVAILABLE', 'This server is stopping.', { retryAfterSeconds: 1 })
     const hosts = countHosts(request.raw.rawHeaders)
     if (hosts > 1 || (hosts === 0 && request.raw.httpVersion === '1.1')) {
       reply.header('connection', 'close')
@@ -118,23 +118,23 @@ export function createHttp({
     }
     if (crossOrigin(request, reply)) return void reply.code(204).send()
     // before its body is read: nobody wants it
-    if (request.is404 || known.lacks(request.method, request.url)) unrouted(request, reply)
+    if (request.is404 || known.lacksMethod(request.method, request.url)) throwRouteError(request, reply)
     done()
   })
   // for routes that find only later that there is nothing
-  fastify.setNotFoundHandler(unrouted)
-  limitBodyTime(fastify, bodyTime)
+  fastify.setNotFoundHandler(throwRouteError)
+  limitBodyDuration(fastify, bodyTimeoutMs)
   fastify.get('/healthz', async () => ({ status: 'ok' }))
   fastify.get('/readyz', async (_request, reply) => {
-    const reason = await notReady()
+    const reason = await notReadyReason()
     // not a 503: a load balancer would move the load to the next server, or take the only one away
     if (reason === null) return { status: 'ready', ...(overload?.now && { overloaded: overload.now }) }
     return reply.code(503).send({ status: 'not ready', reason })
   })
   return fastify
 
-  function unrouted(request: FastifyRequest, reply: FastifyReply): never {
-    const { error, allow } = known.refuse(request.method, request.url)
+  function throwRouteError(request: FastifyRequest, reply: FastifyReply): never {
+    const { error, allow } = known.errorFor(request.method, request.url)
     if (allow !== null) reply.header('allow', allow)
     throw error
   }
@@ -168,12 +168,12 @@ function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): 
 }
 
 /** Stops accepting, lets open requests finish, and doesn't wait for keep-alive connections that nobody uses. */
-export async function closeHttp(fastify: FastifyInstance, closingTime = CLOSING_TIME): Promise<void> {
+export async function closeHttp(fastify: FastifyInstance, closeTimeoutMs = CLOSE_TIMEOUT_MS): Promise<void> {
   const closed = fastify.close()
   // Node closes those that are idle now; the ones that become idle later would stay for their keep-alive time
   const idle = setInterval(() => fastify.server.closeIdleConnections(), 50)
   // a client that has stopped reading would keep its answer open for good, and with it the server and its database
-  const limit = setTimeout(() => fastify.server.closeAllConnections(), closingTime)
+  const limit = setTimeout(() => fastify.server.closeAllConnections(), closeTimeoutMs)
   await closed.finally(() => {
     clearInterval(idle)
     clearTimeout(limit)
@@ -181,19 +181,19 @@ export async function closeHttp(fastify: FastifyInstance, closingTime = CLOSING_
 }
 
 /** Answers that wait behind another one on their connection have no socket yet, and Node does not tell them that the client is gone. */
-const waiting = new WeakMap<Socket, Set<ServerResponse>>()
+const queuedResponses = new WeakMap<Socket, Set<ServerResponse>>()
 
 function closeWithConnection({ socket }: IncomingMessage, response: ServerResponse): void {
   if (response.socket) return
-  const known = waiting.get(socket)
-  const behind = known ?? new Set<ServerResponse>()
-  behind.add(response)
-  response.once('socket', () => behind.delete(response))
+  const known = queuedResponses.get(socket)
+  const queued = known ?? new Set<ServerResponse>()
+  queued.add(response)
+  response.once('socket', () => queued.delete(response))
   if (known) return
-  waiting.set(socket, behind)
+  queuedResponses.set(socket, queued)
   socket.once('close', () => {
     // as Node does it for those that have one: also who asks later whether it is closed has to know
-    for (const one of behind) Object.assign(one, { _closed: true, destroyed: true }).emit('close')
+    for (const one of queued) Object.assign(one, { _closed: true, destroyed: true }).emit('close')
   })
 }
 
@@ -201,16 +201,17 @@ function closeWithConnection({ socket }: IncomingMessage, response: ServerRespon
  * A route whose config says `slowBody` sees to it itself. What comes after the answer, be it nobody who reads it, has as long: behind
  * it is the connection's next request.
  */
-function limitBodyTime(fastify: FastifyInstance, ms: number): void {
+function limitBodyDuration(fastify: FastifyInstance, ms: number): void {
   fastify.addHook('onRequest', ({ raw, routeOptions }, reply, done) => {
     const { 'content-length': length = '0', 'transfer-encoding': encoding } = raw.headers
     if (length === '0' && encoding === undefined) return done()
-    const late = () => refuseUnreadable(Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), raw.socket)
-    let timer = routeOptions.config.slowBody ? undefined : setTimeout(late, ms)
-    const arrived = () => clearTimeout(timer)
-    raw.once('end', arrived).once('close', arrived)
+    const onTimeout = () =>
+      rejectMalformedRequest(Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), raw.socket)
+    let timer = routeOptions.config.hasOwnBodyTimeout ? undefined : setTimeout(onTimeout, ms)
+    const stopTimer = () => clearTimeout(timer)
+    raw.once('end', stopTimer).once('close', stopTimer)
     reply.raw.once('finish', () => {
-      arrived()
+      stopTimer()
       if (raw.readableEnded || raw.destroyed) return
       timer = setTimeout(() => raw.destroy(), ms)
       // whoever has it stopped reading

@@ -7,7 +7,7 @@ import net, { type AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 
 /** The same address of the other family. */
-const COUNTERPARTS: Record<string, string> = {
+const OTHER_FAMILY: Record<string, string> = {
   '127.0.0.1': '::1',
   '::1': '127.0.0.1',
   '0.0.0.0': '::',
@@ -28,7 +28,7 @@ interface ListenOptions {
 
 export interface Listening {
   /** Throws the error of `listen`; then it listens nowhere. */
-  begin(options: ListenOptions): Promise<void>
+  listen(options: ListenOptions): Promise<void>
   /** Null: it does not listen, or not on a port. */
   address(): { host: string; port: number } | null
 }
@@ -36,34 +36,34 @@ export interface Listening {
 /** Call it before `fastify.ready()`. */
 export function createListening(fastify: FastifyInstance): Listening {
   /** Connections of these are given to Fastify's server, which knows no difference then. */
-  const others = new Set<net.Server>()
+  const otherServers = new Set<net.Server>()
   /** As it was asked for, which may be a name; null: the socket's own address. */
   let host: string | null = null
   let closed: Promise<unknown> = Promise.resolve()
   fastify.addHook('preClose', async () => {
-    closed = Promise.all([...others].map((other) => once(other.close(), 'close')))
+    closed = Promise.all([...otherServers].map((other) => once(other.close(), 'close')))
   })
   // after the last request of Fastify's own connections
   fastify.addHook('onClose', async () => void (await closed))
 
-  async function alsoAt(options: net.ListenOptions): Promise<net.Server> {
+  async function listenAlso(options: net.ListenOptions): Promise<net.Server> {
     // as Node makes its HTTP servers
     const other = net.createServer({ allowHalfOpen: true, noDelay: true })
     other.on('connection', (socket) => fastify.server.emit('connection', socket))
     other.listen(options)
     await once(other, 'listening')
-    others.add(other)
+    otherServers.add(other)
     return other
   }
 
-  async function bySockets([first, ...more]: readonly number[]): Promise<void> {
-    await Promise.all(more.map((fd) => alsoAt({ fd } as net.ListenOptions)))
+  async function listenOnSockets([first, ...more]: readonly number[]): Promise<void> {
+    await Promise.all(more.map((fd) => listenAlso({ fd } as net.ListenOptions)))
     // Fastify would look for further addresses of `localhost`, its default
     await fastify.listen({ fd: first, host: '127.0.0.1' } as FastifyListenOptions)
   }
 
-  async function atBoth(asked: string, counterpart: string, port: number): Promise<void> {
-    const other = await alsoAt({ host: counterpart, port, ipv6Only: true }).catch((error) => {
+  async function listenOnBothFamilies(asked: string, counterpart: string, port: number): Promise<void> {
+    const other = await listenAlso({ host: counterpart, port, ipv6Only: true }).catch((error) => {
       if (NO_SUCH_FAMILY.includes(error.code)) return null
       throw error
     })
@@ -71,22 +71,22 @@ export function createListening(fastify: FastifyInstance): Listening {
       const same = other ? (other.address() as AddressInfo).port : port
       await fastify.listen({ host: asked, port: same, ipv6Only: true })
     } catch (error) {
-      if (other) others.delete(other.close())
+      if (other) otherServers.delete(other.close())
       throw error
     }
   }
 
   return {
-    async begin(options) {
+    async listen(options) {
       const { port, sockets } = options
-      if (sockets.length > 0) return bySockets(sockets)
+      if (sockets.length > 0) return listenOnSockets(sockets)
       host = options.host
       const asked = host === 'localhost' ? '127.0.0.1' : host
-      const counterpart = COUNTERPARTS[asked]
+      const counterpart = OTHER_FAMILY[asked]
       if (!counterpart) return void (await fastify.listen({ host, port }))
       for (let left = FREE_PORT_TRIES; ; left--) {
         try {
-          return await atBoth(asked, counterpart, port)
+          return await listenOnBothFamilies(asked, counterpart, port)
         } catch (error) {
           if (port !== 0 || left === 0 || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
         }

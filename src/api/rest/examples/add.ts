@@ -7,8 +7,7 @@ import { DEPLOYMENT_EXAMPLES } from './deployments.ts'
 import { ERROR_EXAMPLES, errorExample } from './errors.ts'
 import { EVENT_EXAMPLES } from './events.ts'
 import { OAUTH_EXAMPLES } from './oauth.ts'
-import { SESSION_EXAMPLES } from './sessions.ts'
-import { WORKSPACE_EXAMPLES } from './workspaces.ts'
+import { SESSION_EXAMPLES, WORKSPACE_EXAMPLES } from './tenancy.ts'
 
 /** id of a schema → its example */
 const EXAMPLES: Record<string, unknown> = {

@@ -20,7 +20,7 @@ export const ERROR_EXAMPLES = {
 }
 
 /** Of each status that is no 404 what it most often says. */
-const OF_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
+const ERRORS_BY_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
   400: {
     detail: `Revision ID ${ID.revision} can't be redeployed: it is being built.`,
     code: 'NOT_REDEPLOYABLE',
@@ -45,6 +45,6 @@ const OF_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
 
 /** Of an answer with an Error as its body; undefined: that of the schema will do. */
 export function errorExample(status: string): object | undefined {
-  const found = OF_STATUS[status]
+  const found = ERRORS_BY_STATUS[status]
   return found && { ...found, request_id }
 }

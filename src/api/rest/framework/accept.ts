@@ -26,8 +26,8 @@ function rangeOf(text: string): Range {
 
 /** Of the most specific range that has the type; 0: none has. */
 function qualityOf(ranges: readonly Range[], type: string): number {
-  for (const wanted of [type, `${type.split('/')[0]}/*`, '*/*']) {
-    const found = ranges.find((range) => range.type === wanted)
+  for (const candidate of [type, `${type.split('/')[0]}/*`, '*/*']) {
+    const found = ranges.find((range) => range.type === candidate)
     if (found) return found.quality
   }
   return 0

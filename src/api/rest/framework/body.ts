@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify'
 import { MalformedJson } from '../../../domain/parsing/parse.ts'
-import { notJson } from './errors.ts'
+import { notJsonError } from './errors.ts'
 
 const MAX_BODY_BYTES = 1024 * 1024
 
@@ -17,7 +17,7 @@ export function readBodies(fastify: FastifyInstance): void {
     async (_request: unknown, body: Buffer) => (body.length === 0 ? undefined : parseJson(body)),
   )
   fastify.addContentTypeParser('*', options, async (_request: unknown, body: Buffer) => {
-    if (body.length > 0) throw notJson()
+    if (body.length > 0) throw notJsonError()
   })
 }
 

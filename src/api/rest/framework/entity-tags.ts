@@ -8,13 +8,13 @@ export interface EntityTag {
 }
 
 /** `*`: whatever there is. */
-export type Tags = '*' | readonly EntityTag[]
+export type TagList = '*' | readonly EntityTag[]
 
 /** One tag, or nothing, which a list may have, too; and what ends it. Blanks match in one way alone: in two it would be n². */
 const ELEMENT = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(?:,|$)/y
 
 /** Null: it is none of it. At least one tag has to be there. */
-export function parseTags(text: string): Tags | null {
+export function parseTags(text: string): TagList | null {
   if (text.trim() === '*') return '*'
   const tags: EntityTag[] = []
   ELEMENT.lastIndex = 0

@@ -11,8 +11,8 @@ import { CHALLENGE } from '../../auth/authenticate.ts'
 /** Makes the handler for Fastify's setErrorHandler and frameworkErrors. */
 export function errorHandler(log: Log) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const about = { requestId: request.id, route: request.routeOptions.url }
-    const shown = shownError(error, log, about, brokenOff(error, request))
+    const logFields = { requestId: request.id, route: request.routeOptions.url }
+    const shown = shownError(error, log, logFields, abortedBody(error, request))
     // also where no hook has run, as for a path that can't be decoded
     reply.header('x-request-id', request.id)
     if (shown.code === 'UNAUTHENTICATED') reply.header('www-authenticate', CHALLENGE)
@@ -22,14 +22,14 @@ export function errorHandler(log: Log) {
 }
 
 /** What the caller is shown of it. An error that is not theirs to know is logged, under `about`. `otherwise`: if it is nothing else. */
-export function shownError(error: unknown, log: Log, about: object, otherwise: DomainError | null = null): DomainError {
-  const known = asDomainError(error) ?? asUnavailable(error) ?? otherwise
+export function shownError(error: unknown, log: Log, about: object, fallback: DomainError | null = null): DomainError {
+  const known = asDomainError(error) ?? asUnavailable(error) ?? fallback
   if (!known) log.error({ err: error, ...about }, 'request failed')
   return known ?? new DomainError('INTERNAL', 'Internal error')
 }
 
 /** The caller went away in the middle of its body: no fault of ours, though nobody is left to read the answer. */
-function brokenOff(error: unknown, { raw }: FastifyRequest): DomainError | null {
+function abortedBody(error: unknown, { raw }: FastifyRequest): DomainError | null {
   if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET' || raw.complete) return null
   return new DomainError('MALFORMED_REQUEST', 'The connection broke before the body was complete.')
 }
@@ -46,7 +46,7 @@ function asDomainError(error: unknown): DomainError | null {
   const { code, statusCode = 500, message } = error as FastifyError
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new DomainError('PAYLOAD_TOO_LARGE', 'The body is larger than 1 MiB.')
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return notJson()
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return notJsonError()
   if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH')
     return new ValidationError([
       { loc: ['path'], msg: 'Not a path of this API: badly encoded or too long.', type: 'value_error' },
@@ -57,6 +57,6 @@ function asDomainError(error: unknown): DomainError | null {
   return null
 }
 
-export function notJson(): DomainError {
+export function notJsonError(): DomainError {
   return new DomainError('UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON, sent with Content-Type: application/json.')
 }

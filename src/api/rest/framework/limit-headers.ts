@@ -1,6 +1,6 @@
 /** Describes in the document the headers that say what is left of a key's limits (docs/api-rules.md#limits). */
 
-interface Answer {
+interface ResponseObject {
   headers?: object
 }
 interface Document {
@@ -25,19 +25,23 @@ const HEADERS = {
 }
 
 const reference = (name: keyof typeof HEADERS) => ({ $ref: `#/components/headers/${name}` })
-const STANDING = { RateLimit: reference('RateLimit'), 'RateLimit-Policy': reference('RateLimitPolicy') }
-const LATER = { 'Retry-After': reference('RetryAfter') }
+const RATE_LIMIT_HEADERS = { RateLimit: reference('RateLimit'), 'RateLimit-Policy': reference('RateLimitPolicy') }
+const RETRY_HEADERS = { 'Retry-After': reference('RetryAfter') }
 
 /** Adds them to the answers of every operation that has a limit: to those of success and 429, and `Retry-After` to 503. */
 export function describeLimits<D extends Document>(document: D): D {
   for (const item of Object.values(document.paths ?? {})) {
-    for (const { responses } of Object.values(item as Record<string, { responses?: Record<string, Answer> }>)) {
+    for (const { responses } of Object.values(item as Record<string, { responses?: Record<string, ResponseObject> }>)) {
       if (!responses) continue
       for (const [status, answer] of Object.entries(responses)) {
-        const counted = status === '429' || ('429' in responses && (status.startsWith('2') || status === '304'))
-        const later = status === '429' || status === '503'
-        if (counted || later)
-          answer.headers = { ...(counted ? STANDING : {}), ...(later ? LATER : {}), ...answer.headers }
+        const hasRateLimit = status === '429' || ('429' in responses && (status.startsWith('2') || status === '304'))
+        const isRetryable = status === '429' || status === '503'
+        if (hasRateLimit || isRetryable)
+          answer.headers = {
+            ...(hasRateLimit ? RATE_LIMIT_HEADERS : {}),
+            ...(isRetryable ? RETRY_HEADERS : {}),
+            ...answer.headers,
+          }
       }
     }
   }

@@ -12,41 +12,55 @@ import { CACHE_HEADERS } from '../../auth/cache-headers.ts'
 import type { ConnectionLimit } from '../../limits/connection-limit.ts'
 import { createRequestScope, type RequestScope } from '../../limits/request-scope.ts'
 import type { ResponseCache } from '../../response-cache/response-cache.ts'
-import type { SourceOf } from '../responses/answer.ts'
-import { errorAnswer, errorBody, validationErrorBody } from '../responses/errors.ts'
+import { errorBody, errorDescriptions, validationErrorBody } from '../responses/errors.ts'
 import type { ResponseHeaders } from '../responses/response-headers.ts'
-import { answerReusing, isReusable, type Reusable } from './cached.ts'
-import { answerWith, conditionParameters, conditionStatuses, conditionsOf, newsFor, tagHeader } from './conditional.ts'
-import { answerAgain, handleOnce, keyParameter, REPLAYED_HEADER, type Repeatable, takesKey } from './idempotent.ts'
+import type { SourceOf } from '../responses/response-schema.ts'
+import { answerFromCache, type Cacheable, isCacheableRequest } from './cached-responses.ts'
 import {
+  conditionHeaders,
+  conditionStatuses,
+  conditionsOf,
+  newsCheck,
+  sendResource,
+  tagHeader,
+} from './conditional-requests.ts'
+import {
+  acceptsKey,
+  handleIdempotently,
+  type KeyedOperation,
+  keyHeader,
+  REPLAYED_HEADER,
+  replay,
+} from './idempotency.ts'
+import {
+  requestsStream,
   STREAM_VARY,
-  type Streamed,
-  type Streaming,
+  type StreamDefinition,
+  type StreamServices,
   sendStream,
   streamContent,
   streamDescription,
-  streamParameter,
-  wantsStream,
+  streamHeaders,
 } from './stream.ts'
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 /** status → what it means and the body's schema; null: no body. `headers`: those that not every answer has. */
-export type Answers = Record<number, { means: string; schema: z.ZodType | null; headers?: ResponseHeaders }>
+export type Responses = Record<number, { description: string; schema: z.ZodType | null; headers?: ResponseHeaders }>
 
 /** What a handler returns: one of the declared statuses with what its schema encodes; of the declared headers any. */
-type Answer<A extends Answers> = {
+type HandlerResult<A extends Responses> = {
   [S in keyof A & number]: { status: S; body: BodyOf<A[S]>; headers?: HeadersOf<A[S]> }
 }[keyof A & number]
 
-type HeadersOf<D extends Answers[number]> = { [N in keyof D['headers']]?: string }
+type HeadersOf<D extends Responses[number]> = { [N in keyof D['headers']]?: string }
 
-type BodyOf<D extends Answers[number]> = D['schema'] extends z.ZodType ? SourceOf<D['schema']> : null
+type BodyOf<D extends Responses[number]> = D['schema'] extends z.ZodType ? SourceOf<D['schema']> : null
 
 /** Errors that only some operations give. All of them give 401, 403, 422, 429, 500 and 503. */
 type SpecialError = 400 | 404 | 409 | 502
 
-export interface Operation<A extends Answers = Answers> {
+export interface Operation<A extends Responses = Responses> {
   method: Method
   /** parameters in braces, as in the document */
   path: `/${string}`
@@ -56,23 +70,23 @@ export interface Operation<A extends Answers = Answers> {
   tag: string
   /** the verb's own schema: its members are `path`, `query`, `body` */
   input: z.ZodObject
-  answers: A
+  responses: A
   errors: readonly SpecialError[]
   /** it takes If-Match, hands it to the verb, and answers 412 */
   ifMatch?: boolean
   /** it keeps a lease or ends it: such calls wait for their turn, and are never a 429 */
   keepsLease?: boolean
-  /** what an Idempotency-Key does (idempotent.ts) */
-  repeats?: Repeatable['repeats']
+  /** what an Idempotency-Key does (idempotency.ts) */
+  idempotency?: KeyedOperation['idempotency']
   /** it can be followed: asked for with `Accept: text/event-stream` */
-  stream?: Streamed
-  /** its answers may be given again while nothing has changed (cached.ts); absent: each is made anew */
-  reusable?: Reusable
+  stream?: StreamDefinition
+  /** its answers may be given again while nothing has changed (cached-responses.ts); absent: each is made anew */
+  cacheable?: Cacheable
   /** that every answer has */
   headers?: Record<string, string>
-  handle(ctx: RequestContext, raw: RawInput): Promise<Answer<NoInfer<A>>>
+  handle(ctx: RequestContext, raw: RawInput): Promise<HandlerResult<NoInfer<A>>>
   /** How `handle` makes an answer of its verb's result. Of a write that is done once. */
-  present?(result: never): Answer<NoInfer<A>>
+  present?(result: never): HandlerResult<NoInfer<A>>
 }
 
 declare module 'fastify' {
@@ -85,32 +99,32 @@ declare module 'fastify' {
 }
 
 /** Keeps the types of `answers` and `handle` together. */
-export function operation<const A extends Answers>(declared: Operation<A>): Operation {
+export function operation<const A extends Responses>(declared: Operation<A>): Operation {
   return declared as unknown as Operation
 }
 
 /** Of an operation that always answers alike: with what `verb` returns, encoded as `schema`. */
-export function answering<const S extends number, B extends z.ZodType>(
+export function singleResponse<const S extends number, B extends z.ZodType>(
   status: S,
-  means: string,
+  description: string,
   schema: B,
   verb: (ctx: RequestContext, raw: RawInput) => Promise<SourceOf<B>>,
 ) {
   const present = (body: SourceOf<B>) => ({ status, body })
   return {
-    answers: { [status]: { means, schema } } as Record<S, { means: string; schema: B }>,
-    ...handling(verb, present),
+    responses: { [status]: { description, schema } } as Record<S, { description: string; schema: B }>,
+    ...handledBy(verb, present),
   }
 }
 
 /** Of one that answers 204. */
-export function noContent(means: string, verb: (ctx: RequestContext, raw: RawInput) => Promise<unknown>) {
+export function noContent(description: string, verb: (ctx: RequestContext, raw: RawInput) => Promise<unknown>) {
   const present = () => ({ status: 204, body: null }) as const
-  return { answers: { 204: { means, schema: null } }, ...handling(verb, present) }
+  return { responses: { 204: { description, schema: null } }, ...handledBy(verb, present) }
 }
 
 /** Of one that answers what `present` makes of what `verb` returns. */
-export function handling<R, const A extends { status: number }>(
+export function handledBy<R, const A extends { status: number }>(
   verb: (ctx: RequestContext, raw: RawInput) => Promise<R>,
   present: (result: R) => A,
 ) {
@@ -130,7 +144,7 @@ export function toRoute(
     connectionLimit,
     streaming,
     responseCache,
-  }: { connectionLimit?: ConnectionLimit | undefined; streaming: Streaming; responseCache: ResponseCache },
+  }: { connectionLimit?: ConnectionLimit | undefined; streaming: StreamServices; responseCache: ResponseCache },
 ): RouteOptions {
   const { keepsLease, stream } = declared
   const { path, query, body } = declared.input.shape
@@ -149,31 +163,33 @@ export function toRoute(
       ...(query ? { querystring: query } : {}),
       ...(body ? { body } : {}),
       ...(headers ? { headers } : {}),
-      response: responses(declared, body !== undefined),
+      response: documentedResponses(declared, body !== undefined),
     },
-    onRequest: recognizing(authenticate, scopeOptions, caching),
+    onRequest: authenticateRequest(authenticate, scopeOptions, caching),
     handler: async (request, reply) => {
-      if (wantsStream(stream, request)) return sendStream(stream, declared, request, reply, streaming)
+      if (requestsStream(stream, request)) return sendStream(stream, declared, request, reply, streaming)
       const conditions = conditionsOf(declared, request.headers)
       const { params, query, body } = request
-      const asked: RawInput = { path: params, query, body: body ?? undefined, ...conditions.raw }
+      const input: RawInput = { path: params, query, body: body ?? undefined, ...conditions.raw }
       if (declared.headers) reply.headers(declared.headers)
-      if (isReusable(declared, query, conditions))
-        return answerReusing(responseCache, request, reply, declared, conditions, (ctx) => declared.handle(ctx, asked))
-      const raw = { ...asked, ...newsFor(declared.answers[200]?.schema, conditions, request.caller!) }
-      const outcome = await handleOnce(declared, request, reply, (ctx) => declared.handle(ctx, raw))
-      if ('entry' in outcome) return answerAgain(reply, declared, request.caller!, outcome.entry)
+      if (isCacheableRequest(declared, query, conditions))
+        return answerFromCache(responseCache, request, reply, declared, conditions, (ctx) =>
+          declared.handle(ctx, input),
+        )
+      const raw = { ...input, ...newsCheck(declared.responses[200]?.schema, conditions, request.caller!) }
+      const outcome = await handleIdempotently(declared, request, reply, (ctx) => declared.handle(ctx, raw))
+      if ('entry' in outcome) return replay(reply, declared, request.caller!, outcome.entry)
       const { answer, ctx } = outcome
       reply.code(answer.status).headers(answer.headers ?? {})
-      const { schema } = declared.answers[answer.status]!
+      const { schema } = declared.responses[answer.status]!
       if (!schema) return reply.send()
-      return answerWith(reply, declared, conditions, schema, answer.body, ctx)
+      return sendResource(reply, declared, conditions, schema, answer.body, ctx)
     },
   }
 }
 
 /** Authenticates the caller before the body is read, and counts the request. */
-export function recognizing(
+export function authenticateRequest(
   authenticate: Authenticate,
   scopeOptions: Parameters<typeof createRequestScope>[2],
   headers: Record<string, string> = CACHE_HEADERS,
@@ -182,50 +198,58 @@ export function recognizing(
     reply.headers(headers)
     const requestScope = createRequestScope(request, reply, scopeOptions)
     request.requestScope = requestScope
-    const recognized = (caller: RequestContext) => {
+    const accept = (caller: RequestContext) => {
       caller.client = requestScope
       request.caller = caller
       request.subject = caller.actor.subject
       done()
     }
     const caller = authenticate(request.raw.headers, request.id, requestScope)
-    if (caller instanceof Promise) caller.then(recognized, done)
-    else recognized(caller)
+    if (caller instanceof Promise) caller.then(accept, done)
+    else accept(caller)
   }
 }
 
 /** In the document: what of its headers a request to it may have. Null: none. */
 function requestHeaders(declared: Operation): z.ZodObject | null {
-  const shapes = [conditionParameters(declared), keyParameter(declared), streamParameter(declared)].flatMap((object) =>
+  const shapes = [conditionHeaders(declared), keyHeader(declared), streamHeaders(declared)].flatMap((object) =>
     object ? [object.shape] : [],
   )
   return shapes.length > 0 ? z.object(Object.assign({}, ...shapes)) : null
 }
 
-function responses(declared: Operation, hasBody: boolean): Record<number, unknown> {
+function documentedResponses(declared: Operation, hasBody: boolean): Record<number, unknown> {
   const { notModified, preconditionFailed } = conditionStatuses(declared)
-  const keyed = takesKey(declared)
-  const success: [string, unknown][] = Object.entries(declared.answers).map(([status, { means, schema, headers }]) => {
-    if (!schema) return [status, z.null().describe(means)]
-    const said = { ...headers, ...tagHeader(declared, schema), ...(keyed ? REPLAYED_HEADER : {}) }
-    const { description, content } = json(means, schema)
-    const both = { ...content, ...streamContent(declared) }
-    return [status, { description, content: both, ...(Object.keys(said).length > 0 ? { headers: said } : {}) }]
-  })
-  if (notModified) success.push(['304', z.null().describe(NOT_MODIFIED)])
+  const keyed = acceptsKey(declared)
+  const success: [string, unknown][] = Object.entries(declared.responses).map(
+    ([status, { description, schema, headers }]) => {
+      if (!schema) return [status, z.null().describe(description)]
+      const responseHeaders = { ...headers, ...tagHeader(declared, schema), ...(keyed ? REPLAYED_HEADER : {}) }
+      const content = { 'application/json': { schema }, ...streamContent(declared) }
+      return [
+        status,
+        {
+          description,
+          content,
+          ...(Object.keys(responseHeaders).length > 0 ? { headers: responseHeaders } : {}),
+        },
+      ]
+    },
+  )
+  if (notModified) success.push(['304', z.null().describe(NOT_MODIFIED_DESCRIPTION)])
   const limit = declared.keepsLease ? [] : [429]
   const conflicts = [...(keyed ? [409] : []), ...(preconditionFailed ? [412] : [])]
   const special = new Set([...declared.errors, ...conflicts, ...(hasBody ? [413, 415] : [])])
   const statuses = [401, 403, ...special, 422, ...limit, 500, 503].sort()
   const errors = statuses.map((status) => [
     status,
-    status === 422 ? json(NOT_VALID, validationErrorBody) : json(errorAnswer[status]!, errorBody),
+    status === 422 ? json(VALIDATION_DESCRIPTION, validationErrorBody) : json(errorDescriptions[status]!, errorBody),
   ])
   return Object.fromEntries([...success, ...errors])
 }
 
-const NOT_VALID = `${errorAnswer[422]} A query parameter that is not listed here is one of these things.`
+const VALIDATION_DESCRIPTION = `${errorDescriptions[422]} A query parameter that is not listed here is one of these things.`
 
-const NOT_MODIFIED = 'It is what the caller has (`If-None-Match`): no body, the headers of a 200.'
+const NOT_MODIFIED_DESCRIPTION = 'It is what the caller has (`If-None-Match`): no body, the headers of a 200.'
 
 const json = (description: string, schema: z.ZodType) => ({ description, content: { 'application/json': { schema } } })

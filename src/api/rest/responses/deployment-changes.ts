@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import type { DeploymentsChange } from '../../../domain/change-feed/page.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
-import { answer } from './answer.ts'
+import { responseSchema } from './response-schema.ts'
 
-export const deploymentsChange = answer(
+export const deploymentsChange = responseSchema(
   { id: 'DeploymentsChange' },
   {
     cursor: z.string().describe('The `after` to go on with, and the `id` of a stream.'),

@@ -20,11 +20,11 @@ import {
   sourceConfig,
   sourceRevisionConfig,
 } from '../../../domain/values/shapes.ts'
-import { actor, wordList } from './actor.ts'
-import { answer, columns, pageOf, time } from './answer.ts'
+import { actor, describeWords } from './actor.ts'
+import { pageSchema, responseSchema, shapeEncoder, time } from './response-schema.ts'
 import { NO_REVISION, reason, revisionConfig } from './revision.ts'
 
-const health = answer(
+const health = responseSchema(
   { id: 'DeploymentHealth' },
   {
     ready: z.int().describe('Replicas that serve, as it was last reported.'),
@@ -35,13 +35,13 @@ const health = answer(
   },
 )
 
-const deploymentChange = answer(
+const deploymentChange = responseSchema(
   { id: 'DeploymentChange' },
   {
     at: time,
     what: z
       .enum(Object.keys(DEPLOYMENT_CHANGES) as (keyof typeof DEPLOYMENT_CHANGES)[])
-      .describe(wordList(DEPLOYMENT_CHANGES)),
+      .describe(describeWords(DEPLOYMENT_CHANGES)),
     actor: actor.describe('Who did it.'),
     changed: z.array(z.string()).describe('Of an update: the fields that it changed; never their values.'),
     revision_id: uuid.nullable().describe('The revision that was rolled out again.'),
@@ -49,12 +49,12 @@ const deploymentChange = answer(
   ({ revision }: DeploymentChange) => ({ revisionId: revision?.id ?? null }),
 )
 
-const settings = columns(sourceConfig.shape, (view: DeploymentView) => ({
+const settings = shapeEncoder(sourceConfig.shape, (view: DeploymentView) => ({
   resourceSpec: view.resourceSpec as SourceConfig['resource_spec'],
   listenerConfig: view.k8sNamespace === null ? null : { k8s_namespace: view.k8sNamespace },
 }))
 
-export const deployment = answer(
+export const deployment = responseSchema(
   { id: 'Deployment' },
   {
     id: uuid,
@@ -116,9 +116,9 @@ export const deployment = answer(
   },
 )
 
-export const deploymentList = pageOf('DeploymentList', deployment)
+export const deploymentList = pageSchema('DeploymentList', deployment)
 
-const deletion = answer(
+const deletion = responseSchema(
   {},
   {
     deployment_id: uuid,
@@ -127,13 +127,13 @@ const deletion = answer(
   },
 )
 
-export const bulkDeletion = answer(
+export const bulkDeletion = responseSchema(
   { id: 'BulkDeletion' },
   { results: z.array(deletion) },
   (results: readonly BulkResult[]) => ({ results }),
 )
 
-export const uploadUrl = answer(
+export const uploadUrl = responseSchema(
   { id: 'UploadUrl' },
   {
     upload_url: z.url().describe('Takes one PUT of a gzip tarball, for an hour. No API key is needed.'),
@@ -141,7 +141,7 @@ export const uploadUrl = answer(
   },
 )
 
-export const pushToken = answer(
+export const pushToken = responseSchema(
   { id: 'PushToken' },
   {
     token: z.string().describe('The password of `docker login`; any user name will do. Valid for 15 minutes.'),

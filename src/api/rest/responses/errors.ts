@@ -23,7 +23,7 @@ export const validationErrorBody = z
   .meta({ id: 'ValidationError' })
 
 /** What each error status means, in the document. */
-export const errorAnswer: Record<number, string> = {
+export const errorDescriptions: Record<number, string> = {
   400: "The revision can't be redeployed.",
   401: 'The credential is missing, unknown, expired or revoked.',
   403: "The credential's role is too low, it does not reach this workspace, or the plan does not allow this.",

@@ -8,18 +8,18 @@ import type { EventActor } from '../../../domain/values/event-actor.ts'
 import { EVENT_TYPES } from '../../../domain/values/event-types.ts'
 import { knownReason } from '../../../domain/values/reasons.ts'
 import { RevisionStatus } from '../../../domain/values/row-types.ts'
-import { actor, wordList } from './actor.ts'
-import { answer, time } from './answer.ts'
+import { actor, describeWords } from './actor.ts'
+import { responseSchema, time } from './response-schema.ts'
 import { reason } from './revision.ts'
 
 /** An event of the log; or, without an actor, the status that a stream begins with. */
 export type ShownEvent = Omit<StoredEvent, 'actor'> & { actor: EventActor | null }
 
-export const event = answer(
+export const event = responseSchema(
   { id: 'Event' },
   {
     cursor: z.string().describe('Its place in the log: an `after` or `before`, and the `id` of a stream.'),
-    type: z.string().describe(`There may be new ones.\n${wordList(EVENT_TYPES)}`),
+    type: z.string().describe(`There may be new ones.\n${describeWords(EVENT_TYPES)}`),
     deployment_id: uuid.nullable(),
     revision_id: uuid.nullable(),
     subject_id: z.string().nullable().describe('Of what changed, when it is neither a deployment nor a revision.'),
@@ -40,7 +40,7 @@ export const event = answer(
   }),
 )
 
-export const eventPage = answer(
+export const eventPage = responseSchema(
   { id: 'EventPage' },
   {
     resources: z.array(event),

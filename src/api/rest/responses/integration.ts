@@ -2,9 +2,9 @@
 import { z } from 'zod'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import type { Integration } from '../../../domain/values/row-types.ts'
-import { answer, time } from './answer.ts'
+import { responseSchema, time } from './response-schema.ts'
 
-export const integration = answer(
+export const integration = responseSchema(
   { id: 'Integration' },
   {
     id: uuid.describe('Use it as `source_config.integration_id`.'),
@@ -14,7 +14,7 @@ export const integration = answer(
   (row: Integration) => ({ installationId: row.installationId === null ? null : String(row.installationId) }),
 )
 
-export const installation = answer(
+export const installation = responseSchema(
   { id: 'Installation' },
   {
     install_url: z.string().describe('Where a person installs the app at the git provider; leads back here.'),
@@ -22,7 +22,7 @@ export const installation = answer(
   },
 )
 
-export const repository = answer(
+export const repository = responseSchema(
   { id: 'Repository' },
   {
     host_integration_id: uuid.describe('Use it as `source_config.integration_id`.'),

@@ -4,11 +4,11 @@ import { COMPUTE_TYPES, type ComputeType, computeConfig } from '../../../domain/
 import { LISTENER_STATUSES, listenerStatus } from '../../../domain/listeners/status.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import type { Listener } from '../../../domain/values/row-types.ts'
-import { answer, columns, pageOf, time } from './answer.ts'
+import { pageSchema, responseSchema, shapeEncoder, time } from './response-schema.ts'
 
-const configOf = columns(computeConfig.shape)
+const configOf = shapeEncoder(computeConfig.shape)
 
-export const listener = answer(
+export const listener = responseSchema(
   { id: 'Listener' },
   {
     id: uuid.describe('Use it as `source_config.listener_id`.'),
@@ -31,4 +31,4 @@ export const listener = answer(
   }),
 )
 
-export const listenerList = pageOf('ListenerList', listener)
+export const listenerList = pageSchema('ListenerList', listener)

@@ -9,9 +9,9 @@ import {
   PROVIDER_TYPES,
   type ProviderType,
 } from '../../../domain/values/oauth-provider.ts'
-import { answer, time } from './answer.ts'
+import { responseSchema, time } from './response-schema.ts'
 
-export const oauthProvider = answer(
+export const oauthProvider = responseSchema(
   { id: 'OAuthProvider', description: 'Its client secret is in no answer.' },
   {
     id: uuid,

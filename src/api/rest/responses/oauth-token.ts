@@ -6,9 +6,9 @@ import type { IssuedToken } from '../../../domain/oauth/tokens/issue.ts'
 import type { ListedToken } from '../../../domain/oauth/tokens/list.ts'
 import { displayLabel, TOKEN_STATUSES, tokenStatus, tokenStatusMessage } from '../../../domain/oauth/tokens/token.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
-import { answer, time } from './answer.ts'
+import { responseSchema, time } from './response-schema.ts'
 
-export const authorization = answer(
+export const authorization = responseSchema(
   { id: 'Authorization' },
   {
     status: z
@@ -28,7 +28,7 @@ export const authorization = answer(
   (view: AuthorizationView) => ({ oauthTokenId: view.tokenId }),
 )
 
-export const oauthToken = answer(
+export const oauthToken = responseSchema(
   { id: 'OAuthToken', description: 'The token itself is in no answer but the one that an agent gets.' },
   {
     id: uuid,
@@ -61,13 +61,13 @@ export const oauthToken = answer(
   },
 )
 
-export const deletedTokens = answer(
+export const deletedTokens = responseSchema(
   { id: 'DeletedOAuthTokens' },
   { deleted: z.int().describe('How many there were.') },
   (deleted: number) => ({ deleted }),
 )
 
-export const connection = answer(
+export const connection = responseSchema(
   { id: 'Connection' },
   {
     id: uuid,
@@ -89,13 +89,13 @@ export const connection = answer(
   }),
 )
 
-export const connectionList = answer(
+export const connectionList = responseSchema(
   { id: 'ConnectionList' },
   { data: z.array(connection) },
   (data: readonly ConnectionView[]) => ({ data }),
 )
 
-export const accessToken = answer(
+export const accessToken = responseSchema(
   { id: 'AccessToken' },
   {
     access_token: z.string(),

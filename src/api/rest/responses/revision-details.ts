@@ -8,10 +8,10 @@ import { buildPlanMembers } from '../../../domain/values/build-plan.ts'
 import { resourceSpec } from '../../../domain/values/resource-spec.ts'
 import { StepOutcome } from '../../../domain/values/row-types.ts'
 import { secretReference } from '../../../domain/values/shapes.ts'
-import { answer, time } from './answer.ts'
+import { responseSchema, time } from './response-schema.ts'
 import { reason, revision } from './revision.ts'
 
-const step = answer(
+const step = responseSchema(
   { id: 'RevisionStep' },
   {
     kind: z.enum(['PROVISION', 'BUILD', 'DEPLOY']),
@@ -26,7 +26,7 @@ const step = answer(
 )
 
 const seconds = z.number().nullable()
-const durations = answer(
+const durations = responseSchema(
   {},
   {
     waited: seconds.describe('In which nobody worked on it.'),
@@ -37,11 +37,11 @@ const durations = answer(
   },
 )
 
-const fingerprint = answer({}, { name: z.string(), fingerprint: z.string() })
+const fingerprint = responseSchema({}, { name: z.string(), fingerprint: z.string() })
 
-const buildPlan = answer({}, buildPlanMembers)
+const buildPlan = responseSchema({}, buildPlanMembers)
 
-export const revisionDetails = answer(
+export const revisionDetails = responseSchema(
   { id: 'RevisionDetails' },
   {
     revision_id: uuid,
@@ -73,7 +73,7 @@ export const revisionDetails = answer(
   },
 )
 
-const difference = answer(
+const difference = responseSchema(
   { id: 'RevisionDifference' },
   {
     part: z.enum(COMPARED_PARTS),
@@ -86,7 +86,7 @@ const difference = answer(
   }),
 )
 
-const names = answer(
+const names = responseSchema(
   { id: 'NameDifferences' },
   {
     added: z.array(z.string()),
@@ -95,7 +95,7 @@ const names = answer(
   },
 )
 
-export const revisionComparison = answer(
+export const revisionComparison = responseSchema(
   { id: 'RevisionComparison' },
   {
     from: revision,

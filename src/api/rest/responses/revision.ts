@@ -9,17 +9,17 @@ import { LogLevel, type LogLine, type Revision, RevisionStatus, Source } from '.
 import { sourceRevisionConfig } from '../../../domain/values/shapes.ts'
 import { currentMessageOf } from '../../../domain/values/status-words.ts'
 import { TRIGGER_WORDS, TRIGGERS } from '../../../domain/values/trigger.ts'
-import { actor, wordList } from './actor.ts'
-import { answer, columns, pageOf, time } from './answer.ts'
+import { actor, describeWords } from './actor.ts'
 import type { ResponseHeaders } from './response-headers.ts'
+import { pageSchema, responseSchema, shapeEncoder, time } from './response-schema.ts'
 
 export const reason = z.enum(REASON_WORDS).nullable()
 
-export const revisionConfig = columns(sourceRevisionConfig.shape)
+export const revisionConfig = shapeEncoder(sourceRevisionConfig.shape)
 /** Stands in for the latest revision of a deployment that has none yet: its columns are all null. */
 export const NO_REVISION = {} as Revision
 
-export const revision = answer(
+export const revision = responseSchema(
   { id: 'Revision' },
   {
     id: uuid,
@@ -40,7 +40,7 @@ export const revision = answer(
     trigger: z
       .enum(TRIGGER_WORDS)
       .nullable()
-      .describe(`What made it; null: nobody noted it.\n${wordList(TRIGGERS)}`),
+      .describe(`What made it; null: nobody noted it.\n${describeWords(TRIGGERS)}`),
     created_by: actor.nullable().describe('Who made it; null: nobody noted it.'),
     rollout_at: time.nullable().describe('When its newest attempt was asked for; null: nobody noted it.'),
     rollout_by: actor.nullable().describe('Who asked for its newest attempt.'),
@@ -58,10 +58,10 @@ export const revision = answer(
   }),
 )
 
-export const revisionList = pageOf('RevisionList', revision)
+export const revisionList = pageSchema('RevisionList', revision)
 
 /** Of the answers of writes: others may write meanwhile, but this is the revision of this very call. */
-export const REVISION_MADE = {
+export const REVISION_ID_HEADER = {
   'X-Revision-Id': {
     type: 'string',
     format: 'uuid',
@@ -70,10 +70,10 @@ export const REVISION_MADE = {
 } as const satisfies ResponseHeaders
 
 /** The header itself; none for a call that made and moved no revision. */
-export const revisionHeader = (revisionId: string | null) =>
+export const revisionIdHeader = (revisionId: string | null) =>
   revisionId === null ? {} : { 'X-Revision-Id': revisionId }
 
-export const logLine = answer(
+export const logLine = responseSchema(
   {},
   {
     id: z.string().describe('Of the line, for good. As text they sort as the lines do within the deployment.'),
@@ -90,7 +90,7 @@ export const logLine = answer(
   (line: LogLine) => ({ id: logLineId(line), timestamp: line.time, ansi: colouredLine(line) }),
 )
 
-export const logPage = answer(
+export const logPage = responseSchema(
   { id: 'LogPage' },
   {
     logs: z.array(logLine),

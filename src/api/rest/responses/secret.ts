@@ -3,9 +3,9 @@ import { z } from 'zod'
 import type { NamedSecret } from '../../../domain/secrets/list.ts'
 import { secret } from '../../../domain/values/shapes.ts'
 import { actor } from './actor.ts'
-import { answer, time } from './answer.ts'
+import { responseSchema, time } from './response-schema.ts'
 
-const namedSecret = answer(
+const namedSecret = responseSchema(
   { id: 'NamedSecret' },
   {
     name: z.string(),
@@ -15,11 +15,11 @@ const namedSecret = answer(
   ({ origin }: NamedSecret) => ({ setAt: origin?.at ?? null, setBy: origin?.by ?? null }),
 )
 
-export const namedSecrets = answer(
+export const namedSecrets = responseSchema(
   { id: 'NamedSecretList' },
   { resources: z.array(namedSecret) },
   (resources: readonly NamedSecret[]) => ({ resources }),
 )
 
 /** What is answered once: nobody keeps it. */
-export const revealedSecret = answer({ id: 'RevealedSecret' }, secret.shape)
+export const revealedSecret = responseSchema({ id: 'RevealedSecret' }, secret.shape)

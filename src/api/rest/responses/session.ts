@@ -11,9 +11,9 @@ import {
 } from '../../../domain/sessions/session.ts'
 import { RANKED_ROLES } from '../../../domain/transaction/access.ts'
 import { actor } from './actor.ts'
-import { answer, pageOf, time } from './answer.ts'
+import { pageSchema, responseSchema, time } from './response-schema.ts'
 
-const session = answer(
+const session = responseSchema(
   { id: 'Session' },
   {
     id: uuid,
@@ -37,9 +37,9 @@ const session = answer(
   }),
 )
 
-export const sessionList = pageOf('SessionList', session)
+export const sessionList = pageSchema('SessionList', session)
 
-export const openedSession = answer(
+export const openedSession = responseSchema(
   { id: 'OpenedSession' },
   {
     session,
@@ -52,7 +52,7 @@ export const openedSession = answer(
   },
 )
 
-export const signInMethods = answer(
+export const signInMethods = responseSchema(
   { id: 'SignInMethods' },
   {
     api_key: z.boolean(),

@@ -1,9 +1,9 @@
 /** A workspace as REST shows it. */
 import { z } from 'zod'
 import { uuid } from '../../../domain/parsing/fields.ts'
-import { answer, time } from './answer.ts'
+import { responseSchema, time } from './response-schema.ts'
 
-export const workspace = answer(
+export const workspace = responseSchema(
   { id: 'Workspace' },
   {
     id: uuid.describe('The `tenant_id` of what is in it, and what `X-Tenant-Id` takes.'),

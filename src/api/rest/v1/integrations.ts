@@ -4,7 +4,7 @@ import { listInput, listIntegrations } from '../../../domain/sources/integration
 import { removeInput, removeIntegration } from '../../../domain/sources/integrations/remove.ts'
 import { listRepositories, listRepositoriesInput } from '../../../domain/sources/integrations/repositories.ts'
 import { startInput, startInstallation } from '../../../domain/sources/integrations/start-installation.ts'
-import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
+import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { installation, integration, repository } from '../responses/integration.ts'
 
 const tag = 'Git integrations'
@@ -22,7 +22,7 @@ const lists = both.flatMap(({ base, suffix }) => [
     summary: 'List the git integrations of the workspace',
     tag,
     input: listInput,
-    ...answering(200, 'All of them.', z.array(integration), listIntegrations),
+    ...singleResponse(200, 'All of them.', z.array(integration), listIntegrations),
     errors: [],
   }),
   operation({
@@ -32,7 +32,7 @@ const lists = both.flatMap(({ base, suffix }) => [
     summary: 'List the repositories of a git integration',
     tag,
     input: listRepositoriesInput,
-    ...answering(200, 'All of them.', z.array(repository), listRepositories),
+    ...singleResponse(200, 'All of them.', z.array(repository), listRepositories),
     errors: [404, 409, 502],
   }),
 ])
@@ -46,8 +46,8 @@ const start = operation({
     'Send the person who owns the account to `install_url`. When they come back, the integration is in the list.',
   tag,
   input: startInput,
-  repeats: 'anew',
-  ...answering(201, 'Begun.', installation, startInstallation),
+  idempotency: 'no-effect',
+  ...singleResponse(201, 'Begun.', installation, startInstallation),
   errors: [409, 502],
 })
 

@@ -9,14 +9,14 @@ import { receiveUpload } from '../../../domain/sources/uploads/receive.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 
 /** ms without a byte from the client */
-const SILENCE = 60_000
+const IDLE_TIMEOUT_MS = 60_000
 /** ms for all of an upload; storage/receive-file.ts knows */
-const UPLOAD_TIME = 60 * 60 * 1000
+const UPLOAD_TIMEOUT_MS = 60 * 60 * 1000
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** the route limits the time of its body itself (server/http.ts) */
-    slowBody?: boolean
+    hasOwnBodyTimeout?: boolean
   }
 }
 
@@ -28,7 +28,7 @@ export const uploads: FastifyPluginAsync<{ core: Core }> = async (fastify, { cor
     method: 'PUT',
     url: '/v1/uploads/*',
     schema: { hide: true },
-    config: { slowBody: true, keyless: 'unlessSuccessful' },
+    config: { hasOwnBodyTimeout: true, keyless: 'unlessSuccessful' },
     handler: async (request) => {
       const objectPath = request.params['*']
       const length = request.headers['content-length']
@@ -37,7 +37,7 @@ export const uploads: FastifyPluginAsync<{ core: Core }> = async (fastify, { cor
         expires: String(request.query.expires),
         signature: String(request.query.signature),
         length: length === undefined ? null : Number(length),
-        chunks: arriving(request.raw),
+        chunks: readChunks(request.raw),
       })
       return { object_path: objectPath, size, checksum }
     },
@@ -45,9 +45,9 @@ export const uploads: FastifyPluginAsync<{ core: Core }> = async (fastify, { cor
 }
 
 /** The body. When nobody wants the rest, the connection lives on, so that the answer arrives. */
-async function* arriving(request: IncomingMessage): AsyncGenerator<Uint8Array> {
-  request.setTimeout(SILENCE, () => request.destroy())
-  const limit = setTimeout(() => request.destroy(), UPLOAD_TIME)
+async function* readChunks(request: IncomingMessage): AsyncGenerator<Uint8Array> {
+  request.setTimeout(IDLE_TIMEOUT_MS, () => request.destroy())
+  const limit = setTimeout(() => request.destroy(), UPLOAD_TIMEOUT_MS)
   request.once('close', () => clearTimeout(limit))
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) yield chunk

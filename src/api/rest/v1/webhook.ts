@@ -8,16 +8,20 @@ import { DomainError, UnauthenticatedError } from '../../../domain/errors/errors
 import { receiveDelivery } from '../../../domain/sources/webhooks/receive.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import { parseJson } from '../framework/body.ts'
-import { notJson } from '../framework/errors.ts'
+import { notJsonError } from '../framework/errors.ts'
 
 /** The provider sends none that is larger. */
-const LARGEST = 25 * 1024 * 1024
+const MAX_DELIVERY_BYTES = 25 * 1024 * 1024
 
 /** A Fastify scope of its own, for its own way to read bodies. Where no provider is configured there is nothing here. */
 export const webhook: FastifyPluginAsync<{ core: Core }> = async (fastify, { core }) => {
   const { gitProvider } = core
   fastify.removeAllContentTypeParsers()
-  fastify.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: LARGEST }, async (_: unknown, body: Buffer) => body)
+  fastify.addContentTypeParser(
+    '*',
+    { parseAs: 'buffer', bodyLimit: MAX_DELIVERY_BYTES },
+    async (_: unknown, body: Buffer) => body,
+  )
   fastify.setErrorHandler((error) => {
     if ((error as FastifyError).code === 'FST_ERR_CTP_BODY_TOO_LARGE')
       throw new DomainError('PAYLOAD_TOO_LARGE', 'The body is larger than 25 MiB.')
@@ -28,7 +32,7 @@ export const webhook: FastifyPluginAsync<{ core: Core }> = async (fastify, { cor
   })
   fastify.post(
     '/v1/integrations/gitprovider/webhook',
-    { schema: { hide: true }, config: { keyless: 'unlessSuccessful' }, bodyLimit: LARGEST },
+    { schema: { hide: true }, config: { keyless: 'unlessSuccessful' }, bodyLimit: MAX_DELIVERY_BYTES },
     async (request, reply) => {
       const { headers } = request
       const raw = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
@@ -37,7 +41,7 @@ export const webhook: FastifyPluginAsync<{ core: Core }> = async (fastify, { cor
         throw new UnauthenticatedError(
           'The signature of this delivery is missing or wrong: see GITPROVIDER_WEBHOOK_SECRET.',
         )
-      if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) throw notJson()
+      if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) throw notJsonError()
       const { duplicate } = await receiveDelivery(core, { header: headers, body: parseJson(raw) })
       return reply.code(202).send({ accepted: true, ...(duplicate ? { duplicate } : {}) })
     },

@@ -3,7 +3,7 @@
 import { authenticate } from '../../../domain/oauth/authorizations/authenticate.ts'
 import { authenticateInput, waitInput } from '../../../domain/oauth/authorizations/schemas.ts'
 import { waitForAuthorization } from '../../../domain/oauth/authorizations/wait.ts'
-import { answering, type Operation, operation } from '../framework/operation.ts'
+import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { authorization } from '../responses/oauth-token.ts'
 
 const tag = 'OAuth tokens'
@@ -18,8 +18,8 @@ export const authorizations: Operation[] = [
       'Answers at once. Unless it is `completed`, the person opens `url` within 15 minutes, once, and GET /v2/auth/wait/{auth_id} tells when they are back. With `connection_required` an agent can be connected to the token that is there instead.',
     tag,
     input: authenticateInput,
-    repeats: 'anew',
-    ...answering(200, 'Where the person stands.', authorization, authenticate),
+    idempotency: 'no-effect',
+    ...singleResponse(200, 'Where the person stands.', authorization, authenticate),
     errors: [404, 409],
     // whoever has the url, which has the state in it, can finish the authorization
     headers: { 'cache-control': 'no-store' },
@@ -33,7 +33,7 @@ export const authorizations: Operation[] = [
       'Answers as soon as it is `completed`, or `pending` when the time is up; 409 with the reason when it has failed: declined, refused, or not finished in time. For who began it and for whose token it is to be.',
     tag,
     input: waitInput,
-    ...answering(200, 'What has become of it.', authorization, waitForAuthorization),
+    ...singleResponse(200, 'What has become of it.', authorization, waitForAuthorization),
     errors: [404, 409],
   }),
 ]

@@ -4,13 +4,13 @@ import { z } from 'zod'
 import { tarballForBuilder, tarballInput } from '../../../domain/builders/control-plane.ts'
 import type { Authenticate } from '../../auth/authenticate.ts'
 import type { ConnectionLimit } from '../../limits/connection-limit.ts'
-import { recognizing } from '../framework/operation.ts'
-import { errorAnswer, errorBody, validationErrorBody } from '../responses/errors.ts'
+import { authenticateRequest } from '../framework/operation.ts'
+import { errorBody, errorDescriptions, validationErrorBody } from '../responses/errors.ts'
 
 const bytes = z.string().meta({ format: 'binary' })
 
 const error = (status: 401 | 403 | 404 | 409 | 422 | 429) => ({
-  description: errorAnswer[status]!,
+  description: errorDescriptions[status]!,
   content: { 'application/json': { schema: status === 422 ? validationErrorBody : errorBody } },
 })
 
@@ -38,7 +38,7 @@ export function builderTarball(
         429: error(429),
       },
     },
-    onRequest: recognizing(authenticate, { connectionLimit }),
+    onRequest: authenticateRequest(authenticate, { connectionLimit }),
     handler: async (request, reply) => {
       const bytes = await tarballForBuilder(request.caller!, { path: request.params, query: request.query })
       return reply.type('application/octet-stream').send(bytes)

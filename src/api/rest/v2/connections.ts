@@ -3,7 +3,7 @@ import { createConnection, createInput } from '../../../domain/oauth/connections
 import { deleteConnection, deleteInput } from '../../../domain/oauth/connections/delete.ts'
 import { listConnections, listInput } from '../../../domain/oauth/connections/list.ts'
 import { issueAccessToken, issueInput } from '../../../domain/oauth/tokens/issue.ts'
-import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
+import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { accessToken, connection, connectionList } from '../responses/oauth-token.ts'
 
 const tag = 'OAuth tokens'
@@ -18,7 +18,7 @@ export const connections: Operation[] = [
       'From then on the agent, with an API key of the role `agent`, gets access tokens from it. A second time it is the connection that is there.',
     tag,
     input: createInput,
-    ...answering(201, 'The connection.', connection, createConnection),
+    ...singleResponse(201, 'The connection.', connection, createConnection),
     errors: [404, 409],
   }),
   operation({
@@ -29,7 +29,7 @@ export const connections: Operation[] = [
     description: 'Each person sees the connections to their own tokens.',
     tag,
     input: listInput,
-    ...answering(200, 'All of them.', connectionList, listConnections),
+    ...singleResponse(200, 'All of them.', connectionList, listConnections),
     errors: [],
   }),
   operation({
@@ -54,8 +54,8 @@ export const connections: Operation[] = [
       '`TOKEN_EXPIRED`: the owner has to authenticate again; `CONFLICT`: the agent is connected to tokens of several people, name `user_id`.',
     tag: 'Agents',
     input: issueInput,
-    repeats: 'anew',
-    ...answering(200, 'The access token. Keep it no longer than it is good for.', accessToken, issueAccessToken),
+    idempotency: 'no-effect',
+    ...singleResponse(200, 'The access token. Keep it no longer than it is good for.', accessToken, issueAccessToken),
     errors: [404, 409, 502],
     headers: { 'cache-control': 'no-store' },
   }),

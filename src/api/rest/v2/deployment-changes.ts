@@ -1,16 +1,16 @@
 /** Which deployments show something new, asked for or followed (docs/api-rules.md#what-changes-of-deployments). */
 import { changesInput, type DeploymentsChange, listDeploymentChanges } from '../../../domain/change-feed/page.ts'
 import { streamDeploymentChanges } from '../../realtime/deployment-stream.ts'
-import { answering, type Operation, operation } from '../framework/operation.ts'
-import type { Streamed } from '../framework/stream.ts'
+import { type Operation, operation, singleResponse } from '../framework/operation.ts'
+import type { StreamDefinition } from '../framework/stream.ts'
 import { deploymentsChange } from '../responses/deployment-changes.ts'
 
-const stream: Streamed<DeploymentsChange> = {
+const stream: StreamDefinition<DeploymentsChange> = {
   name: 'deployments change',
-  means:
+  description:
     'deployments as they change, within a second, up to a hundred in a message; without `after` first one that has none, from which on nothing is missed.',
   schema: deploymentsChange,
-  eventOf: () => 'deployments.changed',
+  eventName: () => 'deployments.changed',
   open: streamDeploymentChanges,
 }
 
@@ -24,7 +24,7 @@ export const deploymentChanges: Operation[] = [
       'Whatever it is that a deployment shows: its fields and tags, its revisions, its health, what it waits for; also where only time has passed. Of several changes of one it is told once.',
     tag: 'Deployments',
     input: changesInput,
-    ...answering(200, 'Those that have changed behind `after`.', deploymentsChange, listDeploymentChanges),
+    ...singleResponse(200, 'Those that have changed behind `after`.', deploymentsChange, listDeploymentChanges),
     stream,
     errors: [404],
   }),

@@ -19,10 +19,10 @@ import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import { updateDeployment, updateInput } from '../../../domain/deployments/update.ts'
 import { seesValues } from '../../../domain/transaction/access.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
-import { reusable } from '../framework/cached.ts'
-import { answering, handling, noContent, type Operation, operation } from '../framework/operation.ts'
+import { cacheable } from '../framework/cached-responses.ts'
+import { handledBy, noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { bulkDeletion, deployment, deploymentList } from '../responses/deployment.ts'
-import { REVISION_MADE, revisionHeader } from '../responses/revision.ts'
+import { REVISION_ID_HEADER, revisionIdHeader } from '../responses/revision.ts'
 
 const tag = 'Deployments'
 
@@ -31,7 +31,8 @@ type Page = Awaited<ReturnType<typeof listDeployments>>
 const hasSecrets = ({ secretSet }: DeploymentView, { actor }: RequestContext): boolean =>
   seesValues(actor) && (secretSet?.names.length ?? 0) > 0
 const pageHasSecrets = ({ resources }: Page, ctx: RequestContext) => resources.some((one) => hasSecrets(one, ctx))
-const pageHolds = ({ resources }: Page, now: Date) => earliest(resources.map((one) => deploymentValidUntil(one, now)))
+const pageValidUntil = ({ resources }: Page, now: Date) =>
+  earliest(resources.map((one) => deploymentValidUntil(one, now)))
 
 export const deployments: Operation[] = [
   operation({
@@ -41,17 +42,17 @@ export const deployments: Operation[] = [
     summary: 'Create a deployment with its first revision',
     tag,
     input: createInput,
-    answers: {
+    responses: {
       201: {
-        means: 'The deployment. Its latest_revision_id is the first revision.',
+        description: 'The deployment. Its latest_revision_id is the first revision.',
         schema: deployment,
-        headers: REVISION_MADE,
+        headers: REVISION_ID_HEADER,
       },
     },
     errors: [404, 409, 502],
-    ...handling(
+    ...handledBy(
       (ctx, raw) => createDeployment(ctx, raw, readWritten),
-      ({ deployment, revisionId }) => ({ status: 201, body: deployment, headers: revisionHeader(revisionId) }),
+      ({ deployment, revisionId }) => ({ status: 201, body: deployment, headers: revisionIdHeader(revisionId) }),
     ),
   }),
   operation({
@@ -61,9 +62,9 @@ export const deployments: Operation[] = [
     summary: 'List deployments, newest first',
     tag,
     input: listInput,
-    ...answering(200, 'A page.', deploymentList, listDeployments),
+    ...singleResponse(200, 'A page.', deploymentList, listDeployments),
     // which rows there are depends on the clock, too
-    ...reusable({ unless: ['status', 'serving'], holds: pageHolds, hasSecrets: pageHasSecrets }),
+    ...cacheable({ exceptWithQuery: ['status', 'serving'], validUntil: pageValidUntil, hasSecrets: pageHasSecrets }),
     errors: [],
   }),
   operation({
@@ -73,10 +74,10 @@ export const deployments: Operation[] = [
     summary: 'Delete up to 100 deployments',
     tag,
     input: bulkDeleteInput,
-    repeats: 'items',
-    answers: {
-      200: { means: 'All are being deleted.', schema: bulkDeletion },
-      207: { means: 'Some failed: see each result.', schema: bulkDeletion },
+    idempotency: 'per-item',
+    responses: {
+      200: { description: 'All are being deleted.', schema: bulkDeletion },
+      207: { description: 'Some failed: see each result.', schema: bulkDeletion },
     },
     errors: [],
     handle: async (ctx, raw) => {
@@ -94,8 +95,8 @@ export const deployments: Operation[] = [
     summary: 'Get a deployment',
     tag,
     input: getInput,
-    ...answering(200, 'The deployment.', deployment, getDeployment),
-    ...reusable({ unless: ['wait'], holds: deploymentValidUntil, hasSecrets }),
+    ...singleResponse(200, 'The deployment.', deployment, getDeployment),
+    ...cacheable({ exceptWithQuery: ['wait'], validUntil: deploymentValidUntil, hasSecrets }),
     errors: [404],
   }),
   operation({
@@ -108,11 +109,13 @@ export const deployments: Operation[] = [
     tag,
     input: updateInput,
     ifMatch: true,
-    answers: { 200: { means: 'The deployment as this call left it.', schema: deployment, headers: REVISION_MADE } },
+    responses: {
+      200: { description: 'The deployment as this call left it.', schema: deployment, headers: REVISION_ID_HEADER },
+    },
     errors: [404, 409],
-    ...handling(
+    ...handledBy(
       (ctx, raw) => updateDeployment(ctx, raw, readWritten),
-      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionHeader(revisionId) }),
+      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionIdHeader(revisionId) }),
     ),
   }),
   operation({

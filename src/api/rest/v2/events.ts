@@ -13,17 +13,20 @@ import {
   streamRevisionEvents,
   streamWorkspaceEvents,
 } from '../../realtime/event-stream.ts'
-import { answering, type Operation, operation } from '../framework/operation.ts'
-import type { Streamed } from '../framework/stream.ts'
+import { type Operation, operation, singleResponse } from '../framework/operation.ts'
+import type { StreamDefinition } from '../framework/stream.ts'
 import { event, eventPage } from '../responses/event.ts'
 
 const tag = 'Events'
 
-const streamed = (means: string, open: Streamed<StreamedEvent>['open']): Streamed<StreamedEvent> => ({
+const eventStream = (
+  description: string,
+  open: StreamDefinition<StreamedEvent>['open'],
+): StreamDefinition<StreamedEvent> => ({
   name: 'event',
-  means,
+  description,
   schema: event,
-  eventOf: ({ type }) => type,
+  eventName: ({ type }) => type,
   open,
 })
 
@@ -35,8 +38,8 @@ export const events: Operation[] = [
     summary: 'List the events of the workspace',
     tag,
     input: listEventsInput,
-    ...answering(200, 'A page.', eventPage, listWorkspaceEvents),
-    stream: streamed('every event from now on.', streamWorkspaceEvents),
+    ...singleResponse(200, 'A page.', eventPage, listWorkspaceEvents),
+    stream: eventStream('every event from now on.', streamWorkspaceEvents),
     errors: [],
   }),
   operation({
@@ -47,8 +50,8 @@ export const events: Operation[] = [
     description: 'Also of one that was torn down: for as long as events are kept.',
     tag,
     input: listDeploymentEventsInput,
-    ...answering(200, 'A page.', eventPage, listDeploymentEvents),
-    stream: streamed('every event from now on, until it is torn down.', streamDeploymentEvents),
+    ...singleResponse(200, 'A page.', eventPage, listDeploymentEvents),
+    stream: eventStream('every event from now on, until it is torn down.', streamDeploymentEvents),
     errors: [404],
   }),
   operation({
@@ -58,8 +61,8 @@ export const events: Operation[] = [
     summary: 'List the events of a revision',
     tag,
     input: listRevisionEventsInput,
-    ...answering(200, 'A page.', eventPage, listRevisionEvents),
-    stream: streamed(
+    ...singleResponse(200, 'A page.', eventPage, listRevisionEvents),
+    stream: eventStream(
       'its status now, which has no `actor`, and each one that follows, until one that ends it.',
       streamRevisionEvents,
     ),

@@ -4,13 +4,13 @@ import { createInput, createListener } from '../../../domain/listeners/create.ts
 import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
 import { getInput, getListener, listInput, listListeners } from '../../../domain/listeners/read.ts'
 import { updateInput, updateListener } from '../../../domain/listeners/update.ts'
-import { reusable } from '../framework/cached.ts'
-import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
+import { cacheable } from '../framework/cached-responses.ts'
+import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { listener, listenerList } from '../responses/listener.ts'
 
 const tag = 'Listeners'
 
-const pageHolds = ({ resources }: Awaited<ReturnType<typeof listListeners>>, now: Date) =>
+const pageValidUntil = ({ resources }: Awaited<ReturnType<typeof listListeners>>, now: Date) =>
   earliest(resources.map((one) => listenerValidUntil(one, now)))
 
 export const listeners: Operation[] = [
@@ -23,7 +23,7 @@ export const listeners: Operation[] = [
       'Only for organizations with a self-hosted enterprise plan. The program that does its work needs an API key of the role `listener`, made for this listener.',
     tag,
     input: createInput,
-    ...answering(201, 'The listener.', listener, createListener),
+    ...singleResponse(201, 'The listener.', listener, createListener),
     errors: [409],
   }),
   operation({
@@ -33,8 +33,8 @@ export const listeners: Operation[] = [
     summary: 'List listeners, newest first',
     tag,
     input: listInput,
-    ...answering(200, 'A page.', listenerList, listListeners),
-    ...reusable({ holds: pageHolds, showsLastSeen: true }),
+    ...singleResponse(200, 'A page.', listenerList, listListeners),
+    ...cacheable({ validUntil: pageValidUntil, showsLastSeen: true }),
     errors: [],
   }),
   operation({
@@ -44,8 +44,8 @@ export const listeners: Operation[] = [
     summary: 'Get a listener',
     tag,
     input: getInput,
-    ...answering(200, 'The listener.', listener, getListener),
-    ...reusable({ holds: listenerValidUntil, showsLastSeen: true }),
+    ...singleResponse(200, 'The listener.', listener, getListener),
+    ...cacheable({ validUntil: listenerValidUntil, showsLastSeen: true }),
     errors: [404],
   }),
   operation({
@@ -58,7 +58,7 @@ export const listeners: Operation[] = [
     tag,
     input: updateInput,
     ifMatch: true,
-    ...answering(200, 'The listener as it is now.', listener, updateListener),
+    ...singleResponse(200, 'The listener as it is now.', listener, updateListener),
     errors: [404, 409],
   }),
   operation({

@@ -6,22 +6,22 @@ import { asksToFollow, readDeploymentLogsInput, readLogsInput } from '../../../d
 import { readDeploymentLogs, readLogs } from '../../../domain/logs/read.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 import { streamLog } from '../../realtime/log-stream.ts'
-import { answering, type Operation, operation } from '../framework/operation.ts'
-import type { Streamed } from '../framework/stream.ts'
+import { type Operation, operation, singleResponse } from '../framework/operation.ts'
+import type { StreamDefinition } from '../framework/stream.ts'
 import { logLine, logPage } from '../responses/revision.ts'
 
 const tag = 'Revisions'
 
 type Follow = (ctx: RequestContext, call: FollowCall) => Promise<FollowedLog>
 
-const followed = (means: string, follow: Follow): Streamed<Line> => ({
+const logStream = (description: string, follow: Follow): StreamDefinition<Line> => ({
   name: 'line',
-  means: `${means}; \`follow=true\` has to be there, too.`,
+  description: `${description}; \`follow=true\` has to be there, too.`,
   schema: logLine,
-  eventOf: () => 'line',
-  wanted: asksToFollow,
-  place: 'offset',
-  beginnings: ['last'],
+  eventName: () => 'line',
+  isRequested: asksToFollow,
+  cursorParameter: 'offset',
+  startParameters: ['last'],
   open: async (ctx, raw, relay) => streamLog(ctx, relay, await follow(ctx, { raw })),
 })
 
@@ -33,8 +33,8 @@ export const logs: Operation[] = [
     summary: 'Read or follow the log of a build or of the running agent',
     tag,
     input: readLogsInput,
-    ...answering(200, 'A page.', logPage, readLogs),
-    stream: followed(
+    ...singleResponse(200, 'A page.', logPage, readLogs),
+    stream: logStream(
       'an event `line` for each line, until the build has ended (`type=build`) or the deployment is gone (`type=deploy`)',
       followLogs,
     ),
@@ -48,8 +48,8 @@ export const logs: Operation[] = [
     description: 'The lines of all its revisions, as they came; each names its revision and attempt.',
     tag,
     input: readDeploymentLogsInput,
-    ...answering(200, 'A page.', logPage, readDeploymentLogs),
-    stream: followed('an event `line` for each line, until the deployment is gone', followDeploymentLogs),
+    ...singleResponse(200, 'A page.', logPage, readDeploymentLogs),
+    stream: logStream('an event `line` for each line, until the deployment is gone', followDeploymentLogs),
     errors: [404],
   }),
 ]

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { DomainError } from '../../../domain/errors/errors.ts'
 
-export function movedPaths(fastify: FastifyInstance): void {
+export function movedRoutes(fastify: FastifyInstance): void {
   fastify.post(
     '/v2/auth/agents/:agent_id/providers/:provider_id/tokens',
     {

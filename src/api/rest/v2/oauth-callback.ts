@@ -10,35 +10,35 @@ import { type FinishedAuthorization, finishAuthorization } from '../../../domain
 import { IncompleteGrantError } from '../../../domain/oauth/authorizations/outcome.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Log } from '../../../platform/log/log.ts'
-import { PAGE_HEADERS, page } from '../framework/page.ts'
+import { HTML_PAGE_HEADERS, renderHtmlPage } from '../framework/html-page.ts'
 
 const URL_PATH = '/v2/auth/callback/:provider_id'
-const LARGEST = 64 * 1024
+const MAX_FORM_BYTES = 64 * 1024
 
-interface Shown {
+interface Page {
   status: number
   title: string
   text: string
 }
 
-const NOTHING = 'Nothing was connected'
-const AGAIN = 'To try again, begin where you were given the link.'
-const LATER = 'To try again later, begin where you were given the link.'
-const CLOSE = 'You can close this page.'
+const NOT_CONNECTED = 'Nothing was connected'
+const RETRY_HINT = 'To try again, begin where you were given the link.'
+const RETRY_LATER_HINT = 'To try again later, begin where you were given the link.'
+const CLOSE_HINT = 'You can close this page.'
 
 /** so many agents are named */
-const NAMED = 3
+const MAX_NAMED_AGENTS = 3
 // no comma before the "and"
-const AND = new Intl.ListFormat('en-GB')
+const LIST_FORMAT = new Intl.ListFormat('en-GB')
 
 /** The heading, and what there is to do. */
 const OUTCOMES: Record<LinkOutcome, { title: string; next: string }> = {
-  connected: { title: 'Used already', next: CLOSE },
+  connected: { title: 'Used already', next: CLOSE_HINT },
   incomplete: {
     title: 'Not everything was granted',
     next: 'Begin again where you were given the link, and allow all that is asked for.',
   },
-  failed: { title: NOTHING, next: AGAIN },
+  failed: { title: NOT_CONNECTED, next: RETRY_HINT },
   unknown: { title: 'Not finished yet', next: 'Reload this page in a minute.' },
 }
 
@@ -47,13 +47,13 @@ export const oauthCallback: FastifyPluginAsync<{ core: Core }> = async (fastify,
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser(
     'application/x-www-form-urlencoded',
-    { parseAs: 'string', bodyLimit: LARGEST },
+    { parseAs: 'string', bodyLimit: MAX_FORM_BYTES },
     async (_: unknown, body: string) => new URLSearchParams(body),
   )
-  fastify.setErrorHandler((error, request, reply) => show(reply, failure(error, core.log, request.id)))
+  fastify.setErrorHandler((error, request, reply) => sendPage(reply, failurePage(error, core.log, request.id)))
   const finish = async (request: FastifyRequest, reply: FastifyReply, parameters: URLSearchParams) => {
     const { provider_id: providerId } = request.params as { provider_id: string }
-    return show(reply, success(await finishAuthorization(core, { providerId, parameters })))
+    return sendPage(reply, successPage(await finishAuthorization(core, { providerId, parameters })))
   }
   fastify.get(URL_PATH, {
     schema: { hide: true },
@@ -65,55 +65,59 @@ export const oauthCallback: FastifyPluginAsync<{ core: Core }> = async (fastify,
   fastify.post(URL_PATH, {
     schema: { hide: true },
     config: { keyless: 'unlessSuccessful' },
-    bodyLimit: LARGEST,
+    bodyLimit: MAX_FORM_BYTES,
     handler: (request, reply) =>
       finish(request, reply, (request.body as URLSearchParams | undefined) ?? new URLSearchParams()),
   })
 }
 
-function show(reply: FastifyReply, { status, title, text }: Shown) {
-  return reply.code(status).headers(PAGE_HEADERS).send(page(title, text))
+function sendPage(reply: FastifyReply, { status, title, text }: Page) {
+  return reply.code(status).headers(HTML_PAGE_HEADERS).send(renderHtmlPage(title, text))
 }
 
-function success({ provider, account, workspace, owner, agentId, agents, loss }: FinishedAuthorization): Shown {
+function successPage({ provider, account, workspace, owner, agentId, agents, loss }: FinishedAuthorization): Page {
   const named = account === null ? '' : `“${account}” `
-  const users = agentId === null ? goingOn(agents) : `the agent “${agentId}” may use it`
+  const users = agentId === null ? connectedAgentsClause(agents) : `the agent “${agentId}” may use it`
   const sentences = [
     `The account ${named}at ${provider} is connected now.`,
     `It is kept for ${owner} in the workspace “${workspace}”, and ${users}.`,
     loss,
-    CLOSE,
+    CLOSE_HINT,
   ]
   return { status: 200, title: 'Connected', text: sentences.filter((sentence) => sentence !== null).join(' ') }
 }
 
 /** A clause. `agents`: those that were connected before. */
-function goingOn(agents: readonly string[]): string {
+function connectedAgentsClause(agents: readonly string[]): string {
   if (agents.length === 0) return 'no agent may use it yet'
   if (agents.length === 1) return `the agent “${agents[0]}” goes on using it`
-  const more = agents.length - NAMED
-  const named = agents.slice(0, NAMED).map((agent) => `“${agent}”`)
-  return `the agents ${AND.format(more > 0 ? [...named, `${more} more`] : named)} go on using it`
+  const more = agents.length - MAX_NAMED_AGENTS
+  const named = agents.slice(0, MAX_NAMED_AGENTS).map((agent) => `“${agent}”`)
+  return `the agents ${LIST_FORMAT.format(more > 0 ? [...named, `${more} more`] : named)} go on using it`
 }
 
-function failure(error: unknown, log: Log, requestId: string): Shown {
+function failurePage(error: unknown, log: Log, requestId: string): Page {
   if (error instanceof ValidationError)
     return {
       status: error.status,
-      title: NOTHING,
-      text: `This address is not complete, or not one that the provider has made. ${AGAIN}`,
+      title: NOT_CONNECTED,
+      text: `This address is not complete, or not one that the provider has made. ${RETRY_HINT}`,
     }
   if (error instanceof DomainError) {
     const { title, next } = OUTCOMES[outcomeOf(error)]
-    return { status: error.status, title, text: `${error.message} ${CATALOGUE[error.code].retryable ? LATER : next}` }
+    return {
+      status: error.status,
+      title,
+      text: `${error.message} ${CATALOGUE[error.code].retryable ? RETRY_LATER_HINT : next}`,
+    }
   }
   const { code, statusCode = 500 } = error as FastifyError
   // the form can't be read: too large, of another type, shorter than it says
   if (code?.startsWith('FST_ERR_CTP_') && statusCode < 500)
-    return { status: statusCode, title: NOTHING, text: `What the provider has sent can’t be read. ${AGAIN}` }
+    return { status: statusCode, title: NOT_CONNECTED, text: `What the provider has sent can’t be read. ${RETRY_HINT}` }
   log.error({ err: error, requestId }, 'request failed')
-  const text = `Something went wrong here. ${AGAIN} If it happens again, tell the operator the request id ${requestId}.`
-  return { status: 500, title: NOTHING, text }
+  const text = `Something went wrong here. ${RETRY_HINT} If it happens again, tell the operator the request id ${requestId}.`
+  return { status: 500, title: NOT_CONNECTED, text }
 }
 
 function outcomeOf(error: DomainError): LinkOutcome {

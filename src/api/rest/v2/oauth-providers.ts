@@ -5,8 +5,8 @@ import { deleteInput, deleteProvider } from '../../../domain/oauth/providers/del
 import { discoverInput, discoverMcpProvider } from '../../../domain/oauth/providers/discover.ts'
 import { getInput, getProvider, listInput, listProviders } from '../../../domain/oauth/providers/read.ts'
 import { updateInput, updateProvider } from '../../../domain/oauth/providers/update.ts'
-import { reusable } from '../framework/cached.ts'
-import { answering, type Operation, operation } from '../framework/operation.ts'
+import { cacheable } from '../framework/cached-responses.ts'
+import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { oauthProvider } from '../responses/oauth-provider.ts'
 
 const tag = 'OAuth providers'
@@ -21,7 +21,7 @@ export const oauthProviders: Operation[] = [
       'For the whole organization. Register a client at the provider first, with the redirect URI `<this server>/v2/auth/callback/<provider_id>`.',
     tag,
     input: createInput,
-    ...answering(200, 'The provider.', oauthProvider, createProvider),
+    ...singleResponse(200, 'The provider.', oauthProvider, createProvider),
     errors: [409],
   }),
   operation({
@@ -31,8 +31,8 @@ export const oauthProviders: Operation[] = [
     summary: 'List the organization’s OAuth providers, newest first',
     tag,
     input: listInput,
-    ...answering(200, 'All of them.', z.array(oauthProvider), listProviders),
-    ...reusable({}),
+    ...singleResponse(200, 'All of them.', z.array(oauthProvider), listProviders),
+    ...cacheable({}),
     errors: [],
   }),
   operation({
@@ -42,8 +42,8 @@ export const oauthProviders: Operation[] = [
     summary: 'Get an OAuth provider',
     tag,
     input: getInput,
-    ...answering(200, 'The provider.', oauthProvider, getProvider),
-    ...reusable({}),
+    ...singleResponse(200, 'The provider.', oauthProvider, getProvider),
+    ...cacheable({}),
     errors: [404],
   }),
   operation({
@@ -56,7 +56,7 @@ export const oauthProviders: Operation[] = [
     tag,
     input: updateInput,
     ifMatch: true,
-    ...answering(200, 'The provider as it is now.', oauthProvider, updateProvider),
+    ...singleResponse(200, 'The provider as it is now.', oauthProvider, updateProvider),
     errors: [404],
   }),
   operation({
@@ -68,7 +68,7 @@ export const oauthProviders: Operation[] = [
     tag,
     input: deleteInput,
     ifMatch: true,
-    ...answering(200, 'The provider as it was.', oauthProvider, deleteProvider),
+    ...singleResponse(200, 'The provider as it was.', oauthProvider, deleteProvider),
     errors: [404, 409],
   }),
   operation({
@@ -80,7 +80,7 @@ export const oauthProviders: Operation[] = [
       'Reads which authorization server the MCP server names, and registers a client there (RFC 9728, 8414, 7591). From then on it is a provider like any other. Where clients can’t register themselves, create the provider with a client of your own.',
     tag,
     input: discoverInput,
-    ...answering(200, 'The provider.', oauthProvider, discoverMcpProvider),
+    ...singleResponse(200, 'The provider.', oauthProvider, discoverMcpProvider),
     errors: [409, 502],
   }),
 ]

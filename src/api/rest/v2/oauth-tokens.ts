@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from '../../../domain/oauth/tokens/delete.ts'
 import { listInput, listTokens } from '../../../domain/oauth/tokens/list.ts'
 import { updateInput, updateToken } from '../../../domain/oauth/tokens/update.ts'
-import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
+import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { deletedTokens, oauthToken } from '../responses/oauth-token.ts'
 
 const tag = 'OAuth tokens'
@@ -17,7 +17,7 @@ export const oauthTokens: Operation[] = [
     description: 'Those of the caller in this workspace; nobody else sees them. The tokens themselves are not shown.',
     tag,
     input: listInput,
-    ...answering(200, 'All of them.', z.array(oauthToken), listTokens),
+    ...singleResponse(200, 'All of them.', z.array(oauthToken), listTokens),
     errors: [],
   }),
   operation({
@@ -28,7 +28,7 @@ export const oauthTokens: Operation[] = [
     description: 'Merges: an absent or null member keeps what is stored.',
     tag,
     input: updateInput,
-    ...answering(200, 'The token as it is now.', oauthToken, updateToken),
+    ...singleResponse(200, 'The token as it is now.', oauthToken, updateToken),
     errors: [404],
   }),
   operation({
@@ -52,7 +52,7 @@ export const oauthTokens: Operation[] = [
       'For admins, who see none of them. Their connections go with them, and each is revoked at its provider.',
     tag,
     input: deleteOfUserInput,
-    ...answering(200, 'None is left.', deletedTokens, deleteTokensOfUser),
+    ...singleResponse(200, 'None is left.', deletedTokens, deleteTokensOfUser),
     errors: [],
   }),
 ]

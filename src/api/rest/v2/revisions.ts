@@ -13,10 +13,10 @@ import {
 } from '../../../domain/revisions/read.ts'
 import { interruptInput, interruptRevision } from '../../../domain/rollouts/interrupt.ts'
 import { redeployInput, redeployRevision } from '../../../domain/rollouts/redeploy.ts'
-import { reusable } from '../framework/cached.ts'
-import { answering, handling, type Operation, operation } from '../framework/operation.ts'
+import { cacheable } from '../framework/cached-responses.ts'
+import { handledBy, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { deployment } from '../responses/deployment.ts'
-import { REVISION_MADE, revision, revisionHeader, revisionList } from '../responses/revision.ts'
+import { REVISION_ID_HEADER, revision, revisionIdHeader, revisionList } from '../responses/revision.ts'
 import { revisionComparison, revisionDetails } from '../responses/revision-details.ts'
 
 const tag = 'Revisions'
@@ -32,11 +32,11 @@ export const revisions: Operation[] = [
     tag,
     input: updateInput,
     ifMatch: true,
-    answers: { 201: { means: 'The new revision.', schema: revision, headers: REVISION_MADE } },
+    responses: { 201: { description: 'The new revision.', schema: revision, headers: REVISION_ID_HEADER } },
     errors: [404, 409],
-    ...handling(
+    ...handledBy(
       (ctx, raw) => createRevision(ctx, raw, readWrittenRevision),
-      (made) => ({ status: 201, body: made, headers: revisionHeader(made.id) }),
+      (made) => ({ status: 201, body: made, headers: revisionIdHeader(made.id) }),
     ),
   }),
   operation({
@@ -46,8 +46,8 @@ export const revisions: Operation[] = [
     summary: "List a deployment's revisions, newest first",
     tag,
     input: listRevisionsInput,
-    ...answering(200, 'A page.', revisionList, listRevisions),
-    ...reusable({}),
+    ...singleResponse(200, 'A page.', revisionList, listRevisions),
+    ...cacheable({}),
     errors: [404],
   }),
   operation({
@@ -57,8 +57,8 @@ export const revisions: Operation[] = [
     summary: 'Get a revision',
     tag,
     input: getRevisionInput,
-    ...answering(200, 'The revision.', revision, getRevision),
-    ...reusable({ unless: ['wait'] }),
+    ...singleResponse(200, 'The revision.', revision, getRevision),
+    ...cacheable({ exceptWithQuery: ['wait'] }),
     errors: [404],
   }),
   operation({
@@ -69,7 +69,7 @@ export const revisions: Operation[] = [
     description: 'Its work step by step, its place in the queue, whether it can be redeployed, and what it runs with.',
     tag,
     input: revisionDetailsInput,
-    ...answering(200, 'The details.', revisionDetails, getRevisionDetails),
+    ...singleResponse(200, 'The details.', revisionDetails, getRevisionDetails),
     errors: [404],
   }),
   operation({
@@ -79,7 +79,7 @@ export const revisions: Operation[] = [
     summary: 'Compare two revisions of a deployment',
     tag,
     input: compareInput,
-    ...answering(200, 'What differs.', revisionComparison, compareRevisions),
+    ...singleResponse(200, 'What differs.', revisionComparison, compareRevisions),
     errors: [404],
   }),
   operation({
@@ -92,11 +92,11 @@ export const revisions: Operation[] = [
     tag,
     input: redeployInput,
     ifMatch: true,
-    answers: { 200: { means: 'The deployment.', schema: deployment, headers: REVISION_MADE } },
+    responses: { 200: { description: 'The deployment.', schema: deployment, headers: REVISION_ID_HEADER } },
     errors: [400, 404],
-    ...handling(
+    ...handledBy(
       (ctx, raw) => redeployRevision(ctx, raw, readWritten),
-      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionHeader(revisionId) }),
+      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionIdHeader(revisionId) }),
     ),
   }),
   operation({
@@ -106,11 +106,11 @@ export const revisions: Operation[] = [
     summary: 'Stop a revision that is in progress',
     tag,
     input: interruptInput,
-    answers: { 200: { means: 'The revision.', schema: revision, headers: REVISION_MADE } },
+    responses: { 200: { description: 'The revision.', schema: revision, headers: REVISION_ID_HEADER } },
     errors: [404, 409],
-    ...handling(
+    ...handledBy(
       (ctx, raw) => interruptRevision(ctx, raw, readWrittenRevision),
-      (moved) => ({ status: 200, body: moved, headers: revisionHeader(moved.id) }),
+      (moved) => ({ status: 200, body: moved, headers: revisionIdHeader(moved.id) }),
     ),
   }),
 ]

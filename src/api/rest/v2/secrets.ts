@@ -3,9 +3,9 @@ import { changeSecrets, changeSecretsInput } from '../../../domain/deployments/c
 import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import { revealSecret, revealSecretInput } from '../../../domain/deployments/reveal-secret.ts'
 import { listSecrets, listSecretsInput } from '../../../domain/secrets/list.ts'
-import { answering, handling, type Operation, operation } from '../framework/operation.ts'
+import { handledBy, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { deployment } from '../responses/deployment.ts'
-import { REVISION_MADE, revisionHeader } from '../responses/revision.ts'
+import { REVISION_ID_HEADER, revisionIdHeader } from '../responses/revision.ts'
 import { namedSecrets, revealedSecret } from '../responses/secret.ts'
 
 const tag = 'Deployments'
@@ -18,7 +18,7 @@ export const secrets: Operation[] = [
     summary: 'List the secrets of a deployment: names, when each was set, and by whom',
     tag,
     input: listSecretsInput,
-    ...answering(200, 'All of them, without values.', namedSecrets, listSecrets),
+    ...singleResponse(200, 'All of them, without values.', namedSecrets, listSecrets),
     errors: [404],
   }),
   operation({
@@ -31,11 +31,13 @@ export const secrets: Operation[] = [
     tag,
     input: changeSecretsInput,
     ifMatch: true,
-    answers: { 200: { means: 'The deployment as this call left it.', schema: deployment, headers: REVISION_MADE } },
+    responses: {
+      200: { description: 'The deployment as this call left it.', schema: deployment, headers: REVISION_ID_HEADER },
+    },
     errors: [404, 409],
-    ...handling(
+    ...handledBy(
       (ctx, raw) => changeSecrets(ctx, raw, readWritten),
-      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionHeader(revisionId) }),
+      ({ deployment, revisionId }) => ({ status: 200, body: deployment, headers: revisionIdHeader(revisionId) }),
     ),
   }),
   operation({
@@ -47,9 +49,9 @@ export const secrets: Operation[] = [
       'Needs `secrets:read`. The only way to a value over a session. Who has looked at which stands in the log of events, as `secret.revealed`. So many a minute (`REVEALS_PER_MINUTE`); more are a 429.',
     tag,
     input: revealSecretInput,
-    repeats: 'anew',
+    idempotency: 'no-effect',
     headers: { 'cache-control': 'no-store' },
-    ...answering(200, 'The secret.', revealedSecret, revealSecret),
+    ...singleResponse(200, 'The secret.', revealedSecret, revealSecret),
     errors: [404],
   }),
 ]

@@ -1,7 +1,7 @@
 /** Sessions over REST (docs/api-rules.md#sessions): who is signed in. How somebody signs in is in ../sign-in.ts. */
 import { listInput, listSessions } from '../../../domain/sessions/read.ts'
 import { revokeInput, revokeSession } from '../../../domain/sessions/revoke.ts'
-import { answering, noContent, type Operation, operation } from '../framework/operation.ts'
+import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { sessionList } from '../responses/session.ts'
 
 const tag = 'Sessions'
@@ -16,7 +16,7 @@ export const sessions: Operation[] = [
       'One’s own; for admins everybody’s that are good for the workspace. Ended ones are listed for another day.',
     tag,
     input: listInput,
-    ...answering(200, 'A page.', sessionList, listSessions),
+    ...singleResponse(200, 'A page.', sessionList, listSessions),
     errors: [],
   }),
   operation({

@@ -1,7 +1,7 @@
 /** Where clients send what is deployed: tarballs to an upload URL, images to the registry with a push token (docs/deployments.md#deployments). */
 import { createPushToken, pushTokenInput } from '../../../domain/sources/registry/push-token.ts'
 import { createUploadUrl, uploadUrlInput } from '../../../domain/sources/uploads/create-upload-url.ts'
-import { answering, type Operation, operation } from '../framework/operation.ts'
+import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { pushToken, uploadUrl } from '../responses/deployment.ts'
 
 const tag = 'Deployments'
@@ -22,8 +22,8 @@ const uploads = uploadPaths.map(({ base, operationId }) =>
       'PUT a gzip tarball of at most 200 MB to `upload_url`, then set `source_tarball_path` to `object_path` by a PATCH. Only for internal_source deployments.',
     tag,
     input: uploadUrlInput,
-    repeats: 'anew',
-    ...answering(200, 'Where to upload to.', uploadUrl, createUploadUrl),
+    idempotency: 'no-effect',
+    ...singleResponse(200, 'Where to upload to.', uploadUrl, createUploadUrl),
     errors: [404, 409],
   }),
 )
@@ -37,8 +37,8 @@ const push = operation({
     'Only for internal_container, where a registry is configured. Valid for 15 minutes, for the repository of the deployment and those below it: `docker login HOST -u token -p TOKEN`, push to `registry_url:tag` or `registry_url/name:tag`, then PATCH image_uri.',
   tag,
   input: pushTokenInput,
-  repeats: 'anew',
-  ...answering(200, 'The token and where to push.', pushToken, createPushToken),
+  idempotency: 'no-effect',
+  ...singleResponse(200, 'The token and where to push.', pushToken, createPushToken),
   errors: [404, 409],
 })
 

@@ -1,6 +1,6 @@
 /** Workspaces over REST (docs/api-rules.md#who-is-calling). */
 import { createInput, createWorkspace } from '../../../domain/workspaces/create.ts'
-import { answering, type Operation, operation } from '../framework/operation.ts'
+import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { workspace } from '../responses/workspace.ts'
 
 export const workspaces: Operation[] = [
@@ -13,7 +13,7 @@ export const workspaces: Operation[] = [
       'In the organization of the caller, who needs the role admin and a credential of the whole organization: one of a single workspace could not act in the new one.',
     tag: 'Workspaces',
     input: createInput,
-    ...answering(201, 'The workspace.', workspace, createWorkspace),
+    ...singleResponse(201, 'The workspace.', workspace, createWorkspace),
     errors: [409],
   }),
 ]

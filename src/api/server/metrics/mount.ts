@@ -5,19 +5,19 @@
 import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Observer } from '../../../domain/outbox/observer.ts'
-import { countRequests } from './requests.ts'
-import { measureState, type Sources } from './state.ts'
-import { countWork } from './work.ts'
+import { createMetricsObserver } from './control-plane.ts'
+import { type GaugeSources, registerGauges } from './gauges.ts'
+import { measureRequests } from './requests.ts'
 
 /** Returns the observer of this server's work. */
-export function mountMetrics(fastify: FastifyInstance, sources: Sources): Observer {
+export function mountMetrics(fastify: FastifyInstance, sources: GaugeSources): Observer {
   const register = new Registry()
   collectDefaultMetrics({ register })
-  countRequests(fastify, register)
-  measureState(register, sources)
+  measureRequests(fastify, register)
+  registerGauges(register, sources)
   fastify.get('/metrics', { config: { keyless: 'always' } }, async (_request, reply) => {
     reply.header('content-type', register.contentType)
     return register.metrics()
   })
-  return countWork(register)
+  return createMetricsObserver(register)
 }

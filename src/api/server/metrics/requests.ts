@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Counter, Histogram, type Registry } from 'prom-client'
 
-export function countRequests(fastify: FastifyInstance, register: Registry): void {
+export function measureRequests(fastify: FastifyInstance, register: Registry): void {
   const registers = [register]
   const duration = new Histogram({
     name: 'http_request_duration_seconds',

@@ -1,5 +1,10 @@
-/** Examples of sessions, by the id of the schema they are of. */
+/** Examples of workspaces and sessions, by schema id. */
 import { CREATED, ID, UPDATED } from './ids.ts'
+
+export const WORKSPACE_EXAMPLES = {
+  WorkspaceCreate: { name: 'staging' },
+  Workspace: { id: ID.workspace, organization_id: ID.organization, name: 'staging', created_at: CREATED },
+}
 
 const session = {
   id: ID.session,

@@ -7,9 +7,9 @@ import { DomainError, ValidationError } from '../../../domain/errors/errors.ts'
 import { finishInstallation } from '../../../domain/sources/integrations/finish-installation.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import type { Log } from '../../../platform/log/log.ts'
-import { PAGE_HEADERS, page } from '../framework/page.ts'
+import { HTML_PAGE_HEADERS, renderHtmlPage } from '../framework/html-page.ts'
 
-interface Shown {
+interface Page {
   status: number
   title: string
   text: string
@@ -17,26 +17,26 @@ interface Shown {
 
 const NOT_CONNECTED = 'Nothing was connected'
 
-export function setupPage(fastify: FastifyInstance, core: Core): void {
+export function installationCallback(fastify: FastifyInstance, core: Core): void {
   fastify.get('/v1/integrations/gitprovider/setup', {
     schema: { hide: true },
     config: { keyless: 'unlessSuccessful' },
     // a HEAD would use the state up
     exposeHeadRoute: false,
     handler: async (request, reply) => {
-      const gone = new AbortController()
+      const aborted = new AbortController()
       reply.raw.once('close', () => {
-        if (!reply.raw.writableFinished) gone.abort()
+        if (!reply.raw.writableFinished) aborted.abort()
       })
-      const shown = await outcome(core, request.query as Record<string, unknown>, gone.signal).catch((error) =>
-        failure(error, core.log, request.id),
+      const page = await finish(core, request.query as Record<string, unknown>, aborted.signal).catch((error) =>
+        failurePage(error, core.log, request.id),
       )
-      return reply.code(shown.status).headers(PAGE_HEADERS).send(page(shown.title, shown.text))
+      return reply.code(page.status).headers(HTML_PAGE_HEADERS).send(renderHtmlPage(page.title, page.text))
     },
   })
 }
 
-async function outcome(core: Core, query: Record<string, unknown>, signal: AbortSignal): Promise<Shown> {
+async function finish(core: Core, query: Record<string, unknown>, signal: AbortSignal): Promise<Page> {
   if (query.setup_action === 'request')
     return {
       status: 202,
@@ -57,7 +57,7 @@ async function outcome(core: Core, query: Record<string, unknown>, signal: Abort
   }
 }
 
-function failure(error: unknown, log: Log, requestId: string): Shown {
+function failurePage(error: unknown, log: Log, requestId: string): Page {
   if (error instanceof ValidationError)
     return {
       status: error.status,

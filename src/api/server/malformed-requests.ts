@@ -7,7 +7,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Duplex } from 'node:stream'
 import { DomainError } from '../../domain/errors/errors.ts'
 import { errorText } from '../rest/framework/errors.ts'
-import type { KnownRoutes, Unrouted } from './unrouted.ts'
+import type { KnownRoutes, RouteError } from './known-routes.ts'
 
 /** An error of Node's HTTP parser or server. */
 interface ClientError extends NodeJS.ErrnoException {
@@ -18,7 +18,7 @@ interface ClientError extends NodeJS.ErrnoException {
 }
 
 /** Sees to what Node's HTTP server would answer by itself, without a body. */
-export function refuseUnroutable(server: Server): void {
+export function rejectUnsupportedRequests(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const requestId = randomUUID()
     const error = new DomainError('EXPECTATION_FAILED', 'Only 100-continue can be expected here.')
@@ -26,7 +26,7 @@ export function refuseUnroutable(server: Server): void {
     response.end(errorText(error, requestId))
   })
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    answer(socket, {
+    sendError(socket, {
       error: new DomainError('METHOD_NOT_ALLOWED', 'CONNECT is not allowed here: this is no proxy.'),
       allow: 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
     })
@@ -34,16 +34,16 @@ export function refuseUnroutable(server: Server): void {
 }
 
 /** For Fastify's `clientErrorHandler`. The connection ends: where the next request would begin is not known. */
-export function refuseUnreadable(error: ClientError, socket: Duplex, known?: KnownRoutes): void {
+export function rejectMalformedRequest(error: ClientError, socket: Duplex, known?: KnownRoutes): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
   const unknown = known && unknownMethod(error)
-  answer(socket, unknown ? known.refuse(...unknown) : { error: toDomainError(error.code), allow: null })
+  sendError(socket, unknown ? known.errorFor(...unknown) : { error: toDomainError(error.code), allow: null })
 }
 
-function answer(socket: Duplex, { error, allow }: Unrouted): void {
+function sendError(socket: Duplex, { error, allow }: RouteError): void {
   const requestId = randomUUID()
   const body = errorText(error, requestId)
   const head = [

@@ -12,7 +12,7 @@ import type { RequestContext } from '../../../domain/transaction/context.ts'
 
 declare const SOURCE: unique symbol
 /** A schema of type S whose JSON is encoded from an R of the domain. */
-export type Answer<S extends z.ZodType, R> = S & { readonly [SOURCE]: (source: R) => void }
+export type ResponseSchema<S extends z.ZodType, R> = S & { readonly [SOURCE]: (source: R) => void }
 
 /** What is encoded as S: of an answer its source; of everything else the JSON itself, but for the times in it. */
 export type SourceOf<S> = S extends { readonly [SOURCE]: (source: infer R) => void }
@@ -27,10 +27,10 @@ export type SourceOf<S> = S extends { readonly [SOURCE]: (source: infer R) => vo
 
 type Shape = Record<string, z.ZodType>
 /** The members of a shape by the domain's names. */
-type Columns<S extends Shape> = { [K in keyof S as Camel<K>]: SourceOf<S[K]> }
+type Members<S extends Shape> = { [K in keyof S as Camel<K>]: SourceOf<S[K]> }
 
 /** `T` if an R has all that is not derived; else what it has to have. */
-type Complete<S extends Shape, R, D, T> = R extends Omit<Columns<S>, keyof D> ? T : { lacks: Omit<Columns<S>, keyof D> }
+type Complete<S extends Shape, R, D, T> = R extends Omit<Members<S>, keyof D> ? T : { lacks: Omit<Members<S>, keyof D> }
 
 // biome-ignore lint/suspicious/noExplicitAny: the declarations are typed, not what runs them
 type Encode = (source: any, ctx: RequestContext) => unknown
@@ -40,23 +40,26 @@ const encoders = z.registry<{ encode: unknown }>()
 export const time = z.iso.datetime()
 
 /** Declares an answer. `derive`: the members that are not columns of an R, by the domain's names. */
-export function answer<S extends Shape, R = Columns<S>, D extends Partial<Columns<S>> = object>(
+export function responseSchema<S extends Shape, R = Members<S>, D extends Partial<Members<S>> = object>(
   meta: z.GlobalMeta,
   shape: S,
   derive?: (source: R, ctx: RequestContext) => D,
-): Complete<S, R, D, Answer<z.ZodObject<S>, R>> {
+): Complete<S, R, D, ResponseSchema<z.ZodObject<S>, R>> {
   return z
     .object(shape)
     .meta(meta)
-    .register(encoders, { encode: columns(shape, derive) }) as never
+    .register(encoders, { encode: shapeEncoder(shape, derive) }) as never
 }
 
 /** A page by offset. */
-export const pageOf = <A extends z.ZodType>(id: string, item: A) =>
-  answer({ id }, { resources: z.array(item), offset: z.int().describe('The offset that fetches the next page.') })
+export const pageSchema = <A extends z.ZodType>(id: string, item: A) =>
+  responseSchema(
+    { id },
+    { resources: z.array(item), offset: z.int().describe('The offset that fetches the next page.') },
+  )
 
 /** Encodes the members of a shape, as `answer` does: for parts whose schema is the domain's own. What is absent is null. */
-export function columns<S extends Shape, R = Columns<S>, D extends Partial<Columns<S>> = object>(
+export function shapeEncoder<S extends Shape, R = Members<S>, D extends Partial<Members<S>> = object>(
   shape: S,
   derive?: (source: R, ctx: RequestContext) => D,
 ): Complete<S, R, D, (source: R, ctx: RequestContext) => z.output<z.ZodObject<S>>> {

@@ -5,7 +5,7 @@ import type { Observer } from '../../../domain/outbox/observer.ts'
 /** Seconds: from a provisioning on a fast machine to a build that takes all of its time. */
 const STEP_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800]
 
-export function countWork(register: Registry): Observer {
+export function createMetricsObserver(register: Registry): Observer {
   const registers = [register]
   const transitions = new Counter({
     name: 'pilothouse_revision_transitions_total',

@@ -9,7 +9,7 @@ import type { ConcurrencyLimits } from '../../../domain/concurrency/concurrency-
 import { OVERLOAD_CAUSES, type Overload, type OverloadCause } from '../../../platform/async/overload.ts'
 import type { Database } from '../../../platform/postgres/client.ts'
 
-export interface Sources {
+export interface GaugeSources {
   database: Database
   overload: Overload
   slots: ConcurrencyLimits
@@ -17,9 +17,9 @@ export interface Sources {
 }
 
 /** ms for which what the database said is good: however many look, it is asked no more often. */
-const GOOD_FOR = 5_000
+const CACHE_TIME_MS = 5_000
 
-export function measureState(register: Registry, { database, overload, slots, dataDir }: Sources): void {
+export function registerGauges(register: Registry, { database, overload, slots, dataDir }: GaugeSources): void {
   const gauge = <L extends string>(name: string, help: string, labelNames: L[], collect: (it: Gauge<L>) => unknown) =>
     new Gauge<L>({
       name: `pilothouse_${name}`,
@@ -33,7 +33,7 @@ export function measureState(register: Registry, { database, overload, slots, da
 
   // null: not within the limits of the pool
   const queue = cached(() => readQueueState(database.health).catch(() => null))
-  const ofDatabase = (name: string, help: string, value: (found: QueueState) => number) =>
+  const queueGauge = (name: string, help: string, value: (found: QueueState) => number) =>
     gauge(name, help, [], async (it) => {
       const found = await queue()
       if (found) it.set(value(found))
@@ -46,9 +46,9 @@ export function measureState(register: Registry, { database, overload, slots, da
     for (const cause of Object.keys(OVERLOAD_CAUSES) as OverloadCause[])
       it.set({ cause }, overload.now?.causes.includes(cause) ? 1 : 0)
   })
-  ofDatabase('queue_steps', 'Steps of the installation that nobody has taken yet', ({ steps }) => steps)
-  ofDatabase('queue_oldest_seconds', 'Age of the oldest of them; 0: there is none', ({ oldest }) => oldest)
-  ofDatabase('leases_held', 'Deployments of the installation that somebody holds', ({ leases }) => leases)
+  queueGauge('queue_steps', 'Steps of the installation that nobody has taken yet', ({ steps }) => steps)
+  queueGauge('queue_oldest_seconds', 'Age of the oldest of them; 0: there is none', ({ oldest }) => oldest)
+  queueGauge('leases_held', 'Deployments of the installation that somebody holds', ({ leases }) => leases)
 
   const open = 'Revisions of the installation in progress, by what they wait for (`none`: nothing is in their way)'
   gauge('revisions_open', open, ['status', 'reason'], async (it) => {
@@ -82,10 +82,10 @@ export function measureState(register: Registry, { database, overload, slots, da
 }
 
 /** One look at a time, whose outcome serves for a while. */
-function cached<T>(look: () => Promise<T>): () => Promise<T> {
+function cached<T>(read: () => Promise<T>): () => Promise<T> {
   let last: { at: number; found: Promise<T> } | null = null
   return () => {
-    if (!last || performance.now() - last.at > GOOD_FOR) last = { at: performance.now(), found: look() }
+    if (!last || performance.now() - last.at > CACHE_TIME_MS) last = { at: performance.now(), found: read() }
     return last.found
   }
 }

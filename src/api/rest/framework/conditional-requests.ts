@@ -12,21 +12,21 @@ import type { Violation } from '../../../domain/errors/errors.ts'
 import type { RawInput } from '../../../domain/parsing/parse.ts'
 import { seesValues } from '../../../domain/transaction/access.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
-import { encode } from '../responses/answer.ts'
 import { deployment } from '../responses/deployment.ts'
 import { listener } from '../responses/listener.ts'
 import { oauthProvider } from '../responses/oauth-provider.ts'
 import type { ResponseHeaders } from '../responses/response-headers.ts'
+import { encode } from '../responses/response-schema.ts'
 import { revision } from '../responses/revision.ts'
-import { type EntityTag, parseTags, type Tags } from './entity-tags.ts'
+import { type EntityTag, parseTags, type TagList } from './entity-tags.ts'
 
 /** What callers edit: its tag begins with the number of the edit. */
-const EDITED: ReadonlySet<z.ZodType> = new Set([deployment, listener, oauthProvider])
+const VERSIONED_SCHEMAS: ReadonlySet<z.ZodType> = new Set([deployment, listener, oauthProvider])
 /** What has an address of its own: a write that answers it says the tag that a GET of it would. */
-const ADDRESSED: ReadonlySet<z.ZodType> = new Set([...EDITED, revision])
+const ADDRESSABLE_SCHEMAS: ReadonlySet<z.ZodType> = new Set([...VERSIONED_SCHEMAS, revision])
 
 /** The part of an operation that conditions are about. */
-export interface Conditional {
+export interface ConditionalOperation {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** it changes what its path names, if that is as the caller knows it */
   ifMatch?: boolean
@@ -40,26 +40,29 @@ export interface Representation {
 }
 
 /** What was made of a source that many wait for, by schema and rights of the caller. */
-const made = new WeakMap<object, { schema: z.ZodType; rights: string; representation: Representation }[]>()
+const sharedRepresentations = new WeakMap<
+  object,
+  { schema: z.ZodType; rights: string; representation: Representation }[]
+>()
 
 /** `source` as it is sent to this caller: what `schema` is of. Made once for all with the same rights who share a source. */
-function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
+function representShared(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
   const { organizationId, role } = ctx.actor
   const rights = `${organizationId} ${ctx.workspace.id} ${role} ${seesValues(ctx.actor)}`
-  const those = made.get(source as object) ?? []
+  const those = sharedRepresentations.get(source as object) ?? []
   const known = those.find((one) => one.schema === schema && one.rights === rights)
   if (known) return known.representation
-  const representation = representOnce(schema, source, ctx)
-  made.set(source as object, [...those, { schema, rights, representation }])
+  const representation = represent(schema, source, ctx)
+  sharedRepresentations.set(source as object, [...those, { schema, rights, representation }])
   return representation
 }
 
 /** The same of a source that nobody else waits for. */
-export function representOnce(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
+export function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
   const body = JSON.stringify(encode(schema, source as never, ctx))
   return {
     body,
-    tag: entityTag(body, EDITED.has(schema) ? (source as { editVersion: number }).editVersion : undefined),
+    tag: entityTag(body, VERSIONED_SCHEMAS.has(schema) ? (source as { editVersion: number }).editVersion : undefined),
   }
 }
 
@@ -71,17 +74,17 @@ function entityTag(body: string, edit?: number): string {
 }
 
 /** For the verb of a GET with If-None-Match: whether what it has found is news to this caller. */
-export function newsFor(
+export function newsCheck(
   schema: z.ZodType | null | undefined,
   { ifNoneMatch }: Conditions,
   ctx: RequestContext,
 ): Pick<RawInput, 'isNews'> {
   if (!ifNoneMatch || !schema) return {}
-  return { isNews: (source) => noneMatch(ifNoneMatch, represent(schema, source, ctx).tag) }
+  return { isNews: (source) => noneMatch(ifNoneMatch, representShared(schema, source, ctx).tag) }
 }
 
 /** Whether the caller of a GET lacks what `tag` is of: weak comparison (RFC 9110, 13.1.2). `tags`: of If-None-Match. */
-export function noneMatch(tags: Tags | undefined, tag: string): boolean {
+export function noneMatch(tags: TagList | undefined, tag: string): boolean {
   if (tags === undefined) return true
   return tags !== '*' && !tags.some(({ opaque }) => `"${opaque}"` === tag)
 }
@@ -89,16 +92,16 @@ export function noneMatch(tags: Tags | undefined, tag: string): boolean {
 /** What a request makes its answer depend on. */
 export interface Conditions {
   /** of a GET */
-  ifNoneMatch?: Tags
+  ifNoneMatch?: TagList
   /** what the verb is handed of them: it knows when to check, and in which order violations are told */
   raw: Pick<RawInput, 'ifMatch' | 'refused'>
 }
 
-const HEADERS = { 'If-Match': 'if-match', 'If-None-Match': 'if-none-match' } as const
+const CONDITION_HEADERS = { 'If-Match': 'if-match', 'If-None-Match': 'if-none-match' } as const
 const NO_CONDITIONS: Conditions = { raw: {} }
 
 /** Reads the conditions of a request to an operation. */
-export function conditionsOf(operation: Conditional, headers: IncomingHttpHeaders): Conditions {
+export function conditionsOf(operation: ConditionalOperation, headers: IncomingHttpHeaders): Conditions {
   const { 'if-match': match, 'if-none-match': noneMatch, 'if-unmodified-since': since } = headers
   if (match === undefined && since === undefined) {
     if (noneMatch === undefined) return NO_CONDITIONS
@@ -106,81 +109,85 @@ export function conditionsOf(operation: Conditional, headers: IncomingHttpHeader
     if (ifNoneMatch) return { ifNoneMatch, raw: NO_CONDITIONS.raw }
   }
   const refused: Violation[] = []
-  const read = (name: keyof typeof HEADERS, taken: boolean): Tags | undefined => {
-    const text = headers[HEADERS[name]]
+  const read = (name: keyof typeof CONDITION_HEADERS, isSupported: boolean): TagList | undefined => {
+    const text = headers[CONDITION_HEADERS[name]]
     if (text === undefined) return undefined
-    const tags = taken ? parseTags(text) : null
+    const tags = isSupported ? parseTags(text) : null
     if (tags) return tags
-    refused.push({ loc: ['header', name], ...(taken ? MALFORMED : NOT_TAKEN) })
+    refused.push({ loc: ['header', name], ...(isSupported ? MALFORMED_TAGS : UNSUPPORTED_CONDITION) })
     return undefined
   }
   const ifMatch = read('If-Match', operation.ifMatch ?? false)
   const ifNoneMatch = read('If-None-Match', isTagged(operation))
   // beside an If-Match that is taken it has to be ignored (RFC 9110, 13.1.4)
   if (!ifMatch && headers['if-unmodified-since'] !== undefined)
-    refused.push({ loc: ['header', 'If-Unmodified-Since'], ...UNDATED })
+    refused.push({ loc: ['header', 'If-Unmodified-Since'], ...DATE_CONDITION })
   return {
     ...(ifNoneMatch && { ifNoneMatch }),
     raw: {
-      ...(ifMatch && ifMatch !== '*' && { ifMatch: ifMatch.flatMap(editOf) }),
+      ...(ifMatch && ifMatch !== '*' && { ifMatch: ifMatch.flatMap(versionsOf) }),
       ...(refused.length > 0 && { refused }),
     },
   }
 }
 
 /** Strong comparison, of the edit alone: whatever hash follows it, and none if it is no tag of an edit. */
-const editOf = ({ weak, opaque }: EntityTag) => {
+const versionsOf = ({ weak, opaque }: EntityTag) => {
   const edit = weak ? undefined : /^(\d{1,15})(-|$)/.exec(opaque)?.[1]
   return edit === undefined ? [] : [Number(edit)]
 }
 
-const MALFORMED = {
+const MALFORMED_TAGS = {
   msg: 'Must be entity tags as they were answered, in their quotes and separated by commas; or `*`.',
   type: 'string_pattern_mismatch',
 }
-const NOT_TAKEN = { msg: 'This call takes no such condition.', type: 'extra_forbidden' }
-const UNDATED = { msg: 'Nothing here is known by its date: send the ETag in `If-Match`.', type: 'extra_forbidden' }
+const UNSUPPORTED_CONDITION = { msg: 'This call takes no such condition.', type: 'extra_forbidden' }
+const DATE_CONDITION = {
+  msg: 'Nothing here is known by its date: send the ETag in `If-Match`.',
+  type: 'extra_forbidden',
+}
 
 /** Whether an operation's answers of success have tags: all of a GET, unless nobody may keep them. */
-const isTagged = ({ method, headers }: Conditional) => method === 'GET' && headers?.['cache-control'] !== 'no-store'
+const isTagged = ({ method, headers }: ConditionalOperation) =>
+  method === 'GET' && headers?.['cache-control'] !== 'no-store'
 
-const saysTag = (operation: Conditional, schema: z.ZodType) =>
-  isTagged(operation) || (operation.method !== 'DELETE' && ADDRESSED.has(schema))
+const sendsTag = (operation: ConditionalOperation, schema: z.ZodType) =>
+  isTagged(operation) || (operation.method !== 'DELETE' && ADDRESSABLE_SCHEMAS.has(schema))
 
 /** Answers `source`, with its tag where it has one; to a caller of a GET who has it already only that: 304. */
-export function answerWith(
+export function sendResource(
   reply: FastifyReply,
-  operation: Conditional,
+  operation: ConditionalOperation,
   { ifNoneMatch }: Conditions,
   schema: z.ZodType,
   source: unknown,
   ctx: RequestContext,
 ): FastifyReply {
-  if (!saysTag(operation, schema)) return reply.send(encode(schema, source as never, ctx))
-  return sendTagged(reply, represent(schema, source, ctx), ifNoneMatch)
+  if (!sendsTag(operation, schema)) return reply.send(encode(schema, source as never, ctx))
+  return sendTagged(reply, representShared(schema, source, ctx), ifNoneMatch)
 }
 
 /** The same of what is represented already. `body` null: `ifNoneMatch` has the tag. */
 export function sendTagged(
   reply: FastifyReply,
   { body, tag }: { body: string | Buffer | null; tag: string },
-  ifNoneMatch: Tags | undefined,
+  ifNoneMatch: TagList | undefined,
 ): FastifyReply {
   reply.header('etag', tag)
   return body && noneMatch(ifNoneMatch, tag) ? reply.type(JSON_TYPE).send(body) : reply.code(304).send()
 }
 
 /** Answers what is JSON already, with the tag that it had. `edit`: of the resource, where callers edit it. */
-export function answerEncoded(
+export function sendStoredJson(
   reply: FastifyReply,
-  operation: Conditional,
+  operation: ConditionalOperation,
   schema: z.ZodType,
   json: unknown,
   edit?: number,
 ): FastifyReply {
-  if (!saysTag(operation, schema)) return reply.send(json)
+  if (!sendsTag(operation, schema)) return reply.send(json)
   const body = JSON.stringify(json)
-  reply.header('etag', entityTag(body, EDITED.has(schema) ? edit : undefined))
+  reply.header('etag', entityTag(body, VERSIONED_SCHEMAS.has(schema) ? edit : undefined))
   return reply.type(JSON_TYPE).send(body)
 }
 
@@ -188,22 +195,22 @@ export function answerEncoded(
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** In the document: what the answer of success has beside its body. Null: nothing. */
-export function tagHeader(operation: Conditional, schema: z.ZodType): ResponseHeaders | null {
-  if (!saysTag(operation, schema)) return null
-  const description = EDITED.has(schema)
+export function tagHeader(operation: ConditionalOperation, schema: z.ZodType): ResponseHeaders | null {
+  if (!sendsTag(operation, schema)) return null
+  const description = VERSIONED_SCHEMAS.has(schema)
     ? 'Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it.'
     : 'Of this answer to this caller, for `If-None-Match`.'
   return { ETag: { type: 'string', description } }
 }
 
 /** In the document: the statuses that it has for its conditions. */
-export const conditionStatuses = (operation: Conditional) => ({
+export const conditionStatuses = (operation: ConditionalOperation) => ({
   notModified: isTagged(operation),
   preconditionFailed: operation.ifMatch ?? false,
 })
 
 /** In the document: the headers that a request to it may have. */
-export function conditionParameters(operation: Conditional): z.ZodObject | null {
+export function conditionHeaders(operation: ConditionalOperation): z.ZodObject | null {
   if (operation.ifMatch) return z.object({ 'If-Match': IF_MATCH })
   return isTagged(operation) ? z.object({ 'If-None-Match': IF_NONE_MATCH }) : null
 }

@@ -8,49 +8,49 @@ import { DomainError } from '../../domain/errors/errors.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** of a route that takes more methods than it allows, to refuse them itself: those that it allows */
-    allow?: readonly string[]
+    allowedMethods?: readonly string[]
   }
 }
 
-export interface Unrouted {
+export interface RouteError {
   error: DomainError
   /** the methods that the path has; null: there is nothing at this path */
   allow: string | null
 }
 
-interface Known {
+interface KnownPath {
   pattern: RegExp
   /** what it allows */
-  methods: Set<string>
+  allowed: Set<string>
   /** what its routes take, be it to refuse it */
-  taken: Set<string>
+  handled: Set<string>
 }
 
 export class KnownRoutes {
   /** by pattern, as Fastify writes it */
-  readonly #methods = new Map<string, Known>()
+  readonly #methods = new Map<string, KnownPath>()
 
   /** Has to be called with every route, as Fastify's `onRoute`. */
   add({ url, method, config }: Pick<RouteOptions, 'url' | 'method' | 'config'>): void {
-    const known = this.#methods.get(url) ?? { pattern: patternOf(url), methods: new Set(), taken: new Set() }
+    const known = this.#methods.get(url) ?? { pattern: patternOf(url), allowed: new Set(), handled: new Set() }
     this.#methods.set(url, known)
-    for (const one of [method].flat()) known.taken.add(one)
-    for (const one of config?.allow ?? [method].flat()) known.methods.add(one)
+    for (const one of [method].flat()) known.handled.add(one)
+    for (const one of config?.allowedMethods ?? [method].flat()) known.allowed.add(one)
   }
 
   /** Whether a path that is a route's own, to the letter, lacks the method: it is no parameter of another route then. */
-  lacks(method: string, target: string): boolean {
+  lacksMethod(method: string, target: string): boolean {
     const query = target.indexOf('?')
-    const own = this.#methods.get(query === -1 ? target : target.slice(0, query))
-    return own !== undefined && !own.taken.has(method)
+    const exact = this.#methods.get(query === -1 ? target : target.slice(0, query))
+    return exact !== undefined && !exact.handled.has(method)
   }
 
   /** `target`: of the request line, with or without a query. */
-  refuse(method: string, target: string): Unrouted {
+  errorFor(method: string, target: string): RouteError {
     const path = target.split('?')[0]!
     const own = this.#methods.get(path)
     const found = own ? [own] : [...this.#methods.values()].filter(({ pattern }) => pattern.test(path))
-    const methods = new Set(found.flatMap((one) => [...one.methods]))
+    const methods = new Set(found.flatMap((one) => [...one.allowed]))
     const allow = [...methods].sort().join(', ')
     // a route that takes it has found nothing
     if (methods.has(method) || methods.size === 0)

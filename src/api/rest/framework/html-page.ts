@@ -5,7 +5,7 @@ const STYLE = 'body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:4r
 const styleHash = createHash('sha256').update(STYLE).digest('base64')
 
 /** The address of the page has the state and the code in it: nobody else gets to see it. */
-export const PAGE_HEADERS = {
+export const HTML_PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',
   'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
@@ -13,7 +13,7 @@ export const PAGE_HEADERS = {
 } as const
 
 /** `title` and `text` are plain text. */
-export function page(title: string, text: string): string {
+export function renderHtmlPage(title: string, text: string): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${escapeHtml(title)}</title><style>${STYLE}</style></head>

@@ -8,7 +8,7 @@ import { UnauthenticatedError } from '../../../domain/errors/errors.ts'
 import { exchangeInput, exchangeToken } from '../../../domain/sources/registry/token-endpoint.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 import { errorText } from '../framework/errors.ts'
-import { errorAnswer, errorBody, validationErrorBody } from '../responses/errors.ts'
+import { errorBody, errorDescriptions, validationErrorBody } from '../responses/errors.ts'
 
 const answer = z
   .object({
@@ -19,7 +19,7 @@ const answer = z
   })
   .meta({ id: 'RegistryToken' })
 
-export function registryRealm(fastify: FastifyInstance, core: Core): void {
+export function registryTokenRoute(fastify: FastifyInstance, core: Core): void {
   fastify.get('/v1/registry/token', {
     config: { keyless: 'unlessSuccessful' },
     schema: {
@@ -32,13 +32,13 @@ export function registryRealm(fastify: FastifyInstance, core: Core): void {
       querystring: exchangeInput.shape.query,
       response: {
         200: { description: 'A token for the registry.', content: { 'application/json': { schema: answer } } },
-        401: { description: errorAnswer[401]!, content: { 'application/json': { schema: errorBody } } },
+        401: { description: errorDescriptions[401]!, content: { 'application/json': { schema: errorBody } } },
         404: {
           description: 'No container registry is configured.',
           content: { 'application/json': { schema: errorBody } },
         },
-        429: { description: errorAnswer[429]!, content: { 'application/json': { schema: errorBody } } },
-        422: { description: errorAnswer[422]!, content: { 'application/json': { schema: validationErrorBody } } },
+        429: { description: errorDescriptions[429]!, content: { 'application/json': { schema: errorBody } } },
+        422: { description: errorDescriptions[422]!, content: { 'application/json': { schema: validationErrorBody } } },
       },
     },
     handler: async (request, reply) => {

@@ -22,9 +22,9 @@ export interface OidcOptions {
 
 const BEGIN_PATH = '/v2/sessions/oidc'
 /** Says that the browser was sent to PUBLIC_URL already: a proxy may call it by another name, for ever. */
-const SENT = 'sent'
+const REDIRECTED_PARAMETER = 'sent'
 /** Logins that a browser may have under way, in as many tabs; with one more, all others end. */
-const MOST_COOKIES = 5
+const MAX_LOGIN_COOKIES = 5
 
 /** A Fastify scope of its own, for its own way to show errors. */
 export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { core, cookieName }) => {
@@ -35,7 +35,7 @@ export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { cor
   const config = { schema: { hide: true }, config: { keyless: 'always' }, exposeHeadRoute: false } as const
 
   fastify.setErrorHandler((error, request, reply) => {
-    const code = codeOf(error)
+    const code = errorCodeOf(error)
     const requestId = request.id
     if (code === null) core.log.error({ err: error, requestId }, 'request failed')
     if (error instanceof LoginError && error.operatorDetails)
@@ -43,7 +43,7 @@ export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { cor
         { ...error.operatorDetails, word: code, requestId },
         'somebody could not sign in at the provider of OIDC_ISSUER',
       )
-    return toPage(reply, { error: code ?? 'failed', request_id: requestId })
+    return redirectToSignIn(reply, { error: code ?? 'failed', request_id: requestId })
   })
 
   fastify.get(BEGIN_PATH, {
@@ -51,12 +51,13 @@ export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { cor
     handler: async (request, reply) => {
       // the person comes back to PUBLIC_URL, and only there is the cookie that is set here
       const elsewhere = request.host !== new URL(core.publicUrl()).host
-      if (elsewhere && (request.query as Record<string, unknown>)[SENT] === undefined)
-        return redirect(reply, `${core.publicUrl()}${BEGIN_PATH}?${SENT}`)
+      if (elsewhere && (request.query as Record<string, unknown>)[REDIRECTED_PARAMETER] === undefined)
+        return redirect(reply, `${core.publicUrl()}${BEGIN_PATH}?${REDIRECTED_PARAMETER}`)
       const { url, state, sealed } = await beginLogin(core)
       const { cookie } = request.headers
-      const under = ownCookieNames(cookie, prefix)
-      if (under.length >= MOST_COOKIES) for (const name of under) setCookie(request, reply, name, '', 0)
+      const loginCookies = ownCookieNames(cookie, prefix)
+      if (loginCookies.length >= MAX_LOGIN_COOKIES)
+        for (const name of loginCookies) setCookie(request, reply, name, '', 0)
       setCookie(request, reply, cookieOf(state), sealed, LOGIN_SECONDS)
       return redirect(reply, url)
     },
@@ -75,7 +76,7 @@ export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { cor
       const boundTo = readOwnCookies(cookie, { name: binding, secure }).at(-1) ?? randomToken()
       const code = await finishLogin(core, { parameters, sealed, boundTo })
       setCookie(request, reply, binding, boundTo, CODE_SECONDS)
-      return toPage(reply, { code })
+      return redirectToSignIn(reply, { code })
     },
   })
 
@@ -84,7 +85,7 @@ export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { cor
     reply.header('set-cookie', cookieHeader({ name, secure }, value, seconds, 'Lax'))
   }
 
-  function toPage(reply: FastifyReply, said: Record<string, string>) {
+  function redirectToSignIn(reply: FastifyReply, said: Record<string, string>) {
     return redirect(reply, `${core.publicUrl()}/sign-in#${new URLSearchParams(said)}`)
   }
 }
@@ -95,7 +96,7 @@ function redirect(reply: FastifyReply, url: string) {
 }
 
 /** Null: it was not foreseen. */
-function codeOf(error: unknown): LoginErrorCode | null {
+function errorCodeOf(error: unknown): LoginErrorCode | null {
   if (error instanceof LoginError) return error.code
   return error instanceof DomainError ? 'unavailable' : null
 }

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { API_VERSION } from '../rest/document.ts'
 
-const PLACES = {
+const LINKS = {
   docs: ['/docs', 'REST API, to read and to try'],
   openapi: ['/openapi.json', 'REST API, as OpenAPI 3.1'],
   graphql: ['/graphql', 'GraphQL API; GraphiQL in a browser'],
@@ -12,23 +12,23 @@ const PLACES = {
 } as const
 
 /** `dashboard` shows it; null: it was not built, and a browser is told the same as the others. */
-export function mountHome(
+export function mountRootPath(
   fastify: FastifyInstance,
-  dashboard: ((reply: FastifyReply) => Promise<unknown>) | null,
+  sendDashboard: ((reply: FastifyReply) => Promise<unknown>) | null,
 ): void {
   fastify.get('/', { schema: { hide: true } }, async (request, reply) => {
     reply.header('vary', 'accept')
     if (!request.headers.accept?.includes('text/html')) {
-      const paths = Object.entries(PLACES).map(([name, [path]]) => [name, path])
+      const paths = Object.entries(LINKS).map(([name, [path]]) => [name, path])
       return { name: 'Pilothouse', version: API_VERSION, ...Object.fromEntries(paths) }
     }
-    if (dashboard) return dashboard(reply)
+    if (sendDashboard) return sendDashboard(reply)
     reply.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
     return reply.type('text/html; charset=utf-8').send(PAGE)
   })
 }
 
-const rows = Object.values(PLACES).map(([path, what]) => `<dt><a href="${path}">${path}</a></dt><dd>${what}</dd>`)
+const rows = Object.values(LINKS).map(([path, what]) => `<dt><a href="${path}">${path}</a></dt><dd>${what}</dd>`)
 
 const PAGE = `<!doctype html>
 <html lang="en">

@@ -2,7 +2,7 @@
 import fastify, { type FastifyInstance } from 'fastify'
 
 /** `document`: the OpenAPI document, asked for at each request. */
-export async function createPages(prefix: string, document: () => object): Promise<FastifyInstance> {
+export async function createDocsPages(prefix: string, document: () => object): Promise<FastifyInstance> {
   const { default: swaggerUi } = await import('@fastify/swagger-ui')
   const pages = fastify()
   // all that it asks of @fastify/swagger
