@@ -1,6 +1,6 @@
 /**
- * What the server speaks: written by `npm run schema` from its OpenAPI document. Don't edit it; `npm run check` says when it
- * is not what the code makes. Errors are in ErrorCode; of the answers there are those of success, since the client throws all others.
+ * Types of the REST API, written by `npm run schema` from the OpenAPI document. Don't edit this file; `npm run check` compares it
+ * with the code. It has only successful answers, because the client throws errors (see ErrorCode).
  */
 
 export interface paths {
@@ -12,10 +12,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List which deployments show something new
-         * @description Whatever it is that a deployment shows: its fields and tags, its revisions, its health, what it waits for; also where only time has passed. Of several changes of one it is told once.
+         * List the deployments that have changed
+         * @description A change is anything that a deployment shows: fields, tags, revisions, health, or the reason why it waits. It may also follow from the passing of time alone. Several changes of one deployment are listed once.
          *
-         *     With `Accept: text/event-stream`: deployments as they change, within a second, up to a hundred in a message; without `after` first one that has none, from which on nothing is missed. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
+         *     With `Accept: text/event-stream`: each event lists up to 100 deployments that have changed, within a second of the change. Without `after` the first event lists none; no later change is missed. The `id` of each server-sent event is its cursor. Pass it as `after`, or in the header `Last-Event-ID`, to continue after that event. A failed stream ends with an event `error` that has `detail`, `code` and the `cursor` to continue from. A finished stream ends with an event `complete`. A comment is sent at least every 15 seconds, unless the server is overloaded.
          */
         get: operations["listDeploymentChanges"];
         put?: never;
@@ -58,14 +58,14 @@ export interface paths {
         post?: never;
         /**
          * Delete a deployment
-         * @description Its name is free at once. It can be read, as AWAITING_DELETE, until it has been torn down. A second time it is 204 again, whatever `If-Match` says, where nothing is left to be done.
+         * @description The name is free immediately. The deployment can be read, with status AWAITING_DELETE, until it is torn down. A repeated call answers 204 for any `If-Match`, because nothing is left to do.
          */
         delete: operations["deleteDeployment"];
         options?: never;
         head?: never;
         /**
          * Update a deployment
-         * @description Merges: an absent or null member keeps what is stored. A non-null repo_ref, graph_config_path, image_uri, source_tarball_path or secrets makes a new revision. Secrets alone keep what runs: their revision is of the newest rollout that is open, else of the active revision, else of the latest, with its commit and its build.
+         * @description An absent or null member keeps the stored value. A non-null `repo_ref`, `graph_config_path`, `image_uri`, `source_tarball_path` or `secrets` creates a new revision. If only secrets change, the new revision keeps the source, commit and build of a base revision: the newest rollout in progress, or else the active revision, or else the latest.
          */
         patch: operations["updateDeployment"];
         trace?: never;
@@ -77,7 +77,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the secrets of a deployment: names, when each was set, and by whom */
+        /** List the names of the secrets of a deployment, when each was set, and by whom */
         get: operations["listSecrets"];
         put?: never;
         post?: never;
@@ -86,7 +86,7 @@ export interface paths {
         head?: never;
         /**
          * Set and unset secrets of a deployment by their names
-         * @description All others stay, whoever changes them meanwhile. What is set and unset together makes one revision, of what runs or is about to and without a build, as a PATCH of `secrets` alone does; with nothing to set or unset nothing happens.
+         * @description Other secrets are not changed, so concurrent changes of them are kept. One call creates one revision. It keeps the source and build of the base revision, as a PATCH of `secrets` alone does. A call with nothing to set or unset does nothing.
          */
         patch: operations["setSecrets"];
         trace?: never;
@@ -102,7 +102,7 @@ export interface paths {
         put?: never;
         /**
          * Reveal the value of one secret
-         * @description Needs `secrets:read`. The only way to a value over a session. Who has looked at which stands in the log of events, as `secret.revealed`. So many a minute (`REVEALS_PER_MINUTE`); more are a 429.
+         * @description Needs `secrets:read`. A session can read values only with this call. Each call adds the event `secret.revealed` with the name of the secret and its reader. More calls in a minute than `REVEALS_PER_MINUTE` are answered 429.
          */
         post: operations["revealSecret"];
         delete?: never;
@@ -122,8 +122,8 @@ export interface paths {
         get: operations["listRevisions"];
         put?: never;
         /**
-         * Make a new revision
-         * @description Takes the same body as the update of a deployment, and makes a revision whatever the body says. Where that names no part of the source, it is of what runs, as with secrets there. `If-Match` takes the tag of the deployment.
+         * Create a revision
+         * @description Takes the same body as the update of a deployment, and always creates a revision. If the body names no part of the source, the new revision uses the source that runs, as an update of secrets does. `If-Match` takes the `ETag` of the deployment.
          */
         post: operations["createRevision"];
         delete?: never;
@@ -157,8 +157,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get what is behind a revision
-         * @description Its work step by step, its place in the queue, whether it can be redeployed, and what it runs with.
+         * Get the details of a revision
+         * @description The details are the steps of the revision, its position in the queue, whether it can be redeployed, and what it runs with.
          */
         get: operations["getRevisionDetails"];
         put?: never;
@@ -196,8 +196,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Run a revision again
-         * @description It becomes the active one when it succeeds: this is the rollback. `If-Match` takes the tag of the deployment.
+         * Redeploy a revision
+         * @description The revision becomes the active one if the rollout succeeds. Use it for a rollback. `If-Match` takes the `ETag` of the deployment.
          */
         post: operations["redeployRevision"];
         delete?: never;
@@ -232,7 +232,7 @@ export interface paths {
         };
         /**
          * Read or follow the log of a build or of the running agent
-         * @description With `Accept: text/event-stream`: an event `line` for each line, until the build has ended (`type=build`) or the deployment is gone (`type=deploy`); `follow=true` has to be there, too. Each server-sent event has its cursor as `id`; `offset`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
+         * @description With `Accept: text/event-stream`: the stream has an event `line` for each line. It ends when the build has ended (`type=build`) or the deployment is deleted (`type=deploy`). Send `follow=true` too. The `id` of each server-sent event is its cursor. Pass it as `offset`, or in the header `Last-Event-ID`, to continue after that event. A failed stream ends with an event `error` that has `detail`, `code` and the `cursor` to continue from. A finished stream ends with an event `complete`. A comment is sent at least every 15 seconds, unless the server is overloaded.
          */
         get: operations["readLogs"];
         put?: never;
@@ -251,10 +251,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read or follow the log of all builds, or of all agents, of a deployment
-         * @description The lines of all its revisions, as they came; each names its revision and attempt.
+         * Read or follow the log of all builds or all agents of a deployment
+         * @description The log has the lines of all revisions in the order of their arrival. Each line has its revision and attempt.
          *
-         *     With `Accept: text/event-stream`: an event `line` for each line, until the deployment is gone; `follow=true` has to be there, too. Each server-sent event has its cursor as `id`; `offset`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
+         *     With `Accept: text/event-stream`: the stream has an event `line` for each line. It ends when the deployment is deleted. Send `follow=true` too. The `id` of each server-sent event is its cursor. Pass it as `offset`, or in the header `Last-Event-ID`, to continue after that event. A failed stream ends with an event `error` that has `detail`, `code` and the `cursor` to continue from. A finished stream ends with an event `complete`. A comment is sent at least every 15 seconds, unless the server is overloaded.
          */
         get: operations["readDeploymentLogs"];
         put?: never;
@@ -274,7 +274,7 @@ export interface paths {
         };
         /**
          * List the events of the workspace
-         * @description With `Accept: text/event-stream`: every event from now on. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
+         * @description With `Accept: text/event-stream`: the stream has every event from now on. The `id` of each server-sent event is its cursor. Pass it as `after`, or in the header `Last-Event-ID`, to continue after that event. A failed stream ends with an event `error` that has `detail`, `code` and the `cursor` to continue from. A finished stream ends with an event `complete`. A comment is sent at least every 15 seconds, unless the server is overloaded.
          */
         get: operations["listEvents"];
         put?: never;
@@ -294,9 +294,9 @@ export interface paths {
         };
         /**
          * List the events of a deployment and its revisions
-         * @description Also of one that was torn down: for as long as events are kept.
+         * @description Events of a torn-down deployment can be read as long as events are kept.
          *
-         *     With `Accept: text/event-stream`: every event from now on, until it is torn down. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
+         *     With `Accept: text/event-stream`: the stream has every event from now on and ends when the deployment is torn down. The `id` of each server-sent event is its cursor. Pass it as `after`, or in the header `Last-Event-ID`, to continue after that event. A failed stream ends with an event `error` that has `detail`, `code` and the `cursor` to continue from. A finished stream ends with an event `complete`. A comment is sent at least every 15 seconds, unless the server is overloaded.
          */
         get: operations["listDeploymentEvents"];
         put?: never;
@@ -316,7 +316,7 @@ export interface paths {
         };
         /**
          * List the events of a revision
-         * @description With `Accept: text/event-stream`: its status now, which has no `actor`, and each one that follows, until one that ends it. Each server-sent event has its cursor as `id`; `after`, or the header `Last-Event-ID`, goes on behind one. What ends it early is an event `error` with `detail`, `code` and the `cursor` to go on from; a clean end is an event `complete`. Comments come at the latest every 15 seconds, unless the server is overloaded.
+         * @description With `Accept: text/event-stream`: the stream begins with the current status, without an `actor`. Each later status follows. It ends with a final status. The `id` of each server-sent event is its cursor. Pass it as `after`, or in the header `Last-Event-ID`, to continue after that event. A failed stream ends with an event `error` that has `detail`, `code` and the `cursor` to continue from. A finished stream ends with an event `complete`. A comment is sent at least every 15 seconds, unless the server is overloaded.
          */
         get: operations["listRevisionEvents"];
         put?: never;
@@ -337,8 +337,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Get an address for the upload of a source tarball
-         * @description PUT a gzip tarball of at most 200 MB to `upload_url`, then set `source_tarball_path` to `object_path` by a PATCH. Only for internal_source deployments.
+         * Get a URL for the upload of a source tarball
+         * @description PUT a gzip tarball of at most 200 MB to `upload_url`. Then PATCH the deployment with `object_path` as its `source_tarball_path`. Only for `internal_source` deployments.
          */
         post: operations["createUploadUrl"];
         delete?: never;
@@ -357,8 +357,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Get an address for the upload of a source tarball
-         * @description PUT a gzip tarball of at most 200 MB to `upload_url`, then set `source_tarball_path` to `object_path` by a PATCH. Only for internal_source deployments.
+         * Get a URL for the upload of a source tarball
+         * @description PUT a gzip tarball of at most 200 MB to `upload_url`. Then PATCH the deployment with `object_path` as its `source_tarball_path`. Only for `internal_source` deployments.
          */
         post: operations["createUploadUrlUnversioned"];
         delete?: never;
@@ -377,8 +377,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create a token that pushes images of a deployment
-         * @description Only for internal_container, where a registry is configured. Valid for 15 minutes, for the repository of the deployment and those below it: `docker login HOST -u token -p TOKEN`, push to `registry_url:tag` or `registry_url/name:tag`, then PATCH image_uri.
+         * Create a token to push images of a deployment
+         * @description Only for `internal_container` deployments, if a registry is configured. The token is valid for 15 minutes, for the repository of the deployment and the repositories below it. Run `docker login HOST -u token -p TOKEN`, push to `registry_url:tag` or `registry_url/name:tag`, then PATCH `image_uri`.
          */
         post: operations["createPushToken"];
         delete?: never;
@@ -399,7 +399,7 @@ export interface paths {
         put?: never;
         /**
          * Register a listener
-         * @description Only for organizations with a self-hosted enterprise plan. The program that does its work needs an API key of the role `listener`, made for this listener.
+         * @description Available to organizations with a self-hosted enterprise plan. The listener program needs an API key of the role `listener` that was made for this listener.
          */
         post: operations["createListener"];
         delete?: never;
@@ -421,14 +421,14 @@ export interface paths {
         post?: never;
         /**
          * Delete a listener
-         * @description Refused while a deployment uses it that has not been torn down. Its API keys are revoked.
+         * @description The call is refused while a deployment that is not torn down uses the listener. The API keys of the listener are revoked.
          */
         delete: operations["deleteListener"];
         options?: never;
         head?: never;
         /**
          * Update a listener
-         * @description Merges: an absent or null member keeps what is stored. A namespace that a deployment is in cannot be removed.
+         * @description An absent or null member keeps the stored value. A namespace that contains a deployment can’t be removed.
          */
         patch: operations["updateListener"];
         trace?: never;
@@ -444,8 +444,8 @@ export interface paths {
         get: operations["listIntegrations"];
         put?: never;
         /**
-         * Begin the installation of the app at the git provider
-         * @description Send the person who owns the account to `install_url`. When they come back, the integration is in the list.
+         * Start the installation of the app at the git provider
+         * @description Send the owner of the account to `install_url`. The integration is listed when the owner has returned to this server.
          */
         post: operations["startInstallation"];
         delete?: never;
@@ -517,7 +517,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a git integration
-         * @description Its deployments keep running and say so in `status_message`; they build no more. At the git provider the app stays installed.
+         * @description Its deployments continue to run, but can’t be built any more; `status_message` says so. The app stays installed at the git provider.
          */
         delete: operations["removeIntegration"];
         options?: never;
@@ -537,7 +537,7 @@ export interface paths {
         put?: never;
         /**
          * Create an OAuth provider
-         * @description For the whole organization. Register a client at the provider first, with the redirect URI `<this server>/v2/auth/callback/<provider_id>`.
+         * @description The provider belongs to the whole organization. First register a client at the provider, with the redirect URI `<this server>/v2/auth/callback/<provider_id>`.
          */
         post: operations["createOAuthProvider"];
         delete?: never;
@@ -559,14 +559,14 @@ export interface paths {
         post?: never;
         /**
          * Delete an OAuth provider
-         * @description Refused while there are tokens of it, unless by `force`. Authorizations that are under way end.
+         * @description The call is refused while the provider has tokens, unless you send `force`. Pending authorizations end.
          */
         delete: operations["deleteOAuthProvider"];
         options?: never;
         head?: never;
         /**
          * Update an OAuth provider
-         * @description Merges: an absent or null member keeps what is stored. A `token_url` of another origin needs the `client_secret` again, if there is one, and ends the refreshing of tokens that are there. The method `none` drops the stored secret.
+         * @description An absent or null member keeps the stored value. If you change `token_url` to another origin, send the `client_secret` again, if there is one; existing tokens are not refreshed any more. The method `none` deletes the stored secret.
          */
         patch: operations["updateOAuthProvider"];
         trace?: never;
@@ -582,7 +582,7 @@ export interface paths {
         put?: never;
         /**
          * Create an OAuth provider from an MCP server
-         * @description Reads which authorization server the MCP server names, and registers a client there (RFC 9728, 8414, 7591). From then on it is a provider like any other. Where clients can’t register themselves, create the provider with a client of your own.
+         * @description Finds the authorization server of the MCP server and registers a client there (RFC 9728, 8414, 7591). The result is a provider like any other. If the authorization server does not allow the registration of clients, create the provider with your own client.
          */
         post: operations["discoverMcpProvider"];
         delete?: never;
@@ -601,8 +601,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Get a token of a person’s account, or the address where they give it
-         * @description Answers at once. Unless it is `completed`, the person opens `url` within 15 minutes, once, and GET /v2/auth/wait/{auth_id} tells when they are back. With `connection_required` an agent can be connected to the token that is there instead.
+         * Get a token for a person’s account, or the page where the person authorizes it
+         * @description Answers immediately. Unless the status is `completed`, the person opens `url` once, within 15 minutes. GET /v2/auth/wait/{auth_id} answers when the person has returned. With `connection_required` you can connect the agent to the existing token instead.
          */
         post: operations["authenticate"];
         delete?: never;
@@ -619,8 +619,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Wait until the person is back
-         * @description Answers as soon as it is `completed`, or `pending` when the time is up; 409 with the reason when it has failed: declined, refused, or not finished in time. For who began it and for whose token it is to be.
+         * Wait until the person has returned
+         * @description Answers when the authorization is `completed`, or `pending` when the wait ends. It answers 409 with the reason if the authorization failed: the person declined, the provider refused, or the time ran out. Only the caller that started the authorization and the user who gets the token may call it.
          */
         get: operations["waitForAuthorization"];
         put?: never;
@@ -640,14 +640,14 @@ export interface paths {
         };
         /**
          * List your OAuth tokens, newest first
-         * @description Those of the caller in this workspace; nobody else sees them. The tokens themselves are not shown.
+         * @description Lists the tokens of the caller in this workspace. Other callers can’t see them. The tokens themselves are not shown.
          */
         get: operations["listOAuthTokens"];
         put?: never;
         post?: never;
         /**
-         * Delete all OAuth tokens of a user who has left, or of a key that was revoked
-         * @description For admins, who see none of them. Their connections go with them, and each is revoked at its provider.
+         * Delete all OAuth tokens of a user or of a key
+         * @description For admins, after a user has left or a key was revoked. Admins can’t see these tokens. Their connections are deleted too, and each token is revoked at its provider.
          */
         delete: operations["deleteOAuthTokensOfUser"];
         options?: never;
@@ -669,8 +669,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Name an OAuth token, or make it the default
-         * @description Merges: an absent or null member keeps what is stored.
+         * Label an OAuth token, or make it the default
+         * @description An absent or null member keeps the stored value.
          */
         patch: operations["updateOAuthTokenMetadata"];
         trace?: never;
@@ -687,7 +687,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an OAuth token
-         * @description With its connections: from then on no agent gets it. It is revoked at the provider, too, if that offers it; while the provider can’t be reached that is tried again for a day.
+         * @description Also deletes its connections, so no agent gets the token any more. The token is revoked at the provider if the provider supports it. While the provider can’t be reached, the revocation is retried for a day.
          */
         delete: operations["deleteOAuthToken"];
         options?: never;
@@ -704,13 +704,13 @@ export interface paths {
         };
         /**
          * List an agent’s connections to your tokens, newest first
-         * @description Each person sees the connections to their own tokens.
+         * @description You see only connections to your own tokens.
          */
         get: operations["listConnections"];
         put?: never;
         /**
          * Connect an agent to one of your tokens
-         * @description From then on the agent, with an API key of the role `agent`, gets access tokens from it. A second time it is the connection that is there.
+         * @description The agent can then get access tokens from this token, with an API key of the role `agent`. A repeated call answers the existing connection.
          */
         post: operations["createConnection"];
         delete?: never;
@@ -730,8 +730,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * End a connection
-         * @description The agent gets no more access tokens from it. The token stays.
+         * Delete a connection
+         * @description The agent gets no more access tokens through it. The token remains.
          */
         delete: operations["deleteConnection"];
         options?: never;
@@ -750,7 +750,7 @@ export interface paths {
         put?: never;
         /**
          * Get an access token
-         * @description Only with the agent’s own key (role `agent`), and only of a token that the agent is connected to and that covers the scopes: of several of one person the default one, else the oldest. An access token that has expired, or is about to, is refreshed first. 409 with code `CONNECTION_REQUIRED`: nothing that the agent is connected to covers the scopes; `TOKEN_EXPIRED`: the owner has to authenticate again; `CONFLICT`: the agent is connected to tokens of several people, name `user_id`.
+         * @description Needs the key of this agent (role `agent`). The token must be connected to the agent and cover the scopes. If one person has several such tokens, the default one is used, or else the oldest. An access token that has expired or will expire soon is refreshed first. 409 with code `CONNECTION_REQUIRED`: no connected token covers the scopes. `TOKEN_EXPIRED`: the owner has to authenticate again. `CONFLICT`: the agent is connected to tokens of several people, so send `user_id`.
          */
         post: operations["issueAccessToken"];
         delete?: never;
@@ -768,7 +768,7 @@ export interface paths {
         };
         /**
          * List sessions, newest first
-         * @description One’s own; for admins everybody’s that are good for the workspace. Ended ones are listed for another day.
+         * @description Lists your own sessions. Admins see all sessions that are valid for the workspace. Ended sessions are listed for one more day.
          */
         get: operations["listSessions"];
         put?: never;
@@ -791,7 +791,7 @@ export interface paths {
         post?: never;
         /**
          * End a session
-         * @description Also what it has open, streams among it. A second time changes nothing.
+         * @description Open calls and streams of the session end too. A repeated call changes nothing.
          */
         delete: operations["revokeSession"];
         options?: never;
@@ -810,7 +810,7 @@ export interface paths {
         put?: never;
         /**
          * Create a workspace
-         * @description In the organization of the caller, who needs the role admin and a credential of the whole organization: one of a single workspace could not act in the new one.
+         * @description The workspace belongs to the organization of the caller. Needs the role `admin` and a credential of the whole organization, because a credential of one workspace could not act in the new one.
          */
         post: operations["createWorkspace"];
         delete?: never;
@@ -826,9 +826,9 @@ export interface components {
         AccessToken: {
             access_token: string;
             token_type: string;
-            /** @description Ask again then. Null: the provider does not say. */
+            /** @description When the access token expires. Get a new one then. It is null if the provider does not say. */
             expires_at: string | null;
-            /** @description What the token is good for, at least what was asked for. */
+            /** @description The scopes of the token. They include the requested scopes. */
             scopes: string[];
             /** Format: uuid */
             connection_id: string;
@@ -846,9 +846,9 @@ export interface components {
              * @enum {string}
              */
             kind: "api_key" | "person" | "listener" | "worker" | "git_provider" | "command_line" | "system";
-            /** @description For people, as it was then. */
+            /** @description The name of the actor at the time of the action. */
             name: string | null;
-            /** @description Of the key or the listener, or the person’s `sub`. */
+            /** @description The id of the key or of the listener, or the `sub` of the person. */
             id: string | null;
         };
         AuthenticateInput: {
@@ -865,24 +865,24 @@ export interface components {
         };
         Authorization: {
             /**
-             * @description completed: the token is there, and the agent, if one was named, may use it. pending: the person has to open `url`. connection_required: there is a token, but the agent is not connected to it. token_expired: there was one, and it can’t be refreshed.
+             * @description completed: the token exists, and the named agent, if any, may use it. pending: the person has to open `url`. connection_required: a token exists, but the agent is not connected to it. token_expired: the token has expired and can’t be refreshed.
              * @enum {string}
              */
             status: "completed" | "pending" | "connection_required" | "token_expired";
-            /** @description Where the person goes, once, within 15 minutes. Null when it is completed, and in answers to a wait: only authenticate tells it, since it is not stored. */
+            /** @description The page that the person opens, once, within 15 minutes. It is null when the status is `completed`, and in answers to a wait: it is not stored, so only `authenticate` returns it. */
             url: string | null;
-            /** @description For GET /v2/auth/wait/{auth_id}; null when there is nothing to wait for. */
+            /** @description The id for GET /v2/auth/wait/{auth_id}; null if there is nothing to wait for. */
             auth_id: string | null;
-            /** @description The token, if there is one. */
+            /** @description The id of the token, if it exists. */
             oauth_token_id: string | null;
         };
         BulkDeletion: {
             results: {
                 /** Format: uuid */
                 deployment_id: string;
-                /** @description What a DELETE of this one deployment would have answered. */
+                /** @description The status that a DELETE of this deployment alone would have answered. */
                 status: number;
-                /** @description Why it failed; null when it did not. */
+                /** @description Why the deletion failed; null if it succeeded. */
                 detail: string | null;
             }[];
         };
@@ -895,7 +895,7 @@ export interface components {
             provider_id: string;
             provider_account_label: string | null;
             scopes: string[];
-            /** @description Of the token, which is refreshed by itself where the provider allows it. */
+            /** @description When the token expires. It is refreshed automatically if the provider allows it. */
             expires_at: string | null;
             created_by: string;
             /** Format: date-time */
@@ -912,7 +912,7 @@ export interface components {
             oauth_token_id: string;
         };
         DeletedOAuthTokens: {
-            /** @description How many there were. */
+            /** @description The number of deleted tokens. */
             deleted: number;
         };
         Deployment: {
@@ -920,33 +920,33 @@ export interface components {
             id: string;
             /**
              * Format: uuid
-             * @description The workspace that owns it.
+             * @description The workspace that owns the deployment.
              */
             tenant_id: string;
             name: string;
             /** @enum {string} */
             source: "gitprovider" | "external_container" | "internal_container" | "internal_source";
             source_config: components["schemas"]["SourceConfig"];
-            /** @description Of the latest revision. */
+            /** @description The configuration of the latest revision. */
             source_revision_config: components["schemas"]["SourceRevisionConfig"];
-            /** @description Values are masked for callers who may not read them. */
+            /** @description Values are masked for callers who may not read secrets. */
             secrets: components["schemas"]["Secret"][];
             secret_references: components["schemas"]["SecretReference"][] | null;
             /** @enum {string} */
             status: "AWAITING_DATABASE" | "READY" | "UNUSED" | "AWAITING_DELETE" | "UNKNOWN";
-            /** @description Whether something answers for it now, by what its holder says at this moment. */
+            /** @description Whether the deployment serves requests now, according to the lease holder. */
             serving: boolean;
-            /** @description Why nothing serves, what its teardown waits for or why that failed, or that its git integration is gone. */
+            /** @description Why the deployment does not serve, what its teardown waits for, why the teardown failed, or that its git integration was removed. */
             status_message: string | null;
-            /** @description The same in a word for machines. */
+            /** @description The same as a machine-readable code. */
             reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_BUILDER" | "BUILDER_SILENT" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "SERVER_OVERLOADED" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
-            /** @description Since when that is so; null where nobody knows. */
+            /** @description Since when the reason applies; null if unknown. */
             reason_since: string | null;
-            /** @description Why what was asked for last is not live, in one sentence: what nothing serves for, or why an older revision does. Null: it is live. */
+            /** @description One sentence that says why the latest requested revision does not serve; null if it serves. */
             why_not_live: string | null;
-            /** @description What somebody did to it last, at `updated_at`. Null: a server that does not note it yet has changed it last. */
+            /** @description The last change that a caller made, at `updated_at`. It is null if a server version without this field made the last change. */
             last_change: components["schemas"]["DeploymentChange"] | null;
-            /** @description Null only for one that is being deleted. */
+            /** @description It is null only while the deployment is being deleted. */
             health: components["schemas"]["DeploymentHealth"] | null;
             /** @description The address of the deployment: its custom_url, else the address that its data plane reported with the last deploy. That address may be inside the cluster. Null before the first deploy. */
             url: string | null;
@@ -972,11 +972,11 @@ export interface components {
              * @enum {string}
              */
             what: "CREATED" | "UPDATED" | "TAGGED" | "PUSHED" | "REDEPLOYED" | "DELETED";
-            /** @description Who did it. */
+            /** @description Who made the change. */
             actor: components["schemas"]["Actor"];
-            /** @description Of an update: the fields that it changed; never their values. */
+            /** @description The fields that an update changed, without their values. */
             changed: string[];
-            /** @description The revision that was rolled out again. */
+            /** @description The revision that was redeployed. */
             revision_id: string | null;
         };
         DeploymentCreateInput: {
@@ -989,14 +989,14 @@ export interface components {
             secret_references?: components["schemas"]["SecretReferenceInput"][] | null;
         };
         DeploymentHealth: {
-            /** @description Replicas that serve, as it was last reported. */
+            /** @description Replicas that serve, according to the last report. */
             ready: number;
-            /** @description Replicas that should. */
+            /** @description Replicas that should serve. */
             desired: number;
-            /** @description Why not all of them serve. */
+            /** @description Why some replicas do not serve. */
             message: string | null;
             reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_BUILDER" | "BUILDER_SILENT" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "SERVER_OVERLOADED" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
-            /** @description Since when that was reported; null: nothing was yet. */
+            /** @description When this health was first reported; null if there was no report yet. */
             observed_at: string | null;
         };
         DeploymentList: {
@@ -1013,24 +1013,24 @@ export interface components {
             secret_references?: components["schemas"]["SecretReferenceInput"][] | null;
         };
         DeploymentsChange: {
-            /** @description The `after` to go on with, and the `id` of a stream. */
+            /** @description Pass it as `after` to continue. In a stream it is the `id` of the event. */
             cursor: string;
-            /** @description Each once. Those that are a 404 are gone. None: nothing is new; or it is where one begins without `after`. */
+            /** @description The changed deployments, each listed once. A deployment that answers 404 is deleted. The list is empty if nothing has changed, and in the first answer to a call without `after`. */
             deployment_ids: string[];
         };
         Error: {
-            /** @description For people. */
+            /** @description A message for people. */
             detail: string;
-            /** @description A stable word for programs. */
+            /** @description A stable machine-readable code. */
             code: string;
-            /** @description Also in the header X-Request-Id and in the server's log. */
+            /** @description The id of the request. It is also in the header `X-Request-Id` and in the server's log. */
             request_id: string;
         };
         Event: {
-            /** @description Its place in the log: an `after` or `before`, and the `id` of a stream. */
+            /** @description The position of the event in the log. Pass it as `after` or `before`. In a stream it is the `id` of the event. */
             cursor: string;
             /**
-             * @description There may be new ones.
+             * @description The type of the event. New types may be added.
              *     - `revision.status`: The status of a revision changed. The first status has no `from`.
              *     - `deployment.created`: A deployment was created.
              *     - `deployment.updated`: A deployment was changed. `changed` names the fields; if it is empty, a new revision was created.
@@ -1071,35 +1071,35 @@ export interface components {
             type: string;
             deployment_id: string | null;
             revision_id: string | null;
-            /** @description Of what changed, when it is neither a deployment nor a revision. */
+            /** @description The id of the changed resource if it is neither a deployment nor a revision. */
             subject_id: string | null;
-            /** @description Of a change of status; null also for the first one. */
+            /** @description The previous status of a status change. It is null for the first status. */
             from: ("CREATING" | "QUEUED" | "AWAITING_BUILD" | "BUILDING" | "AWAITING_DEPLOY" | "DEPLOYING" | "DEPLOYED" | "CREATE_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "SKIPPED" | "INTERRUPTED" | "UNKNOWN") | null;
             to: ("CREATING" | "QUEUED" | "AWAITING_BUILD" | "BUILDING" | "AWAITING_DEPLOY" | "DEPLOYING" | "DEPLOYED" | "CREATE_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "SKIPPED" | "INTERRUPTED" | "UNKNOWN") | null;
-            /** @description Why it has that status, in a word for machines. */
+            /** @description The reason for the status, as a machine-readable code. */
             reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_BUILDER" | "BUILDER_SILENT" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "SERVER_OVERLOADED" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
-            /** @description The same for people. */
+            /** @description The reason as a message for people. */
             message: string | null;
-            /** @description Of the revision. */
+            /** @description The attempt of the revision. */
             attempt: number | null;
-            /** @description Of an update: the fields that it changed; never their values. */
+            /** @description The fields that an update changed, without their values. */
             changed: string[];
-            /** @description Who did it; null only for the current status that a stream begins with. */
+            /** @description The actor of the event. It is null only for the current status at the start of a stream. */
             actor: components["schemas"]["Actor"] | null;
             /** Format: date-time */
             occurred_at: string;
         };
         EventPage: {
             resources: components["schemas"]["Event"][];
-            /** @description With `order=asc` the `after` to go on with, never null: at the end of the log it is where the next events will be. With `order=desc` the `before` to go on with; null at the beginning of the log. */
+            /** @description With `order=asc` pass it as `after`. It is never null: at the end of the log it is the position of the next events. With `order=desc` pass it as `before`. It is null at the beginning of the log. */
             next_cursor: string | null;
         };
         Installation: {
-            /** @description Where a person installs the app at the git provider; leads back here. */
+            /** @description The page of the git provider where a person installs the app. It returns to this server. */
             install_url: string;
             /**
              * Format: date-time
-             * @description Until when they have to be back.
+             * @description The installation must be finished before this time.
              */
             expires_at: string;
         };
@@ -1109,7 +1109,7 @@ export interface components {
              * @description Use it as `source_config.integration_id`.
              */
             id: string;
-            /** @description The hosting provider's id of the installation, if it has one. */
+            /** @description The git provider's id of the installation, if it has one. */
             installation_id: string | null;
             name: string;
         };
@@ -1129,16 +1129,16 @@ export interface components {
             compute_type: "k8s";
             compute_id: string;
             compute_config: components["schemas"]["ListenerComputeConfig"];
-            /** @description Of the listener program, as it last reported it. */
+            /** @description The version that the listener program last reported. */
             version: string | null;
-            /** @description What `resource_spec.class` of its deployments may name, as its program last reported. */
+            /** @description The values that `resource_spec.class` of its deployments may have, according to its last report. */
             pod_classes: string[];
             /**
-             * @description OFFLINE: it has never called, or was not heard from for 90 seconds.
+             * @description OFFLINE: the listener has never called, or has not called for 90 seconds.
              * @enum {string}
              */
             status: "ONLINE" | "OFFLINE";
-            /** @description null: it never called. */
+            /** @description The time of its last call; null if it has never called. */
             last_seen_at: string | null;
             /** Format: date-time */
             created_at: string;
@@ -1185,7 +1185,7 @@ export interface components {
         };
         LogPage: {
             logs: {
-                /** @description Of the line, for good. As text they sort as the lines do within the deployment. */
+                /** @description The permanent id of the line. Within a deployment the ids sort, as text, like the lines. */
                 id: string;
                 /** Format: uuid */
                 revision_id: string;
@@ -1194,12 +1194,12 @@ export interface components {
                 /** @enum {string} */
                 level: "debug" | "info" | "warning" | "error" | "critical";
                 message: string;
-                /** @description `message` in the colours it was printed in, for terminals: with SGR sequences. null: it has none. */
+                /** @description `message` with its colours as SGR sequences, for terminals; null if it has no colours. */
                 ansi: string | null;
-                /** @description Of the revision. */
+                /** @description The attempt of the revision. */
                 attempt: number;
             }[];
-            /** @description Pass it as `offset` to go on. With `order=asc` it points behind the last line of this page and is null when the page is empty: to follow a log, keep the last one you were given and ask again. With `order=desc` it is null at the beginning of the log. With `last` it points behind the newest line. */
+            /** @description Pass it as `offset` to continue. With `order=asc` it is the position after the last line of this page, and null if the page is empty. To follow a log, keep the last offset that was not null and repeat the call. With `order=desc` it is null at the beginning of the log. With `last` it is the position after the newest line. */
             next_offset: string | null;
         };
         McpDiscoveryInput: {
@@ -1213,26 +1213,26 @@ export interface components {
         NameDifferences: {
             added: string[];
             removed: string[];
-            /** @description In both, and not the same. */
+            /** @description The names that are in both revisions with different values. */
             changed: string[];
         };
         NamedSecret: {
             name: string;
-            /** @description Since when it has its value; null where a server of before has set it. */
+            /** @description When the value was set; null if an older server version set it. */
             set_at: string | null;
-            /** @description Who gave it its value, as they were called then; null as `set_at` is. */
+            /** @description Who set the value, with the name at that time. It is null whenever `set_at` is null. */
             set_by: components["schemas"]["Actor"] | null;
         };
         NamedSecretList: {
             resources: components["schemas"]["NamedSecret"][];
         };
-        /** @description Its client secret is in no answer. */
+        /** @description Answers never contain the client secret. */
         OAuthProvider: {
             /** Format: uuid */
             id: string;
             /** Format: uuid */
             organization_id: string;
-            /** @description Given by you; unique in the organization. What every other call names it by. */
+            /** @description The identifier that you chose, unique in the organization. All other calls use it. */
             provider_id: string;
             name: string;
             client_id: string;
@@ -1244,7 +1244,7 @@ export interface components {
             mcp_server_url: string | null;
             /** @enum {string} */
             token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post";
-            /** @description Its client was registered by this server. */
+            /** @description Whether this server registered the client. */
             is_dynamic_client: boolean;
             /** Format: date-time */
             created_at: string;
@@ -1292,24 +1292,24 @@ export interface components {
             mcp_server_url?: string | null;
             is_dynamic_client?: boolean | null;
         };
-        /** @description The token itself is in no answer but the one that an agent gets. */
+        /** @description Only the answer to an agent contains the token itself. */
         OAuthToken: {
             /** Format: uuid */
             id: string;
             provider_id: string;
-            /** @description The name you gave it, or what the provider calls the account. */
+            /** @description The label that you gave the token, or else the provider’s name for the account. */
             provider_account_label: string | null;
             scopes: string[];
-            /** @description Taken where you have several tokens of the provider. */
+            /** @description Whether this token is used if you have several tokens of the provider. */
             is_default: boolean;
             /**
-             * @description EXPIRED: authenticate again.
+             * @description EXPIRED: the user has to authenticate again.
              * @enum {string}
              */
             status: "ACTIVE" | "EXPIRED";
-            /** @description Why it has expired for good, or was not refreshed when that was last tried. */
+            /** @description Why the token can’t be refreshed any more, or why the last refresh failed. */
             status_message: string | null;
-            /** @description When it is refreshed at the latest, or ends. Null: the provider does not say. */
+            /** @description When the access token expires, unless it is refreshed before; null if the provider does not say. */
             expires_at: string | null;
             /** Format: date-time */
             created_at: string;
@@ -1325,9 +1325,9 @@ export interface components {
             default?: boolean | null;
         };
         PushToken: {
-            /** @description The password of `docker login`; any user name will do. Valid for 15 minutes. */
+            /** @description The password for `docker login`, with any user name. It is valid for 15 minutes. */
             token: string;
-            /** @description Registry and repository: push to it, with a tag behind it, or to `registry_url/name:tag`. */
+            /** @description Registry and repository. Push to `registry_url:tag` or `registry_url/name:tag`. */
             registry_url: string;
         };
         Repository: {
@@ -1817,27 +1817,27 @@ export interface components {
             id: string;
             /** Format: uuid */
             deployment_id: string;
-            /** @description 1, 2, 3 … within its deployment. */
+            /** @description The number of the revision within its deployment: 1, 2, 3, … */
             number: number;
             /** @enum {string} */
             status: "CREATING" | "QUEUED" | "AWAITING_BUILD" | "BUILDING" | "AWAITING_DEPLOY" | "DEPLOYING" | "DEPLOYED" | "CREATE_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "SKIPPED" | "INTERRUPTED" | "UNKNOWN";
-            /** @description Why it failed or was skipped, or what it waits for. */
+            /** @description Why the revision failed or was skipped, or what it waits for. */
             status_message: string | null;
-            /** @description The same in a word for machines. */
+            /** @description The same as a machine-readable code. */
             reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_BUILDER" | "BUILDER_SILENT" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "SERVER_OVERLOADED" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
-            /** @description Since when that is the reason. */
+            /** @description Since when the reason applies. */
             reason_since: string | null;
             /** @enum {string} */
             source: "gitprovider" | "external_container" | "internal_container" | "internal_source";
             source_revision_config: components["schemas"]["SourceRevisionConfig"];
-            /** @description 1, and one more at each redeploy. */
+            /** @description The number of the attempt. It starts at 1; each redeploy adds 1. */
             attempt: number;
-            /** @description The first line of what its commit says, as far as git or the provider told it. */
+            /** @description The first line of the commit message, if git or the provider reported it. */
             commit_message: string | null;
             /** @description The name of the commit’s author. */
             commit_author: string | null;
             /**
-             * @description What made it; null: nobody noted it.
+             * @description The trigger of the revision; null if it was not recorded.
              *     - `create`: The deployment was created with this revision.
              *     - `update`: A caller changed what is built or run.
              *     - `secrets`: A caller changed secrets and not the source.
@@ -1845,13 +1845,13 @@ export interface components {
              *     - `push`: A commit was pushed to the branch.
              */
             trigger: ("create" | "update" | "secrets" | "request" | "push") | null;
-            /** @description Who made it; null: nobody noted it. */
+            /** @description Who created the revision; null if it was not recorded. */
             created_by: components["schemas"]["Actor"] | null;
-            /** @description When its newest attempt was asked for; null: nobody noted it. */
+            /** @description When the newest attempt was requested; null if it was not recorded. */
             rollout_at: string | null;
-            /** @description Who asked for its newest attempt. */
+            /** @description Who requested the newest attempt. */
             rollout_by: components["schemas"]["Actor"] | null;
-            /** @description Of one that was skipped: the revision of the newer rollout. */
+            /** @description For a superseded revision, the revision that superseded it. */
             superseded_by_id: string | null;
             /** Format: date-time */
             created_at: string;
@@ -1861,50 +1861,50 @@ export interface components {
         RevisionComparison: {
             from: components["schemas"]["Revision"];
             to: components["schemas"]["Revision"];
-            /** @description Nothing differs, as far as it is known. */
+            /** @description Whether no difference is known. */
             is_same: boolean;
-            /** @description Of source, commit, image, commands, resources. */
+            /** @description Differences in source, commit, image, commands and resources. */
             differences: components["schemas"]["RevisionDifference"][];
-            /** @description By name, and by what they are: not by when they were set. Never values. */
+            /** @description Differences by name and value. The time when a value was set does not count. Values are never shown. */
             secrets: components["schemas"]["NameDifferences"];
-            /** @description By the name of the variable. null: nobody noted those of one of them. */
+            /** @description Differences by the name of the variable; null if the references of one revision were not recorded. */
             secret_references: components["schemas"]["NameDifferences"] | null;
-            /** @description false: nobody noted the resources of one of them, so none are compared. */
+            /** @description Whether the resources of both revisions were recorded. If not, resources are not compared. */
             resources_known: boolean;
         };
         RevisionDetails: {
             /** Format: uuid */
             revision_id: string;
-            /** @description Whether it is what serves. */
+            /** @description Whether this revision is the active one. */
             is_active: boolean;
-            /** @description By what it is; not, whether the caller may. */
+            /** @description Whether the state of the revision allows a redeploy. The caller’s role is not considered. */
             can_redeploy: boolean;
-            /** @description A clause for people: “it is being built”. */
+            /** @description Why it can’t be redeployed, as a clause for people: “it is being built”. */
             why_not_redeployable: string | null;
-            /** @description Among all that wait for the same listener, or for a built-in worker: 1 has waited longest. null: it waits for nobody to take its work. */
+            /** @description The position in the queue of the same listener, or of the built-in workers; 1 has waited longest. It is null if the revision does not wait for a worker. */
             queue_position: number | null;
-            /** @description The work on it, oldest first. Of long ago nothing is left of it. */
+            /** @description The steps of the revision, oldest first. Old steps are deleted. */
             steps: components["schemas"]["RevisionStep"][];
-            /** @description Seconds that the newest attempt took. null: it did not come to that, it is not over, or nobody knows. */
+            /** @description Durations of the newest attempt, in seconds. A value is null if that part did not happen, is not over, or is unknown. */
             durations: {
-                /** @description In which nobody worked on it. */
+                /** @description Time without work on the revision. */
                 waited: number | null;
                 provision: number | null;
                 build: number | null;
                 deploy: number | null;
-                /** @description From when it was asked for until its work ended. */
+                /** @description Time from the request to the end of the work. */
                 total: number | null;
             };
-            /** @description They say whether two revisions have the same value. To be compared among answers of one moment. */
+            /** @description Equal fingerprints mean equal values. Compare only fingerprints that were read at the same time. */
             secret_fingerprints: {
                 name: string;
                 fingerprint: string;
             }[];
-            /** @description With defaults filled in: what it runs with, or ran with last; null in it is for who runs it to decide, in a cluster by the settings DEFAULT_… of the listener. null: nobody noted them. */
+            /** @description The resources that the revision runs with, or last ran with, including defaults. A null member is decided by the runtime; in a cluster by the settings DEFAULT_… of the listener. It is null if the resources were not recorded. */
             effective_resources: components["schemas"]["ResourceSpec"] | null;
-            /** @description As effective_resources. */
+            /** @description The secret references that the revision runs with, or last ran with; null if they were not recorded. */
             secret_references: components["schemas"]["SecretReference"][] | null;
-            /** @description What its build does or did. null: it is not built, not yet, or nobody has reported it. */
+            /** @description The plan of the build; null if the revision has no build, or no plan was reported yet. */
             build_plan: {
                 /** @description The kind of project: `dockerfile`, `node` or `python`. */
                 kind: string;
@@ -1923,9 +1923,9 @@ export interface components {
         RevisionDifference: {
             /** @enum {string} */
             part: "source" | "commit" | "image" | "commands" | "resources";
-            /** @description As this API calls it: `repo_ref`, `memory_mb`. */
+            /** @description The name of the field in this API, such as `repo_ref` or `memory_mb`. */
             field: string;
-            /** @description Of resources JSON, where it is no text. */
+            /** @description The first value. A resource value that is no text is JSON. */
             from: string | null;
             to: string | null;
         };
@@ -1939,19 +1939,19 @@ export interface components {
             kind: "PROVISION" | "BUILD" | "DEPLOY";
             /**
              * Format: date-time
-             * @description Since when somebody could take it.
+             * @description Since when a worker could take the step.
              */
             created_at: string;
-            /** @description null: nobody has taken it. */
+            /** @description When a worker first took the step; null if none has. */
             started_at: string | null;
-            /** @description null: it has not ended. */
+            /** @description When the step ended; null if it has not. */
             ended_at: string | null;
-            /** @description How often it was begun; more than once: whoever worked on it was lost. */
+            /** @description How often the step was started. A value above 1 means that a worker lost its lease. */
             tries: number;
             outcome: ("succeeded" | "failed" | "cancelled") | null;
-            /** @description Why it failed, in a word for machines. */
+            /** @description Why the step failed, as a machine-readable code. */
             reason: ("WAITING_FOR_WORKER" | "WAITING_FOR_LISTENER" | "LISTENER_SILENT" | "WAITING_FOR_BUILDER" | "BUILDER_SILENT" | "WAITING_FOR_IMAGE" | "WAITING_FOR_TARBALL" | "QUEUED_BEHIND" | "WAITING_FOR_TURN" | "SERVER_OVERLOADED" | "IN_PROGRESS" | "PULLING_IMAGE" | "WAITING_FOR_HEALTH" | "ROLLING_OUT" | "ROLLOUT_PAUSED" | "CHANGED_BY_OTHERS" | "NO_RUNTIME" | "NO_BUILDER" | "CONFIG_INVALID" | "CLONE_FAILED" | "INTEGRATION_UNAVAILABLE" | "TARBALL_UNAVAILABLE" | "TARBALL_INVALID" | "TOOL_MISSING" | "SECRET_MISSING" | "CONTENT_MISSING" | "ARTIFACT_LOST" | "INSTALL_FAILED" | "BUILD_COMMAND_FAILED" | "HEALTH_CHECK_TIMED_OUT" | "CRASHED" | "OUT_OF_MEMORY" | "PROCESS_LIMIT" | "FILE_LIMIT" | "DISK_LIMIT" | "DATABASE_LIMIT" | "IMAGE_PULL_FAILED" | "CONTAINER_START_FAILED" | "UNSCHEDULABLE" | "QUOTA_EXCEEDED" | "STORAGE_UNAVAILABLE" | "DATABASE_UNAVAILABLE" | "CLUSTER_UNREACHABLE" | "CLUSTER_REFUSED" | "NO_ENDPOINTS" | "PORT_IN_USE" | "NO_SPACE" | "DEADLINE" | "WORKER_LOST" | "NOBODY_TOOK_IT" | "SUPERSEDED" | "INTERRUPTED_BY_PERSON" | "DEPLOYMENT_DELETED" | "PROVISION_FAILED" | "BUILD_FAILED" | "DEPLOY_FAILED" | "TEARDOWN_FAILED" | "NOT_READY" | "NOT_OBSERVED" | "INTERNAL") | null;
-            /** @description Of the newest attempt; false: of one before. */
+            /** @description Whether the step belongs to the newest attempt. */
             is_current: boolean;
         };
         Secret: {
@@ -1981,25 +1981,25 @@ export interface components {
         Session: {
             /** Format: uuid */
             id: string;
-            /** @description Who acts over it, as events name them. */
+            /** @description The person or key that uses the session. Events show the same actor. */
             actor: components["schemas"]["Actor"];
             /**
-             * @description Of a key’s session the key’s, as it is now.
+             * @description The role of the session. A session of a key has the current role of the key.
              * @enum {string}
              */
             role: "viewer" | "deployer" | "admin";
-            /** @description null: it is for every workspace of the organization. */
+            /** @description The workspace of the session; null if it covers all workspaces of the organization. */
             workspace_id: string | null;
-            /** @description The key that it came from, and ends with. */
+            /** @description The key that opened the session. The session ends when the key is revoked. */
             api_key_id: string | null;
-            /** @description The call came over this one. */
+            /** @description Whether this call used the session. */
             current: boolean;
             /** Format: date-time */
             created_at: string;
             last_used_at: string | null;
             /** Format: date-time */
             expires_at: string;
-            /** @description null: nobody has ended it before its time. */
+            /** @description When the session was ended; null if it was not ended before it expired. */
             ended_at: string | null;
         };
         SessionList: {
@@ -2074,30 +2074,30 @@ export interface components {
         UploadUrl: {
             /**
              * Format: uri
-             * @description Takes one PUT of a gzip tarball, for an hour. No API key is needed.
+             * @description Accepts one PUT of a gzip tarball within one hour, without an API key.
              */
             upload_url: string;
-            /** @description For source_revision_config.source_tarball_path. */
+            /** @description Use it as `source_revision_config.source_tarball_path`. */
             object_path: string;
         };
         ValidationError: {
             detail: {
-                /** @description Where: path, query, body or header; then the field. */
+                /** @description Location of the violation: `path`, `query`, `body` or `header`, then the field. */
                 loc: (string | number)[];
-                /** @description What is allowed. */
+                /** @description The allowed values. */
                 msg: string;
-                /** @description A stable word for programs. */
+                /** @description A stable machine-readable code. */
                 type: string;
             }[];
-            /** @description A stable word for programs. */
+            /** @description A stable machine-readable code. */
             code: string;
-            /** @description Also in the header X-Request-Id and in the server's log. */
+            /** @description The id of the request. It is also in the header `X-Request-Id` and in the server's log. */
             request_id: string;
         };
         Workspace: {
             /**
              * Format: uuid
-             * @description The `tenant_id` of what is in it, and what `X-Tenant-Id` takes.
+             * @description The `tenant_id` of its resources, and the value of `X-Tenant-Id`.
              */
             id: string;
             /** Format: uuid */
@@ -2115,11 +2115,11 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description What is left of the limit, and in how many seconds all of it is back, as in draft-ietf-httpapi-ratelimit-headers: `"key";r=1999;t=1`. */
+        /** @description The remaining requests (`r`) and the seconds until the limit is fully available again (`t`), as in draft-ietf-httpapi-ratelimit-headers: `"key";r=1999;t=1`. */
         RateLimit: string;
-        /** @description The limit itself: so many requests (`q`), which all come back within so many seconds (`w`): `"key";q=2000;w=4`. There is none where no limit is set. */
+        /** @description The limit: the number of requests (`q`) and the seconds until all of them are available again (`w`): `"key";q=2000;w=4`. The header is absent if no limit is set. */
         RateLimitPolicy: string;
-        /** @description Seconds after which the same call is worth another try. */
+        /** @description Seconds to wait before you repeat the call. */
         RetryAfter: number;
     };
     pathItems: never;
@@ -2204,9 +2204,9 @@ export interface operations {
                 deployment_id?: string;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
-                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                /** @description For a stream: the `id` of the last received event. It overrides the start position in the query. */
                 "Last-Event-ID"?: string;
             };
             path?: never;
@@ -2214,12 +2214,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Those that have changed behind `after`. */
+            /** @description The deployments that have changed after the cursor. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2260,7 +2260,7 @@ export interface operations {
                 deployment_ids?: string;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -2268,12 +2268,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description A page of deployments. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2287,7 +2287,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -2299,16 +2299,16 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The deployment. Its latest_revision_id is the first revision. */
+            /** @description The deployment. Its `latest_revision_id` is the first revision. */
             201: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description The revision that this call made or moved; absent if there is none. */
+                    /** @description The revision that this call created or changed. The header is absent if there is none. */
                     "X-Revision-Id"?: string;
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -2329,7 +2329,7 @@ export interface operations {
                 deployment_ids: string[];
             };
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -2337,12 +2337,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All are being deleted. */
+            /** @description All the deployments are being deleted. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -2350,12 +2350,12 @@ export interface operations {
                     "application/json": components["schemas"]["BulkDeletion"];
                 };
             };
-            /** @description Some failed: see each result. */
+            /** @description Some deletions failed: see each result. */
             207: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -2372,7 +2372,7 @@ export interface operations {
                 wait?: number;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -2387,7 +2387,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2406,9 +2406,9 @@ export interface operations {
                 force?: boolean;
             };
             header?: {
-                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                /** @description The `ETag` that you know. If a caller has changed the resource since, the call answers 412 and changes nothing. Status and health changes by workers do not count. */
                 "If-Match"?: string;
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2418,7 +2418,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is being deleted. */
+            /** @description The deployment is being deleted. */
             204: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -2433,9 +2433,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                /** @description The `ETag` that you know. If a caller has changed the resource since, the call answers 412 and changes nothing. Status and health changes by workers do not count. */
                 "If-Match"?: string;
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2449,16 +2449,16 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The deployment as this call left it. */
+            /** @description The deployment after this call. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description The revision that this call made or moved; absent if there is none. */
+                    /** @description The revision that this call created or changed. The header is absent if there is none. */
                     "X-Revision-Id"?: string;
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -2472,7 +2472,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -2482,12 +2482,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them, without values. */
+            /** @description All secrets, without values. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2501,9 +2501,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                /** @description The `ETag` that you know. If a caller has changed the resource since, the call answers 412 and changes nothing. Status and health changes by workers do not count. */
                 "If-Match"?: string;
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2517,16 +2517,16 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The deployment as this call left it. */
+            /** @description The deployment after this call. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description The revision that this call made or moved; absent if there is none. */
+                    /** @description The revision that this call created or changed. The header is absent if there is none. */
                     "X-Revision-Id"?: string;
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -2540,7 +2540,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Without effect: each call gets something of its own. */
+                /** @description The header has no effect: each call creates something new. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2577,7 +2577,7 @@ export interface operations {
                 remote_reconciled?: boolean;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -2587,12 +2587,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description A page of revisions. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2606,9 +2606,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                /** @description The `ETag` that you know. If a caller has changed the resource since, the call answers 412 and changes nothing. Status and health changes by workers do not count. */
                 "If-Match"?: string;
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2627,11 +2627,11 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description The revision that this call made or moved; absent if there is none. */
+                    /** @description The revision that this call created or changed. The header is absent if there is none. */
                     "X-Revision-Id"?: string;
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -2648,7 +2648,7 @@ export interface operations {
                 wait?: number;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -2664,7 +2664,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2678,7 +2678,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -2694,7 +2694,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2715,7 +2715,7 @@ export interface operations {
                 redeployed?: boolean;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -2725,12 +2725,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What differs. */
+            /** @description The differences. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2744,9 +2744,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                /** @description The `ETag` that you know. If a caller has changed the resource since, the call answers 412 and changes nothing. Status and health changes by workers do not count. */
                 "If-Match"?: string;
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2762,11 +2762,11 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description The revision that this call made or moved; absent if there is none. */
+                    /** @description The revision that this call created or changed. The header is absent if there is none. */
                     "X-Revision-Id"?: string;
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -2780,7 +2780,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -2796,11 +2796,11 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description The revision that this call made or moved; absent if there is none. */
+                    /** @description The revision that this call created or changed. The header is absent if there is none. */
                     "X-Revision-Id"?: string;
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -2834,9 +2834,9 @@ export interface operations {
                 follow?: boolean;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
-                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                /** @description For a stream: the `id` of the last received event. It overrides the start position in the query. */
                 "Last-Event-ID"?: string;
             };
             path: {
@@ -2847,12 +2847,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description A page of log lines. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2886,9 +2886,9 @@ export interface operations {
                 follow?: boolean;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
-                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                /** @description For a stream: the `id` of the last received event. It overrides the start position in the query. */
                 "Last-Event-ID"?: string;
             };
             path: {
@@ -2898,12 +2898,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description A page of log lines. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2935,9 +2935,9 @@ export interface operations {
                 until?: string;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
-                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                /** @description For a stream: the `id` of the last received event. It overrides the start position in the query. */
                 "Last-Event-ID"?: string;
             };
             path?: never;
@@ -2945,12 +2945,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description A page of events. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -2982,9 +2982,9 @@ export interface operations {
                 until?: string;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
-                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                /** @description For a stream: the `id` of the last received event. It overrides the start position in the query. */
                 "Last-Event-ID"?: string;
             };
             path: {
@@ -2994,12 +2994,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description A page of events. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3031,9 +3031,9 @@ export interface operations {
                 until?: string;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
-                /** @description Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins. */
+                /** @description For a stream: the `id` of the last received event. It overrides the start position in the query. */
                 "Last-Event-ID"?: string;
             };
             path: {
@@ -3044,12 +3044,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description A page of events. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3063,7 +3063,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Without effect: each call gets something of its own. */
+                /** @description The header has no effect: each call creates something new. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3073,7 +3073,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Where to upload to. */
+            /** @description The URL for the upload. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3090,7 +3090,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Without effect: each call gets something of its own. */
+                /** @description The header has no effect: each call creates something new. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3100,7 +3100,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Where to upload to. */
+            /** @description The URL for the upload. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3117,7 +3117,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Without effect: each call gets something of its own. */
+                /** @description The header has no effect: each call creates something new. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3127,7 +3127,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The token and where to push. */
+            /** @description The token and the repository. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3148,7 +3148,7 @@ export interface operations {
                 offset?: number;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -3156,12 +3156,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description A page of listeners. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3175,7 +3175,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3192,9 +3192,9 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -3208,7 +3208,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -3223,7 +3223,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3237,9 +3237,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                /** @description The `ETag` that you know. If a caller has changed the resource since, the call answers 412 and changes nothing. Status and health changes by workers do not count. */
                 "If-Match"?: string;
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3249,7 +3249,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description The listener is deleted. */
             204: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3264,9 +3264,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                /** @description The `ETag` that you know. If a caller has changed the resource since, the call answers 412 and changes nothing. Status and health changes by workers do not count. */
                 "If-Match"?: string;
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3280,14 +3280,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The listener as it is now. */
+            /** @description The updated listener. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -3301,7 +3301,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -3309,12 +3309,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All integrations of the workspace. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3328,7 +3328,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Without effect: each call gets something of its own. */
+                /** @description The header has no effect: each call creates something new. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3336,7 +3336,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Begun. */
+            /** @description The installation was started. */
             201: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3353,7 +3353,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -3363,12 +3363,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All repositories of the integration. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3382,7 +3382,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -3390,12 +3390,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All integrations of the workspace. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3409,7 +3409,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -3419,12 +3419,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All repositories of the integration. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3438,7 +3438,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3448,7 +3448,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Removed. */
+            /** @description The integration was removed. */
             204: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3463,7 +3463,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -3471,12 +3471,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All OAuth providers of the organization. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3490,7 +3490,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3507,9 +3507,9 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -3523,7 +3523,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -3539,7 +3539,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3556,9 +3556,9 @@ export interface operations {
                 force?: boolean;
             };
             header?: {
-                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                /** @description The `ETag` that you know. If a caller has changed the resource since, the call answers 412 and changes nothing. Status and health changes by workers do not count. */
                 "If-Match"?: string;
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3569,12 +3569,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The provider as it was. */
+            /** @description The deleted provider. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -3588,9 +3588,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit. */
+                /** @description The `ETag` that you know. If a caller has changed the resource since, the call answers 412 and changes nothing. Status and health changes by workers do not count. */
                 "If-Match"?: string;
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3605,14 +3605,14 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The provider as it is now. */
+            /** @description The updated provider. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -3626,7 +3626,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3643,9 +3643,9 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it. */
+                    /** @description The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag. */
                     ETag?: string;
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -3659,7 +3659,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Without effect: each call gets something of its own. */
+                /** @description The header has no effect: each call creates something new. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3671,7 +3671,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Where the person stands. */
+            /** @description The state of the authorization. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3691,7 +3691,7 @@ export interface operations {
                 timeout?: number;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -3701,12 +3701,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What has become of it. */
+            /** @description The state of the authorization. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3723,7 +3723,7 @@ export interface operations {
                 provider_id?: string;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -3731,12 +3731,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All your tokens. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3753,7 +3753,7 @@ export interface operations {
                 user_id: string;
             };
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -3761,12 +3761,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description None is left. */
+            /** @description The number of deleted tokens. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -3780,7 +3780,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3794,12 +3794,12 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The token as it is now. */
+            /** @description The updated token. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -3813,7 +3813,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3823,7 +3823,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description The token is deleted. */
             204: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3838,7 +3838,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path: {
@@ -3848,12 +3848,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All of them. */
+            /** @description All connections of the agent to your tokens. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3867,7 +3867,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3886,7 +3886,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
@@ -3900,7 +3900,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3911,7 +3911,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is gone. */
+            /** @description The connection is deleted. */
             204: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3926,7 +3926,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Without effect: each call gets something of its own. */
+                /** @description The header has no effect: each call creates something new. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3942,7 +3942,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The access token. Keep it no longer than it is good for. */
+            /** @description The access token. Do not use it after `expires_at`. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -3963,7 +3963,7 @@ export interface operations {
                 offset?: number;
             };
             header?: {
-                /** @description The `ETag` that is known: 304 without a body if it still holds. */
+                /** @description The `ETag` that you know. The answer is 304 without a body if it is still current. */
                 "If-None-Match"?: string;
             };
             path?: never;
@@ -3971,12 +3971,12 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page. */
+            /** @description A page of sessions. */
             200: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description Of this answer to this caller, for `If-None-Match`. */
+                    /** @description The entity tag of this answer for this caller, for `If-None-Match`. */
                     ETag?: string;
                     [name: string]: unknown;
                 };
@@ -3990,7 +3990,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4001,7 +4001,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description It is refused from now on. */
+            /** @description The session has ended. Calls with it are refused. */
             204: {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
@@ -4016,7 +4016,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write. */
+                /** @description Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4033,7 +4033,7 @@ export interface operations {
                 headers: {
                     RateLimit: components["headers"]["RateLimit"];
                     "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
-                    /** @description `true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise. */
+                    /** @description `true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise. */
                     "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };

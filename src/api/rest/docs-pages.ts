@@ -1,11 +1,11 @@
-/** The pages at /docs, as a server of their own without a port: what they are made with takes a tenth of a start to load. */
+/** The pages at /docs, as a Fastify instance without a port. document.ts loads it at the first request. */
 import fastify, { type FastifyInstance } from 'fastify'
 
-/** `document`: the OpenAPI document, asked for at each request. */
+/** `document` returns the OpenAPI document and is called for each request. */
 export async function createDocsPages(prefix: string, document: () => object): Promise<FastifyInstance> {
   const { default: swaggerUi } = await import('@fastify/swagger-ui')
   const pages = fastify()
-  // all that it asks of @fastify/swagger
+  // the only parts of @fastify/swagger that swagger-ui uses
   const swagger = Object.assign(async () => undefined, {
     [Symbol.for('skip-override')]: true,
     [Symbol.for('plugin-meta')]: { name: '@fastify/swagger' },
@@ -14,7 +14,7 @@ export async function createDocsPages(prefix: string, document: () => object): P
   pages.decorate('swagger', document as FastifyInstance['swagger'])
   await pages.register(swaggerUi, {
     routePrefix: prefix,
-    // no call to the validator that Swagger UI uses by default
+    // null: no call to the public validator of Swagger UI
     uiConfig: { deepLinking: true, layout: 'BaseLayout', validatorUrl: null },
     staticCSP: {
       'default-src': ["'self'"],

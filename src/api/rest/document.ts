@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 3.1 document, made from the operations and the very zod schemas that the verbs parse with, and a page
- * to read it. Both are for everybody: they need no credential. The page loads nothing from elsewhere.
+ * The OpenAPI 3.1 document at /openapi.json and its page at /docs. It is made from the operations and from the zod schemas that
+ * the verbs parse with. Both need no credential. The page loads nothing from other hosts.
  */
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
@@ -13,16 +13,15 @@ import { withResponseHeaders } from './responses/response-headers.ts'
 import { BUILDERS_GUIDE } from './v2/builders.ts'
 import { DATA_PLANE_GUIDE } from './v2/claims.ts'
 
-/** Where the page is, and what it loads. */
 const DOCS_PATH = '/docs'
 
-/** The API description's own version (docs/api-rules.md#versions). */
+/** Version of the API description (docs/api-rules.md#versions). */
 export const API_VERSION = '0.1.0'
 
-const DESCRIPTION = `Creates and manages deployments of agent servers. Send an API key in \`X-Api-Key\`; with a key
-of an organization, name the workspace in \`X-Tenant-Id\`. Every answer carries \`X-Request-Id\`. Query parameters
-other than those of an operation are refused (422); members of a body that it doesn't know are ignored. Each key may make so many requests a second,
-and more after a rest: every answer says in \`RateLimit\` how many are left; 429 (\`RATE_LIMITED\`) in \`Retry-After\` when to try again.`
+const DESCRIPTION = `Creates and manages deployments of agent servers. Send an API key in \`X-Api-Key\`. With a key
+of an organization, name the workspace in \`X-Tenant-Id\`. Every answer has an \`X-Request-Id\`. Unknown query parameters
+are refused (422). Unknown members of a body are ignored. Each key has a request rate and a burst (see \`RateLimit\`).
+A call beyond them is answered 429 (\`RATE_LIMITED\`); \`Retry-After\` says when to try again.`
 
 const securitySchemes = {
   ApiKey: { type: 'apiKey', in: 'header', name: 'X-Api-Key', description: 'An API key.' },
@@ -30,57 +29,76 @@ const securitySchemes = {
     type: 'apiKey',
     in: 'header',
     name: 'X-Tenant-Id',
-    description: "The workspace's id: selects it, beside a credential. Required for a key of a whole organization.",
+    description:
+      'The id of the workspace. Send it together with a credential. Required for a key of a whole organization.',
   },
   SessionCookie: {
     type: 'apiKey',
     in: 'cookie',
     name: 'pilothouse_…',
     description:
-      'Half of a session, for browsers; the name ends with what is this installation’s own. Of use with `SessionHalf` alone.',
+      'One half of a session, for browsers. The end of the name is specific to the installation. Valid only together with `SessionHalf`.',
   },
   SessionHalf: {
     type: 'apiKey',
     in: 'header',
     name: 'X-Session',
     description:
-      'The other half, as `POST /v2/sessions` has answered it. Such a request has to come from a page of this server: `Sec-Fetch-Site: same-origin`, or its own `Origin`.',
+      'The other half of a session, from the answer to `POST /v2/sessions`. The request must come from a page of this server: with `Sec-Fetch-Site: same-origin`, or with this server as its `Origin`.',
   },
   BearerAuth: { type: 'http', scheme: 'bearer', description: 'An API key, or a JWT of the configured issuer.' },
 } as const
 
 const tags = [
-  { name: 'Deployments', description: 'Agent servers, each with revisions.' },
-  { name: 'Revisions', description: 'What a deployment was made of at one time: built, run, and run again.' },
-  { name: 'Events', description: 'Whatever happens in the workspace, in order: as pages, and as it happens.' },
+  { name: 'Deployments', description: 'Agent servers. Each has revisions.' },
+  {
+    name: 'Revisions',
+    description: 'The versions of a deployment. A revision is built and run, and can be redeployed.',
+  },
+  {
+    name: 'Events',
+    description: 'The log of all changes in the workspace, in order. Read it in pages or as a stream.',
+  },
   {
     name: 'Listeners',
-    description: 'Compute infrastructures, as clusters, that pull the work of the deployments that name them.',
+    description: 'Compute infrastructures, such as clusters, that pull the work of their deployments.',
   },
   { name: 'Data plane', description: DATA_PLANE_GUIDE },
   { name: 'Builders', description: BUILDERS_GUIDE },
-  { name: 'Git integrations', description: 'Where the repositories of `gitprovider` deployments come from.' },
+  {
+    name: 'Git integrations',
+    description:
+      'Installations at the git provider. They give access to the repositories of `gitprovider` deployments.',
+  },
   {
     name: 'OAuth providers',
-    description: 'Clients of the organization at third parties, where agents’ tokens of people’s accounts come from.',
+    description:
+      'OAuth clients of the organization at third parties. Agents get tokens for people’s accounts from them.',
   },
   {
     name: 'OAuth tokens',
     description:
-      'A person’s consent at a provider, and the agents that may use it. Seen by nobody but the subject of the credential: the `sub` of a JWT, or the key.',
+      'A person’s consent at a provider, and the agents that may use it. Only its owner can see it: the `sub` of a JWT, or a key.',
   },
-  { name: 'Workspaces', description: 'The tenants of an organization: everything else belongs to one.' },
-  { name: 'Sessions', description: 'Of people in browsers: made with an API key or a code, in two halves.' },
-  { name: 'Agents', description: 'What an agent calls itself, with a key of the role `agent` that is its own.' },
+  {
+    name: 'Workspaces',
+    description:
+      'The tenants of an organization. Every other resource belongs to one workspace or to the organization.',
+  },
+  {
+    name: 'Sessions',
+    description: 'Sessions of people in browsers. A session is opened with an API key or a code and has two halves.',
+  },
+  { name: 'Agents', description: 'Calls of an agent, with its key of the role `agent`.' },
 ]
 
 const zodToJsonConfig = {
   override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
-    // for GraphQL alone
+    // only used by GraphQL
     delete jsonSchema.typeName
-    // objects may gain members: answers are not closed to them
+    // answers may gain members
     if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-    // zod says in a pattern what the format says already
+    // zod repeats the format as a pattern
     if (jsonSchema.format) delete jsonSchema.pattern
   },
 }
@@ -90,7 +108,7 @@ interface Document {
   components?: { schemas?: Record<string, unknown> }
 }
 
-/** Keeps the component schemas that the paths refer to, sorted by name: zod's registry has every schema as input and as output. */
+/** Keeps only component schemas that the paths use, sorted by name. zod's registry has each schema as input and as output. */
 function dropUnusedSchemas<D extends Document>(document: D): D {
   const all = document.components?.schemas ?? {}
   const kept = new Set<string>()
@@ -137,7 +155,7 @@ export async function documentation(
   })
   const current = () => ({ ...fastify.swagger(), servers: [{ url: publicUrl() }] })
   fastify.get('/openapi.json', { schema: { hide: true }, config: { keyless: 'always' } }, async () => current())
-  // loaded for the first who looks: most starts never see one
+  // loaded at the first request: it takes a tenth of the start-up time, and most servers never need it
   let pages: Promise<FastifyInstance> | null = null
   for (const url of [DOCS_PATH, `${DOCS_PATH}/*`])
     fastify.get(url, { schema: { hide: true }, config: { keyless: 'always' } }, async (request, reply) => {
@@ -152,10 +170,10 @@ export async function documentation(
         headers: request.headers,
       })
       if (statusCode === 404) throw new DomainError('NOT_FOUND', 'There is no such page.')
-      // whether the connection stays is not for it to say
+      // the outer server decides whether the connection stays open
       delete headers.connection
       return reply.code(statusCode).headers(headers).send(rawPayload)
     })
 }
-// @fastify/swagger must collect the routes of the plugin that registers this, not of a scope of its own
+// @fastify/swagger must collect the routes of the registering plugin, so this plugin must not open a Fastify scope
 Object.assign(documentation, { [Symbol.for('skip-override')]: true })

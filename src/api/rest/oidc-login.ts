@@ -1,7 +1,6 @@
 /**
- * The login of an organization, as a browser walks through it (docs/api-rules.md#sessions): to the provider, and back. No credential is
- * asked for, and nothing but redirects is answered: whatever happens, the person is on the page of the sign-in in the end, with
- * a code in its fragment, or with the word of an error.
+ * OIDC login of a browser: to the provider and back (docs/api-rules.md#sessions). Needs no credential and answers only redirects.
+ * The browser always ends on the sign-in page, with a code or an error code in the fragment.
  */
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { DomainError } from '../../domain/errors/errors.ts'
@@ -16,22 +15,22 @@ import { bindingCookieOf } from '../auth/sign-in.ts'
 
 export interface OidcOptions {
   core: Core
-  /** of this installation's sessions: those of logins begin with it */
+  /** cookie name of sessions; the names of login cookies begin with it */
   cookieName: string
 }
 
 const BEGIN_PATH = '/v2/sessions/oidc'
-/** Says that the browser was sent to PUBLIC_URL already: a proxy may call it by another name, for ever. */
+/** The browser was already redirected to PUBLIC_URL. Prevents a loop behind a proxy that sends another host name. */
 const REDIRECTED_PARAMETER = 'sent'
-/** Logins that a browser may have under way, in as many tabs; with one more, all others end. */
+/** Concurrent logins of a browser, one per tab. The next login deletes the cookies of all others. */
 const MAX_LOGIN_COOKIES = 5
 
-/** A Fastify scope of its own, for its own way to show errors. */
+/** A separate Fastify scope with its own error handler. */
 export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { core, cookieName }) => {
   const prefix = `${cookieName}_login_`
   const cookieOf = (state: string) => prefix + state.slice(0, 8)
   const binding = bindingCookieOf(cookieName)
-  // a HEAD would begin one, or use its answer up
+  // a HEAD request would start a login or use its code up
   const config = { schema: { hide: true }, config: { keyless: 'always' }, exposeHeadRoute: false } as const
 
   fastify.setErrorHandler((error, request, reply) => {
@@ -49,7 +48,7 @@ export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { cor
   fastify.get(BEGIN_PATH, {
     ...config,
     handler: async (request, reply) => {
-      // the person comes back to PUBLIC_URL, and only there is the cookie that is set here
+      // The provider redirects to PUBLIC_URL, so the cookie must be set on that host.
       const elsewhere = request.host !== new URL(core.publicUrl()).host
       if (elsewhere && (request.query as Record<string, unknown>)[REDIRECTED_PARAMETER] === undefined)
         return redirect(reply, `${core.publicUrl()}${BEGIN_PATH}?${REDIRECTED_PARAMETER}`)
@@ -72,7 +71,7 @@ export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { cor
       const secure = isSecure(request, core.publicUrl())
       const sealed = readOwnCookies(cookie, { name, secure })
       if (sealed.length > 0) setCookie(request, reply, name, '', 0)
-      // one that is there stays: of two tabs, neither takes the other's away
+      // an existing cookie stays valid, because another tab may use it
       const boundTo = readOwnCookies(cookie, { name: binding, secure }).at(-1) ?? randomToken()
       const code = await finishLogin(core, { parameters, sealed, boundTo })
       setCookie(request, reply, binding, boundTo, CODE_SECONDS)
@@ -90,12 +89,12 @@ export const oidcRoutes: FastifyPluginAsync<OidcOptions> = async (fastify, { cor
   }
 }
 
-/** The address that the person comes with has the provider's code in it: nobody keeps it, or is told of it. */
+/** The requested URL contains the provider's code, so it must not be cached or sent as a referrer. */
 function redirect(reply: FastifyReply, url: string) {
   return reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).redirect(url, 303)
 }
 
-/** Null: it was not foreseen. */
+/** Null: an unexpected error. */
 function errorCodeOf(error: unknown): LoginErrorCode | null {
   if (error instanceof LoginError) return error.code
   return error instanceof DomainError ? 'unavailable' : null

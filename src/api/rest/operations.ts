@@ -19,7 +19,7 @@ import { sources } from './v2/sources.ts'
 import { workspaces } from './v2/workspaces.ts'
 
 export const operations: readonly Operation[] = [
-  // an address of its own, which looks like that of a deployment
+  // first: its path looks like the path of a deployment
   ...deploymentChanges,
   ...deployments,
   ...secrets,

@@ -1,7 +1,4 @@
-/**
- * The REST API as a Fastify plugin: every operation of v1 and v2 as a route, one mapping of errors, the OpenAPI
- * document at /openapi.json and a page to read it at /docs.
- */
+/** The REST API as a Fastify plugin: the routes of v1 and v2, the error handler, and the OpenAPI document. See README.md. */
 import type { FastifyPluginAsync } from 'fastify'
 import type { Core } from '../../domain/transaction/context.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
@@ -28,21 +25,19 @@ import { oauthCallback } from './v2/oauth-callback.ts'
 export interface RestOptions {
   core: Core
   authenticate: Authenticate
-  /** of this server */
   connectionLimit?: ConnectionLimit
-  /** carries the logs to streams */
   relay: Relay
   heartbeat: Heartbeat
   responseCache: ResponseCache
   signIn: SignIn
-  /** how clients reach this server; asked for at each request, since a port may only be known once it listens */
+  /** URL of this server for clients. Called for each request, because the port may be known only when the server listens. */
   publicUrl: () => string
 }
 
 export const restPlugin: FastifyPluginAsync<RestOptions> = async (fastify, options) => {
   const { core, authenticate, connectionLimit, relay, heartbeat, responseCache, signIn, publicUrl } = options
   const streaming = { relay, heartbeat }
-  // the verbs validate, and presenters are typed by the schemas: here the schemas only serve the document
+  // Verbs validate, and response schemas are type-checked. Fastify uses the schemas only for the document.
   fastify.setValidatorCompiler(() => (value) => ({ value }))
   fastify.setSerializerCompiler(() => (body) => JSON.stringify(body))
   fastify.setErrorHandler(errorHandler(core.log))

@@ -1,7 +1,4 @@
-/**
- * `npm run schema` writes the types of the client (src/client/openapi.ts) from the OpenAPI document, by openapi-typescript. Needs
- * no server and no database.
- */
+/** `npm run schema` writes the client's types (src/client/openapi.ts) from the OpenAPI document. Needs no server or database. */
 import Fastify from 'fastify'
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript'
 import { CATALOGUE } from '../../domain/errors/errors.ts'
@@ -11,14 +8,14 @@ import { toRoute } from './framework/operation.ts'
 import { operations } from './operations.ts'
 
 const HEAD = `/**
- * What the server speaks: written by \`npm run schema\` from its OpenAPI document. Don't edit it; \`npm run check\` says when it
- * is not what the code makes. Errors are in ErrorCode; of the answers there are those of success, since the client throws all others.
+ * Types of the REST API, written by \`npm run schema\` from the OpenAPI document. Don't edit this file; \`npm run check\` compares it
+ * with the code. It has only successful answers, because the client throws errors (see ErrorCode).
  */
 `
 
-const NOT_CALLED = 'nobody calls this: the document is only printed'
+const NOT_CALLED = 'not callable: the document is only printed'
 
-/** The document as a server prints it, but for its address. */
+/** The document of a server, apart from its URL. */
 async function openApiDocument(): Promise<OpenAPI3> {
   const fastify = Fastify()
   fastify.setValidatorCompiler(() => (value) => ({ value }))
@@ -37,7 +34,7 @@ async function openApiDocument(): Promise<OpenAPI3> {
 // biome-ignore lint/suspicious/noExplicitAny: a part of a JSON document
 type Any = any
 
-/** What a client needs of the document: no examples, no answers of errors, and not the calls of listeners, who have a client of their own. */
+/** Drops examples, error answers, and the calls of listeners and builders, which have their own client. */
 function forClients(document: OpenAPI3): OpenAPI3 {
   const paths: Any = {}
   for (const [path, methods] of Object.entries<Any>(document.paths!)) {
@@ -66,11 +63,11 @@ const withSuccessesOnly = ({ responses, ...operation }: Any) => ({
   ),
 })
 
-/** An answer that may also be followed is one of two types: a call has the page, `watch` and `followLogs` the stream. */
+/** For an operation with a stream only the JSON answer is typed; `watch` and `followLogs` read the stream. */
 const jsonContentOnly = (content: Any) =>
   content?.['application/json'] ? { 'application/json': content['application/json'] } : content
 
-/** Adds the names of the schemas that `part` refers to, and those that these refer to. */
+/** Adds the names of all schemas that `part` refers to, directly or indirectly. */
 function collect(part: unknown, document: OpenAPI3, named: Set<string>): void {
   for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
     if (named.has(name!)) continue

@@ -1,6 +1,6 @@
 /**
- * How a browser signs in: POST /v2/sessions, and which ways there are. Both take no credential, so they are no operations with a
- * caller: the key or the code in the body is one.
+ * Sign-in of a browser: POST /v2/sessions and the list of sign-in methods. Both need no credential in the headers, so they are not
+ * declared as operations. The key or the code in the body is the credential.
  */
 import type { FastifyInstance } from 'fastify'
 import { openInput } from '../../domain/sessions/open.ts'
@@ -15,7 +15,7 @@ import { openedSession, signInMethods } from './responses/session.ts'
 export interface SignInOptions {
   signIn: SignIn
   connectionLimit?: ConnectionLimit | undefined
-  /** of the organization's login, for people; null: there is none */
+  /** display name of the organization's login; null: there is none */
   oidcName: string | null
 }
 
@@ -36,14 +36,14 @@ export function signInRoutes(fastify: FastifyInstance, { signIn, connectionLimit
       operationId: 'createSession',
       summary: 'Sign in',
       description:
-        'For browsers: opens a session with an API key (of the role `viewer`, `deployer` or `admin`), or with a code that works once. One half of it is the cookie of the answer, the other is `half`, to be sent as `X-Session`; each alone is a 401. It has the rights of what it was opened with, except that it is never shown values of secrets, and ends with it. A page of another origin is refused (403).',
+        'Opens a session for a browser, with an API key (of the role `viewer`, `deployer` or `admin`) or with a code that works once. The session has two halves: the cookie of the answer, and `half`, which you send as `X-Session`. One half alone is answered 401. The session has the rights of its key or login and ends with it. It never shows values of secrets. A page of another origin is refused (403).',
       tags: ['Sessions'],
       security: [],
       body: openInput.shape.body,
       response: {
         201: {
           ...json('The session.', openedSession),
-          headers: { 'Set-Cookie': { type: 'string', description: 'The half that no page can read.' } },
+          headers: { 'Set-Cookie': { type: 'string', description: 'The half that pages can’t read.' } },
         },
         ...errors(401, 403, 413, 415, 422, 429, 500, 503),
       },
@@ -55,7 +55,7 @@ export function signInRoutes(fastify: FastifyInstance, { signIn, connectionLimit
       const input = { body: request.body ?? undefined, query: request.query }
       const opened = await signIn.open(input, { headers: raw.headers, host, protocol }, requestScope)
       const { row, half, workspaceId } = opened
-      // of the session itself, over which it will be
+      // the context of the new session, so that the answer shows it as current
       const ctx = { credential: { kind: 'session', sessionId: row.id, keyId: row.apiKeyId } } as RequestContext
       reply.code(201).header('set-cookie', opened.cookieHeader)
       return encode(openedSession, { session: row, half, workspaceId }, ctx)
@@ -65,11 +65,11 @@ export function signInRoutes(fastify: FastifyInstance, { signIn, connectionLimit
     config: { keyless: 'always' },
     schema: {
       operationId: 'getSignInMethods',
-      summary: 'How one can sign in here',
-      description: 'For everybody: needs no credential.',
+      summary: 'List the ways to sign in',
+      description: 'Needs no credential.',
       tags: ['Sessions'],
       security: [],
-      response: { 200: json('The ways that there are.', signInMethods), ...errors(429, 500) },
+      response: { 200: json('The available ways to sign in.', signInMethods), ...errors(429, 500) },
     },
     handler: async (_request, reply) => {
       reply.headers(NO_STORE)

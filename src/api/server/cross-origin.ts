@@ -1,12 +1,11 @@
 /**
- * Pages of other origins (docs/api-rules.md#pages-of-other-origins): those that CORS_ORIGINS names may call with a key or a token. Never with
- * credentials of the browser's own, which here are sessions: those are for our own pages alone. Of all others nothing is said, which browsers
- * take for a no.
+ * CORS (docs/api-rules.md#pages-of-other-origins): pages of CORS_ORIGINS may call with a key or a token, never with a session. Other
+ * origins get no CORS headers, so browsers block them.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 const ALLOWED_METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
-/** That a page may send. Not `X-Session`. */
+/** `X-Session` is missing on purpose: sessions are only for pages of this server. */
 const ALLOWED_HEADERS = [
   'Accept',
   'Authorization',
@@ -19,7 +18,6 @@ const ALLOWED_HEADERS = [
   'X-Request-Id',
   'X-Tenant-Id',
 ].join(', ')
-/** That a page may read of an answer. */
 const EXPOSED_HEADERS = [
   'ETag',
   'Idempotency-Replayed',
@@ -30,20 +28,19 @@ const EXPOSED_HEADERS = [
   'X-Request-Id',
   'X-Revision-Id',
 ].join(', ')
-/** s for which a browser need not ask again */
 const PREFLIGHT_MAX_AGE_S = '600'
 
-/** Says what a page of the request's origin may do; true: that was all that the browser has asked, and is the answer. */
+/** Adds the CORS headers. True: the request is a preflight, and the answer is complete. */
 export type CrossOrigin = (request: FastifyRequest, reply: FastifyReply) => boolean
 
-/** `origins`: those that may, as browsers write them. */
+/** `origins`: allowed origins, in the form of the `Origin` header. */
 export function createCrossOrigin(origins: readonly string[]): CrossOrigin {
   if (origins.length === 0) return () => false
   const allowed = new Set(origins)
   return ({ method, headers }, { raw }) => {
     const { origin } = headers
     if (origin === undefined || !allowed.has(origin)) return false
-    // not by Fastify: also for answers that are written past it (GraphQL)
+    // on the raw response, because GraphQL writes past Fastify
     raw.setHeader('access-control-allow-origin', origin)
     raw.setHeader('vary', 'Origin')
     if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) {

@@ -1,6 +1,6 @@
 /**
- * The dashboard (src/dashboard), as it was built: its page at `/`, `/sign-in` and below `/w/`, its files below `/assets/`. The page
- * finds by its own router what to show; what is no address of its own stays a 404 of the API.
+ * Serves the built dashboard (src/dashboard): its page at `/`, `/sign-in` and below `/w/`, its files below `/assets/`. The router of
+ * the page selects the view. All other paths remain a 404 of the API.
  */
 import { randomBytes } from 'node:crypto'
 import fs from 'node:fs'
@@ -12,15 +12,15 @@ import { DomainError } from '../../domain/errors/errors.ts'
 import { CHECKOUT } from '../../platform/files/checkout.ts'
 import { mountRootPath } from './root-path.ts'
 
-/** Stands in the page where the nonce of the answer belongs (start/dashboard.ts). */
+/** Placeholder in the built page for the nonce of the answer (start/dashboard.ts). */
 const NONCE = '__NONCE__'
 
-/** Where none was built, `/` is a page that says where the APIs are. */
+/** Without a build, `/` is a page with links to the APIs. */
 export async function mountDashboard(fastify: FastifyInstance): Promise<void> {
   const folder = findBuiltDashboard()
   if (folder === null) return mountRootPath(fastify, null)
   const page = fs.readFileSync(path.join(folder, 'index.html'), 'utf8')
-  // in a scope of its own: other pages have other policies
+  // a separate Fastify scope: other pages have other security headers
   await fastify.register(async (scope) => {
     scope.setErrorHandler(toApiError)
     await scope.register(helmet, { global: false })
@@ -30,9 +30,9 @@ export async function mountDashboard(fastify: FastifyInstance): Promise<void> {
       preCompressed: true,
       index: false,
       decorateReply: false,
-      // they are read as a whole
+      // clients need whole files only
       acceptRanges: false,
-      // their names change with what is in them
+      // file names contain a hash of the content
       immutable: true,
       maxAge: '365d',
     })
@@ -48,22 +48,23 @@ export async function mountDashboard(fastify: FastifyInstance): Promise<void> {
   })
 }
 
-/** What is no path of a file (`..`, a folder, a NUL) is to `@fastify/static` an error: here it is the caller's, as at any other address. */
+/** `@fastify/static` throws for paths such as `..`, a folder or a NUL. They answer 404, like other unknown paths. */
 function toApiError(error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
   const { statusCode = 500 } = error as FastifyError
   if (error instanceof DomainError || statusCode >= 500) throw error
-  if (statusCode === 412) throw new DomainError('PRECONDITION_FAILED', 'The file is not the one that was asked for.')
+  if (statusCode === 412)
+    throw new DomainError('PRECONDITION_FAILED', 'The file does not match the precondition of the request.')
   reply.callNotFound()
 }
 
-/** Nothing from elsewhere and nothing inline but the kit's own styles, which have the nonce. */
+/** No content of other hosts. Only the UI kit's inline styles are allowed, by the nonce. */
 function securityHeaders(nonce: string) {
   const directives = {
     'default-src': ["'none'"],
     'script-src': ["'self'"],
     'style-src': ["'self'", `'nonce-${nonce}'`],
     'img-src': ["'self'"],
-    // WebSockets, too
+    // includes WebSockets
     'connect-src': ["'self'"],
     'form-action': ["'self'"],
     'base-uri': ["'none'"],
@@ -71,12 +72,12 @@ function securityHeaders(nonce: string) {
   }
   return {
     contentSecurityPolicy: { useDefaults: false, directives },
-    // whether this host and those below it are reached by https alone is not ours to say
+    // only the operator knows whether this host and its subdomains always use https
     strictTransportSecurity: false,
   } as const
 }
 
-/** Folder with index.html: beside the program where that was built, else of the newest build. Null: there is none. */
+/** Folder with index.html: next to the built program, else in the newest build; null if there is none. */
 function findBuiltDashboard(): string | null {
   const dist = path.join(CHECKOUT, 'dist')
   const candidates = [
@@ -88,7 +89,7 @@ function findBuiltDashboard(): string | null {
       const folder = candidate()
       if (fs.existsSync(path.join(folder, 'index.html'))) return folder
     } catch {
-      // there is no build
+      // no build here
     }
   }
   return null

@@ -1,4 +1,4 @@
-/** The HTTP server around the API: request ids, a log line for each request (level debug), health, and an end that hangs on no connection. */
+/** The HTTP server: request ids, request log (level debug), health, timeouts, and a shutdown with a deadline. See README.md. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -18,39 +18,36 @@ import { knownRoutes } from './known-routes.ts'
 import { rejectMalformedRequest, rejectUnsupportedRequests } from './malformed-requests.ts'
 import { routeUpgrades, UpgradableMessage } from './upgrades.ts'
 
-/** Of a request's body. Uploads come another way (docs/api-rules.md#errors). */
+/** Uploads are not limited by it (docs/api-rules.md#errors). */
 const MAX_BODY_BYTES = 1024 * 1024
-/** A caller's own request id is taken if it looks like one. */
+/** Format of an `X-Request-Id` that is accepted from a caller. */
 const REQUEST_ID_PATTERN = /^[\w.-]{1,128}$/
-/** ms for the body of a request to arrive */
 const BODY_TIMEOUT_MS = 60_000
-/** ms for its headers */
 const HEADER_TIMEOUT_MS = 10_000
-/** ms between two looks for connections whose headers are late; Node would look every 30 s */
+/** How often Node checks for late headers; its default is 30 s. */
 const CONNECTION_CHECK_INTERVAL_MS = 2_000
-/** ms that open requests have to finish when the server stops; less than the process has (main.ts). */
+/** For open requests at shutdown. Shorter than the limit of the process (main.ts). */
 const CLOSE_TIMEOUT_MS = 6_000
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** who calls, once that is known: a key's id, or the `sub` of a JWT */
+    /** the authenticated caller: a key's id, or the `sub` of a JWT */
     subject: string | null
   }
 }
 
 export interface HttpOptions {
   log: Logger
-  /** Why not to send requests here now; null: all is well. */
+  /** Null: the server is ready. */
   notReadyReason: () => Promise<string | null>
-  /** absent: nobody watches it */
   overload?: Overload
-  /** ms for the body of a request to arrive */
+  /** for a request's body */
   bodyTimeoutMs?: number
-  /** ms for its headers */
+  /** for a request's headers */
   headerTimeoutMs?: number
-  /** whether an address is a proxy of ours, whose X-Forwarded-For is believed; default: none is */
+  /** whether X-Forwarded-For of this address is trusted; default: no address is */
   isTrustedProxy?: (address: string | undefined) => boolean
-  /** default: no page of another origin may call */
+  /** default: no CORS */
   crossOrigin?: CrossOrigin
 }
 
@@ -66,9 +63,9 @@ export function createHttp({
   const handleError = errorHandler(log)
   const fastify = Fastify({
     loggerInstance: log as FastifyBaseLogger,
-    // Fastify's own lines have addresses in them; ours are below
+    // Fastify's log lines contain URLs; logRequest replaces them
     logController: new LogController({ disableRequestLogging: true }),
-    // a logger for each request, which nobody would write to
+    // no child logger per request, because it would not be used
     childLoggerFactory: (logger) => logger,
     bodyLimit: MAX_BODY_BYTES,
     trustProxy: isTrustedProxy,
@@ -76,17 +73,17 @@ export function createHttp({
       IncomingMessage: UpgradableMessage,
       headersTimeout: headerTimeoutMs,
       connectionsCheckingInterval: Math.min(headerTimeoutMs / 4, CONNECTION_CHECK_INTERVAL_MS),
-      // Node would refuse it without a body
+      // Node would answer without a body; an onRequest hook checks it
       requireHostHeader: false,
     },
-    // see limitBodyTime
+    // see limitBodyDuration
     requestTimeout: 0,
-    // in a form of its own; ours is below
+    // not in our error format; an onRequest hook answers instead
     return503OnClosing: false,
     requestIdHeader: false,
-    // a longer part of a path is answered by the operation it is sent to, as any other that is no id
+    // up to this length the operation itself answers an invalid id
     routerOptions: { maxParamLength: 2048 },
-    // what goes wrong before a route is found; the routes have a handler of their own
+    // for errors before routing; routes have their own error handler
     frameworkErrors: handleError,
     clientErrorHandler: (error, socket) => rejectMalformedRequest(error, socket, known),
     genReqId: (request) => {
@@ -105,9 +102,9 @@ export function createHttp({
   })
   fastify.addHook('onRequest', (request, reply, done) => {
     closeWithConnection(request.raw, reply.raw)
-    // not by Fastify: also for answers that are written past it (GraphQL)
+    // on the raw response, because GraphQL writes past Fastify
     reply.raw.setHeader('x-request-id', request.id)
-    // nothing here is to be taken for a script or a page that it does not say it is
+    // browsers must not guess content types
     reply.raw.setHeader('x-content-type-options', 'nosniff')
     if (log.isLevelEnabled('debug')) logRequest(log, request, reply)
     if (isClosing) throw new DomainError('UNAVAILABLE', 'This server is stopping.', { retryAfterSeconds: 1 })
@@ -117,17 +114,17 @@ export function createHttp({
       throw new DomainError('MALFORMED_REQUEST', `A request needs one Host header; this one has ${hosts || 'none'}.`)
     }
     if (crossOrigin(request, reply)) return void reply.code(204).send()
-    // before its body is read: nobody wants it
+    // before the body is read, because it is not needed
     if (request.is404 || known.lacksMethod(request.method, request.url)) throwRouteError(request, reply)
     done()
   })
-  // for routes that find only later that there is nothing
+  // for routes that call callNotFound()
   fastify.setNotFoundHandler(throwRouteError)
   limitBodyDuration(fastify, bodyTimeoutMs)
   fastify.get('/healthz', async () => ({ status: 'ok' }))
   fastify.get('/readyz', async (_request, reply) => {
     const reason = await notReadyReason()
-    // not a 503: a load balancer would move the load to the next server, or take the only one away
+    // no 503 for overload: a load balancer would move the load to the next server, or remove the only one
     if (reason === null) return { status: 'ready', ...(overload?.now && { overloaded: overload.now }) }
     return reply.code(503).send({ status: 'not ready', reason })
   })
@@ -140,14 +137,14 @@ export function createHttp({
   }
 }
 
-/** Node keeps the first one and says nothing of others, which a proxy may have gone by. `raw`: names and values in turn. */
+/** Node keeps only the first Host header, but a proxy may have used another. `raw`: alternating names and values. */
 function countHosts(raw: readonly string[]): number {
   let hosts = 0
   for (let i = 0; i < raw.length; i += 2) if (raw[i]!.length === 4 && raw[i]!.toLowerCase() === 'host') hosts++
   return hosts
 }
 
-/** Its line in the log, when it is over. */
+/** Writes the log line when the response is closed. */
 function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): void {
   const began = performance.now()
   reply.raw.once('close', () => {
@@ -155,7 +152,7 @@ function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): 
       {
         requestId: request.id,
         method: request.method,
-        // the pattern, not the path: no caller's text in the log
+        // the pattern, so that the log has no text of callers
         route: request.routeOptions.url ?? null,
         status: reply.raw.statusCode,
         ms: Math.round(performance.now() - began),
@@ -167,12 +164,12 @@ function logRequest(log: Logger, request: FastifyRequest, reply: FastifyReply): 
   })
 }
 
-/** Stops accepting, lets open requests finish, and doesn't wait for keep-alive connections that nobody uses. */
+/** Stops accepting, waits for open requests, and closes idle keep-alive connections. */
 export async function closeHttp(fastify: FastifyInstance, closeTimeoutMs = CLOSE_TIMEOUT_MS): Promise<void> {
   const closed = fastify.close()
-  // Node closes those that are idle now; the ones that become idle later would stay for their keep-alive time
+  // Node closes only currently idle connections; later ones would stay open for their keep-alive time
   const idle = setInterval(() => fastify.server.closeIdleConnections(), 50)
-  // a client that has stopped reading would keep its answer open for good, and with it the server and its database
+  // a client that has stopped reading would block the shutdown forever
   const limit = setTimeout(() => fastify.server.closeAllConnections(), closeTimeoutMs)
   await closed.finally(() => {
     clearInterval(idle)
@@ -180,7 +177,7 @@ export async function closeHttp(fastify: FastifyInstance, closeTimeoutMs = CLOSE
   })
 }
 
-/** Answers that wait behind another one on their connection have no socket yet, and Node does not tell them that the client is gone. */
+/** Pipelined responses without a socket yet. Node does not emit `close` on them when the client disconnects. */
 const queuedResponses = new WeakMap<Socket, Set<ServerResponse>>()
 
 function closeWithConnection({ socket }: IncomingMessage, response: ServerResponse): void {
@@ -192,14 +189,14 @@ function closeWithConnection({ socket }: IncomingMessage, response: ServerRespon
   if (known) return
   queuedResponses.set(socket, queued)
   socket.once('close', () => {
-    // as Node does it for those that have one: also who asks later whether it is closed has to know
+    // the same state as after Node's own close, for code that checks it later
     for (const one of queued) Object.assign(one, { _closed: true, destroyed: true }).emit('close')
   })
 }
 
 /**
- * A route whose config says `slowBody` sees to it itself. What comes after the answer, be it nobody who reads it, has as long: behind
- * it is the connection's next request.
+ * Not for routes with `hasOwnBodyTimeout`. The rest of a body after the answer has the same timeout: the next request of
+ * the connection follows it.
  */
 function limitBodyDuration(fastify: FastifyInstance, ms: number): void {
   fastify.addHook('onRequest', ({ raw, routeOptions }, reply, done) => {
@@ -214,7 +211,7 @@ function limitBodyDuration(fastify: FastifyInstance, ms: number): void {
       stopTimer()
       if (raw.readableEnded || raw.destroyed) return
       timer = setTimeout(() => raw.destroy(), ms)
-      // whoever has it stopped reading
+      // the reader of the body has stopped, so discard the rest
       raw.unpipe().removeAllListeners('data').removeAllListeners('readable').resume()
     })
     done()

@@ -1,36 +1,35 @@
 /**
- * What no route takes: nothing at this path is 404; a path that exists, called with a method that it does not have, is
- * 405 with `Allow` (docs/api-rules.md#errors), be that method known to anybody or not. The routes themselves say what there is.
+ * Collects all routes. An unknown path answers 404; a known path with another method answers 405 with `Allow`
+ * (docs/api-rules.md#errors), even for methods that Node does not know.
  */
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { DomainError } from '../../domain/errors/errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** of a route that takes more methods than it allows, to refuse them itself: those that it allows */
+    /** for a route that refuses some of its methods itself: the methods that it allows */
     allowedMethods?: readonly string[]
   }
 }
 
 export interface RouteError {
   error: DomainError
-  /** the methods that the path has; null: there is nothing at this path */
+  /** value of the `Allow` header; null: the path is unknown */
   allow: string | null
 }
 
 interface KnownPath {
   pattern: RegExp
-  /** what it allows */
   allowed: Set<string>
-  /** what its routes take, be it to refuse it */
+  /** all methods of its routes, including methods that they refuse */
   handled: Set<string>
 }
 
 export class KnownRoutes {
-  /** by pattern, as Fastify writes it */
+  /** by Fastify's path pattern */
   readonly #methods = new Map<string, KnownPath>()
 
-  /** Has to be called with every route, as Fastify's `onRoute`. */
+  /** Call it for every route, from Fastify's `onRoute`. */
   add({ url, method, config }: Pick<RouteOptions, 'url' | 'method' | 'config'>): void {
     const known = this.#methods.get(url) ?? { pattern: patternOf(url), allowed: new Set(), handled: new Set() }
     this.#methods.set(url, known)
@@ -38,21 +37,21 @@ export class KnownRoutes {
     for (const one of config?.allowedMethods ?? [method].flat()) known.allowed.add(one)
   }
 
-  /** Whether a path that is a route's own, to the letter, lacks the method: it is no parameter of another route then. */
+  /** Whether a path equals a route's path literally and the method is missing. It must not match a parameter of another route. */
   lacksMethod(method: string, target: string): boolean {
     const query = target.indexOf('?')
     const exact = this.#methods.get(query === -1 ? target : target.slice(0, query))
     return exact !== undefined && !exact.handled.has(method)
   }
 
-  /** `target`: of the request line, with or without a query. */
+  /** `target`: request target, with or without a query */
   errorFor(method: string, target: string): RouteError {
     const path = target.split('?')[0]!
     const own = this.#methods.get(path)
     const found = own ? [own] : [...this.#methods.values()].filter(({ pattern }) => pattern.test(path))
     const methods = new Set(found.flatMap((one) => [...one.allowed]))
     const allow = [...methods].sort().join(', ')
-    // a route that takes it has found nothing
+    // a route of this method called callNotFound()
     if (methods.has(method) || methods.size === 0)
       return { error: new DomainError('NOT_FOUND', `There is nothing at ${method} ${path}.`), allow: null }
     return { error: new DomainError('METHOD_NOT_ALLOWED', `${method} is not allowed here; use ${allow}.`), allow }
@@ -68,7 +67,7 @@ function patternOf(url: string): RegExp {
   return new RegExp(`^${source}$`)
 }
 
-/** Collects the routes that are added from now on. */
+/** Collects the routes that are added after this call. */
 export function knownRoutes(fastify: FastifyInstance): KnownRoutes {
   const known = new KnownRoutes()
   fastify.addHook('onRoute', (route) => known.add(route))

@@ -1,53 +1,52 @@
 /**
- * Where the server listens. It holds its port in both address families, so that no agent can answer at the address that a
- * browser tries first for `localhost`; or it serves the sockets that systemd holds for it (docs/operations.md).
+ * Opens the server's sockets in both address families, so that no agent can listen on the address that a browser tries first for
+ * `localhost`. Or it serves inherited sockets of systemd (docs/operations.md).
  */
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 
-/** The same address of the other family. */
 const OTHER_FAMILY: Record<string, string> = {
   '127.0.0.1': '::1',
   '::1': '127.0.0.1',
   '0.0.0.0': '::',
   '::': '0.0.0.0',
 }
-/** Codes of `listen` on a machine that lacks the family. */
+/** Error codes of `listen` if the machine lacks the address family. */
 const NO_SUCH_FAMILY = ['EADDRNOTAVAIL', 'EAFNOSUPPORT']
-/** Free ports of one family that are tried in the other. */
+/** Attempts to find a port that is free in both families. */
 const FREE_PORT_TRIES = 20
 
 interface ListenOptions {
   host: string
   /** 0: any port that is free in both families */
   port: number
-  /** file descriptors of sockets that listen already; with them `host` and `port` are not used */
+  /** inherited file descriptors of listening sockets; they replace `host` and `port` */
   sockets: readonly number[]
 }
 
 export interface Listening {
-  /** Throws the error of `listen`; then it listens nowhere. */
+  /** Throws the error of `listen`; then no socket is open. */
   listen(options: ListenOptions): Promise<void>
-  /** Null: it does not listen, or not on a port. */
+  /** Null: not listening, or not on a port. */
   address(): { host: string; port: number } | null
 }
 
 /** Call it before `fastify.ready()`. */
 export function createListening(fastify: FastifyInstance): Listening {
-  /** Connections of these are given to Fastify's server, which knows no difference then. */
+  /** Their connections are passed to Fastify's server. */
   const otherServers = new Set<net.Server>()
-  /** As it was asked for, which may be a name; null: the socket's own address. */
+  /** Requested host, possibly a name; null: use the socket's address. */
   let host: string | null = null
   let closed: Promise<unknown> = Promise.resolve()
   fastify.addHook('preClose', async () => {
     closed = Promise.all([...otherServers].map((other) => once(other.close(), 'close')))
   })
-  // after the last request of Fastify's own connections
+  // after the last request of Fastify's connections
   fastify.addHook('onClose', async () => void (await closed))
 
   async function listenAlso(options: net.ListenOptions): Promise<net.Server> {
-    // as Node makes its HTTP servers
+    // same options as Node's HTTP servers
     const other = net.createServer({ allowHalfOpen: true, noDelay: true })
     other.on('connection', (socket) => fastify.server.emit('connection', socket))
     other.listen(options)
@@ -58,7 +57,7 @@ export function createListening(fastify: FastifyInstance): Listening {
 
   async function listenOnSockets([first, ...more]: readonly number[]): Promise<void> {
     await Promise.all(more.map((fd) => listenAlso({ fd } as net.ListenOptions)))
-    // Fastify would look for further addresses of `localhost`, its default
+    // with the default `localhost` Fastify would open more addresses
     await fastify.listen({ fd: first, host: '127.0.0.1' } as FastifyListenOptions)
   }
 

@@ -1,6 +1,6 @@
 /**
- * What is refused before there is a request to route is refused in the shape of every other error (docs/api-rules.md#errors): what
- * can't be read as HTTP, a method that Node does not know, an expectation that nobody meets, a tunnel.
+ * Errors before routing, in the common error format (docs/api-rules.md#errors): invalid HTTP, a method that Node does not know, an
+ * unsupported `Expect`, a CONNECT tunnel.
  */
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
@@ -11,13 +11,13 @@ import type { KnownRoutes, RouteError } from './known-routes.ts'
 
 /** An error of Node's HTTP parser or server. */
 interface ClientError extends NodeJS.ErrnoException {
-  /** what was being read */
+  /** the data that was being parsed */
   rawPacket?: unknown
-  /** how far that went */
+  /** position in it */
   bytesParsed?: number
 }
 
-/** Sees to what Node's HTTP server would answer by itself, without a body. */
+/** Handles requests that Node would otherwise answer without a body. */
 export function rejectUnsupportedRequests(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const requestId = randomUUID()
@@ -33,7 +33,7 @@ export function rejectUnsupportedRequests(server: Server): void {
   })
 }
 
-/** For Fastify's `clientErrorHandler`. The connection ends: where the next request would begin is not known. */
+/** For Fastify's `clientErrorHandler`. Closes the connection, because the start of the next request is unknown. */
 export function rejectMalformedRequest(error: ClientError, socket: Duplex, known?: KnownRoutes): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -57,17 +57,17 @@ function sendError(socket: Duplex, { error, allow }: RouteError): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
 }
 
-/** Method and target of a request line that is in order but for a method that Node does not know; null: it is not. */
+/** Method and target of a valid request line with a method that Node does not know; else null. */
 function unknownMethod({ code, rawPacket, bytesParsed = 0 }: ClientError): [string, string] | null {
   if (code !== 'HPE_INVALID_METHOD' || !Buffer.isBuffer(rawPacket)) return null
   const text = rawPacket.toString('latin1')
-  // requests before it may be in the same packet
+  // the packet may also contain earlier requests
   const line = text.slice(text.lastIndexOf('\n', bytesParsed - 1) + 1).split('\r\n')[0]!
   const found = /^([!#$%&'*+.^`|~\w-]{1,64}) (\/[!-~]*) HTTP\/1\.[01]$/.exec(line)
   return found ? [found[1]!, found[2]!] : null
 }
 
-/** `code`: of Node's HTTP parser and server */
+/** `code`: error code of Node's HTTP parser or server */
 function toDomainError(code: string | undefined): DomainError {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new DomainError('HEADERS_TOO_LARGE', 'The address and the headers are larger than 16 KiB.')

@@ -1,11 +1,10 @@
-/** What `/readyz` asks the database: whether it answers in time. */
+/** Checks for `/readyz` that the database answers within the timeout. */
 import { resultWithin } from '../../platform/async/time-limit.ts'
 import type { Database } from '../../platform/postgres/client.ts'
 
-/** ms that the database has for an answer. */
 const TIMEOUT_MS = 2_000
 
-/** Answers null if all is well, or else the reason. However many ask at once, the database is asked once. */
+/** Returns null, or the reason why it is not ready. Concurrent calls share one check. */
 export function databaseCheck(database: Database): () => Promise<string | null> {
   let running: Promise<string | null> | null = null
   return () => {

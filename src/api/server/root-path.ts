@@ -1,17 +1,17 @@
-/** `/`: the dashboard for a browser; for everybody else what this address is and where to go on, as JSON. */
+/** `/`: the dashboard for browsers; for other clients a JSON object with links. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { API_VERSION } from '../rest/document.ts'
 
 const LINKS = {
-  docs: ['/docs', 'REST API, to read and to try'],
-  openapi: ['/openapi.json', 'REST API, as OpenAPI 3.1'],
+  docs: ['/docs', 'documentation of the REST API'],
+  openapi: ['/openapi.json', 'OpenAPI 3.1 document of the REST API'],
   graphql: ['/graphql', 'GraphQL API; GraphiQL in a browser'],
-  health: ['/healthz', 'is the process alive?'],
-  ready: ['/readyz', 'should it get requests?'],
-  metrics: ['/metrics', 'metrics, for Prometheus'],
+  health: ['/healthz', 'liveness: whether the process runs'],
+  ready: ['/readyz', 'readiness: whether the server accepts requests'],
+  metrics: ['/metrics', 'metrics for Prometheus'],
 } as const
 
-/** `dashboard` shows it; null: it was not built, and a browser is told the same as the others. */
+/** `sendDashboard`: null if the dashboard was not built; browsers then get a page with the links. */
 export function mountRootPath(
   fastify: FastifyInstance,
   sendDashboard: ((reply: FastifyReply) => Promise<unknown>) | null,

@@ -1,6 +1,6 @@
 /**
- * Puts examples into the OpenAPI document: beside every body that is sent, and every answer of success, the example of
- * its schema. A test parses each with the schema that it is of.
+ * Adds examples to the OpenAPI document: to every request body and to every answer. A test parses each example with its
+ * schema.
  */
 import { DATA_PLANE_EXAMPLES } from './data-plane.ts'
 import { DEPLOYMENT_EXAMPLES } from './deployments.ts'
@@ -9,7 +9,7 @@ import { EVENT_EXAMPLES } from './events.ts'
 import { OAUTH_EXAMPLES } from './oauth.ts'
 import { SESSION_EXAMPLES, WORKSPACE_EXAMPLES } from './tenancy.ts'
 
-/** id of a schema → its example */
+/** by schema id */
 const EXAMPLES: Record<string, unknown> = {
   ...DEPLOYMENT_EXAMPLES,
   ...DATA_PLANE_EXAMPLES,
@@ -20,7 +20,6 @@ const EXAMPLES: Record<string, unknown> = {
   ...ERROR_EXAMPLES,
 }
 
-/** The little of a document that this is about. */
 interface Content {
   content?: Record<string, { schema?: { $ref?: string; items?: { $ref?: string } }; example?: unknown }>
 }
@@ -38,7 +37,7 @@ export function addExamples<D extends object>(document: D): D {
   return document
 }
 
-/** `error`: the example of an answer that is an Error. */
+/** `error`: the example for an answer with the schema Error. */
 function addTo(part: Content | undefined, error?: object): void {
   const body = part?.content?.['application/json']
   if (!body?.schema) return
@@ -48,7 +47,7 @@ function addTo(part: Content | undefined, error?: object): void {
   if (example !== undefined) body.example = example
 }
 
-/** What is sent has a schema of its own, `…Input`. */
+/** The schema of a request body may have the suffix `Input`. */
 const exampleOf = (ref = '') =>
   EXAMPLES[
     ref

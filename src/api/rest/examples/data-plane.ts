@@ -1,4 +1,4 @@
-/** Examples of the data-plane calls, by the id of the schema they are of: a listener that deploys a new image, and a builder. */
+/** Examples of the data-plane calls, by schema id: a listener that deploys a new image, and a builder. */
 import { EXAMPLE_WORK } from './deployments.ts'
 import { ID, UPDATED } from './ids.ts'
 

@@ -1,4 +1,4 @@
-/** Examples of deployments, revisions, their logs, git integrations and listeners, by the id of the schema they are of. */
+/** Examples of deployments, revisions, logs, git integrations and listeners, by schema id. */
 import { COMMIT, CREATED, ID, UPDATED } from './ids.ts'
 
 const MASKED = '••••••••'
@@ -208,7 +208,7 @@ export const DEPLOYMENT_EXAMPLES = {
   ListenerList: { resources: [listener], offset: 1 },
 }
 
-/** What a listener is given to run. */
+/** The work of a claim. */
 export const EXAMPLE_WORK = {
   id: ID.revision,
   number: 7,

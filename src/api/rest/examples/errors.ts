@@ -1,4 +1,4 @@
-/** Examples of the two shapes of an error, by the id of the schema they are of; and of an Error by its status. */
+/** Examples of errors, by schema id and by status. */
 import type { ErrorCode } from '../../../domain/errors/errors.ts'
 import { ID } from './ids.ts'
 
@@ -19,7 +19,7 @@ export const ERROR_EXAMPLES = {
   },
 }
 
-/** Of each status that is no 404 what it most often says. */
+/** The most common error of each status, except 404. */
 const ERRORS_BY_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
   400: {
     detail: `Revision ID ${ID.revision} can't be redeployed: it is being built.`,
@@ -43,7 +43,7 @@ const ERRORS_BY_STATUS: Record<string, { detail: string; code: ErrorCode }> = {
   503: { detail: 'The database is unavailable. Try again.', code: 'UNAVAILABLE' },
 }
 
-/** Of an answer with an Error as its body; undefined: that of the schema will do. */
+/** Undefined: use the example of the schema. */
 export function errorExample(status: string): object | undefined {
   const found = ERRORS_BY_STATUS[status]
   return found && { ...found, request_id }

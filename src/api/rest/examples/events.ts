@@ -1,4 +1,4 @@
-/** Examples of events, and of what changes of deployments, by the id of the schema they are of. */
+/** Examples of events and of deployment changes, by schema id. */
 import { CREATED, ID } from './ids.ts'
 
 const WORKSPACE_LOG = (sequence: number) =>

@@ -1,4 +1,4 @@
-/** The ids in the examples of the OpenAPI document: one story, in which the same thing has the same id everywhere. */
+/** Ids in the examples of the OpenAPI document. A resource has the same id in all examples. */
 export const ID = {
   organization: '0198c5a0-0000-7000-8000-000000000001',
   workspace: '0198c5a0-0000-7000-8000-000000000002',

@@ -1,4 +1,4 @@
-/** Examples of OAuth providers, consent, tokens and connections, by the id of the schema they are of. */
+/** Examples of OAuth providers, authorizations, tokens and connections, by schema id. */
 import { CREATED, ID, UPDATED } from './ids.ts'
 
 const provider = {

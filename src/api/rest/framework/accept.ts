@@ -1,12 +1,9 @@
-/** Which of two forms of an answer a caller would rather have, by the Accept header (RFC 9110, 12.5.1). Pure. */
+/** Chooses between JSON and an event stream by the Accept header (RFC 9110, 12.5.1). Pure. */
 
 export const EVENT_STREAM = 'text/event-stream'
 const JSON_TYPE = 'application/json'
 
-/**
- * Whether it is a stream. Without a header, with one that takes both alike, and with one that takes neither, it is JSON: what
- * every operation answers.
- */
+/** Without a header, with equal quality, and with neither type accepted, the answer is JSON. */
 export function prefersStream(accept: string | undefined): boolean {
   if (accept === undefined) return false
   const ranges = accept.toLowerCase().split(',').map(rangeOf)
@@ -24,7 +21,7 @@ function rangeOf(text: string): Range {
   return { type, quality: quality === undefined ? 1 : Math.min(Number(quality) || 0, 1) }
 }
 
-/** Of the most specific range that has the type; 0: none has. */
+/** The quality of the most specific range that includes `type`; 0 if none does. */
 function qualityOf(ranges: readonly Range[], type: string): number {
   for (const candidate of [type, `${type.split('/')[0]}/*`, '*/*']) {
     const found = ranges.find((range) => range.type === candidate)

@@ -1,6 +1,6 @@
 /**
- * Reads request bodies. Malformed JSON is not refused here but handed on, so that the verb reports it after 401 and
- * 403, together with what is wrong in path and query (docs/api-rules.md#errors). An empty body is none, whatever its content type.
+ * Reads request bodies. Malformed JSON is passed to the verb, which reports it after 401 and 403, together with the violations
+ * of path and query (docs/api-rules.md#errors). An empty body of any content type counts as no body.
  */
 import type { FastifyInstance } from 'fastify'
 import { MalformedJson } from '../../../domain/parsing/parse.ts'
@@ -21,12 +21,12 @@ export function readBodies(fastify: FastifyInstance): void {
   })
 }
 
-/** MalformedJson instead of an error: the verb reports it. */
+/** Returns MalformedJson instead of throwing. */
 export function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch (error) {
-    // a SyntaxError of V8 quotes the text around the mistake, which may be a secret: only its position is reported
+    // V8's message quotes the text around the mistake, which may be a secret. Only the position is reported.
     const at = /position \d+( \(line \d+ column \d+\))?/.exec((error as Error).message)?.[0]
     return new MalformedJson(
       error instanceof TypeError ? 'it is not UTF-8' : at ? `unexpected text at ${at}` : 'unexpected end or text',

@@ -1,7 +1,4 @@
-/**
- * GETs whose answers are given again while nothing has changed (api/response-cache): the bytes that were sent, with their tag; so for
- * who has them already it is a comparison. An answer with values of secrets is made anew each time: of it only the tag is kept.
- */
+/** GETs that are answered from the response cache (api/response-cache) while nothing has changed. See README.md. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import { versionReadAt } from '../../../domain/cache-version/read-at.ts'
@@ -9,26 +6,26 @@ import type { RequestContext } from '../../../domain/transaction/context.ts'
 import type { FreshResponse, ResponseCache } from '../../response-cache/response-cache.ts'
 import { type Conditions, noneMatch, represent, sendTagged } from './conditional-requests.ts'
 
-/** What there is to know of an operation whose answers may be given again: all that they show raises the version (domain/cache-version). */
+/** Cache rules of an operation. Every write to what it shows must raise the version (domain/cache-version). */
 export interface Cacheable {
-  /** of its query: with one of them, a wait among them, each answer is made anew */
+  /** query parameters, `wait` for example, that exclude a request from the cache */
   exceptWithQuery?: readonly string[]
-  /** Until when an answer with this body holds, by the clock (deployment-status/expiry.ts). */
+  /** When the answer changes with the clock alone (deployment-status/expiry.ts); null: never. */
   validUntil?(body: unknown, now: Date): Date | null
-  /** Whether the answer shows this caller values of secrets. */
+  /** Whether the answer shows secret values to this caller. Then only its tag is cached. */
   hasSecrets?(body: unknown, ctx: RequestContext): boolean
-  /** it shows when a listener was last heard */
+  /** whether it shows the time of a listener's last call */
   showsLastSeen?: boolean
 }
 
-/** The part of an operation that this is about. */
+/** The members of an operation that matter for the cache. */
 interface CacheableOperation {
   operationId: string
   responses: Record<number, { schema: z.ZodType | null }>
   cacheable?: Cacheable
 }
 
-/** Keeps the types of the bodies together. */
+/** Infers the type of the body for all members. */
 export const cacheable = <B>(declared: {
   exceptWithQuery?: readonly string[]
   validUntil?(body: B, now: Date): Date | null
@@ -36,7 +33,6 @@ export const cacheable = <B>(declared: {
   showsLastSeen?: boolean
 }): { cacheable: Cacheable } => ({ cacheable: declared as Cacheable })
 
-/** Whether this request is one whose answer may be given again. */
 export function isCacheableRequest(
   { cacheable }: Pick<CacheableOperation, 'cacheable'>,
   query: unknown,
@@ -47,10 +43,10 @@ export function isCacheableRequest(
   return !cacheable.exceptWithQuery?.some((name) => sent[name] !== undefined)
 }
 
-/** `body` null: it is known by its tag alone. A text is one that was made just now. */
+/** `body`: null if only the tag is cached; a string if it was just encoded. */
 type CachedBody = { body: string | Buffer | null; tag: string }
 
-/** Answers a GET, which is a 200 whenever it throws nothing. */
+/** Answers a GET. Its only success status is 200. */
 export async function answerFromCache(
   responseCache: ResponseCache,
   { url, caller }: FastifyRequest,
@@ -81,15 +77,15 @@ export async function answerFromCache(
   return sendTagged(reply, await responseCache.getOrRead(ctx, `${operationId} ${url}`, read, isSufficient), ifNoneMatch)
 }
 
-/** Of a page its first row knows what it was read at. */
+/** The object with the version of the read. In a page it is the first row. */
 const versionSource = (body: unknown): object => (body as { resources?: object[] }).resources?.[0] ?? (body as object)
 
-/** In memory of its own: small ones share theirs with others, all of which would be kept with them. */
+/** Not from Node's buffer pool: a cached slice would keep the whole pool in memory. */
 function toOwnBuffer(text: string): Buffer {
   const own = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
   own.write(text)
   return own
 }
 
-/** Bytes of what is kept with a body. */
+/** Memory of an entry in addition to its body. */
 const ENTRY_OVERHEAD_BYTES = 200

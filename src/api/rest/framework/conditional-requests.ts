@@ -1,8 +1,6 @@
 /**
- * Conditional requests (RFC 9110, 13; docs/api-rules.md#conditional-requests): the tag of an answer, the 304 of a GET
- * whose caller has it already, and what a caller may ask of a write. One rule for every operation: a GET answers a tag and takes
- * If-None-Match; a write takes If-Match where it says so. Every other condition is refused, since a caller who sends
- * one relies on it; but for those that HTTP lets a server ignore (If-Modified-Since, If-Range).
+ * Conditional requests (RFC 9110, 13; docs/api-rules.md#conditional-requests): entity tags, 304 for GETs, If-Match for writes.
+ * See README.md.
  */
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -20,32 +18,32 @@ import { encode } from '../responses/response-schema.ts'
 import { revision } from '../responses/revision.ts'
 import { type EntityTag, parseTags, type TagList } from './entity-tags.ts'
 
-/** What callers edit: its tag begins with the number of the edit. */
+/** Resources that callers change. Their tag begins with the version. */
 const VERSIONED_SCHEMAS: ReadonlySet<z.ZodType> = new Set([deployment, listener, oauthProvider])
-/** What has an address of its own: a write that answers it says the tag that a GET of it would. */
+/** Resources with their own URL. A write that returns one sends the same `ETag` as a GET. */
 const ADDRESSABLE_SCHEMAS: ReadonlySet<z.ZodType> = new Set([...VERSIONED_SCHEMAS, revision])
 
-/** The part of an operation that conditions are about. */
+/** The members of an operation that matter for conditions. */
 export interface ConditionalOperation {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** it changes what its path names, if that is as the caller knows it */
+  /** the operation supports If-Match */
   ifMatch?: boolean
   headers?: Record<string, string>
 }
 
-/** The bytes that are sent, and the tag of just them. */
+/** An encoded body and its entity tag, with the quotes. */
 export interface Representation {
   body: string
   tag: string
 }
 
-/** What was made of a source that many wait for, by schema and rights of the caller. */
+/** Representations of objects that several waiting calls share, by schema and by the rights of the caller. */
 const sharedRepresentations = new WeakMap<
   object,
   { schema: z.ZodType; rights: string; representation: Representation }[]
 >()
 
-/** `source` as it is sent to this caller: what `schema` is of. Made once for all with the same rights who share a source. */
+/** Encodes `source` once for all callers with the same rights. */
 function representShared(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
   const { organizationId, role } = ctx.actor
   const rights = `${organizationId} ${ctx.workspace.id} ${role} ${seesValues(ctx.actor)}`
@@ -57,7 +55,6 @@ function representShared(schema: z.ZodType, source: unknown, ctx: RequestContext
   return representation
 }
 
-/** The same of a source that nobody else waits for. */
 export function represent(schema: z.ZodType, source: unknown, ctx: RequestContext): Representation {
   const body = JSON.stringify(encode(schema, source as never, ctx))
   return {
@@ -66,14 +63,14 @@ export function represent(schema: z.ZodType, source: unknown, ctx: RequestContex
   }
 }
 
-/** The strong tag of a body. `edit`: which edit of the resource it shows, where callers edit it. */
+/** The strong tag of a body. `edit`: version of the resource, if it has one. */
 function entityTag(body: string, edit?: number): string {
-  // 128 bits are plenty
+  // 128 bits are sufficient against collisions
   const digest = hash('sha256', body, 'hex').slice(0, 32)
   return edit === undefined ? `"${digest}"` : `"${edit}-${digest}"`
 }
 
-/** For the verb of a GET with If-None-Match: whether what it has found is news to this caller. */
+/** For the verb of a GET with If-None-Match that waits: tells whether the resource differs from the caller's tag. */
 export function newsCheck(
   schema: z.ZodType | null | undefined,
   { ifNoneMatch }: Conditions,
@@ -83,24 +80,22 @@ export function newsCheck(
   return { isNews: (source) => noneMatch(ifNoneMatch, representShared(schema, source, ctx).tag) }
 }
 
-/** Whether the caller of a GET lacks what `tag` is of: weak comparison (RFC 9110, 13.1.2). `tags`: of If-None-Match. */
+/** Whether If-None-Match (`tags`) does not include `tag`: weak comparison (RFC 9110, 13.1.2). True without the header. */
 export function noneMatch(tags: TagList | undefined, tag: string): boolean {
   if (tags === undefined) return true
   return tags !== '*' && !tags.some(({ opaque }) => `"${opaque}"` === tag)
 }
 
-/** What a request makes its answer depend on. */
 export interface Conditions {
-  /** of a GET */
+  /** only for a GET */
   ifNoneMatch?: TagList
-  /** what the verb is handed of them: it knows when to check, and in which order violations are told */
+  /** for the verb, which knows when to check them and in which order it reports violations */
   raw: Pick<RawInput, 'ifMatch' | 'refused'>
 }
 
 const CONDITION_HEADERS = { 'If-Match': 'if-match', 'If-None-Match': 'if-none-match' } as const
 const NO_CONDITIONS: Conditions = { raw: {} }
 
-/** Reads the conditions of a request to an operation. */
 export function conditionsOf(operation: ConditionalOperation, headers: IncomingHttpHeaders): Conditions {
   const { 'if-match': match, 'if-none-match': noneMatch, 'if-unmodified-since': since } = headers
   if (match === undefined && since === undefined) {
@@ -119,7 +114,7 @@ export function conditionsOf(operation: ConditionalOperation, headers: IncomingH
   }
   const ifMatch = read('If-Match', operation.ifMatch ?? false)
   const ifNoneMatch = read('If-None-Match', isTagged(operation))
-  // beside an If-Match that is taken it has to be ignored (RFC 9110, 13.1.4)
+  // with a supported If-Match it must be ignored (RFC 9110, 13.1.4)
   if (!ifMatch && headers['if-unmodified-since'] !== undefined)
     refused.push({ loc: ['header', 'If-Unmodified-Since'], ...DATE_CONDITION })
   return {
@@ -131,30 +126,30 @@ export function conditionsOf(operation: ConditionalOperation, headers: IncomingH
   }
 }
 
-/** Strong comparison, of the edit alone: whatever hash follows it, and none if it is no tag of an edit. */
+/** The version in a tag, for strong comparison. Empty for a weak tag and for a tag without a version. The hash is ignored. */
 const versionsOf = ({ weak, opaque }: EntityTag) => {
   const edit = weak ? undefined : /^(\d{1,15})(-|$)/.exec(opaque)?.[1]
   return edit === undefined ? [] : [Number(edit)]
 }
 
 const MALFORMED_TAGS = {
-  msg: 'Must be entity tags as they were answered, in their quotes and separated by commas; or `*`.',
+  msg: 'Must be `*`, or entity tags with their quotes, separated by commas.',
   type: 'string_pattern_mismatch',
 }
-const UNSUPPORTED_CONDITION = { msg: 'This call takes no such condition.', type: 'extra_forbidden' }
+const UNSUPPORTED_CONDITION = { msg: 'This call does not support this condition.', type: 'extra_forbidden' }
 const DATE_CONDITION = {
-  msg: 'Nothing here is known by its date: send the ETag in `If-Match`.',
+  msg: 'Conditions on dates are not supported: send the ETag in `If-Match`.',
   type: 'extra_forbidden',
 }
 
-/** Whether an operation's answers of success have tags: all of a GET, unless nobody may keep them. */
+/** Whether successful answers have tags: all GETs except those with `no-store`. */
 const isTagged = ({ method, headers }: ConditionalOperation) =>
   method === 'GET' && headers?.['cache-control'] !== 'no-store'
 
 const sendsTag = (operation: ConditionalOperation, schema: z.ZodType) =>
   isTagged(operation) || (operation.method !== 'DELETE' && ADDRESSABLE_SCHEMAS.has(schema))
 
-/** Answers `source`, with its tag where it has one; to a caller of a GET who has it already only that: 304. */
+/** Sends `source` with its tag, if it has one. A GET whose caller has the same tag answers 304. */
 export function sendResource(
   reply: FastifyReply,
   operation: ConditionalOperation,
@@ -167,7 +162,7 @@ export function sendResource(
   return sendTagged(reply, representShared(schema, source, ctx), ifNoneMatch)
 }
 
-/** The same of what is represented already. `body` null: `ifNoneMatch` has the tag. */
+/** Sends an encoded body, or 304. `body`: null only if `ifNoneMatch` includes the tag. */
 export function sendTagged(
   reply: FastifyReply,
   { body, tag }: { body: string | Buffer | null; tag: string },
@@ -177,7 +172,7 @@ export function sendTagged(
   return body && noneMatch(ifNoneMatch, tag) ? reply.type(JSON_TYPE).send(body) : reply.code(304).send()
 }
 
-/** Answers what is JSON already, with the tag that it had. `edit`: of the resource, where callers edit it. */
+/** Sends stored JSON with its original tag. `edit`: version of the resource, if it has one. */
 export function sendStoredJson(
   reply: FastifyReply,
   operation: ConditionalOperation,
@@ -191,25 +186,25 @@ export function sendStoredJson(
   return reply.type(JSON_TYPE).send(body)
 }
 
-/** As Fastify says it. */
+/** Same as Fastify's own. */
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/** In the document: what the answer of success has beside its body. Null: nothing. */
+/** For the OpenAPI document: the headers of a successful answer. */
 export function tagHeader(operation: ConditionalOperation, schema: z.ZodType): ResponseHeaders | null {
   if (!sendsTag(operation, schema)) return null
   const description = VERSIONED_SCHEMAS.has(schema)
-    ? 'Of this answer to this caller: `"<edit>-<hash>"`. `If-Match` compares the edit alone, `If-None-Match` all of it.'
-    : 'Of this answer to this caller, for `If-None-Match`.'
+    ? 'The entity tag of this answer for this caller: `"<edit>-<hash>"`. `If-Match` compares only the edit number, `If-None-Match` the whole tag.'
+    : 'The entity tag of this answer for this caller, for `If-None-Match`.'
   return { ETag: { type: 'string', description } }
 }
 
-/** In the document: the statuses that it has for its conditions. */
+/** For the OpenAPI document: the statuses that conditions add. */
 export const conditionStatuses = (operation: ConditionalOperation) => ({
   notModified: isTagged(operation),
   preconditionFailed: operation.ifMatch ?? false,
 })
 
-/** In the document: the headers that a request to it may have. */
+/** For the OpenAPI document: the condition headers of a request. */
 export function conditionHeaders(operation: ConditionalOperation): z.ZodObject | null {
   if (operation.ifMatch) return z.object({ 'If-Match': IF_MATCH })
   return isTagged(operation) ? z.object({ 'If-None-Match': IF_NONE_MATCH }) : null
@@ -219,6 +214,9 @@ const IF_MATCH = z
   .string()
   .optional()
   .describe(
-    'The `ETag` that is known: the call is carried out only if nobody has edited the resource since, otherwise it is 412 and nothing is changed. What work does to it (a status, health) is no edit.',
+    'The `ETag` that you know. If a caller has changed the resource since, the call answers 412 and changes nothing. Status and health changes by workers do not count.',
   )
-const IF_NONE_MATCH = z.string().optional().describe('The `ETag` that is known: 304 without a body if it still holds.')
+const IF_NONE_MATCH = z
+  .string()
+  .optional()
+  .describe('The `ETag` that you know. The answer is 304 without a body if it is still current.')

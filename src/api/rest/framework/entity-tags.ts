@@ -1,19 +1,19 @@
 /** Reads lists of entity tags, as in If-Match and If-None-Match (RFC 9110, 8.8.3 and 5.6.1). Pure. */
 
 export interface EntityTag {
-  /** marked `W/`: of equal meaning, but perhaps not equal in every byte */
+  /** marked `W/`: equal in meaning, not necessarily in every byte */
   weak: boolean
-  /** what is between the quotes */
+  /** the text between the quotes */
   opaque: string
 }
 
-/** `*`: whatever there is. */
+/** `*` matches every existing resource. */
 export type TagList = '*' | readonly EntityTag[]
 
-/** One tag, or nothing, which a list may have, too; and what ends it. Blanks match in one way alone: in two it would be n². */
+/** One tag or an empty element, and the comma after it. Blanks match in only one way; two ways would take quadratic time. */
 const ELEMENT = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(?:,|$)/y
 
-/** Null: it is none of it. At least one tag has to be there. */
+/** Null: not a list of at least one tag. */
 export function parseTags(text: string): TagList | null {
   if (text.trim() === '*') return '*'
   const tags: EntityTag[] = []

@@ -1,6 +1,6 @@
 /**
- * The one mapping from what is thrown to what REST answers (docs/api-rules.md#errors). Whatever is not known to be the
- * caller's to know is `Internal error`, logged once with its cause under the request's id.
+ * Maps thrown errors to REST answers (docs/api-rules.md#errors). An unknown error becomes `Internal error` and is logged once
+ * with its cause and the request id.
  */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { asUnavailable } from '../../../domain/errors/database-error.ts'
@@ -13,7 +13,7 @@ export function errorHandler(log: Log) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const logFields = { requestId: request.id, route: request.routeOptions.url }
     const shown = shownError(error, log, logFields, abortedBody(error, request))
-    // also where no hook has run, as for a path that can't be decoded
+    // for errors before any hook, such as a path that can't be decoded
     reply.header('x-request-id', request.id)
     if (shown.code === 'UNAUTHENTICATED') reply.header('www-authenticate', CHALLENGE)
     if (shown.retryAfterSeconds !== undefined) reply.header('retry-after', shown.retryAfterSeconds)
@@ -21,26 +21,26 @@ export function errorHandler(log: Log) {
   }
 }
 
-/** What the caller is shown of it. An error that is not theirs to know is logged, under `about`. `otherwise`: if it is nothing else. */
+/** The error to show. An unknown error is logged with `logFields`. `fallback` replaces an otherwise unknown error. */
 export function shownError(error: unknown, log: Log, about: object, fallback: DomainError | null = null): DomainError {
   const known = asDomainError(error) ?? asUnavailable(error) ?? fallback
   if (!known) log.error({ err: error, ...about }, 'request failed')
   return known ?? new DomainError('INTERNAL', 'Internal error')
 }
 
-/** The caller went away in the middle of its body: no fault of ours, though nobody is left to read the answer. */
+/** The client closed the connection within its body. This is no server error. */
 function abortedBody(error: unknown, { raw }: FastifyRequest): DomainError | null {
   if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET' || raw.complete) return null
   return new DomainError('MALFORMED_REQUEST', 'The connection broke before the body was complete.')
 }
 
-/** The body of every error, as text (docs/api-rules.md#errors). */
+/** The JSON text of an error (docs/api-rules.md#errors). */
 export function errorText(shown: DomainError, requestId: string): string {
   const detail = shown instanceof ValidationError ? shown.violations : shown.message
   return JSON.stringify({ detail, code: shown.code, request_id: requestId })
 }
 
-/** Fastify's own errors are about reading the request; each has its place in the catalogue. */
+/** Also maps Fastify's errors about reading a request to the catalogue. */
 function asDomainError(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error
   const { code, statusCode = 500, message } = error as FastifyError

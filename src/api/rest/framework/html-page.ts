@@ -1,10 +1,10 @@
-/** The page that a person sees who comes back from a provider. Loads nothing, frames nothing, sends nothing on. */
+/** The HTML page for a person who returns from a provider. It loads nothing and can't be framed. */
 import { createHash } from 'node:crypto'
 
 const STYLE = 'body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:4rem auto;padding:0 1rem}'
 const styleHash = createHash('sha256').update(STYLE).digest('base64')
 
-/** The address of the page has the state and the code in it: nobody else gets to see it. */
+/** The URL of the page contains the state and the code, so it is not cached and not sent as a referrer. */
 export const HTML_PAGE_HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   'cache-control': 'no-store',

@@ -1,7 +1,4 @@
-/**
- * Idempotency-Key in REST (docs/api-rules.md#retries): of a write that was done before, the answer as it was, with its
- * status and headers. Stored is what a caller would see who may not read secrets; values come from their set.
- */
+/** Idempotency-Key in REST (docs/api-rules.md#retries): a repeated write gets the first answer. See README.md. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { canonical } from '../../../domain/idempotency/fingerprint.ts'
@@ -12,40 +9,40 @@ import { type Entry, Repeated } from '../../../domain/transaction/idempotency.ts
 import { encode } from '../responses/response-schema.ts'
 import { type ConditionalOperation, sendStoredJson } from './conditional-requests.ts'
 
-/** An answer before it is encoded. */
 interface UnencodedResponse {
   status: number
   body: unknown
   headers?: Record<string, string | undefined>
 }
 
-/** The part of an operation that keys are about. */
+/** The members of an operation that matter for keys. */
 export interface KeyedOperation extends ConditionalOperation {
   responses: Record<number, { schema: z.ZodType | null }>
-  /** What a key does: default `answered`: the whole call is done once. `items`: each of the things that it does. `anew`: nothing, each call gets something of its own. `ignored`: nothing. */
+  /**
+   * Effect of a key. `whole-call` (default): the call is executed once. `per-item`: each item is executed once. `no-effect`: each
+   * call creates something new. `not-documented`: no effect, and the header is not in the document.
+   */
   idempotency?: 'whole-call' | 'per-item' | 'no-effect' | 'not-documented'
-  /** How the verb's result is answered. */
+  /** Makes the answer from the verb's result. */
   present?(result: never): UnencodedResponse
 }
 
-/** What is kept of an answer. */
+/** JSON in the database. `edit`: version of the resource, for the tag of the answer. */
 interface StoredResponse {
   headers: Record<string, string | undefined>
   body: unknown
-  /** of the resource, for the tag of the answer */
   edit?: number
 }
 
-/** What came of a request: what the operation answers, to be encoded by `ctx`; or what it answered the first time. */
+/** A new answer, to be encoded with `ctx`; or the stored first answer. */
 type Outcome<A> = { answer: A; ctx: RequestContext } | { entry: Entry }
 
 const HEADER = 'idempotency-key'
 
-/** Whether the operation takes a key. */
 export const acceptsKey = ({ method, idempotency = 'whole-call' }: KeyedOperation) =>
   method !== 'GET' && (idempotency === 'whole-call' || idempotency === 'per-item')
 
-/** Runs `handle`, under the request's key if it has one. */
+/** Runs `handle`, with the request's key if it has one. */
 export async function handleIdempotently<A extends UnencodedResponse>(
   operation: KeyedOperation,
   request: FastifyRequest,
@@ -55,7 +52,7 @@ export async function handleIdempotently<A extends UnencodedResponse>(
   const caller = request.caller!
   const header = request.headers[HEADER] as string | undefined
   if (header === undefined || !acceptsKey(operation)) return { answer: await handle(caller), ctx: caller }
-  // what was stored and what is sent are of one moment: statuses are derived from the time, too
+  // The stored and the sent answer use one time, because statuses depend on it.
   let moment: Date | null = null
   const codec = {
     encode(result: unknown): Entry {
@@ -96,7 +93,7 @@ function toEntry(
   return { status, answer: JSON.stringify(kept), secretSetId: secretSet?.id ?? null }
 }
 
-/** Answers as the first time. Values of secrets: while their set is kept, and for who may read them now. */
+/** Sends the first answer again. Secret values are included while their set exists, if the caller may read them now. */
 export async function replay(
   reply: FastifyReply,
   operation: KeyedOperation,
@@ -112,7 +109,7 @@ export async function replay(
     : reply.send()
 }
 
-/** In the document: the header of a request to it. Null: it has none. */
+/** For the OpenAPI document: the key header of a request. */
 export function keyHeader(operation: KeyedOperation): z.ZodObject | null {
   if (operation.method === 'GET' || operation.idempotency === 'not-documented') return null
   return z.object({ 'Idempotency-Key': acceptsKey(operation) ? KEY : KEY_WITHOUT_EFFECT })
@@ -120,14 +117,14 @@ export function keyHeader(operation: KeyedOperation): z.ZodObject | null {
 
 const text = z.string().min(1).max(255).optional()
 const KEY = text.describe(
-  'Makes the call safe to repeat: within 24 hours the same call with the same key, by the same caller, is answered as the first time, and nothing is done twice. Best a random UUID for each write.',
+  'Makes the call safe to repeat. Within 24 hours the same call by the same caller with the same key gets the first answer and is not executed twice. Use a random UUID for each write.',
 )
-const KEY_WITHOUT_EFFECT = text.describe('Without effect: each call gets something of its own.')
+const KEY_WITHOUT_EFFECT = text.describe('The header has no effect: each call creates something new.')
 
-/** In the document: of an answer that may be one of before. */
+/** For the OpenAPI document: the header of a repeated answer. */
 export const REPLAYED_HEADER = {
   'Idempotency-Replayed': {
     type: 'string',
-    description: '`true`: the answer to an earlier call with this `Idempotency-Key`. Absent otherwise.',
+    description: '`true` if this is the answer to an earlier call with the same `Idempotency-Key`. Absent otherwise.',
   },
 } as const

@@ -1,4 +1,4 @@
-/** Describes in the document the headers that say what is left of a key's limits (docs/api-rules.md#limits). */
+/** Adds the rate-limit headers to the OpenAPI document (docs/api-rules.md#limits). */
 
 interface ResponseObject {
   headers?: object
@@ -13,22 +13,22 @@ const integer = { type: 'integer', minimum: 0 }
 const HEADERS = {
   RateLimit: {
     description:
-      'What is left of the limit, and in how many seconds all of it is back, as in draft-ietf-httpapi-ratelimit-headers: `"key";r=1999;t=1`.',
+      'The remaining requests (`r`) and the seconds until the limit is fully available again (`t`), as in draft-ietf-httpapi-ratelimit-headers: `"key";r=1999;t=1`.',
     schema: { type: 'string' },
   },
   RateLimitPolicy: {
     description:
-      'The limit itself: so many requests (`q`), which all come back within so many seconds (`w`): `"key";q=2000;w=4`. There is none where no limit is set.',
+      'The limit: the number of requests (`q`) and the seconds until all of them are available again (`w`): `"key";q=2000;w=4`. The header is absent if no limit is set.',
     schema: { type: 'string' },
   },
-  RetryAfter: { description: 'Seconds after which the same call is worth another try.', schema: integer },
+  RetryAfter: { description: 'Seconds to wait before you repeat the call.', schema: integer },
 }
 
 const reference = (name: keyof typeof HEADERS) => ({ $ref: `#/components/headers/${name}` })
 const RATE_LIMIT_HEADERS = { RateLimit: reference('RateLimit'), 'RateLimit-Policy': reference('RateLimitPolicy') }
 const RETRY_HEADERS = { 'Retry-After': reference('RetryAfter') }
 
-/** Adds them to the answers of every operation that has a limit: to those of success and 429, and `Retry-After` to 503. */
+/** Operations with a limit get them on success and 429. `Retry-After` is added to 429 and 503. */
 export function describeLimits<D extends Document>(document: D): D {
   for (const item of Object.values(document.paths ?? {})) {
     for (const { responses } of Object.values(item as Record<string, { responses?: Record<string, ResponseObject> }>)) {

@@ -1,7 +1,6 @@
 /**
- * One operation of the REST API, declared once: where it is, which domain verb it calls, what it answers. The
- * route and the OpenAPI document are both made from this declaration. No validation happens here: the verb is
- * handed the raw parts and parses them, after it has checked the role (docs/api-rules.md#errors).
+ * Declares an operation of the REST API: path, domain verb, answers. The route and the OpenAPI document are made from it. The
+ * verb parses the raw parts, after it has checked the role (docs/api-rules.md#errors).
  */
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { z } from 'zod'
@@ -45,10 +44,10 @@ import {
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** status → what it means and the body's schema; null: no body. `headers`: those that not every answer has. */
+/** By status. `schema`: null for no body. `headers`: only headers that some answers lack. */
 export type Responses = Record<number, { description: string; schema: z.ZodType | null; headers?: ResponseHeaders }>
 
-/** What a handler returns: one of the declared statuses with what its schema encodes; of the declared headers any. */
+/** A declared status with a body that its schema encodes. Each declared header is optional. */
 type HandlerResult<A extends Responses> = {
   [S in keyof A & number]: { status: S; body: BodyOf<A[S]>; headers?: HeadersOf<A[S]> }
 }[keyof A & number]
@@ -57,53 +56,51 @@ type HeadersOf<D extends Responses[number]> = { [N in keyof D['headers']]?: stri
 
 type BodyOf<D extends Responses[number]> = D['schema'] extends z.ZodType ? SourceOf<D['schema']> : null
 
-/** Errors that only some operations give. All of them give 401, 403, 422, 429, 500 and 503. */
+/** Errors of some operations. All operations can answer 401, 403, 422, 429, 500 and 503. */
 type SpecialError = 400 | 404 | 409 | 502
 
 export interface Operation<A extends Responses = Responses> {
   method: Method
-  /** parameters in braces, as in the document */
+  /** with parameters in braces */
   path: `/${string}`
   operationId: string
   summary: string
   description?: string
   tag: string
-  /** the verb's own schema: its members are `path`, `query`, `body` */
+  /** the verb's schema, with the members `path`, `query`, `body` */
   input: z.ZodObject
   responses: A
   errors: readonly SpecialError[]
-  /** it takes If-Match, hands it to the verb, and answers 412 */
+  /** passes If-Match to the verb, and can answer 412 */
   ifMatch?: boolean
-  /** it keeps a lease or ends it: such calls wait for their turn, and are never a 429 */
+  /** extends or ends a lease: such calls queue and are never answered 429 */
   keepsLease?: boolean
-  /** what an Idempotency-Key does (idempotency.ts) */
   idempotency?: KeyedOperation['idempotency']
-  /** it can be followed: asked for with `Accept: text/event-stream` */
+  /** the answer to `Accept: text/event-stream` */
   stream?: StreamDefinition
-  /** its answers may be given again while nothing has changed (cached-responses.ts); absent: each is made anew */
+  /** answers may come from the response cache; absent: never */
   cacheable?: Cacheable
-  /** that every answer has */
+  /** headers of every answer */
   headers?: Record<string, string>
   handle(ctx: RequestContext, raw: RawInput): Promise<HandlerResult<NoInfer<A>>>
-  /** How `handle` makes an answer of its verb's result. Of a write that is done once. */
+  /** Makes the answer from the verb's result. Needed for writes with an Idempotency-Key. */
   present?(result: never): HandlerResult<NoInfer<A>>
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** who calls, in which workspace; set before the body is read, so that 401 comes first */
+    /** caller and workspace; set before the body is read, so that 401 precedes other errors */
     caller: RequestContext | null
-    /** as the limits see it */
     requestScope: RequestScope | null
   }
 }
 
-/** Keeps the types of `answers` and `handle` together. */
+/** Checks the type of `handle` against `responses`. */
 export function operation<const A extends Responses>(declared: Operation<A>): Operation {
   return declared as unknown as Operation
 }
 
-/** Of an operation that always answers alike: with what `verb` returns, encoded as `schema`. */
+/** For an operation with one success status and the result of `verb` as its body. */
 export function singleResponse<const S extends number, B extends z.ZodType>(
   status: S,
   description: string,
@@ -117,13 +114,13 @@ export function singleResponse<const S extends number, B extends z.ZodType>(
   }
 }
 
-/** Of one that answers 204. */
+/** For an operation that answers 204. */
 export function noContent(description: string, verb: (ctx: RequestContext, raw: RawInput) => Promise<unknown>) {
   const present = () => ({ status: 204, body: null }) as const
   return { responses: { 204: { description, schema: null } }, ...handledBy(verb, present) }
 }
 
-/** Of one that answers what `present` makes of what `verb` returns. */
+/** For an operation whose answer `present` makes from the result of `verb`. */
 export function handledBy<R, const A extends { status: number }>(
   verb: (ctx: RequestContext, raw: RawInput) => Promise<R>,
   present: (result: R) => A,
@@ -136,7 +133,7 @@ function routePath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1')
 }
 
-/** The operation as a route of Fastify. Its `schema` only serves the document. */
+/** Makes a Fastify route. Its `schema` is used only for the document. */
 export function toRoute(
   declared: Operation,
   authenticate: Authenticate,
@@ -188,7 +185,7 @@ export function toRoute(
   }
 }
 
-/** Authenticates the caller before the body is read, and counts the request. */
+/** An onRequest hook that authenticates the caller before the body is read and applies the limits. */
 export function authenticateRequest(
   authenticate: Authenticate,
   scopeOptions: Parameters<typeof createRequestScope>[2],
@@ -210,7 +207,7 @@ export function authenticateRequest(
   }
 }
 
-/** In the document: what of its headers a request to it may have. Null: none. */
+/** For the OpenAPI document: the headers of a request. */
 function requestHeaders(declared: Operation): z.ZodObject | null {
   const shapes = [conditionHeaders(declared), keyHeader(declared), streamHeaders(declared)].flatMap((object) =>
     object ? [object.shape] : [],
@@ -248,8 +245,9 @@ function documentedResponses(declared: Operation, hasBody: boolean): Record<numb
   return Object.fromEntries([...success, ...errors])
 }
 
-const VALIDATION_DESCRIPTION = `${errorDescriptions[422]} A query parameter that is not listed here is one of these things.`
+const VALIDATION_DESCRIPTION = `${errorDescriptions[422]} An unknown query parameter is a violation too.`
 
-const NOT_MODIFIED_DESCRIPTION = 'It is what the caller has (`If-None-Match`): no body, the headers of a 200.'
+const NOT_MODIFIED_DESCRIPTION =
+  'The caller already has this answer (`If-None-Match`). It has the headers of a 200 and no body.'
 
 const json = (description: string, schema: z.ZodType) => ({ description, content: { 'application/json': { schema } } })

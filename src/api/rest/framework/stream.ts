@@ -1,8 +1,6 @@
 /**
- * An operation whose answer may be followed: asked with `Accept: text/event-stream` it sends what there is, and then what
- * comes, as server-sent events (docs/api-rules.md#events-and-streams). Until a stream has begun it is a call like any other, and
- * what is wrong is answered as JSON; afterwards it is an event, `error`. It is over with the event `complete`; one that ends
- * without either was cut off.
+ * Answers an operation as a stream of server-sent events (docs/api-rules.md#events-and-streams) if the client sends
+ * `Accept: text/event-stream`. See README.md.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
@@ -21,36 +19,34 @@ import { EVENT_STREAM, prefersStream } from './accept.ts'
 import { type ConditionalOperation, conditionsOf } from './conditional-requests.ts'
 import { errorText, shownError } from './errors.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: an operation keeps its values to itself
+// biome-ignore lint/suspicious/noExplicitAny: only the operation knows the type of its values
 export interface StreamDefinition<Value = any> {
-  /** streams of equal names send equal text for equal values */
+  /** Streams with the same name send the same text for the same value. */
   name: string
-  /** for the document: what is sent, and when it is over */
+  /** for the document: content and end of the stream */
   description: string
-  /** of the JSON of each event; it must not depend on who asks */
+  /** schema of an event's JSON; the encoding must not depend on the caller */
   schema: z.ZodType
-  /** what an event is called */
   eventName(value: Value): string
-  /** Whether the query asks for it, where the header alone does not. */
+  /** Whether the query requests the stream; absent: the Accept header decides alone. */
   isRequested?(query: object): boolean
-  /** the query parameter that the header Last-Event-ID stands for, which wins; default: `after` */
+  /** query parameter that the header Last-Event-ID overrides; default: `after` */
   cursorParameter?: string
-  /** query parameters that say where a stream begins that is none of `place`: who comes back goes on instead */
+  /** other query parameters for the start; ignored when Last-Event-ID is sent */
   startParameters?: readonly string[]
-  /** Throws what a verb throws. */
+  /** Throws the same errors as a verb. */
   open(ctx: RequestContext, raw: RawInput, relay: Relay): Promise<Stream<Value>>
 }
 
-/** What a server has for its streams. */
+/** Shared by all streams of a server. */
 export interface StreamServices {
   relay: Relay
   heartbeat: Heartbeat
 }
 
-/** Which form the answer has depends on one more header. */
+/** The form of the answer depends on the Accept header too. */
 export const STREAM_VARY = `${VARY}, Accept`
 
-/** Whether this call is to be answered by a stream. */
 export function requestsStream(
   streamed: StreamDefinition | undefined,
   request: FastifyRequest,
@@ -59,7 +55,7 @@ export function requestsStream(
   return streamed.isRequested?.(request.query as object) ?? true
 }
 
-/** Begins it, and takes the response over. */
+/** Opens the stream and takes the response over from Fastify. */
 export async function sendStream(
   streamed: StreamDefinition,
   operation: ConditionalOperation,
@@ -70,7 +66,7 @@ export async function sendStream(
   const ctx = request.caller!
   const stream = await openStream(streamed, ctx, operation, request, relay)
   reply.hijack()
-  // a stream lives long, and keeps nothing of its request
+  // A stream lives long, so it releases its request.
   request.requestScope?.end()
   request.caller = null
   reply.raw.setHeader('vary', STREAM_VARY)
@@ -83,7 +79,7 @@ export async function sendStream(
   })
 }
 
-/** A client that comes back by itself (EventSource) says in the header how far it came, and its address stays as it was. */
+/** A reconnecting client (EventSource) sends its position in Last-Event-ID and keeps its original URL. */
 async function openStream(
   streamed: StreamDefinition,
   ctx: RequestContext,
@@ -92,7 +88,7 @@ async function openStream(
   relay: Relay,
 ): Promise<Stream> {
   const last = (headers['last-event-id'] as string | undefined) || undefined
-  // a stream is no representation that could be tagged
+  // `no-store` because a stream has no entity tag
   const { raw } = conditionsOf({ ...operation, headers: { 'cache-control': 'no-store' } }, headers)
   const asked = last === undefined ? query : resumeQuery(streamed, query as object, last)
   try {
@@ -129,7 +125,7 @@ function renderingOf(streamed: StreamDefinition): Rendering<unknown> {
   const known = renderings.get(streamed)
   if (known) return known
   const { name, schema } = streamed
-  // made once for all who ask, so there is nobody whom it could depend on
+  // encoded once for all subscribers, so it has no caller
   const text = (value: unknown) => JSON.stringify(encode(schema, value as never, NO_CALLER))
   const rendering = { key: `rest ${name}`, render: async (values: readonly unknown[]) => values.map(text) }
   renderings.set(streamed, rendering)
@@ -154,13 +150,12 @@ function formOf({ name, eventName }: StreamDefinition, { log, requestId }: Reque
   }
 }
 
-/** The part of an operation that the document says this of. */
 type Documented = { description?: string; stream?: StreamDefinition }
 
-/** In the document: the content of the answer of success, beside the page. */
+/** For the OpenAPI document: the additional content type of a successful answer. */
 export const streamContent = ({ stream }: Documented) => stream && { [EVENT_STREAM]: { schema: stream.schema } }
 
-/** In the document: what the operation does, and what its stream is. */
+/** For the OpenAPI document: the description with a paragraph about the stream. */
 export function streamDescription({ description, stream }: Documented): { description?: string } {
   const streamParagraph = stream && `With \`Accept: ${EVENT_STREAM}\`: ${stream.description} ${streamProtocol(stream)}`
   const paragraphs = [description, streamParagraph].filter((one) => one !== undefined)
@@ -168,16 +163,14 @@ export function streamDescription({ description, stream }: Documented): { descri
 }
 
 const streamProtocol = ({ cursorParameter = 'after' }: StreamDefinition) =>
-  `Each server-sent event has its cursor as \`id\`; \`${cursorParameter}\`, or the header \`Last-Event-ID\`, goes on behind one. What ends it early is an event \`error\` with \`detail\`, \`code\` and the \`cursor\` to go on from; a clean end is an event \`complete\`. Comments come at the latest every 15 seconds, unless the server is overloaded.`
+  `The \`id\` of each server-sent event is its cursor. Pass it as \`${cursorParameter}\`, or in the header \`Last-Event-ID\`, to continue after that event. A failed stream ends with an event \`error\` that has \`detail\`, \`code\` and the \`cursor\` to continue from. A finished stream ends with an event \`complete\`. A comment is sent at least every 15 seconds, unless the server is overloaded.`
 
-/** In the document: the header that a client sends when it comes back. */
+/** For the OpenAPI document: the header of a reconnecting client. */
 export const streamHeaders = ({ stream }: Documented) => (stream ? LAST_EVENT_ID : null)
 
 const LAST_EVENT_ID = z.object({
   'Last-Event-ID': z
     .string()
     .optional()
-    .describe(
-      'Of a stream: the `id` of the last event that was received. It wins over where the query says that it begins.',
-    ),
+    .describe('For a stream: the `id` of the last received event. It overrides the start position in the query.'),
 })

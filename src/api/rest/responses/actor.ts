@@ -1,9 +1,9 @@
-/** Who did something, as REST shows it. */
+/** The actor of a change in REST. */
 import { z } from 'zod'
 import { ACTOR_KIND_WORDS, ACTOR_KINDS } from '../../../domain/values/event-actor.ts'
 import { responseSchema } from './response-schema.ts'
 
-/** Words with what they mean, for a description. */
+/** A Markdown list of words and their meaning, for a description. */
 export const describeWords = (words: Record<string, string>) =>
   Object.entries(words)
     .map(([word, meaning]) => `- \`${word}\`: ${meaning}`)
@@ -13,7 +13,7 @@ export const actor = responseSchema(
   { id: 'Actor' },
   {
     kind: z.enum(ACTOR_KIND_WORDS).describe(describeWords(ACTOR_KINDS)),
-    name: z.string().nullable().describe('For people, as it was then.'),
-    id: z.string().nullable().describe('Of the key or the listener, or the person’s `sub`.'),
+    name: z.string().nullable().describe('The name of the actor at the time of the action.'),
+    id: z.string().nullable().describe('The id of the key or of the listener, or the `sub` of the person.'),
   },
 )

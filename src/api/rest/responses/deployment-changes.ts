@@ -1,4 +1,4 @@
-/** Which deployments show something new (docs/api-rules.md#what-changes-of-deployments): of a page and of each message of a stream. */
+/** Changed deployments (docs/api-rules.md#what-changes-of-deployments), in a page or in an event of a stream. */
 import { z } from 'zod'
 import type { DeploymentsChange } from '../../../domain/change-feed/page.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
@@ -7,11 +7,11 @@ import { responseSchema } from './response-schema.ts'
 export const deploymentsChange = responseSchema(
   { id: 'DeploymentsChange' },
   {
-    cursor: z.string().describe('The `after` to go on with, and the `id` of a stream.'),
+    cursor: z.string().describe('Pass it as `after` to continue. In a stream it is the `id` of the event.'),
     deployment_ids: z
       .array(uuid)
       .describe(
-        'Each once. Those that are a 404 are gone. None: nothing is new; or it is where one begins without `after`.',
+        'The changed deployments, each listed once. A deployment that answers 404 is deleted. The list is empty if nothing has changed, and in the first answer to a call without `after`.',
       ),
   },
   ({ deploymentIds }: DeploymentsChange) => ({ deploymentIds: [...deploymentIds] }),

@@ -1,4 +1,4 @@
-/** Deployments as REST shows them, and what else is answered about one (docs/deployments.md#deployments, docs/deployments.md#secrets). */
+/** Deployments in REST, and answers about one (docs/deployments.md#deployments, docs/deployments.md#secrets). */
 import { z } from 'zod'
 import { conditionOf } from '../../../domain/deployment-status/condition.ts'
 import { healthOf, isServing } from '../../../domain/deployment-status/serving.ts'
@@ -27,11 +27,11 @@ import { NO_REVISION, reason, revisionConfig } from './revision.ts'
 const health = responseSchema(
   { id: 'DeploymentHealth' },
   {
-    ready: z.int().describe('Replicas that serve, as it was last reported.'),
-    desired: z.int().describe('Replicas that should.'),
-    message: z.string().nullable().describe('Why not all of them serve.'),
+    ready: z.int().describe('Replicas that serve, according to the last report.'),
+    desired: z.int().describe('Replicas that should serve.'),
+    message: z.string().nullable().describe('Why some replicas do not serve.'),
     reason,
-    observed_at: time.nullable().describe('Since when that was reported; null: nothing was yet.'),
+    observed_at: time.nullable().describe('When this health was first reported; null if there was no report yet.'),
   },
 )
 
@@ -42,9 +42,9 @@ const deploymentChange = responseSchema(
     what: z
       .enum(Object.keys(DEPLOYMENT_CHANGES) as (keyof typeof DEPLOYMENT_CHANGES)[])
       .describe(describeWords(DEPLOYMENT_CHANGES)),
-    actor: actor.describe('Who did it.'),
-    changed: z.array(z.string()).describe('Of an update: the fields that it changed; never their values.'),
-    revision_id: uuid.nullable().describe('The revision that was rolled out again.'),
+    actor: actor.describe('Who made the change.'),
+    changed: z.array(z.string()).describe('The fields that an update changed, without their values.'),
+    revision_id: uuid.nullable().describe('The revision that was redeployed.'),
   },
   ({ revision }: DeploymentChange) => ({ revisionId: revision?.id ?? null }),
 )
@@ -58,35 +58,33 @@ export const deployment = responseSchema(
   { id: 'Deployment' },
   {
     id: uuid,
-    tenant_id: uuid.describe('The workspace that owns it.'),
+    tenant_id: uuid.describe('The workspace that owns the deployment.'),
     name: z.string(),
     source: z.enum(Source),
     source_config: sourceConfig,
-    source_revision_config: sourceRevisionConfig.describe('Of the latest revision.'),
-    secrets: z.array(secret).describe('Values are masked for callers who may not read them.'),
+    source_revision_config: sourceRevisionConfig.describe('The configuration of the latest revision.'),
+    secrets: z.array(secret).describe('Values are masked for callers who may not read secrets.'),
     secret_references: z.array(secretReference).nullable(),
     status: z.enum(DEPLOYMENT_STATUSES),
-    serving: z.boolean().describe('Whether something answers for it now, by what its holder says at this moment.'),
+    serving: z.boolean().describe('Whether the deployment serves requests now, according to the lease holder.'),
     status_message: z
       .string()
       .nullable()
       .describe(
-        'Why nothing serves, what its teardown waits for or why that failed, or that its git integration is gone.',
+        'Why the deployment does not serve, what its teardown waits for, why the teardown failed, or that its git integration was removed.',
       ),
-    reason: reason.describe('The same in a word for machines.'),
-    reason_since: time.nullable().describe('Since when that is so; null where nobody knows.'),
+    reason: reason.describe('The same as a machine-readable code.'),
+    reason_since: time.nullable().describe('Since when the reason applies; null if unknown.'),
     why_not_live: z
       .string()
       .nullable()
-      .describe(
-        'Why what was asked for last is not live, in one sentence: what nothing serves for, or why an older revision does. Null: it is live.',
-      ),
+      .describe('One sentence that says why the latest requested revision does not serve; null if it serves.'),
     last_change: deploymentChange
       .nullable()
       .describe(
-        'What somebody did to it last, at `updated_at`. Null: a server that does not note it yet has changed it last.',
+        'The last change that a caller made, at `updated_at`. It is null if a server version without this field made the last change.',
       ),
-    health: health.nullable().describe('Null only for one that is being deleted.'),
+    health: health.nullable().describe('It is null only while the deployment is being deleted.'),
     url: z.string().nullable().describe(URL_DESCRIPTION),
     image_version: z.string().nullable(),
     latest_revision_id: uuid.nullable(),
@@ -122,8 +120,8 @@ const deletion = responseSchema(
   {},
   {
     deployment_id: uuid,
-    status: z.int().describe('What a DELETE of this one deployment would have answered.'),
-    detail: z.string().nullable().describe('Why it failed; null when it did not.'),
+    status: z.int().describe('The status that a DELETE of this deployment alone would have answered.'),
+    detail: z.string().nullable().describe('Why the deletion failed; null if it succeeded.'),
   },
 )
 
@@ -136,17 +134,17 @@ export const bulkDeletion = responseSchema(
 export const uploadUrl = responseSchema(
   { id: 'UploadUrl' },
   {
-    upload_url: z.url().describe('Takes one PUT of a gzip tarball, for an hour. No API key is needed.'),
-    object_path: z.string().describe('For source_revision_config.source_tarball_path.'),
+    upload_url: z.url().describe('Accepts one PUT of a gzip tarball within one hour, without an API key.'),
+    object_path: z.string().describe('Use it as `source_revision_config.source_tarball_path`.'),
   },
 )
 
 export const pushToken = responseSchema(
   { id: 'PushToken' },
   {
-    token: z.string().describe('The password of `docker login`; any user name will do. Valid for 15 minutes.'),
+    token: z.string().describe('The password for `docker login`, with any user name. It is valid for 15 minutes.'),
     registry_url: z
       .string()
-      .describe('Registry and repository: push to it, with a tag behind it, or to `registry_url/name:tag`.'),
+      .describe('Registry and repository. Push to `registry_url:tag` or `registry_url/name:tag`.'),
   },
 )

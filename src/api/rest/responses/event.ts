@@ -1,4 +1,4 @@
-/** Events as REST shows them (docs/api-rules.md#events-and-streams). */
+/** Events in REST (docs/api-rules.md#events-and-streams). */
 import { z } from 'zod'
 import { eventCursor } from '../../../domain/events/cursor.ts'
 import type { EventPage } from '../../../domain/events/page.ts'
@@ -12,24 +12,36 @@ import { actor, describeWords } from './actor.ts'
 import { responseSchema, time } from './response-schema.ts'
 import { reason } from './revision.ts'
 
-/** An event of the log; or, without an actor, the status that a stream begins with. */
+/** An event of the log. Without an actor it is the current status at the start of a stream. */
 export type ShownEvent = Omit<StoredEvent, 'actor'> & { actor: EventActor | null }
 
 export const event = responseSchema(
   { id: 'Event' },
   {
-    cursor: z.string().describe('Its place in the log: an `after` or `before`, and the `id` of a stream.'),
-    type: z.string().describe(`There may be new ones.\n${describeWords(EVENT_TYPES)}`),
+    cursor: z
+      .string()
+      .describe(
+        'The position of the event in the log. Pass it as `after` or `before`. In a stream it is the `id` of the event.',
+      ),
+    type: z.string().describe(`The type of the event. New types may be added.\n${describeWords(EVENT_TYPES)}`),
     deployment_id: uuid.nullable(),
     revision_id: uuid.nullable(),
-    subject_id: z.string().nullable().describe('Of what changed, when it is neither a deployment nor a revision.'),
-    from: z.enum(RevisionStatus).nullable().describe('Of a change of status; null also for the first one.'),
+    subject_id: z
+      .string()
+      .nullable()
+      .describe('The id of the changed resource if it is neither a deployment nor a revision.'),
+    from: z
+      .enum(RevisionStatus)
+      .nullable()
+      .describe('The previous status of a status change. It is null for the first status.'),
     to: z.enum(RevisionStatus).nullable(),
-    reason: reason.describe('Why it has that status, in a word for machines.'),
-    message: z.string().nullable().describe('The same for people.'),
-    attempt: z.int().nullable().describe('Of the revision.'),
-    changed: z.array(z.string()).describe('Of an update: the fields that it changed; never their values.'),
-    actor: actor.nullable().describe('Who did it; null only for the current status that a stream begins with.'),
+    reason: reason.describe('The reason for the status, as a machine-readable code.'),
+    message: z.string().nullable().describe('The reason as a message for people.'),
+    attempt: z.int().nullable().describe('The attempt of the revision.'),
+    changed: z.array(z.string()).describe('The fields that an update changed, without their values.'),
+    actor: actor
+      .nullable()
+      .describe('The actor of the event. It is null only for the current status at the start of a stream.'),
     occurred_at: time,
   },
   (row: ShownEvent) => ({
@@ -48,7 +60,7 @@ export const eventPage = responseSchema(
       .string()
       .nullable()
       .describe(
-        'With `order=asc` the `after` to go on with, never null: at the end of the log it is where the next events will be. With `order=desc` the `before` to go on with; null at the beginning of the log.',
+        'With `order=asc` pass it as `after`. It is never null: at the end of the log it is the position of the next events. With `order=desc` pass it as `before`. It is null at the beginning of the log.',
       ),
   },
   ({ events, nextCursor }: EventPage) => ({ resources: events, nextCursor }),

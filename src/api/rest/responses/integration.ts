@@ -1,4 +1,4 @@
-/** Git integrations and their repositories as REST shows them (docs/sources.md#git-providers). */
+/** Git integrations and their repositories in REST (docs/sources.md#git-providers). */
 import { z } from 'zod'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import type { Integration } from '../../../domain/values/row-types.ts'
@@ -8,7 +8,7 @@ export const integration = responseSchema(
   { id: 'Integration' },
   {
     id: uuid.describe('Use it as `source_config.integration_id`.'),
-    installation_id: z.string().nullable().describe("The hosting provider's id of the installation, if it has one."),
+    installation_id: z.string().nullable().describe("The git provider's id of the installation, if it has one."),
     name: z.string(),
   },
   (row: Integration) => ({ installationId: row.installationId === null ? null : String(row.installationId) }),
@@ -17,8 +17,10 @@ export const integration = responseSchema(
 export const installation = responseSchema(
   { id: 'Installation' },
   {
-    install_url: z.string().describe('Where a person installs the app at the git provider; leads back here.'),
-    expires_at: time.describe('Until when they have to be back.'),
+    install_url: z
+      .string()
+      .describe('The page of the git provider where a person installs the app. It returns to this server.'),
+    expires_at: time.describe('The installation must be finished before this time.'),
   },
 )
 

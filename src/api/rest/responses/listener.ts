@@ -1,4 +1,4 @@
-/** A listener as REST shows it (docs/deployments.md#listeners, docs/protocol.md). */
+/** Listeners in REST (docs/deployments.md#listeners, docs/protocol.md). */
 import { z } from 'zod'
 import { COMPUTE_TYPES, type ComputeType, computeConfig } from '../../../domain/listeners/schemas.ts'
 import { LISTENER_STATUSES, listenerStatus } from '../../../domain/listeners/status.ts'
@@ -15,12 +15,14 @@ export const listener = responseSchema(
     compute_type: z.enum(COMPUTE_TYPES),
     compute_id: z.string(),
     compute_config: computeConfig,
-    version: z.string().nullable().describe('Of the listener program, as it last reported it.'),
+    version: z.string().nullable().describe('The version that the listener program last reported.'),
     pod_classes: z
       .array(z.string())
-      .describe('What `resource_spec.class` of its deployments may name, as its program last reported.'),
-    status: z.enum(LISTENER_STATUSES).describe('OFFLINE: it has never called, or was not heard from for 90 seconds.'),
-    last_seen_at: time.nullable().describe('null: it never called.'),
+      .describe('The values that `resource_spec.class` of its deployments may have, according to its last report.'),
+    status: z
+      .enum(LISTENER_STATUSES)
+      .describe('OFFLINE: the listener has never called, or has not called for 90 seconds.'),
+    last_seen_at: time.nullable().describe('The time of its last call; null if it has never called.'),
     created_at: time,
     updated_at: time,
   },

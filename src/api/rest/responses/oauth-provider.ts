@@ -1,4 +1,4 @@
-/** An OAuth provider as REST shows it (docs/oauth.md#rules). */
+/** OAuth providers in REST (docs/oauth.md#rules). */
 import { z } from 'zod'
 import type { ReadableProvider } from '../../../domain/oauth/providers/read.ts'
 import { uuid } from '../../../domain/parsing/fields.ts'
@@ -12,11 +12,13 @@ import {
 import { responseSchema, time } from './response-schema.ts'
 
 export const oauthProvider = responseSchema(
-  { id: 'OAuthProvider', description: 'Its client secret is in no answer.' },
+  { id: 'OAuthProvider', description: 'Answers never contain the client secret.' },
   {
     id: uuid,
     organization_id: uuid,
-    provider_id: z.string().describe('Given by you; unique in the organization. What every other call names it by.'),
+    provider_id: z
+      .string()
+      .describe('The identifier that you chose, unique in the organization. All other calls use it.'),
     name: z.string(),
     client_id: z.string(),
     auth_url: z.string(),
@@ -26,7 +28,7 @@ export const oauthProvider = responseSchema(
     provider_type: z.enum(PROVIDER_TYPES).nullable(),
     mcp_server_url: z.string().nullable(),
     token_endpoint_auth_method: z.enum(AUTH_METHODS),
-    is_dynamic_client: z.boolean().describe('Its client was registered by this server.'),
+    is_dynamic_client: z.boolean().describe('Whether this server registered the client.'),
     created_at: time,
     updated_at: time,
   },

@@ -1,4 +1,4 @@
-/** Authorizations, tokens and connections as REST shows them, and what an agent is given (docs/oauth.md#rules). */
+/** Authorizations, tokens, connections and access tokens in REST (docs/oauth.md#rules). */
 import { z } from 'zod'
 import { AUTHORIZATION_STATUSES, type AuthorizationView } from '../../../domain/oauth/authorizations/schemas.ts'
 import type { ConnectionView } from '../../../domain/oauth/connections/connection.ts'
@@ -14,39 +14,39 @@ export const authorization = responseSchema(
     status: z
       .enum(AUTHORIZATION_STATUSES)
       .describe(
-        'completed: the token is there, and the agent, if one was named, may use it. pending: the person has to open `url`. connection_required: there is a token, but the agent is not connected to it. token_expired: there was one, and it can’t be refreshed.',
+        'completed: the token exists, and the named agent, if any, may use it. pending: the person has to open `url`. connection_required: a token exists, but the agent is not connected to it. token_expired: the token has expired and can’t be refreshed.',
       ),
     url: z
       .string()
       .nullable()
       .describe(
-        'Where the person goes, once, within 15 minutes. Null when it is completed, and in answers to a wait: only authenticate tells it, since it is not stored.',
+        'The page that the person opens, once, within 15 minutes. It is null when the status is `completed`, and in answers to a wait: it is not stored, so only `authenticate` returns it.',
       ),
-    auth_id: uuid.nullable().describe('For GET /v2/auth/wait/{auth_id}; null when there is nothing to wait for.'),
-    oauth_token_id: uuid.nullable().describe('The token, if there is one.'),
+    auth_id: uuid.nullable().describe('The id for GET /v2/auth/wait/{auth_id}; null if there is nothing to wait for.'),
+    oauth_token_id: uuid.nullable().describe('The id of the token, if it exists.'),
   },
   (view: AuthorizationView) => ({ oauthTokenId: view.tokenId }),
 )
 
 export const oauthToken = responseSchema(
-  { id: 'OAuthToken', description: 'The token itself is in no answer but the one that an agent gets.' },
+  { id: 'OAuthToken', description: 'Only the answer to an agent contains the token itself.' },
   {
     id: uuid,
     provider_id: z.string(),
     provider_account_label: z
       .string()
       .nullable()
-      .describe('The name you gave it, or what the provider calls the account.'),
+      .describe('The label that you gave the token, or else the provider’s name for the account.'),
     scopes: z.array(z.string()),
-    is_default: z.boolean().describe('Taken where you have several tokens of the provider.'),
-    status: z.enum(TOKEN_STATUSES).describe('EXPIRED: authenticate again.'),
+    is_default: z.boolean().describe('Whether this token is used if you have several tokens of the provider.'),
+    status: z.enum(TOKEN_STATUSES).describe('EXPIRED: the user has to authenticate again.'),
     status_message: z
       .string()
       .nullable()
-      .describe('Why it has expired for good, or was not refreshed when that was last tried.'),
+      .describe('Why the token can’t be refreshed any more, or why the last refresh failed.'),
     expires_at: time
       .nullable()
-      .describe('When it is refreshed at the latest, or ends. Null: the provider does not say.'),
+      .describe('When the access token expires, unless it is refreshed before; null if the provider does not say.'),
     created_at: time,
     updated_at: time,
   },
@@ -63,7 +63,7 @@ export const oauthToken = responseSchema(
 
 export const deletedTokens = responseSchema(
   { id: 'DeletedOAuthTokens' },
-  { deleted: z.int().describe('How many there were.') },
+  { deleted: z.int().describe('The number of deleted tokens.') },
   (deleted: number) => ({ deleted }),
 )
 
@@ -76,7 +76,9 @@ export const connection = responseSchema(
     provider_id: z.string(),
     provider_account_label: z.string().nullable(),
     scopes: z.array(z.string()),
-    expires_at: time.nullable().describe('Of the token, which is refreshed by itself where the provider allows it.'),
+    expires_at: time
+      .nullable()
+      .describe('When the token expires. It is refreshed automatically if the provider allows it.'),
     created_by: z.string(),
     created_at: time,
   },
@@ -100,8 +102,10 @@ export const accessToken = responseSchema(
   {
     access_token: z.string(),
     token_type: z.string(),
-    expires_at: time.nullable().describe('Ask again then. Null: the provider does not say.'),
-    scopes: z.array(z.string()).describe('What the token is good for, at least what was asked for.'),
+    expires_at: time
+      .nullable()
+      .describe('When the access token expires. Get a new one then. It is null if the provider does not say.'),
+    scopes: z.array(z.string()).describe('The scopes of the token. They include the requested scopes.'),
     connection_id: uuid,
     provider_account_label: z.string().nullable(),
   },

@@ -1,12 +1,12 @@
-/** The headers of answers in the OpenAPI document: the transform that makes JSON Schema of zod's leaves them out. */
+/** Response headers in the OpenAPI document. The transform from zod to JSON Schema drops them. */
 import type { createJsonSchemaTransform } from 'fastify-type-provider-zod'
 
-/** name → its JSON Schema, with a description */
+/** JSON Schema by header name */
 export type ResponseHeaders = Record<string, { type: 'string'; format?: string; description: string }>
 
 type Transform = ReturnType<typeof createJsonSchemaTransform>
 
-/** `transform`, and the `headers` of each response as the route declares them. */
+/** Adds the declared `headers` of each response to the result of `transform`. */
 export function withResponseHeaders(transform: Transform): Transform {
   return (route) => {
     const transformed = transform(route)

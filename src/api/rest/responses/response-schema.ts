@@ -1,20 +1,16 @@
 /**
- * What REST answers is declared once, by the zod schema of its JSON: types, the OpenAPI document and the checks of the
- * tests come from it, and so does the function that encodes what the domain returns. The member `reason_since` is
- * `reasonSince` there, a Date becomes ISO 8601; what is neither is named by `derive`, beside the members.
- *
- * Unlike a message of the data plane (parsing/codec.ts) an answer goes one way, and may depend on who asks. Nothing is
- * checked, since the types do: zod's own `encode` takes six times as long for a page of deployments as all the rest.
+ * Declares the JSON of a REST answer once, as a zod schema. The types, the OpenAPI document, the checks of tests and the encoder
+ * of domain objects come from it. See ../README.md.
  */
 import { z } from 'zod'
 import { type Camel, camel } from '../../../domain/parsing/naming.ts'
 import type { RequestContext } from '../../../domain/transaction/context.ts'
 
 declare const SOURCE: unique symbol
-/** A schema of type S whose JSON is encoded from an R of the domain. */
+/** A schema S whose JSON is encoded from a domain object R. */
 export type ResponseSchema<S extends z.ZodType, R> = S & { readonly [SOURCE]: (source: R) => void }
 
-/** What is encoded as S: of an answer its source; of everything else the JSON itself, but for the times in it. */
+/** The input of the encoder of S: a domain object for a ResponseSchema, else the JSON itself with Dates as times. */
 export type SourceOf<S> = S extends { readonly [SOURCE]: (source: infer R) => void }
   ? R
   : S extends z.ZodISODateTime
@@ -26,20 +22,20 @@ export type SourceOf<S> = S extends { readonly [SOURCE]: (source: infer R) => vo
         : z.output<S>
 
 type Shape = Record<string, z.ZodType>
-/** The members of a shape by the domain's names. */
+/** The members of a shape under the domain's names. */
 type Members<S extends Shape> = { [K in keyof S as Camel<K>]: SourceOf<S[K]> }
 
-/** `T` if an R has all that is not derived; else what it has to have. */
+/** `T` if R has all members that are not derived; else a type that lists the missing ones. */
 type Complete<S extends Shape, R, D, T> = R extends Omit<Members<S>, keyof D> ? T : { lacks: Omit<Members<S>, keyof D> }
 
-// biome-ignore lint/suspicious/noExplicitAny: the declarations are typed, not what runs them
+// biome-ignore lint/suspicious/noExplicitAny: declarations are typed, the code that runs them is not
 type Encode = (source: any, ctx: RequestContext) => unknown
 // zod's registries rewrite the types of functions
 const encoders = z.registry<{ encode: unknown }>()
 
 export const time = z.iso.datetime()
 
-/** Declares an answer. `derive`: the members that are not columns of an R, by the domain's names. */
+/** Declares an answer. `derive` computes the members that are not columns of R, under the domain's names. */
 export function responseSchema<S extends Shape, R = Members<S>, D extends Partial<Members<S>> = object>(
   meta: z.GlobalMeta,
   shape: S,
@@ -51,14 +47,14 @@ export function responseSchema<S extends Shape, R = Members<S>, D extends Partia
     .register(encoders, { encode: shapeEncoder(shape, derive) }) as never
 }
 
-/** A page by offset. */
+/** A page of an offset list. */
 export const pageSchema = <A extends z.ZodType>(id: string, item: A) =>
   responseSchema(
     { id },
     { resources: z.array(item), offset: z.int().describe('The offset that fetches the next page.') },
   )
 
-/** Encodes the members of a shape, as `answer` does: for parts whose schema is the domain's own. What is absent is null. */
+/** Makes the encoder of a shape that the domain declares. An absent member becomes null. */
 export function shapeEncoder<S extends Shape, R = Members<S>, D extends Partial<Members<S>> = object>(
   shape: S,
   derive?: (source: R, ctx: RequestContext) => D,
@@ -79,13 +75,12 @@ export function shapeEncoder<S extends Shape, R = Members<S>, D extends Partial<
 
 const NONE = {}
 
-/** The JSON of `source`, which is what `schema` is of. */
 export function encode<S extends z.ZodType>(schema: S, source: SourceOf<S>, ctx: RequestContext): unknown {
   const found = encoderOf(schema)
   return found ? found(source, ctx) : source
 }
 
-/** Null: it is its JSON as it stands. */
+/** Null: the value already is its JSON. */
 function encoderOf(schema: z.core.$ZodType): Encode | null {
   const declared = encoders.get(schema as z.ZodType)
   if (declared) return declared.encode as Encode

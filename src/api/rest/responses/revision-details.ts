@@ -1,4 +1,4 @@
-/** What REST shows of a revision beside its own row, and of two that are compared. */
+/** Details of a revision and the comparison of two revisions in REST. */
 import { z } from 'zod'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { snake } from '../../../domain/parsing/naming.ts'
@@ -15,13 +15,13 @@ const step = responseSchema(
   { id: 'RevisionStep' },
   {
     kind: z.enum(['PROVISION', 'BUILD', 'DEPLOY']),
-    created_at: time.describe('Since when somebody could take it.'),
-    started_at: time.nullable().describe('null: nobody has taken it.'),
-    ended_at: time.nullable().describe('null: it has not ended.'),
-    tries: z.int().describe('How often it was begun; more than once: whoever worked on it was lost.'),
+    created_at: time.describe('Since when a worker could take the step.'),
+    started_at: time.nullable().describe('When a worker first took the step; null if none has.'),
+    ended_at: time.nullable().describe('When the step ended; null if it has not.'),
+    tries: z.int().describe('How often the step was started. A value above 1 means that a worker lost its lease.'),
     outcome: z.enum(StepOutcome).nullable(),
-    reason: reason.describe('Why it failed, in a word for machines.'),
-    is_current: z.boolean().describe('Of the newest attempt; false: of one before.'),
+    reason: reason.describe('Why the step failed, as a machine-readable code.'),
+    is_current: z.boolean().describe('Whether the step belongs to the newest attempt.'),
   },
 )
 
@@ -29,11 +29,11 @@ const seconds = z.number().nullable()
 const durations = responseSchema(
   {},
   {
-    waited: seconds.describe('In which nobody worked on it.'),
+    waited: seconds.describe('Time without work on the revision.'),
     provision: seconds,
     build: seconds,
     deploy: seconds,
-    total: seconds.describe('From when it was asked for until its work ended.'),
+    total: seconds.describe('Time from the request to the end of the work.'),
   },
 )
 
@@ -45,31 +45,39 @@ export const revisionDetails = responseSchema(
   { id: 'RevisionDetails' },
   {
     revision_id: uuid,
-    is_active: z.boolean().describe('Whether it is what serves.'),
-    can_redeploy: z.boolean().describe('By what it is; not, whether the caller may.'),
-    why_not_redeployable: z.string().nullable().describe('A clause for people: “it is being built”.'),
+    is_active: z.boolean().describe('Whether this revision is the active one.'),
+    can_redeploy: z
+      .boolean()
+      .describe('Whether the state of the revision allows a redeploy. The caller’s role is not considered.'),
+    why_not_redeployable: z
+      .string()
+      .nullable()
+      .describe('Why it can’t be redeployed, as a clause for people: “it is being built”.'),
     queue_position: z
       .int()
       .nullable()
       .describe(
-        'Among all that wait for the same listener, or for a built-in worker: 1 has waited longest. null: it waits for nobody to take its work.',
+        'The position in the queue of the same listener, or of the built-in workers; 1 has waited longest. It is null if the revision does not wait for a worker.',
       ),
-    steps: z.array(step).describe('The work on it, oldest first. Of long ago nothing is left of it.'),
+    steps: z.array(step).describe('The steps of the revision, oldest first. Old steps are deleted.'),
     durations: durations.describe(
-      'Seconds that the newest attempt took. null: it did not come to that, it is not over, or nobody knows.',
+      'Durations of the newest attempt, in seconds. A value is null if that part did not happen, is not over, or is unknown.',
     ),
     secret_fingerprints: z
       .array(fingerprint)
-      .describe('They say whether two revisions have the same value. To be compared among answers of one moment.'),
+      .describe('Equal fingerprints mean equal values. Compare only fingerprints that were read at the same time.'),
     effective_resources: resourceSpec
       .nullable()
       .describe(
-        'With defaults filled in: what it runs with, or ran with last; null in it is for who runs it to decide, in a cluster by the settings DEFAULT_… of the listener. null: nobody noted them.',
+        'The resources that the revision runs with, or last ran with, including defaults. A null member is decided by the runtime; in a cluster by the settings DEFAULT_… of the listener. It is null if the resources were not recorded.',
       ),
-    secret_references: z.array(secretReference).nullable().describe('As effective_resources.'),
+    secret_references: z
+      .array(secretReference)
+      .nullable()
+      .describe('The secret references that the revision runs with, or last ran with; null if they were not recorded.'),
     build_plan: buildPlan
       .nullable()
-      .describe('What its build does or did. null: it is not built, not yet, or nobody has reported it.'),
+      .describe('The plan of the build; null if the revision has no build, or no plan was reported yet.'),
   },
 )
 
@@ -77,8 +85,8 @@ const difference = responseSchema(
   { id: 'RevisionDifference' },
   {
     part: z.enum(COMPARED_PARTS),
-    field: z.string().describe('As this API calls it: `repo_ref`, `memory_mb`.'),
-    from: z.string().nullable().describe('Of resources JSON, where it is no text.'),
+    field: z.string().describe('The name of the field in this API, such as `repo_ref` or `memory_mb`.'),
+    from: z.string().nullable().describe('The first value. A resource value that is no text is JSON.'),
     to: z.string().nullable(),
   },
   ({ field }: { field: string; from: string | null; to: string | null; part: (typeof COMPARED_PARTS)[number] }) => ({
@@ -91,7 +99,7 @@ const names = responseSchema(
   {
     added: z.array(z.string()),
     removed: z.array(z.string()),
-    changed: z.array(z.string()).describe('In both, and not the same.'),
+    changed: z.array(z.string()).describe('The names that are in both revisions with different values.'),
   },
 )
 
@@ -100,13 +108,17 @@ export const revisionComparison = responseSchema(
   {
     from: revision,
     to: revision,
-    is_same: z.boolean().describe('Nothing differs, as far as it is known.'),
-    differences: z.array(difference).describe('Of source, commit, image, commands, resources.'),
-    secrets: names.describe('By name, and by what they are: not by when they were set. Never values.'),
+    is_same: z.boolean().describe('Whether no difference is known.'),
+    differences: z.array(difference).describe('Differences in source, commit, image, commands and resources.'),
+    secrets: names.describe(
+      'Differences by name and value. The time when a value was set does not count. Values are never shown.',
+    ),
     secret_references: names
       .nullable()
-      .describe('By the name of the variable. null: nobody noted those of one of them.'),
-    resources_known: z.boolean().describe('false: nobody noted the resources of one of them, so none are compared.'),
+      .describe('Differences by the name of the variable; null if the references of one revision were not recorded.'),
+    resources_known: z
+      .boolean()
+      .describe('Whether the resources of both revisions were recorded. If not, resources are not compared.'),
   },
   ({ references }: RevisionComparison) => ({ secretReferences: references }),
 )

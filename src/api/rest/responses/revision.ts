@@ -1,4 +1,4 @@
-/** Revisions and their logs as REST shows them (docs/deployments.md#revisions-and-rollouts). */
+/** Revisions and their logs in REST (docs/deployments.md#revisions-and-rollouts). */
 import { z } from 'zod'
 import { colouredLine, logLineId } from '../../../domain/logs/lines.ts'
 import type { LogPage } from '../../../domain/logs/read.ts'
@@ -16,7 +16,7 @@ import { pageSchema, responseSchema, shapeEncoder, time } from './response-schem
 export const reason = z.enum(REASON_WORDS).nullable()
 
 export const revisionConfig = shapeEncoder(sourceRevisionConfig.shape)
-/** Stands in for the latest revision of a deployment that has none yet: its columns are all null. */
+/** Replaces the latest revision of a deployment without revisions. All its columns encode as null. */
 export const NO_REVISION = {} as Revision
 
 export const revision = responseSchema(
@@ -24,27 +24,27 @@ export const revision = responseSchema(
   {
     id: uuid,
     deployment_id: uuid,
-    number: z.int().describe('1, 2, 3 … within its deployment.'),
+    number: z.int().describe('The number of the revision within its deployment: 1, 2, 3, …'),
     status: z.enum(RevisionStatus),
-    status_message: z.string().nullable().describe('Why it failed or was skipped, or what it waits for.'),
-    reason: reason.describe('The same in a word for machines.'),
-    reason_since: time.nullable().describe('Since when that is the reason.'),
+    status_message: z.string().nullable().describe('Why the revision failed or was skipped, or what it waits for.'),
+    reason: reason.describe('The same as a machine-readable code.'),
+    reason_since: time.nullable().describe('Since when the reason applies.'),
     source: z.enum(Source),
     source_revision_config: sourceRevisionConfig,
-    attempt: z.int().describe('1, and one more at each redeploy.'),
+    attempt: z.int().describe('The number of the attempt. It starts at 1; each redeploy adds 1.'),
     commit_message: z
       .string()
       .nullable()
-      .describe('The first line of what its commit says, as far as git or the provider told it.'),
+      .describe('The first line of the commit message, if git or the provider reported it.'),
     commit_author: z.string().nullable().describe('The name of the commit’s author.'),
     trigger: z
       .enum(TRIGGER_WORDS)
       .nullable()
-      .describe(`What made it; null: nobody noted it.\n${describeWords(TRIGGERS)}`),
-    created_by: actor.nullable().describe('Who made it; null: nobody noted it.'),
-    rollout_at: time.nullable().describe('When its newest attempt was asked for; null: nobody noted it.'),
-    rollout_by: actor.nullable().describe('Who asked for its newest attempt.'),
-    superseded_by_id: uuid.nullable().describe('Of one that was skipped: the revision of the newer rollout.'),
+      .describe(`The trigger of the revision; null if it was not recorded.\n${describeWords(TRIGGERS)}`),
+    created_by: actor.nullable().describe('Who created the revision; null if it was not recorded.'),
+    rollout_at: time.nullable().describe('When the newest attempt was requested; null if it was not recorded.'),
+    rollout_by: actor.nullable().describe('Who requested the newest attempt.'),
+    superseded_by_id: uuid.nullable().describe('For a superseded revision, the revision that superseded it.'),
     created_at: time,
     updated_at: time,
   },
@@ -60,23 +60,23 @@ export const revision = responseSchema(
 
 export const revisionList = pageSchema('RevisionList', revision)
 
-/** Of the answers of writes: others may write meanwhile, but this is the revision of this very call. */
+/** Identifies the revision of this call, even if concurrent calls create others. */
 export const REVISION_ID_HEADER = {
   'X-Revision-Id': {
     type: 'string',
     format: 'uuid',
-    description: 'The revision that this call made or moved; absent if there is none.',
+    description: 'The revision that this call created or changed. The header is absent if there is none.',
   },
 } as const satisfies ResponseHeaders
 
-/** The header itself; none for a call that made and moved no revision. */
+/** Empty for a call that changed no revision. */
 export const revisionIdHeader = (revisionId: string | null) =>
   revisionId === null ? {} : { 'X-Revision-Id': revisionId }
 
 export const logLine = responseSchema(
   {},
   {
-    id: z.string().describe('Of the line, for good. As text they sort as the lines do within the deployment.'),
+    id: z.string().describe('The permanent id of the line. Within a deployment the ids sort, as text, like the lines.'),
     revision_id: uuid,
     timestamp: time,
     level: z.enum(LogLevel),
@@ -84,8 +84,8 @@ export const logLine = responseSchema(
     ansi: z
       .string()
       .nullable()
-      .describe('`message` in the colours it was printed in, for terminals: with SGR sequences. null: it has none.'),
-    attempt: z.int().describe('Of the revision.'),
+      .describe('`message` with its colours as SGR sequences, for terminals; null if it has no colours.'),
+    attempt: z.int().describe('The attempt of the revision.'),
   },
   (line: LogLine) => ({ id: logLineId(line), timestamp: line.time, ansi: colouredLine(line) }),
 )
@@ -98,7 +98,7 @@ export const logPage = responseSchema(
       .string()
       .nullable()
       .describe(
-        'Pass it as `offset` to go on. With `order=asc` it points behind the last line of this page and is null when the page is empty: to follow a log, keep the last one you were given and ask again. With `order=desc` it is null at the beginning of the log. With `last` it points behind the newest line.',
+        'Pass it as `offset` to continue. With `order=asc` it is the position after the last line of this page, and null if the page is empty. To follow a log, keep the last offset that was not null and repeat the call. With `order=desc` it is null at the beginning of the log. With `last` it is the position after the newest line.',
       ),
   },
   ({ lines, nextOffset }: LogPage) => ({ logs: lines, nextOffset }),

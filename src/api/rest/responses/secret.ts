@@ -1,4 +1,4 @@
-/** Secrets of a deployment as REST shows them beside it (docs/deployments.md#secrets). */
+/** Secrets of a deployment by name in REST (docs/deployments.md#secrets). */
 import { z } from 'zod'
 import type { NamedSecret } from '../../../domain/secrets/list.ts'
 import { secret } from '../../../domain/values/shapes.ts'
@@ -9,8 +9,10 @@ const namedSecret = responseSchema(
   { id: 'NamedSecret' },
   {
     name: z.string(),
-    set_at: time.nullable().describe('Since when it has its value; null where a server of before has set it.'),
-    set_by: actor.nullable().describe('Who gave it its value, as they were called then; null as `set_at` is.'),
+    set_at: time.nullable().describe('When the value was set; null if an older server version set it.'),
+    set_by: actor
+      .nullable()
+      .describe('Who set the value, with the name at that time. It is null whenever `set_at` is null.'),
   },
   ({ origin }: NamedSecret) => ({ setAt: origin?.at ?? null, setBy: origin?.by ?? null }),
 )
@@ -21,5 +23,4 @@ export const namedSecrets = responseSchema(
   (resources: readonly NamedSecret[]) => ({ resources }),
 )
 
-/** What is answered once: nobody keeps it. */
 export const revealedSecret = responseSchema({ id: 'RevealedSecret' }, secret.shape)

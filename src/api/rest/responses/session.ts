@@ -1,4 +1,4 @@
-/** A session as REST shows it (docs/api-rules.md#sessions). */
+/** Sessions in REST (docs/api-rules.md#sessions). */
 import { z } from 'zod'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import {
@@ -17,15 +17,17 @@ const session = responseSchema(
   { id: 'Session' },
   {
     id: uuid,
-    actor: actor.describe('Who acts over it, as events name them.'),
-    role: z.enum(RANKED_ROLES).describe('Of a key’s session the key’s, as it is now.'),
-    workspace_id: uuid.nullable().describe('null: it is for every workspace of the organization.'),
-    api_key_id: uuid.nullable().describe('The key that it came from, and ends with.'),
-    current: z.boolean().describe('The call came over this one.'),
+    actor: actor.describe('The person or key that uses the session. Events show the same actor.'),
+    role: z.enum(RANKED_ROLES).describe('The role of the session. A session of a key has the current role of the key.'),
+    workspace_id: uuid
+      .nullable()
+      .describe('The workspace of the session; null if it covers all workspaces of the organization.'),
+    api_key_id: uuid.nullable().describe('The key that opened the session. The session ends when the key is revoked.'),
+    current: z.boolean().describe('Whether this call used the session.'),
     created_at: time,
     last_used_at: time.nullable(),
     expires_at: time,
-    ended_at: time.nullable().describe('null: nobody has ended it before its time.'),
+    ended_at: time.nullable().describe('When the session was ended; null if it was not ended before it expired.'),
   },
   (row: SessionView, ctx) => ({
     actor: sessionActor(row),
@@ -45,10 +47,12 @@ export const openedSession = responseSchema(
     session,
     half: z
       .string()
-      .describe('To be sent as `X-Session` with every call, beside the cookie. It is in this answer alone.'),
+      .describe('Send it as `X-Session` with every call, together with the cookie. Only this answer contains it.'),
     workspace_id: uuid
       .nullable()
-      .describe('The workspace to begin in: its own, or the oldest of the organization, to be named in `X-Tenant-Id`.'),
+      .describe(
+        'The workspace to start with. A session of the whole organization gets the oldest workspace; name it in `X-Tenant-Id`.',
+      ),
   },
 )
 
@@ -57,8 +61,8 @@ export const signInMethods = responseSchema(
   {
     api_key: z.boolean(),
     oidc: z
-      .object({ name: z.string().describe('For people.') })
+      .object({ name: z.string().describe('The name to show to people.') })
       .nullable()
-      .describe('The organization’s login; null: none is configured.'),
+      .describe('The login of the organization; null if none is configured.'),
   },
 )

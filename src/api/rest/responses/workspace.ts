@@ -1,4 +1,4 @@
-/** A workspace as REST shows it. */
+/** Workspaces in REST. */
 import { z } from 'zod'
 import { uuid } from '../../../domain/parsing/fields.ts'
 import { responseSchema, time } from './response-schema.ts'
@@ -6,7 +6,7 @@ import { responseSchema, time } from './response-schema.ts'
 export const workspace = responseSchema(
   { id: 'Workspace' },
   {
-    id: uuid.describe('The `tenant_id` of what is in it, and what `X-Tenant-Id` takes.'),
+    id: uuid.describe('The `tenant_id` of its resources, and the value of `X-Tenant-Id`.'),
     organization_id: uuid,
     name: z.string(),
     created_at: time,

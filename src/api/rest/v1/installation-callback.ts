@@ -1,6 +1,6 @@
 /**
- * The call-back of an installation at the git provider: its app's Setup URL (with an OAuth client, its Callback URL
- * too). A person's browser comes here, without a key: the state that it brings is the credential, once.
+ * Callback of an installation at the git provider: the Setup URL of its app (with an OAuth client, also its Callback URL). A
+ * browser calls it without a key. The state in the query is the credential and works once.
  */
 import type { FastifyInstance } from 'fastify'
 import { DomainError, ValidationError } from '../../../domain/errors/errors.ts'
@@ -21,7 +21,7 @@ export function installationCallback(fastify: FastifyInstance, core: Core): void
   fastify.get('/v1/integrations/gitprovider/setup', {
     schema: { hide: true },
     config: { keyless: 'unlessSuccessful' },
-    // a HEAD would use the state up
+    // a HEAD request would use the state up
     exposeHeadRoute: false,
     handler: async (request, reply) => {
       const aborted = new AbortController()
@@ -64,7 +64,7 @@ function failurePage(error: unknown, log: Log, requestId: string): Page {
       title: NOT_CONNECTED,
       text: 'This address is not complete. Start the installation again and follow the link that you are given.',
     }
-  // the state is used up, so that trying again means beginning again
+  // the state is used up, so a retry needs a new installation
   if (error instanceof DomainError && error.code === 'GITPROVIDER_UNAVAILABLE')
     return { status: error.status, title: NOT_CONNECTED, text: `${error.message} Start the installation again then.` }
   if (error instanceof DomainError) return { status: error.status, title: NOT_CONNECTED, text: error.message }

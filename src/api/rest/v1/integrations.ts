@@ -22,7 +22,7 @@ const lists = both.flatMap(({ base, suffix }) => [
     summary: 'List the git integrations of the workspace',
     tag,
     input: listInput,
-    ...singleResponse(200, 'All of them.', z.array(integration), listIntegrations),
+    ...singleResponse(200, 'All integrations of the workspace.', z.array(integration), listIntegrations),
     errors: [],
   }),
   operation({
@@ -32,7 +32,7 @@ const lists = both.flatMap(({ base, suffix }) => [
     summary: 'List the repositories of a git integration',
     tag,
     input: listRepositoriesInput,
-    ...singleResponse(200, 'All of them.', z.array(repository), listRepositories),
+    ...singleResponse(200, 'All repositories of the integration.', z.array(repository), listRepositories),
     errors: [404, 409, 502],
   }),
 ])
@@ -41,13 +41,13 @@ const start = operation({
   method: 'POST',
   path: '/v1/integrations/gitprovider/install',
   operationId: 'startInstallation',
-  summary: 'Begin the installation of the app at the git provider',
+  summary: 'Start the installation of the app at the git provider',
   description:
-    'Send the person who owns the account to `install_url`. When they come back, the integration is in the list.',
+    'Send the owner of the account to `install_url`. The integration is listed when the owner has returned to this server.',
   tag,
   input: startInput,
   idempotency: 'no-effect',
-  ...singleResponse(201, 'Begun.', installation, startInstallation),
+  ...singleResponse(201, 'The installation was started.', installation, startInstallation),
   errors: [409, 502],
 })
 
@@ -57,10 +57,10 @@ const remove = operation({
   operationId: 'removeIntegration',
   summary: 'Remove a git integration',
   description:
-    'Its deployments keep running and say so in `status_message`; they build no more. At the git provider the app stays installed.',
+    'Its deployments continue to run, but can’t be built any more; `status_message` says so. The app stays installed at the git provider.',
   tag,
   input: removeInput,
-  ...noContent('Removed.', removeIntegration),
+  ...noContent('The integration was removed.', removeIntegration),
   errors: [404, 409],
 })
 

@@ -1,6 +1,6 @@
 /**
- * The realm of the container registry's token protocol: `docker login HOST -u token -p <push token>` comes here. It has
- * its own kind of credential, a push token as the password of Basic auth, so it is no operation with a caller.
+ * The realm of the container registry's token protocol, called by `docker login HOST -u token -p <push token>`. Its credential
+ * is a push token as the password of Basic auth, so it is not declared as an operation.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
@@ -13,8 +13,8 @@ import { errorBody, errorDescriptions, validationErrorBody } from '../responses/
 const answer = z
   .object({
     token: z.string(),
-    access_token: z.string().describe('The same.'),
-    expires_in: z.int().describe('Seconds.'),
+    access_token: z.string().describe('The same as `token`.'),
+    expires_in: z.int().describe('Lifetime of the token, in seconds.'),
     issued_at: z.iso.datetime(),
   })
   .meta({ id: 'RegistryToken' })
@@ -26,7 +26,7 @@ export function registryTokenRoute(fastify: FastifyInstance, core: Core): void {
       operationId: 'exchangeRegistryToken',
       summary: 'Exchange a push token for a token of one request to the registry',
       description:
-        'For container engines: the `realm` in the token settings of the registry. Basic auth; the password is a push token, any user name will do. The answer allows what is asked for and what that token allows, for no longer than it.',
+        'Container engines call it: it is the `realm` in the token settings of the registry. Use Basic auth with any user name and a push token as the password. The answer allows the requested access that the push token allows too. It does not outlive the push token.',
       tags: ['Deployments'],
       security: [],
       querystring: exchangeInput.shape.query,
@@ -48,7 +48,7 @@ export function registryTokenRoute(fastify: FastifyInstance, core: Core): void {
         return { token, access_token: token, expires_in: expiresIn, issued_at: issuedAt.toISOString() }
       } catch (error) {
         if (!(error instanceof UnauthenticatedError)) throw error
-        // the API's own challenge asks for a Bearer
+        // instead of the API's Bearer challenge
         reply.code(401).header('www-authenticate', 'Basic realm="pilothouse"').type('application/json')
         return reply.send(errorText(error, request.id))
       }
@@ -56,7 +56,7 @@ export function registryTokenRoute(fastify: FastifyInstance, core: Core): void {
   })
 }
 
-/** Null: there is no Basic auth, or it can't be read. */
+/** Null: no valid Basic auth. */
 function passwordOf(request: FastifyRequest): string | null {
   const encoded = /^basic +([A-Za-z0-9+/_-]+=*)$/i.exec(request.headers.authorization ?? '')?.[1]
   if (encoded === undefined) return null

@@ -1,6 +1,6 @@
 /**
- * Where tarballs are PUT when they are kept in a folder of ours. No operation of the API: the address comes from
- * upload-url, its signature is the credential, and the body is streamed past every parser.
+ * Receives PUTs of tarballs if the storage is a local folder. The URL comes from `upload-url` and its signature is the credential,
+ * so this is not declared as an operation. The body bypasses all parsers.
  */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyPluginAsync } from 'fastify'
@@ -8,19 +8,18 @@ import { DomainError } from '../../../domain/errors/errors.ts'
 import { receiveUpload } from '../../../domain/sources/uploads/receive.ts'
 import type { Core } from '../../../domain/transaction/context.ts'
 
-/** ms without a byte from the client */
 const IDLE_TIMEOUT_MS = 60_000
-/** ms for all of an upload; storage/receive-file.ts knows */
+/** For the whole upload. storage/receive-file.ts depends on it. */
 const UPLOAD_TIMEOUT_MS = 60 * 60 * 1000
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** the route limits the time of its body itself (server/http.ts) */
+    /** the route limits the duration of its body itself (server/http.ts) */
     hasOwnBodyTimeout?: boolean
   }
 }
 
-/** To be registered only where the storage receives. */
+/** Register it only if the storage receives uploads. */
 export const uploads: FastifyPluginAsync<{ core: Core }> = async (fastify, { core }) => {
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
@@ -44,7 +43,7 @@ export const uploads: FastifyPluginAsync<{ core: Core }> = async (fastify, { cor
   })
 }
 
-/** The body. When nobody wants the rest, the connection lives on, so that the answer arrives. */
+/** Reads the body. If the reader stops early, the connection stays open for the answer. */
 async function* readChunks(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   request.setTimeout(IDLE_TIMEOUT_MS, () => request.destroy())
   const limit = setTimeout(() => request.destroy(), UPLOAD_TIMEOUT_MS)

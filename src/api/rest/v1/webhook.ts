@@ -1,7 +1,6 @@
 /**
- * POST /v1/integrations/gitprovider/webhook: the git provider's deliveries of what happened there (docs/sources.md#git-providers). Its credential is the
- * signature of the body as it was sent, so this route reads bodies in its own way. It answers at once; the work is done
- * later. The headers are those of the provider's protocol.
+ * POST /v1/integrations/gitprovider/webhook: deliveries of the git provider (docs/sources.md#git-providers). The credential is the
+ * signature of the raw body, so this route has its own body parser. It answers immediately; the work is done later.
  */
 import type { FastifyError, FastifyPluginAsync } from 'fastify'
 import { DomainError, UnauthenticatedError } from '../../../domain/errors/errors.ts'
@@ -10,10 +9,10 @@ import type { Core } from '../../../domain/transaction/context.ts'
 import { parseJson } from '../framework/body.ts'
 import { notJsonError } from '../framework/errors.ts'
 
-/** The provider sends none that is larger. */
+/** The provider's limit for a delivery. */
 const MAX_DELIVERY_BYTES = 25 * 1024 * 1024
 
-/** A Fastify scope of its own, for its own way to read bodies. Where no provider is configured there is nothing here. */
+/** A separate Fastify scope with its own body parser. Answers 404 if no provider is configured. */
 export const webhook: FastifyPluginAsync<{ core: Core }> = async (fastify, { core }) => {
   const { gitProvider } = core
   fastify.removeAllContentTypeParsers()

@@ -1,4 +1,4 @@
-/** Authorizations over REST (docs/oauth.md#rules): where a person has to go, and the wait for them. */
+/** Operations on OAuth authorizations (docs/oauth.md#rules). */
 
 import { authenticate } from '../../../domain/oauth/authorizations/authenticate.ts'
 import { authenticateInput, waitInput } from '../../../domain/oauth/authorizations/schemas.ts'
@@ -13,27 +13,27 @@ export const authorizations: Operation[] = [
     method: 'POST',
     path: '/v2/auth/authenticate',
     operationId: 'authenticate',
-    summary: 'Get a token of a person’s account, or the address where they give it',
+    summary: 'Get a token for a person’s account, or the page where the person authorizes it',
     description:
-      'Answers at once. Unless it is `completed`, the person opens `url` within 15 minutes, once, and GET /v2/auth/wait/{auth_id} tells when they are back. With `connection_required` an agent can be connected to the token that is there instead.',
+      'Answers immediately. Unless the status is `completed`, the person opens `url` once, within 15 minutes. GET /v2/auth/wait/{auth_id} answers when the person has returned. With `connection_required` you can connect the agent to the existing token instead.',
     tag,
     input: authenticateInput,
     idempotency: 'no-effect',
-    ...singleResponse(200, 'Where the person stands.', authorization, authenticate),
+    ...singleResponse(200, 'The state of the authorization.', authorization, authenticate),
     errors: [404, 409],
-    // whoever has the url, which has the state in it, can finish the authorization
+    // `url` contains the state, which is enough to finish the authorization
     headers: { 'cache-control': 'no-store' },
   }),
   operation({
     method: 'GET',
     path: '/v2/auth/wait/{auth_id}',
     operationId: 'waitForAuthorization',
-    summary: 'Wait until the person is back',
+    summary: 'Wait until the person has returned',
     description:
-      'Answers as soon as it is `completed`, or `pending` when the time is up; 409 with the reason when it has failed: declined, refused, or not finished in time. For who began it and for whose token it is to be.',
+      'Answers when the authorization is `completed`, or `pending` when the wait ends. It answers 409 with the reason if the authorization failed: the person declined, the provider refused, or the time ran out. Only the caller that started the authorization and the user who gets the token may call it.',
     tag,
     input: waitInput,
-    ...singleResponse(200, 'What has become of it.', authorization, waitForAuthorization),
+    ...singleResponse(200, 'The state of the authorization.', authorization, waitForAuthorization),
     errors: [404, 409],
   }),
 ]

@@ -1,4 +1,4 @@
-/** The source tarball of a build, as bytes for its builder: an answer that no operation of the document gives. */
+/** Sends the source tarball of a build to its builder. Not declared as an operation, because the answer is not JSON. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { tarballForBuilder, tarballInput } from '../../../domain/builders/control-plane.ts'
@@ -24,12 +24,12 @@ export function builderTarball(
       operationId: 'getBuildTarball',
       summary: 'Fetch the source tarball of a build',
       description:
-        'Where `access` has said `tarball`: the bytes that were uploaded and accepted. 404 where it can’t be had any more: complete the build as `failed` with what it says. They have to be read within ten minutes; of one organization a server hands out 16 at a time: 429 with `Retry-After` for more.',
+        'Call it if `access` answered `tarball`. It answers the uploaded bytes. 404: the tarball is not available any more; complete the build as `failed` with the message of the error. The bytes have to be read within ten minutes. A server sends 16 tarballs of an organization concurrently; more are answered 429 with `Retry-After`.',
       tags: ['Builders'],
       params: tarballInput.shape.path,
       querystring: tarballInput.shape.query,
       response: {
-        200: { description: 'The bytes.', content: { 'application/octet-stream': { schema: bytes } } },
+        200: { description: 'The bytes of the tarball.', content: { 'application/octet-stream': { schema: bytes } } },
         401: error(401),
         403: error(403),
         404: error(404),

@@ -1,4 +1,4 @@
-/** How builders get what is to be built, and say what became of it (docs/protocol.md#builders). */
+/** Operations of builders: claim builds and report them (docs/protocol.md#builders). */
 import {
   accessForBuilder,
   BUILDER_CALLS,
@@ -19,31 +19,31 @@ import { noContent, type Operation, operation } from '../framework/operation.ts'
 
 const tag = 'Builders'
 
-/** The tag's description in the document. */
-export const BUILDERS_GUIDE = `How a builder, a program that makes images on a machine of its own, gets its work. It asks with a key of role \`builder\`, of a
-workspace or of the organization, and gets the builds that a server which makes no images itself has left to builders: the source,
-the commands, the deployment's secrets for them, and credentials to push to this deployment's repository. Nothing else of the deployment.
+/** Description of the tag in the OpenAPI document. */
+export const BUILDERS_GUIDE = `How a builder gets its work. A builder is a program that makes images on a separate machine. It uses a key of role \`builder\`, of a
+workspace or of the organization. It gets the builds of servers that make no images themselves: the source, the commands, the
+deployment's secrets for the build, and credentials to push to the deployment's repository. It gets nothing else of the deployment.
 
-A claim is a lease on one build, as those of listeners are on deployments (*Data plane*): extend all of them with one \`heartbeat\` each third or fourth of \`lease_seconds\`, or
-more often; count it by a clock of your own, from before the call; send \`token\` with every call. 409 with code \`CLAIM_LOST\`, or \`lost\` in a heartbeat: the build was
-interrupted or superseded, is past its deadline, or somebody else may have it: end it, report nothing, never use the claim again. A lease that runs out costs a try, after three the build fails; a release costs
-none.`
+A claim is a lease on one build, like a listener's lease on a deployment (*Data plane*). Extend all leases with one \`heartbeat\` every third or fourth of \`lease_seconds\`, or
+more often. Measure the lease by your own clock, from before the call. Send \`token\` with every call. 409 with code \`CLAIM_LOST\`, or \`lost\` in a heartbeat, means: the build was
+interrupted or superseded, its deadline has passed, or another builder may have it. Stop the build, report nothing, and never use the claim again. An expired lease costs a try; after three tries the build fails. A release
+costs no try.`
 
-const CLAIM_LOST = '409 with code `CLAIM_LOST`: the lease is over or the token is old; nothing was changed.'
+const CLAIM_LOST = '409 with code `CLAIM_LOST`: the lease has ended or the token is old. Nothing was changed.'
 
 export const builders: Operation[] = [
   operation({
     method: 'POST',
     path: '/v2/builders/claims',
     operationId: 'claimBuilds',
-    summary: 'Lease builds that nobody has',
+    summary: 'Lease builds that have no holder',
     description:
-      'Each is taken with it. An empty list: there was nothing to build for `wait_seconds`. Keep such a call open while you have a free place: ' +
-      'builds are left to builders only where one was heard of in the last 90 seconds. A key of the organization takes no `X-Tenant-Id` here (422): it is for all workspaces.',
+      'Each answered build is taken by this call. The list is empty if there was nothing to build for `wait_seconds`. Keep such a call open while you have capacity: ' +
+      'servers leave builds to builders only if a builder has called in the last 90 seconds. With a key of the organization the call covers all workspaces, so `X-Tenant-Id` is refused (422).',
     tag,
     input: BUILDER_CALLS.claim.input,
     idempotency: 'not-documented',
-    responses: { 200: { description: 'The builds.', schema: builderClaimAnswer.in } },
+    responses: { 200: { description: 'The new claims.', schema: builderClaimAnswer.in } },
     errors: [],
     handle: async (ctx, raw) => ({
       status: 200,
@@ -55,14 +55,14 @@ export const builders: Operation[] = [
     path: '/v2/builders/heartbeat',
     operationId: 'heartbeatOfBuilds',
     keepsLease: true,
-    summary: 'Extend leases, hear which are lost',
+    summary: 'Extend leases and learn which are lost',
     description:
-      'One call for all claims of a builder. Leases are extended as the call begins; with `wait_seconds` it is answered when one of them is lost, ' +
-      'at the latest after that time or half of `lease_seconds`. An empty list of claims is a sign of life.',
+      'One call extends all leases of a builder. Leases are extended when the call begins. With `wait_seconds` it answers when a claim is lost, ' +
+      'at the latest after that time or half of `lease_seconds`. A call with an empty list only reports that the builder is alive.',
     tag,
     input: BUILDER_CALLS.heartbeat.input,
     idempotency: 'not-documented',
-    responses: { 200: { description: 'Which are lost.', schema: builderHeartbeatAnswer.in } },
+    responses: { 200: { description: 'The lost claims.', schema: builderHeartbeatAnswer.in } },
     errors: [],
     handle: async (ctx, raw) => ({
       status: 200,
@@ -74,11 +74,13 @@ export const builders: Operation[] = [
     path: '/v2/builders/claims/{claim_id}/access',
     operationId: 'getBuildAccess',
     summary: 'Get credentials for the source and the registry',
-    description: `They are short-lived: ask when the build begins. May be asked again. ${CLAIM_LOST}`,
+    description: `The credentials are short-lived: request them when the build begins. You may request them again. ${CLAIM_LOST}`,
     tag,
     input: BUILDER_CALLS.access.input,
     idempotency: 'not-documented',
-    responses: { 200: { description: 'The credentials, or why there are none.', schema: builderAccessAnswer.in } },
+    responses: {
+      200: { description: 'The credentials, or the reason why there are none.', schema: builderAccessAnswer.in },
+    },
     errors: [409],
     handle: async (ctx, raw) => ({ status: 200, body: toWire(builderAccessAnswer, await accessForBuilder(ctx, raw)) }),
   }),
@@ -87,11 +89,11 @@ export const builders: Operation[] = [
     path: '/v2/builders/claims/{claim_id}/logs',
     operationId: 'appendBuildLogs',
     summary: 'Append lines to the build log',
-    description: `Lines are kept in the order sent; each is cut at 8 KiB. The body may have 1 MiB. ${CLAIM_LOST}`,
+    description: `Lines keep their order. Each line is cut at 8 KiB. The body may have at most 1 MiB. ${CLAIM_LOST}`,
     tag,
     input: BUILDER_CALLS.logs.input,
     idempotency: 'not-documented',
-    ...noContent('They are stored.', logsOfBuilder),
+    ...noContent('The lines are stored.', logsOfBuilder),
     errors: [409],
   }),
   operation({
@@ -101,12 +103,12 @@ export const builders: Operation[] = [
     keepsLease: true,
     summary: 'Report how a build ended',
     description:
-      'The claim is over with it. `recorded: false`: it had been closed in the meantime (interrupted, superseded, past its deadline), and the outcome changed nothing. ' +
-      `What succeeded or failed may be repeated when its answer was lost. ${CLAIM_LOST}`,
+      'The claim ends with this call. `recorded: false`: the build had already ended (interrupted, superseded, or past its deadline), so the outcome changed nothing. ' +
+      `Repeat a report of success or failure if its answer was lost. ${CLAIM_LOST}`,
     tag,
     input: BUILDER_CALLS.complete.input,
     idempotency: 'not-documented',
-    responses: { 200: { description: 'Whether it counts.', schema: builderCompleteAnswer.in } },
+    responses: { 200: { description: 'Whether the outcome was recorded.', schema: builderCompleteAnswer.in } },
     errors: [409],
     handle: async (ctx, raw) => ({
       status: 200,
@@ -120,12 +122,12 @@ export const builders: Operation[] = [
     keepsLease: true,
     summary: 'Give a build back',
     description:
-      'Another builder can have it at once; it costs no try. Stop all work of the claim first. ' +
-      `What a builder does when it ends. ${CLAIM_LOST}`,
+      'Another builder can take the build immediately. A release costs no try. Stop all work of the claim first. ' +
+      `A builder calls it when it shuts down. ${CLAIM_LOST}`,
     tag,
     input: BUILDER_CALLS.release.input,
     idempotency: 'not-documented',
-    ...noContent('It is offered again.', releaseForBuilder),
+    ...noContent('The build can be claimed again.', releaseForBuilder),
     errors: [409],
   }),
 ]

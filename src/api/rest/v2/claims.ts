@@ -1,4 +1,4 @@
-/** The data plane over REST (docs/protocol.md): how a listener gets its work and says what became of it. */
+/** Operations of listeners: claim work and report it (docs/protocol.md). */
 import {
   CALLS,
   claimForListener,
@@ -13,48 +13,48 @@ import { noContent, type Operation, operation } from '../framework/operation.ts'
 
 const tag = 'Data plane'
 
-/** The protocol as a whole, for whoever writes a listener: the tag's description in the document. */
-export const DATA_PLANE_GUIDE = `How a listener gets its work. The control plane never connects out: a listener asks, with a key of role
-\`listener\` that was made for it, and gets the deployments that name it, no others.
+/** The protocol for authors of listeners: description of the tag in the OpenAPI document. */
+export const DATA_PLANE_GUIDE = `How a listener gets its work. The control plane never connects to a listener. The listener sends calls with a key of role
+\`listener\` that was made for it. It gets only the deployments that name it.
 
-**Claim and lease.** A claim is a lease on one deployment, for \`lease_seconds\` from the beginning of the call that gave or
-extended it. Only its holder works on the deployment. Extend all of them with one \`heartbeat\` each third or fourth of that time, or more often.
-By your own clock, count a lease from before you sent the call, and stop all steps of a claim shortly before its lease ends if no
-heartbeat was answered in the meantime: from the end on somebody else may have it. What serves goes on serving, only stop changing it: it ends when
-a holder with a newer token switches it, tears it down, or says that nothing is to run.
-So let no call wait longer than a quarter of its \`lease_seconds\`: the time that it waited is not yours to count.
+**Claim and lease.** A claim is a lease on one deployment. It lasts \`lease_seconds\` from the beginning of the call that gave or
+extended it. Only the lease holder works on the deployment. Extend all leases with one \`heartbeat\` every third or fourth of that time, or more often.
+Measure a lease by your own clock, from before you sent the call. Stop all steps of a claim shortly before its lease ends if no
+heartbeat was answered: after the end another holder may have the claim. Deployments that serve continue to serve, but don't change them any more. A serving deployment ends when
+a holder with a newer token switches it, tears it down, or reports that nothing should run.
+Let no call wait longer than a quarter of its \`lease_seconds\`, because the lease already runs while the call waits.
 
-**Token.** \`token\` grows with each claim of a deployment. Send it with every call of the claim. When lease or token are not valid any
-more the answer is 409 with code \`CLAIM_LOST\` (in a heartbeat: \`lost\`), and nothing was changed: stop all work of this claim, report nothing, and never use the token again.
-Put it on whatever you write elsewhere, and write nothing over what has a larger one.
+**Token.** \`token\` grows with each claim of a deployment. Send it with every call of the claim. If the lease or the token is not valid any
+more, the answer is 409 with code \`CLAIM_LOST\` (in a heartbeat: \`lost\`), and nothing was changed. Stop all work of this claim, report nothing, and never use the token again.
+Store the token with everything that you write elsewhere. Never overwrite anything that has a larger token.
 
-**Run and step.** A claim says two things, again and again; compare them with what there is, and act. \`run\` is what must be serving now
-(null: nothing); keep it so and repair it, also when you have just started. \`step\` is what moves the deployment on, at most one at a time:
-\`PROVISION\` makes what a deployment needs before its first revision (database, cache); \`BUILD\` makes an artifact of the
-revision's source (revisions with an \`image_uri\` need none); \`DEPLOY\` makes the revision the one that serves and is done when it
-serves and the old one does not any more; \`TEARDOWN\` removes everything. A \`DEPLOY\` that fails leaves \`run\` serving.
-Report each with \`complete\`; its answer has the next step. After a \`TEARDOWN\` that succeeded the claim is over.
-What is deployed gets its secrets and secret references as environment variables, and from you \`DATABASE_URI\` and \`POSTGRES_URI\` (the same),
-\`REDIS_URI\` and \`PORT\`. Names of what you make come from \`deployment.id\`: \`name\` is for people.
+**Run and step.** Each claim has a \`run\` and a \`step\`. Compare them with the actual state and act, again and again. \`run\` is the revision that must serve now
+(null: none). Keep it serving and repair it, also after your own restart. \`step\` is the next action, at most one at a time.
+\`PROVISION\` creates what a deployment needs before its first revision (database, cache). \`BUILD\` makes an artifact from the
+revision's source; revisions with an \`image_uri\` need none. \`DEPLOY\` switches to the revision. It is done when the revision
+serves and the old one has stopped. \`TEARDOWN\` removes everything. A failed \`DEPLOY\` leaves \`run\` serving.
+Report each step with \`complete\`; the answer has the next step. After a successful \`TEARDOWN\` the claim ends.
+The agent gets its secrets and secret references as environment variables. You add \`DATABASE_URI\` and \`POSTGRES_URI\` (the same value),
+\`REDIS_URI\` and \`PORT\`. Derive the names of the resources that you create from \`deployment.id\`: \`name\` is for people.
 
-**Generation.** It grows with every change of run, step or \`stop\`. Name the newest you know in the heartbeat: it is answered only what is newer. Of two
-answers that crossed, the one with the larger generation counts.
+**Generation.** It grows with every change of run, step or \`stop\`. Send the newest generation that you know in the heartbeat: the answer has only newer assignments. If two
+answers cross, use the one with the larger generation.
 
-**Stop.** \`stop: true\`: the step that you work on was withdrawn (interrupted, superseded, or past its deadline). End it, bring \`run\` back, and complete it as
-\`stopped\`; only then the next step is handed out. If you know of no such step, release the claim.
+**Stop.** \`stop: true\` means that your current step was withdrawn (interrupted, superseded, or past its deadline). Stop it, restore \`run\`, and complete the step as
+\`stopped\`. Only then you get the next step. If you know of no such step, release the claim.
 
-**Deadlines and tries.** A step's deadline runs from its first try, across holders; at \`deadline_at\` the control plane fails it by itself. A lease that runs out costs a
-try of its step; after three the step fails. A release costs none. A failed \`TEARDOWN\` comes again by itself, later.
+**Deadlines and tries.** A step's deadline counts from its first try, across holders. At \`deadline_at\` the control plane fails the step. An expired lease costs a
+try of its step; after three tries the step fails. A release costs no try. A failed \`TEARDOWN\` is repeated later automatically.
 
-**When an answer is lost.** Ask again. Heartbeats can be repeated. A \`complete\` that is repeated is answered as the first time, only that of a \`TEARDOWN\` with 409. A \`release\` that worked answers
-409 the second time. Log lines that are sent twice are there twice. The claims of a claim call whose connection broke before the answer was written are
-free again at once; of any other lost answer, when their lease ends.
+**When an answer is lost.** Repeat the call. Heartbeats can be repeated. A repeated \`complete\` gets the first answer, except 409 for a \`TEARDOWN\`. A \`release\` that worked answers
+409 the second time. Log lines that are sent twice are stored twice. If the connection of a claim call breaks before the answer was written, its claims are
+free immediately. After any other lost answer they are free when their lease ends.
 
-**When to give up.** On 401, 403 and 404 somebody has to look at the key or the listener's id: ask again, but slowly. On 422 this listener and
-the control plane don't understand each other: don't repeat the same call; a step whose report was refused is best reported as failed, with
-nothing but a \`message\`. Text with a NUL character or half a surrogate pair is refused too, with the whole call: replace them first. On 429, 5xx, or no answer at all: ask again, with pauses that grow; the lease decides how long the work goes on.`
+**When to give up.** On 401, 403 and 404 a person has to check the key or the listener's id: repeat the call slowly. On 422 this listener and
+the control plane are not compatible: don't repeat the same call. If the report of a step was refused, report the step as failed, with
+only a \`message\`. A call that contains a NUL character or half a surrogate pair is refused as a whole: replace these characters first. On 429, 5xx, or no answer: repeat the call with growing pauses. The lease limits how long the work may continue.`
 
-const CLAIM_LOST = '409 with code `CLAIM_LOST`: the lease is over or the token is old; nothing was changed.'
+const CLAIM_LOST = '409 with code `CLAIM_LOST`: the lease has ended or the token is old. Nothing was changed.'
 
 export const claims: Operation[] = [
   operation({
@@ -63,10 +63,10 @@ export const claims: Operation[] = [
     operationId: 'claimWork',
     summary: 'Lease deployments that have no holder',
     description:
-      'Each comes with what must be serving (`run`) and its `step`, which is taken with it: its deadline runs. ' +
-      'At most 100 in one answer, whatever `max` says; ask again while there are some. An empty list: there was nothing to do for `wait_seconds`. ' +
-      'Keep such a call open at all times to get work at once. Replicas of a listener share its deployments by asking side by side. ' +
-      'The call also counts as a sign of life.',
+      'Each claim has the revision that must serve (`run`) and its `step`. The call takes the step, so its deadline runs. ' +
+      'One answer has at most 100 claims, even if `max` is larger; repeat the call while it returns claims. The list is empty if there was no work for `wait_seconds`. ' +
+      'Always keep such a call open to get work immediately. Replicas of a listener share its deployments by calling concurrently. ' +
+      'The call also reports that the listener is alive.',
     tag,
     input: CALLS.claim.input,
     idempotency: 'not-documented',
@@ -82,17 +82,17 @@ export const claims: Operation[] = [
     path: '/v2/listeners/{listener_id}/heartbeat',
     operationId: 'heartbeat',
     keepsLease: true,
-    summary: 'Extend leases, report health, hear what is new',
+    summary: 'Extend leases, report health, and get new assignments',
     description:
-      'One call for all claims of a holder. Leases are extended, and health recorded, as the call begins; with `wait_seconds` it ' +
-      'is answered when something is new for any of the claims, at the latest after that time or half of `lease_seconds`. ' +
-      '`assignment` is there only for claims with something new; when very much is new, some of it comes with the next call. ' +
-      'A claim that is lost must be left out from then on. An empty list of claims is a sign of life. ' +
-      'The body may have 1 MiB: keep the messages of health short, or make several calls.',
+      'One call covers all claims of a holder. It extends the leases and records health when it begins. With `wait_seconds` it ' +
+      'answers when a claim has something new, at the latest after that time or half of `lease_seconds`. ' +
+      'Only claims with something new have an `assignment`. If there are very many, some follow in the next answer. ' +
+      'Leave out a lost claim from then on. A call with an empty list only reports that the listener is alive. ' +
+      'The body may have at most 1 MiB: keep health messages short, or send several calls.',
     tag,
     input: CALLS.heartbeat.input,
     idempotency: 'not-documented',
-    responses: { 200: { description: 'What is new of each claim.', schema: heartbeatAnswer.in } },
+    responses: { 200: { description: 'The state of each claim.', schema: heartbeatAnswer.in } },
     errors: [404],
     handle: async (ctx, raw) => ({
       status: 200,
@@ -105,12 +105,12 @@ export const claims: Operation[] = [
     operationId: 'appendLogs',
     summary: 'Append lines to the log of a revision',
     description:
-      `Type \`build\` for what a build prints, \`deploy\` for the roll-out and what the agent prints. ` +
-      `Lines are kept in the order sent; each is cut at 8 KiB. The body may have 1 MiB. ${CLAIM_LOST}`,
+      `Use type \`build\` for the output of a build, \`deploy\` for the rollout and the output of the agent. ` +
+      `Lines keep their order. Each line is cut at 8 KiB. The body may have at most 1 MiB. ${CLAIM_LOST}`,
     tag,
     input: CALLS.logs.input,
     idempotency: 'not-documented',
-    ...noContent('They are stored.', logsOfListener),
+    ...noContent('The lines are stored.', logsOfListener),
     errors: [404, 409],
   }),
   operation({
@@ -120,14 +120,16 @@ export const claims: Operation[] = [
     keepsLease: true,
     summary: 'Report how a step ended',
     description:
-      'Answers what to do next. `recorded: false`: the step had been closed in the meantime (interrupted, superseded, past its deadline) ' +
-      'and the outcome changed nothing; a `DEPLOY` is undone then, so that `run` serves. ' +
-      'A `BUILD` that succeeded brings `repo_commit_sha` and `artifact`; one that failed or was stopped brings `repo_commit_sha`, ' +
-      `if it knows it: it is kept also then, so that a redeploy builds the same commit. May be repeated when its answer was lost. ${CLAIM_LOST}`,
+      'The answer has the next assignment. `recorded: false`: the step had already ended (interrupted, superseded, or past its deadline), ' +
+      'so the outcome changed nothing. Undo a `DEPLOY` then, so that `run` serves. ' +
+      'Send `repo_commit_sha` and `artifact` with a successful `BUILD`. Send `repo_commit_sha`, if known, with a failed or stopped one, ' +
+      `so that a redeploy builds the same commit. Repeat the call if its answer was lost. ${CLAIM_LOST}`,
     tag,
     input: CALLS.complete.input,
     idempotency: 'not-documented',
-    responses: { 200: { description: 'Whether it counts, and what to do next.', schema: completeAnswer.in } },
+    responses: {
+      200: { description: 'Whether the outcome was recorded, and the next assignment.', schema: completeAnswer.in },
+    },
     errors: [404, 409],
     handle: async (ctx, raw) => ({ status: 200, body: toWire(completeAnswer, await completeForListener(ctx, raw)) }),
   }),
@@ -138,12 +140,12 @@ export const claims: Operation[] = [
     keepsLease: true,
     summary: 'Give a lease back',
     description:
-      'Somebody else can have the deployment at once; a step under way costs no try. Stop all work of the claim first. ' +
-      `What a listener does when it ends. ${CLAIM_LOST}`,
+      'Another holder can take the deployment immediately. A step in progress loses no try. Stop all work of the claim first. ' +
+      `A listener calls it when it shuts down. ${CLAIM_LOST}`,
     tag,
     input: CALLS.release.input,
     idempotency: 'not-documented',
-    ...noContent('The deployment is free.', releaseForListener),
+    ...noContent('The deployment has no holder.', releaseForListener),
     errors: [404, 409],
   }),
 ]

@@ -1,4 +1,4 @@
-/** Connections of agents to tokens over REST, and how an agent gets an access token by one (docs/oauth.md#rules). */
+/** Operations on connections of agents to OAuth tokens (docs/oauth.md#rules). */
 import { createConnection, createInput } from '../../../domain/oauth/connections/create.ts'
 import { deleteConnection, deleteInput } from '../../../domain/oauth/connections/delete.ts'
 import { listConnections, listInput } from '../../../domain/oauth/connections/list.ts'
@@ -15,7 +15,7 @@ export const connections: Operation[] = [
     operationId: 'createConnection',
     summary: 'Connect an agent to one of your tokens',
     description:
-      'From then on the agent, with an API key of the role `agent`, gets access tokens from it. A second time it is the connection that is there.',
+      'The agent can then get access tokens from this token, with an API key of the role `agent`. A repeated call answers the existing connection.',
     tag,
     input: createInput,
     ...singleResponse(201, 'The connection.', connection, createConnection),
@@ -26,21 +26,21 @@ export const connections: Operation[] = [
     path: '/v2/auth/agents/{agent_id}/connections',
     operationId: 'listConnections',
     summary: 'List an agent’s connections to your tokens, newest first',
-    description: 'Each person sees the connections to their own tokens.',
+    description: 'You see only connections to your own tokens.',
     tag,
     input: listInput,
-    ...singleResponse(200, 'All of them.', connectionList, listConnections),
+    ...singleResponse(200, 'All connections of the agent to your tokens.', connectionList, listConnections),
     errors: [],
   }),
   operation({
     method: 'DELETE',
     path: '/v2/auth/agents/{agent_id}/connections/{connection_id}',
     operationId: 'deleteConnection',
-    summary: 'End a connection',
-    description: 'The agent gets no more access tokens from it. The token stays.',
+    summary: 'Delete a connection',
+    description: 'The agent gets no more access tokens through it. The token remains.',
     tag,
     input: deleteInput,
-    ...noContent('It is gone.', deleteConnection),
+    ...noContent('The connection is deleted.', deleteConnection),
     errors: [404],
   }),
   operation({
@@ -49,13 +49,13 @@ export const connections: Operation[] = [
     operationId: 'issueAccessToken',
     summary: 'Get an access token',
     description:
-      'Only with the agent’s own key (role `agent`), and only of a token that the agent is connected to and that covers the scopes: of several of one person the default one, else the oldest. ' +
-      'An access token that has expired, or is about to, is refreshed first. 409 with code `CONNECTION_REQUIRED`: nothing that the agent is connected to covers the scopes; ' +
-      '`TOKEN_EXPIRED`: the owner has to authenticate again; `CONFLICT`: the agent is connected to tokens of several people, name `user_id`.',
+      'Needs the key of this agent (role `agent`). The token must be connected to the agent and cover the scopes. If one person has several such tokens, the default one is used, or else the oldest. ' +
+      'An access token that has expired or will expire soon is refreshed first. 409 with code `CONNECTION_REQUIRED`: no connected token covers the scopes. ' +
+      '`TOKEN_EXPIRED`: the owner has to authenticate again. `CONFLICT`: the agent is connected to tokens of several people, so send `user_id`.',
     tag: 'Agents',
     input: issueInput,
     idempotency: 'no-effect',
-    ...singleResponse(200, 'The access token. Keep it no longer than it is good for.', accessToken, issueAccessToken),
+    ...singleResponse(200, 'The access token. Do not use it after `expires_at`.', accessToken, issueAccessToken),
     errors: [404, 409, 502],
     headers: { 'cache-control': 'no-store' },
   }),

@@ -1,4 +1,4 @@
-/** Which deployments show something new, asked for or followed (docs/api-rules.md#what-changes-of-deployments). */
+/** Lists or streams changed deployments (docs/api-rules.md#what-changes-of-deployments). */
 import { changesInput, type DeploymentsChange, listDeploymentChanges } from '../../../domain/change-feed/page.ts'
 import { streamDeploymentChanges } from '../../realtime/deployment-stream.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
@@ -8,7 +8,7 @@ import { deploymentsChange } from '../responses/deployment-changes.ts'
 const stream: StreamDefinition<DeploymentsChange> = {
   name: 'deployments change',
   description:
-    'deployments as they change, within a second, up to a hundred in a message; without `after` first one that has none, from which on nothing is missed.',
+    'each event lists up to 100 deployments that have changed, within a second of the change. Without `after` the first event lists none; no later change is missed.',
   schema: deploymentsChange,
   eventName: () => 'deployments.changed',
   open: streamDeploymentChanges,
@@ -19,12 +19,17 @@ export const deploymentChanges: Operation[] = [
     method: 'GET',
     path: '/v2/deployments/changes',
     operationId: 'listDeploymentChanges',
-    summary: 'List which deployments show something new',
+    summary: 'List the deployments that have changed',
     description:
-      'Whatever it is that a deployment shows: its fields and tags, its revisions, its health, what it waits for; also where only time has passed. Of several changes of one it is told once.',
+      'A change is anything that a deployment shows: fields, tags, revisions, health, or the reason why it waits. It may also follow from the passing of time alone. Several changes of one deployment are listed once.',
     tag: 'Deployments',
     input: changesInput,
-    ...singleResponse(200, 'Those that have changed behind `after`.', deploymentsChange, listDeploymentChanges),
+    ...singleResponse(
+      200,
+      'The deployments that have changed after the cursor.',
+      deploymentsChange,
+      listDeploymentChanges,
+    ),
     stream,
     errors: [404],
   }),

@@ -1,4 +1,4 @@
-/** Deployments over REST (docs/api-rules.md#paging, docs/deployments.md#deployments). */
+/** Operations on deployments (docs/api-rules.md#paging, docs/deployments.md#deployments). */
 
 import { deploymentValidUntil, earliest } from '../../../domain/deployment-status/expiry.ts'
 import { createDeployment, createInput } from '../../../domain/deployments/create.ts'
@@ -44,7 +44,7 @@ export const deployments: Operation[] = [
     input: createInput,
     responses: {
       201: {
-        description: 'The deployment. Its latest_revision_id is the first revision.',
+        description: 'The deployment. Its `latest_revision_id` is the first revision.',
         schema: deployment,
         headers: REVISION_ID_HEADER,
       },
@@ -62,8 +62,8 @@ export const deployments: Operation[] = [
     summary: 'List deployments, newest first',
     tag,
     input: listInput,
-    ...singleResponse(200, 'A page.', deploymentList, listDeployments),
-    // which rows there are depends on the clock, too
+    ...singleResponse(200, 'A page of deployments.', deploymentList, listDeployments),
+    // with these filters the rows of the page depend on the clock
     ...cacheable({ exceptWithQuery: ['status', 'serving'], validUntil: pageValidUntil, hasSecrets: pageHasSecrets }),
     errors: [],
   }),
@@ -76,8 +76,8 @@ export const deployments: Operation[] = [
     input: bulkDeleteInput,
     idempotency: 'per-item',
     responses: {
-      200: { description: 'All are being deleted.', schema: bulkDeletion },
-      207: { description: 'Some failed: see each result.', schema: bulkDeletion },
+      200: { description: 'All the deployments are being deleted.', schema: bulkDeletion },
+      207: { description: 'Some deletions failed: see each result.', schema: bulkDeletion },
     },
     errors: [],
     handle: async (ctx, raw) => {
@@ -105,12 +105,12 @@ export const deployments: Operation[] = [
     operationId: 'updateDeployment',
     summary: 'Update a deployment',
     description:
-      'Merges: an absent or null member keeps what is stored. A non-null repo_ref, graph_config_path, image_uri, source_tarball_path or secrets makes a new revision. Secrets alone keep what runs: their revision is of the newest rollout that is open, else of the active revision, else of the latest, with its commit and its build.',
+      'An absent or null member keeps the stored value. A non-null `repo_ref`, `graph_config_path`, `image_uri`, `source_tarball_path` or `secrets` creates a new revision. If only secrets change, the new revision keeps the source, commit and build of a base revision: the newest rollout in progress, or else the active revision, or else the latest.',
     tag,
     input: updateInput,
     ifMatch: true,
     responses: {
-      200: { description: 'The deployment as this call left it.', schema: deployment, headers: REVISION_ID_HEADER },
+      200: { description: 'The deployment after this call.', schema: deployment, headers: REVISION_ID_HEADER },
     },
     errors: [404, 409],
     ...handledBy(
@@ -124,11 +124,11 @@ export const deployments: Operation[] = [
     operationId: 'deleteDeployment',
     summary: 'Delete a deployment',
     description:
-      'Its name is free at once. It can be read, as AWAITING_DELETE, until it has been torn down. A second time it is 204 again, whatever `If-Match` says, where nothing is left to be done.',
+      'The name is free immediately. The deployment can be read, with status AWAITING_DELETE, until it is torn down. A repeated call answers 204 for any `If-Match`, because nothing is left to do.',
     tag,
     input: deleteInput,
     ifMatch: true,
-    ...noContent('It is being deleted.', deleteDeployment),
+    ...noContent('The deployment is being deleted.', deleteDeployment),
     errors: [404],
   }),
 ]

@@ -1,4 +1,4 @@
-/** Events of the workspace, of a deployment, of a revision (docs/api-rules.md#events-and-streams). */
+/** Lists or streams events of a workspace, deployment or revision (docs/api-rules.md#events-and-streams). */
 import {
   listDeploymentEvents,
   listDeploymentEventsInput,
@@ -38,8 +38,8 @@ export const events: Operation[] = [
     summary: 'List the events of the workspace',
     tag,
     input: listEventsInput,
-    ...singleResponse(200, 'A page.', eventPage, listWorkspaceEvents),
-    stream: eventStream('every event from now on.', streamWorkspaceEvents),
+    ...singleResponse(200, 'A page of events.', eventPage, listWorkspaceEvents),
+    stream: eventStream('the stream has every event from now on.', streamWorkspaceEvents),
     errors: [],
   }),
   operation({
@@ -47,11 +47,14 @@ export const events: Operation[] = [
     path: '/v2/deployments/{deployment_id}/events',
     operationId: 'listDeploymentEvents',
     summary: 'List the events of a deployment and its revisions',
-    description: 'Also of one that was torn down: for as long as events are kept.',
+    description: 'Events of a torn-down deployment can be read as long as events are kept.',
     tag,
     input: listDeploymentEventsInput,
-    ...singleResponse(200, 'A page.', eventPage, listDeploymentEvents),
-    stream: eventStream('every event from now on, until it is torn down.', streamDeploymentEvents),
+    ...singleResponse(200, 'A page of events.', eventPage, listDeploymentEvents),
+    stream: eventStream(
+      'the stream has every event from now on and ends when the deployment is torn down.',
+      streamDeploymentEvents,
+    ),
     errors: [404],
   }),
   operation({
@@ -61,9 +64,9 @@ export const events: Operation[] = [
     summary: 'List the events of a revision',
     tag,
     input: listRevisionEventsInput,
-    ...singleResponse(200, 'A page.', eventPage, listRevisionEvents),
+    ...singleResponse(200, 'A page of events.', eventPage, listRevisionEvents),
     stream: eventStream(
-      'its status now, which has no `actor`, and each one that follows, until one that ends it.',
+      'the stream begins with the current status, without an `actor`. Each later status follows. It ends with a final status.',
       streamRevisionEvents,
     ),
     errors: [404],

@@ -1,4 +1,4 @@
-/** Listeners over REST (docs/api-rules.md#paging, docs/protocol.md). What a listener itself calls is in claims.ts. */
+/** Operations on listeners (docs/api-rules.md#paging, docs/protocol.md). claims.ts has the calls of listeners. */
 import { earliest, listenerValidUntil } from '../../../domain/deployment-status/expiry.ts'
 import { createInput, createListener } from '../../../domain/listeners/create.ts'
 import { deleteInput, deleteListener } from '../../../domain/listeners/delete.ts'
@@ -20,7 +20,7 @@ export const listeners: Operation[] = [
     operationId: 'createListener',
     summary: 'Register a listener',
     description:
-      'Only for organizations with a self-hosted enterprise plan. The program that does its work needs an API key of the role `listener`, made for this listener.',
+      'Available to organizations with a self-hosted enterprise plan. The listener program needs an API key of the role `listener` that was made for this listener.',
     tag,
     input: createInput,
     ...singleResponse(201, 'The listener.', listener, createListener),
@@ -33,7 +33,7 @@ export const listeners: Operation[] = [
     summary: 'List listeners, newest first',
     tag,
     input: listInput,
-    ...singleResponse(200, 'A page.', listenerList, listListeners),
+    ...singleResponse(200, 'A page of listeners.', listenerList, listListeners),
     ...cacheable({ validUntil: pageValidUntil, showsLastSeen: true }),
     errors: [],
   }),
@@ -54,11 +54,11 @@ export const listeners: Operation[] = [
     operationId: 'updateListener',
     summary: 'Update a listener',
     description:
-      'Merges: an absent or null member keeps what is stored. A namespace that a deployment is in cannot be removed.',
+      'An absent or null member keeps the stored value. A namespace that contains a deployment can’t be removed.',
     tag,
     input: updateInput,
     ifMatch: true,
-    ...singleResponse(200, 'The listener as it is now.', listener, updateListener),
+    ...singleResponse(200, 'The updated listener.', listener, updateListener),
     errors: [404, 409],
   }),
   operation({
@@ -66,11 +66,12 @@ export const listeners: Operation[] = [
     path: '/v2/listeners/{listener_id}',
     operationId: 'deleteListener',
     summary: 'Delete a listener',
-    description: 'Refused while a deployment uses it that has not been torn down. Its API keys are revoked.',
+    description:
+      'The call is refused while a deployment that is not torn down uses the listener. The API keys of the listener are revoked.',
     tag,
     input: deleteInput,
     ifMatch: true,
-    ...noContent('It is gone.', deleteListener),
+    ...noContent('The listener is deleted.', deleteListener),
     errors: [404, 409],
   }),
 ]

@@ -1,4 +1,4 @@
-/** Logs of revisions and deployments over REST, read by pages or followed (docs/deployments.md#logs). */
+/** Reads or streams logs of revisions and deployments (docs/deployments.md#logs). */
 
 import { type FollowCall, type FollowedLog, followDeploymentLogs, followLogs } from '../../../domain/logs/follow.ts'
 import type { Line } from '../../../domain/logs/lines.ts'
@@ -16,7 +16,7 @@ type Follow = (ctx: RequestContext, call: FollowCall) => Promise<FollowedLog>
 
 const logStream = (description: string, follow: Follow): StreamDefinition<Line> => ({
   name: 'line',
-  description: `${description}; \`follow=true\` has to be there, too.`,
+  description: `${description} Send \`follow=true\` too.`,
   schema: logLine,
   eventName: () => 'line',
   isRequested: asksToFollow,
@@ -33,9 +33,9 @@ export const logs: Operation[] = [
     summary: 'Read or follow the log of a build or of the running agent',
     tag,
     input: readLogsInput,
-    ...singleResponse(200, 'A page.', logPage, readLogs),
+    ...singleResponse(200, 'A page of log lines.', logPage, readLogs),
     stream: logStream(
-      'an event `line` for each line, until the build has ended (`type=build`) or the deployment is gone (`type=deploy`)',
+      'the stream has an event `line` for each line. It ends when the build has ended (`type=build`) or the deployment is deleted (`type=deploy`).',
       followLogs,
     ),
     errors: [404],
@@ -44,12 +44,16 @@ export const logs: Operation[] = [
     method: 'GET',
     path: '/v2/deployments/{deployment_id}/logs',
     operationId: 'readDeploymentLogs',
-    summary: 'Read or follow the log of all builds, or of all agents, of a deployment',
-    description: 'The lines of all its revisions, as they came; each names its revision and attempt.',
+    summary: 'Read or follow the log of all builds or all agents of a deployment',
+    description:
+      'The log has the lines of all revisions in the order of their arrival. Each line has its revision and attempt.',
     tag,
     input: readDeploymentLogsInput,
-    ...singleResponse(200, 'A page.', logPage, readDeploymentLogs),
-    stream: logStream('an event `line` for each line, until the deployment is gone', followDeploymentLogs),
+    ...singleResponse(200, 'A page of log lines.', logPage, readDeploymentLogs),
+    stream: logStream(
+      'the stream has an event `line` for each line. It ends when the deployment is deleted.',
+      followDeploymentLogs,
+    ),
     errors: [404],
   }),
 ]

@@ -1,4 +1,4 @@
-/** Paths that moved: a call of the old one is a 410 that names the new one. */
+/** Answers 410 for moved paths, with the new path. */
 import type { FastifyInstance } from 'fastify'
 import { DomainError } from '../../../domain/errors/errors.ts'
 

@@ -1,7 +1,6 @@
 /**
- * The call-back of an OAuth provider (docs/oauth.md#rules): where a person's browser comes back to, by a redirect or by a form
- * that the provider's page posts (response_mode=form_post). Without a key: the state that it brings is the credential,
- * once. It answers a page.
+ * Callback of an OAuth provider (docs/oauth.md#rules), by redirect or by a posted form (response_mode=form_post). A browser calls
+ * it without a key. The state is the credential and works once. Answers an HTML page.
  */
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { CATALOGUE, DomainError, ValidationError } from '../../../domain/errors/errors.ts'
@@ -26,12 +25,11 @@ const RETRY_HINT = 'To try again, begin where you were given the link.'
 const RETRY_LATER_HINT = 'To try again later, begin where you were given the link.'
 const CLOSE_HINT = 'You can close this page.'
 
-/** so many agents are named */
 const MAX_NAMED_AGENTS = 3
-// no comma before the "and"
+// en-GB: no comma before the "and"
 const LIST_FORMAT = new Intl.ListFormat('en-GB')
 
-/** The heading, and what there is to do. */
+/** Title and next action. */
 const OUTCOMES: Record<LinkOutcome, { title: string; next: string }> = {
   connected: { title: 'Used already', next: CLOSE_HINT },
   incomplete: {
@@ -42,7 +40,7 @@ const OUTCOMES: Record<LinkOutcome, { title: string; next: string }> = {
   unknown: { title: 'Not finished yet', next: 'Reload this page in a minute.' },
 }
 
-/** A Fastify scope of its own, for its own way to read bodies and to show errors. */
+/** A separate Fastify scope with its own body parser and error handler. */
 export const oauthCallback: FastifyPluginAsync<{ core: Core }> = async (fastify, { core }) => {
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser(
@@ -58,7 +56,7 @@ export const oauthCallback: FastifyPluginAsync<{ core: Core }> = async (fastify,
   fastify.get(URL_PATH, {
     schema: { hide: true },
     config: { keyless: 'unlessSuccessful' },
-    // a HEAD would use the state up
+    // a HEAD request would use the state up
     exposeHeadRoute: false,
     handler: (request, reply) => finish(request, reply, new URLSearchParams(request.url.replace(/^[^?]*\??/, ''))),
   })
@@ -87,7 +85,7 @@ function successPage({ provider, account, workspace, owner, agentId, agents, los
   return { status: 200, title: 'Connected', text: sentences.filter((sentence) => sentence !== null).join(' ') }
 }
 
-/** A clause. `agents`: those that were connected before. */
+/** A clause of the success page. `agents`: agents that were already connected. */
 function connectedAgentsClause(agents: readonly string[]): string {
   if (agents.length === 0) return 'no agent may use it yet'
   if (agents.length === 1) return `the agent “${agents[0]}” goes on using it`
@@ -112,7 +110,7 @@ function failurePage(error: unknown, log: Log, requestId: string): Page {
     }
   }
   const { code, statusCode = 500 } = error as FastifyError
-  // the form can't be read: too large, of another type, shorter than it says
+  // the form can't be read: it is too large, of another type, or shorter than its Content-Length
   if (code?.startsWith('FST_ERR_CTP_') && statusCode < 500)
     return { status: statusCode, title: NOT_CONNECTED, text: `What the provider has sent can’t be read. ${RETRY_HINT}` }
   log.error({ err: error, requestId }, 'request failed')

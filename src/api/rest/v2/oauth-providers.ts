@@ -1,4 +1,4 @@
-/** OAuth providers over REST (docs/oauth.md#rules). */
+/** Operations on OAuth providers (docs/oauth.md#rules). */
 import { z } from 'zod'
 import { createInput, createProvider } from '../../../domain/oauth/providers/create.ts'
 import { deleteInput, deleteProvider } from '../../../domain/oauth/providers/delete.ts'
@@ -18,7 +18,7 @@ export const oauthProviders: Operation[] = [
     operationId: 'createOAuthProvider',
     summary: 'Create an OAuth provider',
     description:
-      'For the whole organization. Register a client at the provider first, with the redirect URI `<this server>/v2/auth/callback/<provider_id>`.',
+      'The provider belongs to the whole organization. First register a client at the provider, with the redirect URI `<this server>/v2/auth/callback/<provider_id>`.',
     tag,
     input: createInput,
     ...singleResponse(200, 'The provider.', oauthProvider, createProvider),
@@ -31,7 +31,7 @@ export const oauthProviders: Operation[] = [
     summary: 'List the organization’s OAuth providers, newest first',
     tag,
     input: listInput,
-    ...singleResponse(200, 'All of them.', z.array(oauthProvider), listProviders),
+    ...singleResponse(200, 'All OAuth providers of the organization.', z.array(oauthProvider), listProviders),
     ...cacheable({}),
     errors: [],
   }),
@@ -52,11 +52,11 @@ export const oauthProviders: Operation[] = [
     operationId: 'updateOAuthProvider',
     summary: 'Update an OAuth provider',
     description:
-      'Merges: an absent or null member keeps what is stored. A `token_url` of another origin needs the `client_secret` again, if there is one, and ends the refreshing of tokens that are there. The method `none` drops the stored secret.',
+      'An absent or null member keeps the stored value. If you change `token_url` to another origin, send the `client_secret` again, if there is one; existing tokens are not refreshed any more. The method `none` deletes the stored secret.',
     tag,
     input: updateInput,
     ifMatch: true,
-    ...singleResponse(200, 'The provider as it is now.', oauthProvider, updateProvider),
+    ...singleResponse(200, 'The updated provider.', oauthProvider, updateProvider),
     errors: [404],
   }),
   operation({
@@ -64,11 +64,12 @@ export const oauthProviders: Operation[] = [
     path: '/v2/auth/providers/{provider_id}',
     operationId: 'deleteOAuthProvider',
     summary: 'Delete an OAuth provider',
-    description: 'Refused while there are tokens of it, unless by `force`. Authorizations that are under way end.',
+    description:
+      'The call is refused while the provider has tokens, unless you send `force`. Pending authorizations end.',
     tag,
     input: deleteInput,
     ifMatch: true,
-    ...singleResponse(200, 'The provider as it was.', oauthProvider, deleteProvider),
+    ...singleResponse(200, 'The deleted provider.', oauthProvider, deleteProvider),
     errors: [404, 409],
   }),
   operation({
@@ -77,7 +78,7 @@ export const oauthProviders: Operation[] = [
     operationId: 'discoverMcpProvider',
     summary: 'Create an OAuth provider from an MCP server',
     description:
-      'Reads which authorization server the MCP server names, and registers a client there (RFC 9728, 8414, 7591). From then on it is a provider like any other. Where clients can’t register themselves, create the provider with a client of your own.',
+      'Finds the authorization server of the MCP server and registers a client there (RFC 9728, 8414, 7591). The result is a provider like any other. If the authorization server does not allow the registration of clients, create the provider with your own client.',
     tag,
     input: discoverInput,
     ...singleResponse(200, 'The provider.', oauthProvider, discoverMcpProvider),

@@ -1,4 +1,4 @@
-/** A person's OAuth tokens over REST (docs/oauth.md#rules). Where an agent gets one is in connections.ts. */
+/** Operations on a person's OAuth tokens (docs/oauth.md#rules). Agents get access tokens by connections.ts. */
 import { z } from 'zod'
 import { deleteInput, deleteOfUserInput, deleteToken, deleteTokensOfUser } from '../../../domain/oauth/tokens/delete.ts'
 import { listInput, listTokens } from '../../../domain/oauth/tokens/list.ts'
@@ -14,21 +14,22 @@ export const oauthTokens: Operation[] = [
     path: '/v2/auth/tokens',
     operationId: 'listOAuthTokens',
     summary: 'List your OAuth tokens, newest first',
-    description: 'Those of the caller in this workspace; nobody else sees them. The tokens themselves are not shown.',
+    description:
+      'Lists the tokens of the caller in this workspace. Other callers can’t see them. The tokens themselves are not shown.',
     tag,
     input: listInput,
-    ...singleResponse(200, 'All of them.', z.array(oauthToken), listTokens),
+    ...singleResponse(200, 'All your tokens.', z.array(oauthToken), listTokens),
     errors: [],
   }),
   operation({
     method: 'PATCH',
     path: '/v2/auth/tokens/{token_id}/metadata',
     operationId: 'updateOAuthTokenMetadata',
-    summary: 'Name an OAuth token, or make it the default',
-    description: 'Merges: an absent or null member keeps what is stored.',
+    summary: 'Label an OAuth token, or make it the default',
+    description: 'An absent or null member keeps the stored value.',
     tag,
     input: updateInput,
-    ...singleResponse(200, 'The token as it is now.', oauthToken, updateToken),
+    ...singleResponse(200, 'The updated token.', oauthToken, updateToken),
     errors: [404],
   }),
   operation({
@@ -37,22 +38,22 @@ export const oauthTokens: Operation[] = [
     operationId: 'deleteOAuthToken',
     summary: 'Delete an OAuth token',
     description:
-      'With its connections: from then on no agent gets it. It is revoked at the provider, too, if that offers it; while the provider can’t be reached that is tried again for a day.',
+      'Also deletes its connections, so no agent gets the token any more. The token is revoked at the provider if the provider supports it. While the provider can’t be reached, the revocation is retried for a day.',
     tag,
     input: deleteInput,
-    ...noContent('It is gone.', deleteToken),
+    ...noContent('The token is deleted.', deleteToken),
     errors: [404],
   }),
   operation({
     method: 'DELETE',
     path: '/v2/auth/tokens',
     operationId: 'deleteOAuthTokensOfUser',
-    summary: 'Delete all OAuth tokens of a user who has left, or of a key that was revoked',
+    summary: 'Delete all OAuth tokens of a user or of a key',
     description:
-      'For admins, who see none of them. Their connections go with them, and each is revoked at its provider.',
+      'For admins, after a user has left or a key was revoked. Admins can’t see these tokens. Their connections are deleted too, and each token is revoked at its provider.',
     tag,
     input: deleteOfUserInput,
-    ...singleResponse(200, 'None is left.', deletedTokens, deleteTokensOfUser),
+    ...singleResponse(200, 'The number of deleted tokens.', deletedTokens, deleteTokensOfUser),
     errors: [],
   }),
 ]

@@ -1,4 +1,4 @@
-/** Revisions over REST (docs/api-rules.md#paging, docs/deployments.md#deployments, docs/deployments.md#revisions-and-rollouts). */
+/** Operations on revisions (docs/api-rules.md#paging, docs/deployments.md#revisions-and-rollouts). */
 
 import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import { getRevisionDetails, revisionDetailsInput } from '../../../domain/deployments/revision-details.ts'
@@ -26,9 +26,9 @@ export const revisions: Operation[] = [
     method: 'POST',
     path: '/v2/deployments/{deployment_id}/revisions',
     operationId: 'createRevision',
-    summary: 'Make a new revision',
+    summary: 'Create a revision',
     description:
-      'Takes the same body as the update of a deployment, and makes a revision whatever the body says. Where that names no part of the source, it is of what runs, as with secrets there. `If-Match` takes the tag of the deployment.',
+      'Takes the same body as the update of a deployment, and always creates a revision. If the body names no part of the source, the new revision uses the source that runs, as an update of secrets does. `If-Match` takes the `ETag` of the deployment.',
     tag,
     input: updateInput,
     ifMatch: true,
@@ -46,7 +46,7 @@ export const revisions: Operation[] = [
     summary: "List a deployment's revisions, newest first",
     tag,
     input: listRevisionsInput,
-    ...singleResponse(200, 'A page.', revisionList, listRevisions),
+    ...singleResponse(200, 'A page of revisions.', revisionList, listRevisions),
     ...cacheable({}),
     errors: [404],
   }),
@@ -65,8 +65,9 @@ export const revisions: Operation[] = [
     method: 'GET',
     path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/details',
     operationId: 'getRevisionDetails',
-    summary: 'Get what is behind a revision',
-    description: 'Its work step by step, its place in the queue, whether it can be redeployed, and what it runs with.',
+    summary: 'Get the details of a revision',
+    description:
+      'The details are the steps of the revision, its position in the queue, whether it can be redeployed, and what it runs with.',
     tag,
     input: revisionDetailsInput,
     ...singleResponse(200, 'The details.', revisionDetails, getRevisionDetails),
@@ -79,16 +80,16 @@ export const revisions: Operation[] = [
     summary: 'Compare two revisions of a deployment',
     tag,
     input: compareInput,
-    ...singleResponse(200, 'What differs.', revisionComparison, compareRevisions),
+    ...singleResponse(200, 'The differences.', revisionComparison, compareRevisions),
     errors: [404],
   }),
   operation({
     method: 'POST',
     path: '/v2/deployments/{deployment_id}/revisions/{revision_id}/redeploy',
     operationId: 'redeployRevision',
-    summary: 'Run a revision again',
+    summary: 'Redeploy a revision',
     description:
-      'It becomes the active one when it succeeds: this is the rollback. `If-Match` takes the tag of the deployment.',
+      'The revision becomes the active one if the rollout succeeds. Use it for a rollback. `If-Match` takes the `ETag` of the deployment.',
     tag,
     input: redeployInput,
     ifMatch: true,

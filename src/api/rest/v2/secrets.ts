@@ -1,4 +1,4 @@
-/** Secrets of a deployment by their names, over REST (docs/deployments.md#secrets). */
+/** Operations on secrets of a deployment by name (docs/deployments.md#secrets). */
 import { changeSecrets, changeSecretsInput } from '../../../domain/deployments/change-secrets.ts'
 import { readWritten } from '../../../domain/deployments/read-after-write.ts'
 import { revealSecret, revealSecretInput } from '../../../domain/deployments/reveal-secret.ts'
@@ -15,10 +15,10 @@ export const secrets: Operation[] = [
     method: 'GET',
     path: '/v2/deployments/{deployment_id}/secrets',
     operationId: 'listSecrets',
-    summary: 'List the secrets of a deployment: names, when each was set, and by whom',
+    summary: 'List the names of the secrets of a deployment, when each was set, and by whom',
     tag,
     input: listSecretsInput,
-    ...singleResponse(200, 'All of them, without values.', namedSecrets, listSecrets),
+    ...singleResponse(200, 'All secrets, without values.', namedSecrets, listSecrets),
     errors: [404],
   }),
   operation({
@@ -27,12 +27,12 @@ export const secrets: Operation[] = [
     operationId: 'setSecrets',
     summary: 'Set and unset secrets of a deployment by their names',
     description:
-      'All others stay, whoever changes them meanwhile. What is set and unset together makes one revision, of what runs or is about to and without a build, as a PATCH of `secrets` alone does; with nothing to set or unset nothing happens.',
+      'Other secrets are not changed, so concurrent changes of them are kept. One call creates one revision. It keeps the source and build of the base revision, as a PATCH of `secrets` alone does. A call with nothing to set or unset does nothing.',
     tag,
     input: changeSecretsInput,
     ifMatch: true,
     responses: {
-      200: { description: 'The deployment as this call left it.', schema: deployment, headers: REVISION_ID_HEADER },
+      200: { description: 'The deployment after this call.', schema: deployment, headers: REVISION_ID_HEADER },
     },
     errors: [404, 409],
     ...handledBy(
@@ -46,7 +46,7 @@ export const secrets: Operation[] = [
     operationId: 'revealSecret',
     summary: 'Reveal the value of one secret',
     description:
-      'Needs `secrets:read`. The only way to a value over a session. Who has looked at which stands in the log of events, as `secret.revealed`. So many a minute (`REVEALS_PER_MINUTE`); more are a 429.',
+      'Needs `secrets:read`. A session can read values only with this call. Each call adds the event `secret.revealed` with the name of the secret and its reader. More calls in a minute than `REVEALS_PER_MINUTE` are answered 429.',
     tag,
     input: revealSecretInput,
     idempotency: 'no-effect',

@@ -1,4 +1,4 @@
-/** Sessions over REST (docs/api-rules.md#sessions): who is signed in. How somebody signs in is in ../sign-in.ts. */
+/** Operations on sessions (docs/api-rules.md#sessions). ../sign-in.ts opens them. */
 import { listInput, listSessions } from '../../../domain/sessions/read.ts'
 import { revokeInput, revokeSession } from '../../../domain/sessions/revoke.ts'
 import { noContent, type Operation, operation, singleResponse } from '../framework/operation.ts'
@@ -13,10 +13,10 @@ export const sessions: Operation[] = [
     operationId: 'listSessions',
     summary: 'List sessions, newest first',
     description:
-      'One’s own; for admins everybody’s that are good for the workspace. Ended ones are listed for another day.',
+      'Lists your own sessions. Admins see all sessions that are valid for the workspace. Ended sessions are listed for one more day.',
     tag,
     input: listInput,
-    ...singleResponse(200, 'A page.', sessionList, listSessions),
+    ...singleResponse(200, 'A page of sessions.', sessionList, listSessions),
     errors: [],
   }),
   operation({
@@ -24,10 +24,10 @@ export const sessions: Operation[] = [
     path: '/v2/sessions/{session_id}',
     operationId: 'revokeSession',
     summary: 'End a session',
-    description: 'Also what it has open, streams among it. A second time changes nothing.',
+    description: 'Open calls and streams of the session end too. A repeated call changes nothing.',
     tag,
     input: revokeInput,
-    ...noContent('It is refused from now on.', revokeSession),
+    ...noContent('The session has ended. Calls with it are refused.', revokeSession),
     errors: [404],
   }),
 ]

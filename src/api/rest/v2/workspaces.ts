@@ -1,4 +1,4 @@
-/** Workspaces over REST (docs/api-rules.md#who-is-calling). */
+/** Operations on workspaces (docs/api-rules.md#who-is-calling). */
 import { createInput, createWorkspace } from '../../../domain/workspaces/create.ts'
 import { type Operation, operation, singleResponse } from '../framework/operation.ts'
 import { workspace } from '../responses/workspace.ts'
@@ -10,7 +10,7 @@ export const workspaces: Operation[] = [
     operationId: 'createWorkspace',
     summary: 'Create a workspace',
     description:
-      'In the organization of the caller, who needs the role admin and a credential of the whole organization: one of a single workspace could not act in the new one.',
+      'The workspace belongs to the organization of the caller. Needs the role `admin` and a credential of the whole organization, because a credential of one workspace could not act in the new one.',
     tag: 'Workspaces',
     input: createInput,
     ...singleResponse(201, 'The workspace.', workspace, createWorkspace),

@@ -1,15 +1,15 @@
-/** Metrics of what this server does: rollouts, steps, events, log lines, leases, the sweep and the relay. */
+/** Metrics of this server's work: rollouts, steps, events, log lines, leases, the sweep and the relay. */
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Observer } from '../../../domain/outbox/observer.ts'
 
-/** Seconds: from a provisioning on a fast machine to a build that takes all of its time. */
+/** In seconds: from a provisioning on a fast machine to a build at its deadline. */
 const STEP_BUCKETS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800]
 
 export function createMetricsObserver(register: Registry): Observer {
   const registers = [register]
   const transitions = new Counter({
     name: 'pilothouse_revision_transitions_total',
-    help: 'Changes of a revision’s status that this server made, by the new status and the reason (`none`: it needs none)',
+    help: 'Status changes of revisions by this server, by new status and reason (`none`: without a reason)',
     labelNames: ['status', 'reason'],
     registers,
   })
@@ -21,14 +21,14 @@ export function createMetricsObserver(register: Registry): Observer {
   })
   const steps = new Histogram({
     name: 'pilothouse_step_duration_seconds',
-    help: 'Time from when a step was first taken to its end, of steps whose end this server recorded',
+    help: 'Time from the first start of a step to its end, for steps whose end this server recorded',
     labelNames: ['kind', 'outcome'],
     buckets: STEP_BUCKETS,
     registers,
   })
   const lost = new Counter({
     name: 'pilothouse_leases_lost_total',
-    help: 'Leases that ran out, and were taken over through this server',
+    help: 'Expired leases that were taken over through this server',
     registers,
   })
   const lines = new Counter({
@@ -38,12 +38,12 @@ export function createMetricsObserver(register: Registry): Observer {
   })
   const sweep = new Histogram({
     name: 'pilothouse_sweep_duration_seconds',
-    help: 'Time of one round of the sweep that enforces deadlines',
+    help: 'Duration of one run of the sweep, which enforces deadlines',
     registers,
   })
   const lag = new Histogram({
     name: 'pilothouse_relay_lag_seconds',
-    help: 'Age of an event when it was handed to the streams of this server',
+    help: 'Age of an event when this server passed it to its streams',
     registers,
   })
   return {
@@ -54,7 +54,7 @@ export function createMetricsObserver(register: Registry): Observer {
       }
     },
     stepEnded({ kind, outcome, seconds }) {
-      // one that was never taken took no time
+      // null: the step was never taken
       if (seconds !== null) steps.observe({ kind, outcome }, seconds)
     },
     leasesLost: (count) => lost.inc(count),

@@ -1,6 +1,6 @@
 /**
- * Metrics of how things stand, asked for when somebody looks: the queue and the leases of the whole installation, and
- * this server's streams, waits, connections and disk.
+ * Gauges that are read at each scrape: queue and leases of the installation, and streams, waits, connections and disk of this
+ * server.
  */
 import { statfs } from 'node:fs/promises'
 import { Gauge, type Registry } from 'prom-client'
@@ -16,7 +16,7 @@ export interface GaugeSources {
   dataDir: string
 }
 
-/** ms for which what the database said is good: however many look, it is asked no more often. */
+/** Limits the queries of frequent or concurrent scrapes. */
 const CACHE_TIME_MS = 5_000
 
 export function registerGauges(register: Registry, { database, overload, slots, dataDir }: GaugeSources): void {
@@ -31,7 +31,7 @@ export function registerGauges(register: Registry, { database, overload, slots, 
       },
     })
 
-  // null: not within the limits of the pool
+  // null: the query failed or exceeded the time limits of its pool
   const queue = cached(() => readQueueState(database.health).catch(() => null))
   const queueGauge = (name: string, help: string, value: (found: QueueState) => number) =>
     gauge(name, help, [], async (it) => {
@@ -39,25 +39,29 @@ export function registerGauges(register: Registry, { database, overload, slots, 
       if (found) it.set(value(found))
       else it.remove()
     })
-  // asked by itself: how long the counts take is not whether it answers
+  // separate, because slow counts don't mean that the database is down
   const up = cached(() => database.answers())
-  gauge('database_up', '1: the database answers', [], async (it) => it.set((await up()) ? 1 : 0))
-  gauge('overloaded', '1: this server is overloaded for this cause, and begins less', ['cause'], (it) => {
+  gauge('database_up', '1 if the database answers', [], async (it) => it.set((await up()) ? 1 : 0))
+  gauge('overloaded', '1 if this server is overloaded by this cause and starts less work', ['cause'], (it) => {
     for (const cause of Object.keys(OVERLOAD_CAUSES) as OverloadCause[])
       it.set({ cause }, overload.now?.causes.includes(cause) ? 1 : 0)
   })
-  queueGauge('queue_steps', 'Steps of the installation that nobody has taken yet', ({ steps }) => steps)
-  queueGauge('queue_oldest_seconds', 'Age of the oldest of them; 0: there is none', ({ oldest }) => oldest)
-  queueGauge('leases_held', 'Deployments of the installation that somebody holds', ({ leases }) => leases)
+  queueGauge('queue_steps', 'Steps of the installation that no worker has taken yet', ({ steps }) => steps)
+  queueGauge(
+    'queue_oldest_seconds',
+    'Age of the oldest step in the queue; 0 if the queue is empty',
+    ({ oldest }) => oldest,
+  )
+  queueGauge('leases_held', 'Deployments of the installation that have a lease holder', ({ leases }) => leases)
 
-  const open = 'Revisions of the installation in progress, by what they wait for (`none`: nothing is in their way)'
+  const open = 'Revisions of the installation in progress, by the reason why they wait (`none`: they do not wait)'
   gauge('revisions_open', open, ['status', 'reason'], async (it) => {
     it.reset()
     for (const { status, reason, count } of (await queue())?.open ?? []) it.set({ status, reason }, count)
   })
 
-  gauge('streams', 'Streams of this server that are open', [], (it) => it.set(slots.streams.inUse))
-  gauge('waits', 'Calls at this server that wait for something', ['of'], (it) => {
+  gauge('streams', 'Open streams of this server', [], (it) => it.set(slots.streams.inUse))
+  gauge('waits', 'Long polls of this server', ['of'], (it) => {
     it.set({ of: 'people' }, slots.waits.inUse)
     it.set({ of: 'listeners' }, slots.listenerWaits.inUse)
   })
@@ -75,13 +79,13 @@ export function registerGauges(register: Registry, { database, overload, slots, 
     const found = await disk()
     if (found) it.set(found.blocks * found.bsize)
   })
-  gauge('data_dir_free_bytes', 'What is free of it for this server', [], async (it) => {
+  gauge('data_dir_free_bytes', 'Free space of that disk for this server', [], async (it) => {
     const found = await disk()
     if (found) it.set(found.bavail * found.bsize)
   })
 }
 
-/** One look at a time, whose outcome serves for a while. */
+/** Shares one read, and its result for CACHE_TIME_MS. */
 function cached<T>(read: () => Promise<T>): () => Promise<T> {
   let last: { at: number; found: Promise<T> } | null = null
   return () => {

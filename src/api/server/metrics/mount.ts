@@ -1,7 +1,4 @@
-/**
- * `/metrics` for Prometheus: what Node says of the process, how long requests take, what the work comes to and how things
- * stand. Nothing of any tenant. docs/monitoring has alert rules and a dashboard for it.
- */
+/** `/metrics` for Prometheus, without data of tenants. docs/monitoring has alert rules and a dashboard for it. */
 import type { FastifyInstance } from 'fastify'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Observer } from '../../../domain/outbox/observer.ts'
@@ -9,7 +6,7 @@ import { createMetricsObserver } from './control-plane.ts'
 import { type GaugeSources, registerGauges } from './gauges.ts'
 import { measureRequests } from './requests.ts'
 
-/** Returns the observer of this server's work. */
+/** Returns the observer that the domain reports to. */
 export function mountMetrics(fastify: FastifyInstance, sources: GaugeSources): Observer {
   const register = new Registry()
   collectDefaultMetrics({ register })

@@ -1,4 +1,4 @@
-/** Metrics of requests: how long they take by route, and which were refused for being too many. */
+/** Metrics of requests: duration by route, and 429 answers. */
 import type { FastifyInstance } from 'fastify'
 import { Counter, Histogram, type Registry } from 'prom-client'
 
@@ -6,13 +6,13 @@ export function measureRequests(fastify: FastifyInstance, register: Registry): v
   const registers = [register]
   const duration = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the request to the end of its answer; streams are left out',
+    help: 'Time from the request to the end of its answer, without streams',
     labelNames: ['method', 'route', 'status'],
     registers,
   })
   const limited = new Counter({
     name: 'pilothouse_rate_limited_total',
-    help: 'Requests that were refused with 429',
+    help: 'Requests that were answered 429',
     labelNames: ['route'],
     registers,
   })
@@ -20,7 +20,7 @@ export function measureRequests(fastify: FastifyInstance, register: Registry): v
     const end = duration.startTimer()
     reply.raw.once('close', () => {
       if (String(reply.raw.getHeader('content-type')).startsWith('text/event-stream')) return
-      // the pattern and not the address: a bounded number of labels
+      // the pattern, so that the number of labels is limited
       const route = request.routeOptions.url ?? 'none'
       const status = reply.raw.statusCode
       end({ method: request.method, route, status })
