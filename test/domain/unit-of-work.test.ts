@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { encode } from '../../src/api/rest/responses/response-schema.ts'
 import { deployment as answer } from '../../src/api/rest/responses/deployment.ts'
+import { encode } from '../../src/api/rest/responses/response-schema.ts'
 import { createDeployment } from '../../src/domain/deployments/create.ts'
 import { type DeploymentView, getDeployment } from '../../src/domain/deployments/read.ts'
 import { readWritten } from '../../src/domain/deployments/read-after-write.ts'
