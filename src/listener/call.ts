@@ -1,4 +1,4 @@
-/** Calls the control plane, and turns failures into errors with advice. They contain no request or response content. */
+/** Calls the control plane, and turns failures into errors with advice. Errors contain no request or response content. */
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { ClaimLostError } from '../domain/errors/errors.ts'
@@ -43,7 +43,7 @@ export interface Caller {
    */
   call(path: string, body: object, options?: CallOptions): Promise<unknown>
   /** Downloads a file as a stream, which fails if it is incomplete. `absent` makes the error for a missing file. */
-  download(path: string, signal: AbortSignal, absent: (said: string) => Error): Promise<Readable>
+  download(path: string, signal: AbortSignal, absent: (detail: string) => Error): Promise<Readable>
   close(): void
 }
 
@@ -79,8 +79,8 @@ export function createCaller({ url, apiKey, callMs = 10_000 }: Address, worker: 
       throwIfPaused('downloads')
       const answer = await downloads.download(`${worker.path}/${path}`, callMs, signal)
       if (!('status' in answer)) return answer
-      const said = answer.status === 404 ? absence.safeParse(safely(answer.text)).data?.detail : undefined
-      throw said === undefined ? refused(answer, 'downloads', MAX_PAUSE_MS) : absent(said)
+      const detail = answer.status === 404 ? absence.safeParse(safely(answer.text)).data?.detail : undefined
+      throw detail === undefined ? refused(answer, 'downloads', MAX_PAUSE_MS) : absent(detail)
     },
     close() {
       leases.close()

@@ -92,7 +92,7 @@ async function connect(kubeconfig: string | undefined, log: Logger): Promise<Clu
   try {
     return await connectCluster({ ...(kubeconfig ? { kubeconfig } : {}), log })
   } catch (cause) {
-    const said = (cause as Error).message.replace(/\.$/, '')
-    throw new ConfigError(`The cluster can't be used: ${said}. See KUBECONFIG.`, { cause })
+    const reason = (cause as Error).message.replace(/\.$/, '')
+    throw new ConfigError(`The cluster can't be used: ${reason}. See KUBECONFIG.`, { cause })
   }
 }

@@ -36,12 +36,12 @@ export const heartbeatOptions = (leaseSeconds: number, wait: number, signal: Abo
 })
 
 /** Splits items in order into batches for one request each. An oversized item is alone in its batch. */
-export function batches<T>(items: readonly T[], most = MAX_ITEMS): T[][] {
+export function batches<T>(items: readonly T[], max = MAX_ITEMS): T[][] {
   const all: T[][] = []
   let room = 0
   for (const item of items) {
     const bytes = Buffer.byteLength(JSON.stringify(item)) + 1
-    if (all.length === 0 || bytes > room || all.at(-1)!.length === most) {
+    if (all.length === 0 || bytes > room || all.at(-1)!.length === max) {
       all.push([])
       room = MAX_BATCH_BYTES
     }

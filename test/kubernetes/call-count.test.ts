@@ -81,9 +81,9 @@ counted('an hour without changes costs no call: watches reopen at their last ver
   const { standIn } = site.test
   const { counts } = await callsOf(async () => {
     for (let n = 1; n <= 3; n++) {
-      const opened = standIn!.requests.of('watch')
+      const opened = standIn!.requests.count('watch')
       standIn!.disconnect()
-      await expect.poll(() => standIn!.requests.of('watch'), { timeout: 30_000 }).toBeGreaterThan(opened)
+      await expect.poll(() => standIn!.requests.count('watch'), { timeout: 30_000 }).toBeGreaterThan(opened)
       tenant.ensure()
     }
     await expect.poll(() => site.cluster.problem(), { timeout: 30_000 }).toBeNull()

@@ -200,7 +200,7 @@ test('an expired resource version causes a new list, which detects deletions', a
   standIn.requests.reset()
   proxy.heal()
   await seen(cluster, () => kinds(cluster, deploymentId).join() === 'Secret')
-  expect(standIn.requests.of('list', 'services')).toBe(1)
+  expect(standIn.requests.count('list', 'services')).toBe(1)
 })
 
 test('an outage shorter than the cluster’s event history causes no new list', async ({ skip }) => {
@@ -212,7 +212,7 @@ test('an outage shorter than the cluster’s event history causes no new list', 
   const { deploymentId, secret } = manifestsOf(place.namespace)
   await make([secret])
   await seen(cluster, () => cluster.objects(deploymentId).length === 1)
-  expect(standIn.requests.of('list')).toBe(0)
+  expect(standIn.requests.count('list')).toBe(0)
 })
 
 test('1,000 objects cost eleven watches and no call while nothing changes', async ({ skip }) => {
@@ -225,9 +225,9 @@ test('1,000 objects cost eleven watches and no call while nothing changes', asyn
   const cluster = await place.connect()
   standIn.requests.reset()
   await cluster.open(namespace, never)
-  await expect.poll(() => standIn.requests.of('watch')).toBe(11)
+  await expect.poll(() => standIn.requests.count('watch')).toBe(11)
   // two pages of Secrets, one page of every other kind
-  expect(standIn.requests.of('list')).toBe(12)
+  expect(standIn.requests.count('list')).toBe(12)
   expect(all.every(({ deploymentId }) => cluster.objects(deploymentId).length === 1)).toBe(true)
   standIn.requests.reset()
   const last = all.at(-1)!

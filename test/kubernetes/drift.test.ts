@@ -185,7 +185,7 @@ test('repeated manual changes are repaired at growing intervals', async () => {
   if (!site.test.standIn) return
   site.test.standIn.requests.reset()
   const until = performance.now() + 40_000
-  const changes = () => site.test.standIn?.requests.of('patch', 'deployments') ?? 0
+  const changes = () => site.test.standIn?.requests.count('patch', 'deployments') ?? 0
   const told = () => /keeps changing .*-server/.test(site.runtime.health(tenant.id)?.message ?? '')
   for (let n = 0; performance.now() < until && !(told() && changes() > 20); n++) {
     await change('Deployment', server, { spec: { replicas: 2 + (n % 2) } })

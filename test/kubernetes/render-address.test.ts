@@ -45,10 +45,10 @@ test('an Ingress has its own annotations, which override those of all objects', 
   const spec = { annotations: { all: 'a', both: 'a' }, ingress_annotations: { both: 'i', own: 'i' } }
   const ingressAnnotations = { issuer: 's', all: 's', own: 's' }
   const manifests = render(spec, {}, { ingressDomain: 'example.com', ingressAnnotations })
-  const of = (key: string) => find(manifests, key).metadata.annotations
-  expect(of('Ingress/')).toMatchObject({ issuer: 's', all: 'a', both: 'i', own: 'i' })
-  expect(of('Service/')).toMatchObject({ all: 'a', both: 'a' })
-  expect(of('Service/')).not.toHaveProperty('own')
+  const annotationsOf = (key: string) => find(manifests, key).metadata.annotations
+  expect(annotationsOf('Ingress/')).toMatchObject({ issuer: 's', all: 'a', both: 'i', own: 'i' })
+  expect(annotationsOf('Service/')).toMatchObject({ all: 'a', both: 'a' })
+  expect(annotationsOf('Service/')).not.toHaveProperty('own')
 })
 
 describe('a custom URL', () => {

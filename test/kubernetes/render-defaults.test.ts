@@ -53,18 +53,18 @@ test('a cache with a default limit keeps its data within it', () => {
 })
 
 test('a sidecar keeps its own quantities', () => {
-  const of = (resources: object) =>
+  const resourcesWith = (resources: object) =>
     podOf('server', { sidecars: [{ name: 's', image: 'a', resources }] }).containers[1].resources
-  expect(of({ requests: { cpu: '3', memory: '32Mi' } })).toEqual({
+  expect(resourcesWith({ requests: { cpu: '3', memory: '32Mi' } })).toEqual({
     requests: { cpu: '3', memory: '32Mi' },
     // the default limit would be below the request
     limits: { memory: '512M' },
   })
-  expect(of({ limits: { cpu: '50m', 'example.com/gpu': '1' } })).toEqual({
+  expect(resourcesWith({ limits: { cpu: '50m', 'example.com/gpu': '1' } })).toEqual({
     requests: { memory: '64M' },
     limits: { cpu: '50m', memory: '512M', 'example.com/gpu': '1' },
   })
-  expect(of({ limits: null })).toMatchObject({ requests: { cpu: '100m' } })
+  expect(resourcesWith({ limits: null })).toMatchObject({ requests: { cpu: '100m' } })
 })
 
 test('default limits can be switched off, and raise themselves to a larger default request', () => {

@@ -153,9 +153,9 @@ describe('a class', () => {
 
   test('a class changes server and queue of the deployments that name it, and no others', () => {
     const classes = classesOf({ gpu, large: {} })
-    const of = (spec: object) => pathsOf(render(spec, {}, { classes }))
+    const renderedPaths = (spec: object) => pathsOf(render(spec, {}, { classes }))
     const T = 'spec.template.spec'
-    expect(changes(of({}), of({ class: 'gpu' }))).toEqual({
+    expect(changes(renderedPaths({}), renderedPaths({ class: 'gpu' }))).toEqual({
       [`Deployment/server:${T}.nodeSelector.pool`]: 'gpu',
       [`Deployment/server:${T}.runtimeClassName`]: 'nvidia',
       [`Deployment/server:${T}.containers.agent.resources.limits.nvidia.com/gpu`]: 1,
@@ -163,7 +163,7 @@ describe('a class', () => {
       [`Deployment/queue:${T}.nodeSelector.pool`]: 'gpu',
       [`Deployment/queue:${T}.terminationGracePeriodSeconds`]: 3600,
     })
-    expect(changes(of({}), of({ class: 'large' }))).toEqual({})
+    expect(changes(renderedPaths({}), renderedPaths({ class: 'large' }))).toEqual({})
     expect(render({ class: 'gpu' }, {}, { classes }).flatMap(schemaErrors)).toEqual([])
   })
 

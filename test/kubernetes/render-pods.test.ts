@@ -112,7 +112,7 @@ describe('replicas', () => {
   const BY_OTHERS = { min_scale: 0, max_scale: 5, autoscaler: 'none' }
   const scaled = (spec: object, live: Replicas = {}) => {
     const manifests = renderApplication(deployment, application(spec), options, live)
-    const of = (role: string) => {
+    const replicasOf = (role: string) => {
       const hpa = manifests.find((manifest) => keyOf(manifest) === `HPA/${role}`)?.spec as
         | { minReplicas: number; maxReplicas: number }
         | undefined
@@ -120,7 +120,7 @@ describe('replicas', () => {
       const replicas = has ? find(manifests, `Deployment/${role}`).spec.replicas : null
       return hpa ? [replicas, `${hpa.minReplicas}–${hpa.maxReplicas}`] : [replicas]
     }
-    return { server: of('server'), queue: of('queue') }
+    return { server: replicasOf('server'), queue: replicasOf('queue') }
   }
 
   test.each([

@@ -218,8 +218,8 @@ heldBack('a new holder continues a running redeploy of the served revision, and 
   const tenant = new Tenant(site)
   await tenant.provision()
   const revision = tenant.revision(image('slow'))
-  const release = async (of: Tenant) => {
-    for (const { metadata } of await of.pods())
+  const release = async (holder: Tenant) => {
+    for (const { metadata } of await holder.pods())
       site.test.standIn?.release({ namespace: site.namespace, name: metadata!.name! })
   }
   const deploying = tenant.prepare(revision)

@@ -45,9 +45,9 @@ export class Backlog {
   }
 
   /** Returns up to `most` lines of one log without removing them. */
-  next(most: number): Line[] {
+  next(max: number): Line[] {
     if (this.#first.lines.length === 0) this.#moveUp()
-    const lines = this.#first.lines.slice(0, most).map(({ line }) => line)
+    const lines = this.#first.lines.slice(0, max).map(({ line }) => line)
     const other = lines.findIndex((line) => !isOfSameLog(line, lines[0]!))
     return other < 0 ? lines : lines.slice(0, other)
   }

@@ -58,7 +58,7 @@ export class ClaimRunner {
   #ready = false
   #active: Active | null = null
   /** the step (id and try) that was started last; it is not started again */
-  #begun: { id: string; tries: number } | null = null
+  #started: { id: string; tries: number } | null = null
   #stopReported = -1
   #claimOver = false
   #reporting: Promise<unknown> | null = null
@@ -222,7 +222,7 @@ export class ClaimRunner {
       if (this.#stopReported === generation) return
       this.#stopReported = generation
       void this.#reportStopped()
-    } else if (step && !(step.id === this.#begun?.id && step.tries === this.#begun.tries)) this.#begin(step)
+    } else if (step && !(step.id === this.#started?.id && step.tries === this.#started.tries)) this.#begin(step)
     // never prunes after a builder's step: no revision refers to the pushed image yet
     else if (!step && !builder) this.#pruning.ask()
   }
@@ -230,7 +230,7 @@ export class ClaimRunner {
   #begin(assigned: Step): void {
     const step = this.#latest.timed(assigned)
     const abort = new AbortController()
-    this.#begun = { id: step.id, tries: step.tries }
+    this.#started = { id: step.id, tries: step.tries }
     const work = async () => {
       await this.#pruning.done
       await performStep({
@@ -297,7 +297,7 @@ export class ClaimRunner {
   /** Reports a stop when no step runs here. */
   async #reportStopped(): Promise<void> {
     // the response to the earlier report may be lost
-    if (this.#begun) await this.#report(this.#begun.id, { outcome: 'stopped' })
+    if (this.#started) await this.#report(this.#started.id, { outcome: 'stopped' })
     // or the step never arrived or was unreadable: then only a new claim can continue the deployment
     if (this.#assignment.stop && !this.#active) await this.release()
     else this.#reconcile()

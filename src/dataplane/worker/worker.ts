@@ -82,11 +82,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   /** Repeats `round`; after a failure it pauses with growing delays. */
   async function repeat(task: string, round: () => Promise<void>): Promise<void> {
     for (let failures = 0; !stopping.signal.aborted; ) {
-      const begun = performance.now()
+      const startedAt = performance.now()
       try {
         await round()
         failures = 0
-        await sleep(begun + MIN_CALL_INTERVAL_MS - performance.now(), stopping.signal)
+        await sleep(startedAt + MIN_CALL_INTERVAL_MS - performance.now(), stopping.signal)
       } catch (error) {
         if (stopping.signal.aborted) return
         log.warn({ err: error }, `${task} failed; trying again`)

@@ -77,8 +77,8 @@ export class Access {
     const { verb, kind, subresource, namespace, name } = attempt
     const resource = subresource ? `${kind.plural}/${subresource}` : kind.plural
     const where = namespace === undefined ? 'at the cluster scope' : `in the namespace "${namespace}"`
-    const what = `cannot ${verb} resource "${resource}" in API group "${kind.group}" ${where}`
-    throw forbidden({ ...kind, plural: resource }, name, `User "${user.name}" ${what}`)
+    const refusal = `cannot ${verb} resource "${resource}" in API group "${kind.group}" ${where}`
+    throw forbidden({ ...kind, plural: resource }, name, `User "${user.name}" ${refusal}`)
   }
 
   #rules(user: User, namespace: string): Json[] {
@@ -90,8 +90,8 @@ export class Access {
   }
 }
 
-const matches = (wanted: string[] | undefined, is: string): boolean =>
-  wanted?.includes('*') || wanted?.includes(is) || false
+const matches = (allowed: string[] | undefined, is: string): boolean =>
+  allowed?.includes('*') || allowed?.includes(is) || false
 
 function isSubject(user: User, subject: Json, namespace: string): boolean {
   if (subject.kind === 'User') return subject.name === user.name

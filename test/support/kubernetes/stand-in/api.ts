@@ -128,8 +128,12 @@ export class Api {
   ): Written & { gone: boolean } {
     const live = this.get(kind, namespace, name)
     const { uid, resourceVersion } = options.preconditions ?? {}
-    const mismatch = (what: string, wanted: string, is: string) =>
-      conflict(kind, name, `Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${is}`)
+    const mismatch = (member: string, expected: string, is: string) =>
+      conflict(
+        kind,
+        name,
+        `Precondition failed: ${member} in precondition: ${expected}, ${member} in object meta: ${is}`,
+      )
     if (uid && uid !== live.metadata.uid) throw mismatch('UID', uid, live.metadata.uid)
     if (resourceVersion && resourceVersion !== live.metadata.resourceVersion) {
       throw mismatch('ResourceVersion', resourceVersion, live.metadata.resourceVersion)
@@ -237,10 +241,10 @@ function same(a: KubeObject, b: KubeObject): boolean {
 }
 
 /** Grace period of a pod in seconds. Other objects are deleted immediately. */
-function graceOf(kind: Kind, object: KubeObject, wanted: number | undefined): number {
+function graceOf(kind: Kind, object: KubeObject, expected: number | undefined): number {
   if (kind.kind !== 'Pod') return 0
   if (!object.spec.nodeName || ['Succeeded', 'Failed'].includes(object.status?.phase)) return 0
-  return wanted ?? object.spec.terminationGracePeriodSeconds ?? 30
+  return expected ?? object.spec.terminationGracePeriodSeconds ?? 30
 }
 
 const graceLeft = (object: KubeObject): number => object.metadata.deletionGracePeriodSeconds ?? 0

@@ -42,7 +42,7 @@ const EVENT = kindNamed('Event')
 
 export function createContext(store: Store, api: Api, logs: Logs, delays: Delays): Context & { close(): void } {
   const timers = new Set<NodeJS.Timeout>()
-  const told = new Map<string, string>()
+  const recorded = new Map<string, string>()
   return {
     store,
     api,
@@ -57,7 +57,7 @@ export function createContext(store: Store, api: Api, logs: Logs, delays: Delays
       return timer
     },
     event(about, type, reason, message, component) {
-      record(store, told, about, { type, reason, message, component })
+      record(store, recorded, about, { type, reason, message, component })
     },
     close() {
       for (const timer of timers) clearTimeout(timer)
@@ -66,10 +66,10 @@ export function createContext(store: Store, api: Api, logs: Logs, delays: Delays
   }
 }
 
-/** A repeated event increments its count, as in the real recorder. `told`: object and message → name of the event. */
+/** A repeated event increments its count, as in the real recorder. `recorded`: object and message → name of the event. */
 function record(
   store: Store,
-  told: Map<string, string>,
+  recorded: Map<string, string>,
   about: KubeObject,
   { type, reason, message, component }: { type: string; reason: string; message: string; component: string },
 ): void {
@@ -78,13 +78,13 @@ function record(
   // a terminating namespace accepts no new objects
   if (!home || home.metadata.deletionTimestamp) return
   const words = `${uid}/${reason}/${message}`
-  const same = store.get(EVENT, namespace, told.get(words) ?? '')
+  const same = store.get(EVENT, namespace, recorded.get(words) ?? '')
   if (same) {
     store.put(EVENT, { ...same, count: same.count + 1, lastTimestamp: timestamp() })
     return
   }
   const suffix = randomUUID().replaceAll('-', '').slice(0, 16)
-  told.set(words, `${name}.${suffix}`)
+  recorded.set(words, `${name}.${suffix}`)
   store.put(EVENT, {
     apiVersion: 'v1',
     kind: 'Event',

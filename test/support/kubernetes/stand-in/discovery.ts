@@ -13,12 +13,12 @@ const groupEntry = (group: string): Json => {
 function resources(kind: Kind): Json[] {
   const { kind: name, plural, namespaced, shortNames } = kind
   const singularName = name.toLowerCase()
-  const sub = (subresource: string, of: string, verbs: string[], more: Json = {}) => ({
+  const sub = (subresource: string, subKind: string, verbs: string[], more: Json = {}) => ({
     name: `${plural}/${subresource}`,
     singularName: '',
     namespaced,
     ...more,
-    kind: of,
+    kind: subKind,
     verbs,
   })
   const write = ['get', 'patch', 'update']

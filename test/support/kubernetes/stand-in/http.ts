@@ -59,7 +59,7 @@ async function handle(parts: ServerParts, request: http.IncomingMessage, respons
   if (!target || target.kind.since > parts.api.minor)
     throw new ApiError(404, 'NotFound', 'the server could not find the requested resource')
   const verb = verbOf(request.method ?? '', target, url.searchParams)
-  parts.requests.count(verb, target.kind, target.subresource)
+  parts.requests.record(verb, target.kind, target.subresource)
   parts.access.authorize(user, { ...target, verb })
   return serve(parts, verb, { ...target, user, query: url.searchParams, request, response })
 }
@@ -96,9 +96,9 @@ async function serve(parts: ServerParts, verb: string, call: Call): Promise<void
       return send(response, 200, isGone ? deleted(kind, object) : object)
     }
     case 'deletecollection': {
-      const wanted = await deleteOptions(call)
+      const payload = await deleteOptions(call)
       const objects = api.store.list(kind, namespace).filter(selection(query))
-      for (const { metadata } of objects) api.delete(kind, metadata.namespace, metadata.name, wanted)
+      for (const { metadata } of objects) api.delete(kind, metadata.namespace, metadata.name, payload)
       return send(response, 200, listOf(kind, objects, { resourceVersion: String(api.store.version) }))
     }
   }
@@ -111,11 +111,11 @@ async function serveSubresource(parts: ServerParts, verb: string, call: Call): P
   const options = { manager: managerOf(query, request), dryRun: query.get('dryRun') === 'All' }
   if (subresource === 'log' && kind.kind === 'Pod' && verb === 'get') return logs.serve(live, query, response)
   if (subresource === 'token' && kind.kind === 'ServiceAccount' && verb === 'create') {
-    const wanted = await body(request, call)
-    const seconds = wanted.spec?.expirationSeconds ?? 3600
+    const payload = await body(request, call)
+    const seconds = payload.spec?.expirationSeconds ?? 3600
     const token = access.issue(namespace!, name, live.metadata.uid, seconds)
     const status = { token, expirationTimestamp: new Date(Date.now() + seconds * 1000).toISOString() }
-    return send(response, 201, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', ...wanted, status })
+    return send(response, 201, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', ...payload, status })
   }
   if (subresource === 'status' && kind.status) {
     const sub = { ...options, subresource: 'status' }

@@ -23,48 +23,50 @@ function limitsFor(store: Store, namespace: string, type: string): Json[] {
 /** Fills in a LimitRange itself: each member is the default of the next. */
 export function withLimitDefaults(limit: Json): void {
   if (limit.type !== 'Container') return
-  const of = (name: string): Json => limit[name] ?? {}
-  const all: Json = { default: { ...of('max'), ...of('default') } }
-  all.defaultRequest = { ...of('min'), ...all.default, ...of('defaultRequest') }
+  const valuesOf = (name: string): Json => limit[name] ?? {}
+  const all: Json = { default: { ...valuesOf('max'), ...valuesOf('default') } }
+  all.defaultRequest = { ...valuesOf('min'), ...all.default, ...valuesOf('defaultRequest') }
   for (const [name, amounts] of Object.entries(all)) if (Object.keys(amounts as Json).length > 0) limit[name] = amounts
 }
 
 /** Gives the containers of a new pod the default requests and limits of its namespace. */
 export function fillLimits(store: Store, { metadata, spec }: KubeObject): void {
-  const said: string[] = []
+  const set: string[] = []
   for (const limit of limitsFor(store, metadata.namespace!, 'Container')) {
     for (const container of containersOf(spec)) {
-      for (const [what, defaults] of [
+      for (const [member, defaults] of [
         ['requests', limit.defaultRequest],
         ['limits', limit.default],
       ] as const) {
-        const missing = Object.keys(defaults ?? {}).filter((name) => container.resources?.[what]?.[name] === undefined)
+        const missing = Object.keys(defaults ?? {}).filter(
+          (name) => container.resources?.[member]?.[name] === undefined,
+        )
         if (missing.length === 0) continue
         container.resources ??= {}
-        container.resources[what] ??= {}
-        for (const name of missing) container.resources[what][name] = defaults[name]
-        said.push(`${missing.sort().join(', ')} ${what.slice(0, -1)} for container ${container.name}`)
+        container.resources[member] ??= {}
+        for (const name of missing) container.resources[member][name] = defaults[name]
+        set.push(`${missing.sort().join(', ')} ${member.slice(0, -1)} for container ${container.name}`)
       }
     }
   }
-  if (said.length === 0) return
-  const words = `LimitRanger plugin set: ${said.join('; ')}`
+  if (set.length === 0) return
+  const words = `LimitRanger plugin set: ${set.join('; ')}`
   metadata.annotations = { ...metadata.annotations, 'kubernetes.io/limit-ranger': words }
 }
 
 /** Refuses with 403 a pod or volume claim outside its namespace's limits. */
 export function checkLimits(store: Store, object: KubeObject): void {
   const { namespace, name } = object.metadata
-  const of = (type: string): Json[] => limitsFor(store, namespace!, type)
+  const limitsOf = (type: string): Json[] => limitsFor(store, namespace!, type)
   const problems =
     object.kind === 'Pod'
       ? [
-          ...of('Container').flatMap((limit) =>
+          ...limitsOf('Container').flatMap((limit) =>
             containersOf(object.spec).flatMap((container) => outside(limit, 'Container', container.resources ?? {})),
           ),
-          ...of('Pod').flatMap((limit) => outside(limit, 'Pod', sum(object.spec.containers ?? []))),
+          ...limitsOf('Pod').flatMap((limit) => outside(limit, 'Pod', sum(object.spec.containers ?? []))),
         ]
-      : of('PersistentVolumeClaim').flatMap((limit) => claimOutside(limit, object.spec.resources?.requests ?? {}))
+      : limitsOf('PersistentVolumeClaim').flatMap((limit) => claimOutside(limit, object.spec.resources?.requests ?? {}))
   if (problems.length === 0) return
   const text = problems.length === 1 ? problems[0]! : `[${[...new Set(problems)].join(', ')}]`
   throw forbidden(kindNamed(object.kind), name, text)
@@ -115,12 +117,12 @@ function claimOutside({ min = {}, max = {} }: Json, requests: Json): string[] {
 
 /** The sum over a pod's containers; undefined if one of them states no value. */
 function sum(containers: Json[]): Json {
-  const total = (what: string): Json => {
-    const names = Object.keys(containers[0]?.resources?.[what] ?? {})
-    const stated = names.filter((name) => containers.every((c) => c.resources?.[what]?.[name] !== undefined))
+  const total = (member: string): Json => {
+    const names = Object.keys(containers[0]?.resources?.[member] ?? {})
+    const stated = names.filter((name) => containers.every((c) => c.resources?.[member]?.[name] !== undefined))
     return Object.fromEntries(
       stated.map((name) => {
-        const nanos = containers.reduce((n, c) => n + nano(c.resources[what][name]), 0n)
+        const nanos = containers.reduce((n, c) => n + nano(c.resources[member][name]), 0n)
         return [name, canonical(`${nanos}n`)]
       }),
     )

@@ -20,7 +20,7 @@ interface Output {
 export class Logs {
   readonly #outputs = new Map<string, Output>()
 
-  #of(uid: string, container: string): Output {
+  #outputOf(uid: string, container: string): Output {
     const key = `${uid}/${container}`
     const output = this.#outputs.get(key) ?? { lines: [], previous: null, ended: true, followers: new Set() }
     this.#outputs.set(key, output)
@@ -28,7 +28,7 @@ export class Logs {
   }
 
   start(uid: string, container: string, restart: boolean): void {
-    const output = this.#of(uid, container)
+    const output = this.#outputOf(uid, container)
     if (restart) {
       output.previous = output.lines
       output.lines = []
@@ -37,21 +37,21 @@ export class Logs {
   }
 
   print(uid: string, container: string, text: string): void {
-    const output = this.#of(uid, container)
+    const output = this.#outputOf(uid, container)
     const line = { at: Date.now(), text }
     output.lines.push(line)
     for (const follower of [...output.followers]) follower(line)
   }
 
   end(uid: string, container: string): void {
-    const output = this.#of(uid, container)
+    const output = this.#outputOf(uid, container)
     output.ended = true
     for (const follower of [...output.followers]) follower(null)
   }
 
   /** The last lines, as in a termination message. */
   tail(uid: string, container: string): string {
-    return this.#of(uid, container)
+    return this.#outputOf(uid, container)
       .lines.slice(-80)
       .map(({ text }) => text)
       .join('\n')
@@ -70,7 +70,7 @@ export class Logs {
     const container = chosen(pod, query.get('container'))
     const previous = query.get('previous') === 'true'
     refuseUnlessStarted(pod, container, previous)
-    const output = this.#of(pod.metadata.uid, container)
+    const output = this.#outputOf(pod.metadata.uid, container)
     const since = query.get('sinceTime')
       ? Date.parse(query.get('sinceTime')!)
       : query.get('sinceSeconds')
@@ -98,12 +98,12 @@ export class Logs {
   }
 }
 
-function chosen({ metadata, spec }: KubeObject, wanted: string | null): string {
+function chosen({ metadata, spec }: KubeObject, requested: string | null): string {
   const containers: string[] = spec.containers.map((c: Json) => c.name)
   const init: string[] = (spec.initContainers ?? []).map((c: Json) => c.name)
-  if (wanted) {
-    if ([...containers, ...init].includes(wanted)) return wanted
-    throw badRequest(`container ${wanted} is not valid for pod ${metadata.name}`)
+  if (requested) {
+    if ([...containers, ...init].includes(requested)) return requested
+    throw badRequest(`container ${requested} is not valid for pod ${metadata.name}`)
   }
   if (containers.length === 1) return containers[0]!
   const init_ = init.length > 0 ? ` or one of the init containers: [${init.join(' ')}]` : ''
@@ -114,8 +114,8 @@ function chosen({ metadata, spec }: KubeObject, wanted: string | null): string {
 
 function refuseUnlessStarted({ metadata, spec, status }: KubeObject, container: string, previous: boolean): void {
   if (!spec.nodeName) throw badRequest(`pod ${metadata.name} does not have a host assigned`)
-  const of = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]
-  const state = of.find((s: Json) => s.name === container)
+  const statuses = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]
+  const state = statuses.find((s: Json) => s.name === container)
   if (previous && !state?.lastState?.terminated) {
     throw badRequest(`previous terminated container "${container}" in pod "${metadata.name}" not found`)
   }

@@ -173,14 +173,14 @@ function volumeTypes(spec: Json): Violation[] {
 
 function nonRoot(spec: Json, all: Json[]): Violation[] {
   const ofPod = spec.securityContext?.runAsNonRoot
-  const of = (c: Json): unknown => c.securityContext?.runAsNonRoot
+  const runAsNonRootOf = (c: Json): unknown => c.securityContext?.runAsNonRoot
   const rules: string[] = []
-  const asRoot = all.filter((c) => of(c) === false)
+  const asRoot = all.filter((c) => runAsNonRootOf(c) === false)
   // the pod's value is overridden if each container sets its own
-  if (ofPod === false && all.some((c) => of(c) === undefined))
+  if (ofPod === false && all.some((c) => runAsNonRootOf(c) === undefined))
     rules.push('pod must not set securityContext.runAsNonRoot=false')
   if (asRoot.length > 0) rules.push(`${containers(asRoot)} must not set securityContext.runAsNonRoot=false`)
-  const silent = all.filter((c) => of(c) === undefined)
+  const silent = all.filter((c) => runAsNonRootOf(c) === undefined)
   if (rules.length === 0 && ofPod === undefined && silent.length > 0)
     rules.push(`pod or ${containers(silent)} must set securityContext.runAsNonRoot=true`)
   return rules.length > 0 ? [['runAsNonRoot != true', rules.join('; ')]] : []
@@ -203,8 +203,8 @@ function unconfinedBy(spec: Json, all: Json[]): string[] {
   const bad = all.filter((c) => profileOf(c) !== undefined && !CONFINED.includes(profileOf(c)!))
   const types = (list: Json[]): string => quoted([...new Set(list.map((has) => profileOf(has)!))].sort())
   const ofPod = profileOf(spec)
-  const rule = (who: string, list: Json[]) =>
-    `${who} must not set securityContext.seccompProfile.type to ${types(list)}`
+  const rule = (subject: string, list: Json[]) =>
+    `${subject} must not set securityContext.seccompProfile.type to ${types(list)}`
   return [
     ...(ofPod !== undefined && !CONFINED.includes(ofPod) ? [rule('pod', [spec])] : []),
     ...(bad.length > 0 ? [rule(containers(bad), bad)] : []),
@@ -220,8 +220,8 @@ function seccomp(spec: Json, all: Json[]): Violation[] {
   const rules = unconfinedBy(spec, all)
   const silent = all.filter((c) => profileOf(c) === undefined)
   if (rules.length === 0 && profileOf(spec) === undefined && silent.length > 0) {
-    const who = `pod or ${containers(silent)}`
-    rules.push(`${who} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`)
+    const subject = `pod or ${containers(silent)}`
+    rules.push(`${subject} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`)
   }
   return rules.length > 0 ? [['seccompProfile', rules.join('; ')]] : []
 }
@@ -232,8 +232,10 @@ function seLinux(spec: Json, all: Json[]): Violation[] {
     return !SELINUX_TYPES.includes(type) || Boolean(user) || Boolean(role)
   }
   const bad = all.filter(isBad)
-  const who = [...(isBad(spec) ? ['pod'] : []), ...(bad.length > 0 ? [containers(bad)] : [])]
-  return who.length > 0 ? [['seLinuxOptions', `${who.join(' and ')} set forbidden securityContext.seLinuxOptions`]] : []
+  const subject = [...(isBad(spec) ? ['pod'] : []), ...(bad.length > 0 ? [containers(bad)] : [])]
+  return subject.length > 0
+    ? [['seLinuxOptions', `${subject.join(' and ')} set forbidden securityContext.seLinuxOptions`]]
+    : []
 }
 
 function sysctls(spec: Json): Violation[] {

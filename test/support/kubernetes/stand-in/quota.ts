@@ -25,13 +25,16 @@ const add = (usage: Usage, name: string, amount: bigint): Usage => usage.set(nam
 /** Usage of a pod: the larger of the sum of its containers and each init container. */
 function podUsage(spec: Json): Usage {
   const usage: Usage = new Map()
-  for (const what of ['requests', 'limits']) {
+  for (const member of ['requests', 'limits']) {
     for (const resource of ['cpu', 'memory', 'ephemeral-storage']) {
-      const of = (container: Json): bigint => nano(container.resources?.[what]?.[resource])
-      const together = (spec.containers ?? []).reduce((sum: bigint, c: Json) => sum + of(c), 0n)
-      const most = (spec.initContainers ?? []).reduce((m: bigint, c: Json) => (of(c) > m ? of(c) : m), together)
-      usage.set(`${what}.${resource}`, most)
-      if (what === 'requests') usage.set(resource, most)
+      const amountOf = (container: Json): bigint => nano(container.resources?.[member]?.[resource])
+      const together = (spec.containers ?? []).reduce((sum: bigint, c: Json) => sum + amountOf(c), 0n)
+      const most = (spec.initContainers ?? []).reduce(
+        (m: bigint, c: Json) => (amountOf(c) > m ? amountOf(c) : m),
+        together,
+      )
+      usage.set(`${member}.${resource}`, most)
+      if (member === 'requests') usage.set(resource, most)
     }
   }
   return usage
@@ -69,9 +72,9 @@ export function charge(store: Store, kind: Kind, object: KubeObject, live: KubeO
   if (!kind.namespaced || kind === QUOTA) return
   for (const quota of store.all(QUOTA, object.metadata.namespace)) {
     const hard: Record<string, string> = quota.spec?.hard ?? {}
-    const wanted = usageOf(kind, object)
+    const usage = usageOf(kind, object)
     const had = live ? usageOf(kind, live) : new Map<string, bigint>()
-    const concerned = Object.keys(hard).filter((name) => wanted.has(name))
+    const concerned = Object.keys(hard).filter((name) => usage.has(name))
     const missing = kind === POD ? concerned.filter((name) => !isStated(name, object.spec)) : []
     if (missing.length > 0) {
       throw forbidden(
@@ -82,17 +85,17 @@ export function charge(store: Store, kind: Kind, object: KubeObject, live: KubeO
     }
     const now = used(store, [kind], object.metadata.namespace!, concerned)
     const over = concerned.filter((name) => {
-      const more = wanted.get(name)! - (had.get(name) ?? 0n)
+      const more = usage.get(name)! - (had.get(name) ?? 0n)
       return more > 0n && now.get(name)! + more > nano(hard[name])
     })
     if (over.length === 0) continue
     over.sort()
-    const say = (of: (name: string) => bigint) =>
-      over.map((name) => `${name}=${format(of(name), hard[name])}`).join(',')
+    const say = (amountOf: (name: string) => bigint) =>
+      over.map((name) => `${name}=${format(amountOf(name), hard[name])}`).join(',')
     throw forbidden(
       kind,
       object.metadata.name,
-      `exceeded quota: ${quota.metadata.name}, requested: ${say((n) => wanted.get(n)! - (had.get(n) ?? 0n))}, ` +
+      `exceeded quota: ${quota.metadata.name}, requested: ${say((n) => usage.get(n)! - (had.get(n) ?? 0n))}, ` +
         `used: ${say((n) => now.get(n)!)}, limited: ${over.map((n) => `${n}=${hard[n]}`).join(',')}`,
     )
   }
@@ -104,10 +107,10 @@ function isStated(name: string, spec: Json): boolean {
 }
 
 function containersWithout(name: string, spec: Json): string[] {
-  const [what, resource] = name.includes('.') ? name.split('.', 2) : ['requests', name]
+  const [member, resource] = name.includes('.') ? name.split('.', 2) : ['requests', name]
   if (!['cpu', 'memory', 'ephemeral-storage'].includes(resource!)) return []
   const all = [...(spec.initContainers ?? []), ...(spec.containers ?? [])]
-  return all.filter((c) => c.resources?.[what!]?.[resource!] === undefined).map((c) => c.name)
+  return all.filter((c) => c.resources?.[member!]?.[resource!] === undefined).map((c) => c.name)
 }
 
 function mustSpecify(names: string[], spec: Json): string {

@@ -4,7 +4,7 @@ import type { Kind } from './kinds.ts'
 export class Requests {
   readonly #counts = new Map<string, number>()
 
-  count(verb: string, kind: Kind, subresource: string | null): void {
+  record(verb: string, kind: Kind, subresource: string | null): void {
     const name = `${verb} ${kind.plural}${subresource ? `/${subresource}` : ''}`
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
   }
@@ -18,8 +18,8 @@ export class Requests {
     return [...this.#counts.values()].reduce((sum, n) => sum + n, 0)
   }
 
-  /** Counts by verb, resource, or both: `of('list')`, `of('list', 'pods')`, `of(null, 'pods')`. */
-  of(verb: string | null, resource?: string): number {
+  /** Counts by verb, resource, or both: `count('list')`, `count('list', 'pods')`, `count(null, 'pods')`. */
+  count(verb: string | null, resource?: string): number {
     return [...this.#counts]
       .filter(([name]) => {
         const [v, r] = name.split(' ')

@@ -111,9 +111,9 @@ function probe(value: Json, at: string, problems: Problems): void {
 const STANDARD = ['cpu', 'memory', 'ephemeral-storage']
 
 function resources(value: Json, at: string, problems: Problems): void {
-  for (const what of ['limits', 'requests']) {
-    for (const [resource, amount] of Object.entries(value?.[what] ?? {})) {
-      const here = `${at}.${what}[${resource}]`
+  for (const member of ['limits', 'requests']) {
+    for (const [resource, amount] of Object.entries(value?.[member] ?? {})) {
+      const here = `${at}.${member}[${resource}]`
       if (
         !STANDARD.includes(resource) &&
         !resource.startsWith('hugepages-') &&

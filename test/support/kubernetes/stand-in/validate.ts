@@ -58,12 +58,12 @@ function selector({ spec }: Json, problems: Problems, live: KubeObject | null): 
   else if (live && !equal(spec.selector, live.spec.selector)) {
     problems.invalid('spec.selector', spec.selector, 'field is immutable')
   }
-  const wanted: Record<string, string> = spec.selector?.matchLabels ?? {}
-  if (spec.selector && Object.keys(wanted).length === 0 && !spec.selector.matchExpressions?.length) {
+  const required: Record<string, string> = spec.selector?.matchLabels ?? {}
+  if (spec.selector && Object.keys(required).length === 0 && !spec.selector.matchExpressions?.length) {
     problems.invalid('spec.selector', spec.selector, 'empty selector is invalid for deployment')
   }
   const has: Record<string, string> = spec.template?.metadata?.labels ?? {}
-  if (Object.entries(wanted).some(([name, value]) => has[name] !== value)) {
+  if (Object.entries(required).some(([name, value]) => has[name] !== value)) {
     problems.invalid('spec.template.metadata.labels', has, '`selector` does not match template `labels`')
   }
 }

@@ -15,26 +15,26 @@ export function refusal(
   action: string,
   secret: boolean,
 ): ApiRefused | Unreachable {
-  const said = statusOf(body)
-  const misfit = status === 500 && isSchemaMismatch(said.message)
+  const reply = statusOf(body)
+  const misfit = status === 500 && isSchemaMismatch(reply.message)
   const invalid = misfit || status === 400 || status === 422
-  const words = secret && invalid ? 'it is not valid' : said.message.slice(0, MAX_MESSAGE_CHARACTERS)
+  const words = secret && invalid ? 'it is not valid' : reply.message.slice(0, MAX_MESSAGE_CHARACTERS)
   const message = `The API server refused to ${action}: ${words || `HTTP ${status}`}`
   if (misfit) return new ApiRefused(status, 'Invalid', message)
-  if (status === 500 && isVersionOfAbsentObject(said.message)) return new ApiRefused(409, NO_SUCH_VERSION, message)
+  if (status === 500 && isVersionOfAbsentObject(reply.message)) return new ApiRefused(409, NO_SUCH_VERSION, message)
   if (status >= 500 || status === 429 || status === 408) {
     return new Unreachable(`The API server could not ${action}: ${words || `HTTP ${status}`}`, retryAfter(headers))
   }
-  return new ApiRefused(status, said.reason || (status === 401 ? 'Unauthorized' : 'Unknown'), message)
+  return new ApiRefused(status, reply.reason || (status === 401 ? 'Unauthorized' : 'Unknown'), message)
 }
 
 export function unreachable(error: unknown, action: string): Unreachable {
   const { message, code } = error as NodeJS.ErrnoException
   // the server closed an idle connection, which is no outage
-  const again = error instanceof ConnectionError && error.stale ? 0 : null
+  const retryAfterMs = error instanceof ConnectionError && error.stale ? 0 : null
   return new Unreachable(
     `The API server is not reachable (to ${action}): ${message || code || 'unknown error'}`,
-    again,
+    retryAfterMs,
     {
       cause: error,
     },

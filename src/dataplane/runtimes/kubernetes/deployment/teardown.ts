@@ -58,7 +58,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
   const { cluster, deploymentId, namespace, fence, changes, deadline } = teardown
   const anchor = { namespace, name: namesOf(deploymentId).database }
   const deleted = new Set<string>()
-  const begun = performance.now()
+  const startedAt = performance.now()
   /** by pod uid: performance.now() when the pod must be gone */
   const podEnds = new Map<string, number>()
   let failures = 0
@@ -68,7 +68,7 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
     const mark = changes.mark(deploymentId)
     const { now, waiting } = leftOf(teardown, deleted)
     if (waiting.length === 0) return
-    let away: Unreachable | null = null
+    let outage: Unreachable | null = null
     for (const object of now) {
       try {
         // otherwise an earlier holder could recreate deleted objects
@@ -80,20 +80,20 @@ export async function tearDown(teardown: Teardown, signal: AbortSignal): Promise
         if (error instanceof ApiRefused)
           throw new StepFailure('TEARDOWN_FAILED', `The deployment can't be removed: ${error.message}`)
         if (!(error instanceof Unreachable)) throw error
-        away = error
+        outage = error
         break
       }
     }
-    if (now.length > 0 && !away) continue
-    failures = away ? failures + 1 : 0
+    if (now.length > 0 && !outage) continue
+    failures = outage ? failures + 1 : 0
     const left =
-      Math.min(deadline, Math.max(begun + OBJECT_REMOVAL_TIMEOUT_MS, ...podEnds.values())) - performance.now()
+      Math.min(deadline, Math.max(startedAt + OBJECT_REMOVAL_TIMEOUT_MS, ...podEnds.values())) - performance.now()
     if (left <= 0) {
-      const cause = away ? away.message : `these objects remain: ${waiting.join(', ')}`
+      const cause = outage ? outage.message : `these objects remain: ${waiting.join(', ')}`
       throw new StepFailure('TEARDOWN_FAILED', `The deployment was not removed before its deadline: ${cause}`)
     }
     // the informers report deletions, so no polling is needed
-    const wait = away ? Math.min(left, backoff(failures - 1, ...RETRY_MS)) : left
+    const wait = outage ? Math.min(left, backoff(failures - 1, ...RETRY_MS)) : left
     await changes.wait(deploymentId, mark, wait, signal)
   }
 

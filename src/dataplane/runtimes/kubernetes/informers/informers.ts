@@ -82,14 +82,14 @@ export class Informers {
     // applied kinds must be known before a start; other optional kinds need not
     const applied = [...optional].flatMap(([kind, reflector]) => (kind.applied ? [reflector.settled] : []))
     const ready = Promise.all([...[...required.values()].map((reflector) => reflector.ready), ...applied])
-    const begun = { required, optional, ready }
-    this.#namespaces.set(namespace, begun)
+    const started = { required, optional, ready }
+    this.#namespaces.set(namespace, started)
     // without permissions for all kinds the namespace is unusable; a later `open` tries again
     ready.catch(() => {
       this.#end(namespace)
       for (const kind of KINDS) access.store.retain(kind, namespace, new Set())
     })
-    return begun
+    return started
   }
 
   /** Logs a problem once, not per kind and try. */

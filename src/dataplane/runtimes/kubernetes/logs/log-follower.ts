@@ -39,15 +39,15 @@ const MIN_USEFUL_MS = 30_000
 
 export class LogFollower {
   readonly #cluster: Cluster
-  readonly #most: number
+  readonly #maxLogs: number
   readonly #log: Logger
   readonly #entries = new Map<string, Entry>()
   readonly #byDeployment = new Map<string, Set<string>>()
   #filling = false
 
-  constructor(cluster: Cluster, most: number, log: Logger) {
+  constructor(cluster: Cluster, maxLogs: number, log: Logger) {
     this.#cluster = cluster
-    this.#most = most
+    this.#maxLogs = maxLogs
     this.#log = log
   }
 
@@ -96,9 +96,9 @@ export class LogFollower {
   #fill(): void {
     const open = [...this.#entries.values()].filter(({ done }) => !done)
     // pod times have a resolution of seconds; among equal ones the last reported are newest
-    if (open.length > this.#most) open.reverse().sort((a, b) => b.source.createdAt - a.source.createdAt)
-    for (const { abort } of open.slice(this.#most)) abort?.abort()
-    for (const entry of open.slice(0, this.#most)) if (!entry.abort && !entry.timer) void this.#follow(entry)
+    if (open.length > this.#maxLogs) open.reverse().sort((a, b) => b.source.createdAt - a.source.createdAt)
+    for (const { abort } of open.slice(this.#maxLogs)) abort?.abort()
+    for (const entry of open.slice(0, this.#maxLogs)) if (!entry.abort && !entry.timer) void this.#follow(entry)
   }
 
   async #follow(entry: Entry): Promise<void> {
@@ -116,7 +116,7 @@ export class LogFollower {
       useful = true
       entry.source.onLine(line)
     }
-    const begun = performance.now()
+    const startedAt = performance.now()
     try {
       await this.#cluster.followLog({ namespace, name: pod }, container, options, onLine, abort.signal)
       // a proxy may end the stream of a running container
@@ -128,7 +128,7 @@ export class LogFollower {
     }
     entry.abort = null
     if (entry.done || this.#entries.get(entry.source.key) !== entry) return this.#fillSoon()
-    if (performance.now() - begun > MIN_USEFUL_MS) useful = true
+    if (performance.now() - startedAt > MIN_USEFUL_MS) useful = true
     const [first, longest] = useful || this.#cluster.problem() !== null ? RETRY_MS : EMPTY_RETRY_MS
     const wait = abort.signal.aborted ? 0 : backoff(entry.tries++, first, longest)
     if (wait === 0) return this.#fillSoon()

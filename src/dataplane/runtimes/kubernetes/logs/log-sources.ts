@@ -20,11 +20,11 @@ export interface Followed {
  */
 export function logSourcesOf(pods: readonly V1Pod[], revisions: readonly Followed[], claimedAt: Date): LogSource[] {
   return revisions.flatMap(({ attempt, log, show }) => {
-    const its = pods.filter((pod) => sameAttempt(revisionAttemptOf(pod), attempt))
-    return its.flatMap((pod) =>
+    const ownPods = pods.filter((pod) => sameAttempt(revisionAttemptOf(pod), attempt))
+    return ownPods.flatMap((pod) =>
       sourcesOfPod(pod, claimedAt, (line, key) => {
         const { text, styles } = show(key, line)
-        const from = its.length > 1 ? `[${shortName(pod)}] ` : ''
+        const from = ownPods.length > 1 ? `[${shortName(pod)}] ` : ''
         log.print('deploy', from + text, shiftStyles(styles, from.length))
       }),
     )

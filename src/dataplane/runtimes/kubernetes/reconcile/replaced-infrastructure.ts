@@ -31,7 +31,7 @@ function usesSecretKey({ spec }: V1Pod, deploymentId: string, key: string): bool
 
 /** Logs once that the volume of a replaced database is kept. */
 export class KeptVolumeNote {
-  #told = false
+  #logged = false
 
   tell(
     config: InfrastructureConfig | null,
@@ -40,12 +40,12 @@ export class KeptVolumeNote {
   ): void {
     const volume = objects.find(({ kind }) => kind === 'PersistentVolumeClaim')
     const isKept = Boolean(volume && config && externalOf(config.secretReferences).database)
-    if (isKept && !this.#told && log)
+    if (isKept && !this.#logged && log)
       log.write(
         'deploy',
         `POSTGRES_URI_CUSTOM replaces the database that Pilothouse created. Its data stay in PersistentVolumeClaim ${volume?.metadata.name} until you delete the claim or the deployment.`,
         'warning',
       )
-    this.#told = isKept && (this.#told || log !== undefined)
+    this.#logged = isKept && (this.#logged || log !== undefined)
   }
 }

@@ -11,9 +11,9 @@ import { bytesOf, gibibytes } from '../render/quantity.ts'
 type Claim = V1PersistentVolumeClaim['spec']
 
 /** Returns a manifest that can be applied to the existing volume claim; other manifests unchanged. */
-export function fitToExisting(manifest: Manifest, there: LiveObject | undefined): Manifest {
-  if (manifest.kind !== 'PersistentVolumeClaim' || !there) return manifest
-  const { storageClassName, resources } = (there.spec ?? {}) as NonNullable<Claim>
+export function fitToExisting(manifest: Manifest, existing: LiveObject | undefined): Manifest {
+  if (manifest.kind !== 'PersistentVolumeClaim' || !existing) return manifest
+  const { storageClassName, resources } = (existing.spec ?? {}) as NonNullable<Claim>
   const { storageClassName: _, ...spec } = manifest.spec as NonNullable<Claim>
   const has = resources?.requests?.storage
   const keeps = has !== undefined && bytesOf(has) > bytesOf(spec.resources?.requests?.storage ?? '0')
@@ -48,8 +48,8 @@ export function volumeNote(
   refused: string | null,
 ): Progress | null {
   if (!config || externalOf(config.secretReferences).database) return null
-  const there = objects.find(({ kind }) => kind === 'PersistentVolumeClaim')
-  const has = ((there?.spec ?? {}) as NonNullable<Claim>).resources?.requests?.storage
+  const existing = objects.find(({ kind }) => kind === 'PersistentVolumeClaim')
+  const has = ((existing?.spec ?? {}) as NonNullable<Claim>).resources?.requests?.storage
   if (has === undefined) return null
   const difference = bytesOf(has) - bytesOf(gibibytes(config.spec.db_storage_gi))
   const note = (message: string): Progress => ({ reason: 'STORAGE_UNAVAILABLE', message })

@@ -60,9 +60,9 @@ function volumeClaim(name: string, labelled: Labelled, { storageClass }: RenderO
 }
 
 /** Postgres reserves three connections for superusers by default, and does not start without others. */
-function connections(most: number): string[] {
-  const reserved = most > 3 ? [] : ['-c', 'superuser_reserved_connections=0']
-  return ['-c', `max_connections=${most}`, ...reserved]
+function connections(max: number): string[] {
+  const reserved = max > 3 ? [] : ['-c', 'superuser_reserved_connections=0']
+  return ['-c', `max_connections=${max}`, ...reserved]
 }
 
 function pod(name: string, spec: EffectiveSpec, { postgresImage, podUser, defaults }: RenderOptions) {

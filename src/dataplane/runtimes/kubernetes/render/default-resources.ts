@@ -8,9 +8,9 @@ import { externalOf, type InfrastructureConfig } from './external.ts'
 import { bytesOf, resources } from './quantity.ts'
 
 /** Fills in missing amounts. A default request never exceeds a given limit, and vice versa. */
-function withDefaults(said: Amounts, defaults: Amounts): Amounts {
-  const [cpu, cpuLimit] = filled(said.cpu, said.cpuLimit, defaults.cpu, defaults.cpuLimit)
-  const [memory, memoryLimit] = filled(said.memory, said.memoryLimit, defaults.memory, defaults.memoryLimit)
+function withDefaults(specified: Amounts, defaults: Amounts): Amounts {
+  const [cpu, cpuLimit] = filled(specified.cpu, specified.cpuLimit, defaults.cpu, defaults.cpuLimit)
+  const [memory, memoryLimit] = filled(specified.memory, specified.memoryLimit, defaults.memory, defaults.memoryLimit)
   return { cpu, cpuLimit, memory, memoryLimit }
 }
 
@@ -22,7 +22,7 @@ function filled(request: Amount, limit: Amount, byDefault: Amount, limitByDefaul
   return [byDefault, limitByDefault]
 }
 
-const saidOf = {
+const specifiedOf = {
   server: (spec: EffectiveSpec): Amounts => ({
     cpu: spec.cpu,
     cpuLimit: spec.cpu_limit,
@@ -49,11 +49,11 @@ const saidOf = {
   }),
 }
 
-type Component = keyof typeof saidOf
+type Component = keyof typeof specifiedOf
 
 export function amountsOf(component: Component, spec: EffectiveSpec, defaults: ResourceDefaults): Amounts {
   return withDefaults(
-    saidOf[component](spec),
+    specifiedOf[component](spec),
     defaults[component === 'server' || component === 'queue' ? 'agent' : component],
   )
 }
@@ -65,13 +65,13 @@ export function defaultsNote(
 ): string | null {
   const external = externalOf(secretReferences)
   const isMade = { server: true, queue: spec.queue_max_scale > 0, cache: !external.cache, database: !external.database }
-  const parts = (Object.keys(saidOf) as Component[])
+  const parts = (Object.keys(specifiedOf) as Component[])
     .filter((component) => isMade[component])
     .flatMap((component) => {
-      const said = saidOf[component](spec)
+      const specified = specifiedOf[component](spec)
       const amounts = amountsOf(component, spec, defaults)
       const named = (['cpu', 'cpuLimit', 'memory', 'memoryLimit'] as const)
-        .filter((name) => said[name] == null && amounts[name] != null)
+        .filter((name) => specified[name] == null && amounts[name] != null)
         .map((name) => `${WORDS[name]} ${amounts[name]}${name.startsWith('memory') ? ' MB' : ''}`)
       return named.length === 0 ? [] : [`${component}: ${named.join(', ')}`]
     })
@@ -95,8 +95,8 @@ export function sidecarResources(given: Stated, defaults: Amounts): { resources?
     if (limits[name] === undefined && requests[name] === undefined && request !== undefined) requests[name] = request
     if (limits[name] === undefined && limit !== undefined && isAtMost(requests[name], limit)) limits[name] = limit
   }
-  const said = { ...given, ...(size(requests) ? { requests } : {}), ...(size(limits) ? { limits } : {}) }
-  return size(said) ? { resources: said } : {}
+  const merged = { ...given, ...(size(requests) ? { requests } : {}), ...(size(limits) ? { limits } : {}) }
+  return size(merged) ? { resources: merged } : {}
 }
 
 const size = (members: object) => Object.keys(members).length

@@ -23,16 +23,16 @@ export function servicesWithoutEndpoints(
     const component = componentOf(service)
     if (service.kind !== 'Service' || !component) return []
     const { name, uid } = service.metadata
-    const its = slices.filter(({ metadata }) => metadata?.labels?.[OF_SERVICE] === name)
+    const ownSlices = slices.filter(({ metadata }) => metadata?.labels?.[OF_SERVICE] === name)
     const ready = pods.filter((pod) => componentOf(pod) === component && isReady(pod) && isActive(pod))
     const uids = new Set(ready.map(({ metadata }) => metadata?.uid))
-    const hasEndpoints = its.some(({ endpoints }) =>
+    const hasEndpoints = ownSlices.some(({ endpoints }) =>
       // an absent `ready` means unknown, which counts as ready
       (endpoints ?? []).some(
         ({ conditions, targetRef }) => conditions?.ready !== false && (!targetRef?.uid || uids.has(targetRef.uid)),
       ),
     )
-    if (its.length === 0 || ready.length === 0 || hasEndpoints) return []
+    if (ownSlices.length === 0 || ready.length === 0 || hasEndpoints) return []
     const are = ready.length === 1 ? 'pod is' : 'pods are'
     const message = `The Service ${name} has no endpoints, although ${ready.length} ${component} ${are} ready: no request reaches them`
     return [{ component, key: `${uid}/endpoints`, reason: 'NO_ENDPOINTS', message, graceMs: GRACE_MS }]

@@ -49,8 +49,8 @@ export function healthOf(context: HealthContext): Health {
 /** Returns why the reconciler can't act; null: it can. */
 function blocked({ cluster, reconciler }: HealthContext): Progress | null {
   if (reconciler.ownershipLost) return ownershipLostProgress(reconciler.ownershipLost)
-  const away = cluster.problem()
-  return reconciler.failure ?? (away === null ? null : { reason: 'CLUSTER_UNREACHABLE', message: away })
+  const outage = cluster.problem()
+  return reconciler.failure ?? (outage === null ? null : { reason: 'CLUSTER_UNREACHABLE', message: outage })
 }
 
 /** Returns a Service that has lacked endpoints for its grace period, the server's first. */

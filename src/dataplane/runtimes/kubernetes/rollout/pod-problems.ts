@@ -169,8 +169,8 @@ function describeEnd(container: V1ContainerStatus): string {
   if (end.reason === 'OOMKilled') return 'was killed because it used more memory than its limit (OOMKilled)'
   const how = end.signal ? `was ended by signal ${end.signal}` : `exited with code ${end.exitCode}`
   const reason = end.reason && end.reason !== 'Error' && end.reason !== 'Completed' ? ` (${end.reason})` : ''
-  const said = end.message?.trim()
-  return `${how}${reason}${said ? `: ${said}` : ''}`
+  const detail = end.message?.trim()
+  return `${how}${reason}${detail ? `: ${detail}` : ''}`
 }
 
 /** Null: nothing has run yet. */

@@ -59,14 +59,14 @@ export function rolloutStatus(context: RolloutContext): RolloutStatus {
   }
   if (ownershipLost) status.problems.push({ key: 'ownership', ...ownershipLostProgress(ownershipLost), graceMs: 0 })
   else if (failure?.refused) status.problems.push({ key: 'refused', ...failure, graceMs: 0 })
-  const away = cluster.problem()
-  if (away !== null) {
-    status.wait = { reason: 'CLUSTER_UNREACHABLE', message: away }
-    status.stage = away
+  const outage = cluster.problem()
+  if (outage !== null) {
+    status.wait = { reason: 'CLUSTER_UNREACHABLE', message: outage }
+    status.stage = outage
   }
   if (ownershipLost || !synced) return status
   const found = workloadsStatus(context, reconciler.applied.filter(isWorkload))
-  if (away !== null) return { ...found, wait: status.wait, stage: away }
+  if (outage !== null) return { ...found, wait: status.wait, stage: outage }
   if (!contention) return found
   return {
     ...found,
@@ -93,21 +93,21 @@ export function workloadsStatus(
   for (const { key, generation, workload: expected } of applied) {
     const workload = objects.find(({ kind, metadata }) => `${kind}/${metadata.name}` === key)
     const ownPods = pods.filter((pod) => componentOf(pod) === expected.component)
-    const its = workloadStatus({ ...expected, workload, generation, pods: ownPods, unschedulableMs: failAfterMs })
+    const state = workloadStatus({ ...expected, workload, generation, pods: ownPods, unschedulableMs: failAfterMs })
     status.workloads.push({
       component: expected.component,
-      done: its.done,
-      pods: its.pods,
+      done: state.done,
+      pods: state.pods,
       refusalKey: refusalKey(workload),
     })
-    if (its.done) continue
-    waits.push(its.wait)
-    if (its.stage !== null) stages.push(its.stage)
-    status.problems.push(...its.problems)
-    status.output ??= outputOf(its.unready)
-    if (!workload || its.problems.length > 0) continue
+    if (state.done) continue
+    waits.push(state.wait)
+    if (state.stage !== null) stages.push(state.stage)
+    status.problems.push(...state.problems)
+    status.output ??= outputOf(state.unready)
+    if (!workload || state.problems.length > 0) continue
     const active = ownPods.filter(isActive)
-    status.stuck.push(...stuckOf(expected.component, workload, its.unready, active, failAfterMs))
+    status.stuck.push(...stuckOf(expected.component, workload, state.unready, active, failAfterMs))
   }
   if (waits.length === 0)
     for (const { reason, message } of servicesWithoutEndpoints(

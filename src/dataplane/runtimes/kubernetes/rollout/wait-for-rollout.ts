@@ -38,12 +38,12 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
   const progress = unlessRepeated(rollout.onProgress)
   const gracePeriods = new GracePeriods()
   const planner = rollout.concessionControl && new QuotaConcessionPlanner(rollout.concessionControl)
-  const begun = performance.now()
+  const startedAt = performance.now()
   let warnings: Problem[] = []
   let warningsAt: number | null = null
   let askAgainMs = failAfterMs
   let logged = ''
-  let loggedAt = begun
+  let loggedAt = startedAt
   for (;;) {
     signal.throwIfAborted()
     const mark = changes.mark(deploymentId)
@@ -64,7 +64,7 @@ export async function waitForRollout(rollout: Rollout, signal: AbortSignal): Pro
     }
     const silent = inStatus.length === 0 ? stuck : []
     const askAt =
-      warningsAt === null ? begun + Math.min(...silent.map(({ quietMs }) => quietMs)) : warningsAt + askAgainMs
+      warningsAt === null ? startedAt + Math.min(...silent.map(({ quietMs }) => quietMs)) : warningsAt + askAgainMs
     if (silent.length > 0 && now >= askAt) {
       warnings = await warningsAbout(cluster, silent)
       if (warningsAt !== null) askAgainMs *= QUERY_BACKOFF_FACTOR

@@ -26,11 +26,11 @@ export function startAutoscalers(context: Context): void {
 }
 
 function reconcile({ store, api, event }: Context, autoscaler: KubeObject): void {
-  const { scaleTargetRef: wanted, minReplicas, maxReplicas } = autoscaler.spec
-  const kind = KINDS.find((k) => k.kind === wanted.kind && k.scale)
-  const target = kind && store.get(kind, autoscaler.metadata.namespace, wanted.name)
+  const { scaleTargetRef: targetRef, minReplicas, maxReplicas } = autoscaler.spec
+  const kind = KINDS.find((k) => k.kind === targetRef.kind && k.scale)
+  const target = kind && store.get(kind, autoscaler.metadata.namespace, targetRef.name)
   if (!kind || !target) {
-    const message = `${wanted.kind?.toLowerCase()}s.apps "${wanted.name}" not found`
+    const message = `${targetRef.kind?.toLowerCase()}s.apps "${targetRef.name}" not found`
     event(autoscaler, 'Warning', 'FailedGetScale', message, 'horizontal-pod-autoscaler')
     return
   }

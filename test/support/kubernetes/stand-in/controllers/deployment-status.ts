@@ -103,10 +103,10 @@ function withProgress(
   set: SetCondition,
 ): { conditions: Json[]; wait: number | null } {
   const name = `ReplicaSet "${current.metadata.name}"`
-  const wanted: number = deployment.spec.replicas
+  const desired: number = deployment.spec.replicas
   const old = conditions.find((c) => c.type === 'Progressing')
   const complete =
-    counts.updatedReplicas === wanted && counts.replicas === wanted && counts.availableReplicas === wanted
+    counts.updatedReplicas === desired && counts.replicas === desired && counts.availableReplicas === desired
   if (complete) {
     const message = `${name} has successfully progressed.`
     const again = old?.message !== message

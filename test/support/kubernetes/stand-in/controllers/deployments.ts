@@ -148,23 +148,23 @@ function createSet({ api }: Context, deployment: KubeObject, old: KubeObject[]):
 
 /** One step of a rolling update: adds new pods within the surge, removes old ones while enough pods are available. */
 function roll(context: Context, deployment: KubeObject, current: KubeObject, old: KubeObject[]): void {
-  const wanted: number = deployment.spec.replicas
+  const desired: number = deployment.spec.replicas
   const { surge, unavailable } = fenceposts(deployment)
-  const sum = (sets: KubeObject[], of: (set: KubeObject) => number) => sets.reduce((n, set) => n + of(set), 0)
+  const sum = (sets: KubeObject[], countOf: (set: KubeObject) => number) => sets.reduce((n, set) => n + countOf(set), 0)
   const replicas = (set: KubeObject): number => set.spec.replicas
   const available = (set: KubeObject): number => set.status?.availableReplicas ?? 0
 
   const total = sum([current, ...old], replicas)
   const grown =
-    current.spec.replicas > wanted
-      ? wanted
-      : current.spec.replicas + Math.min(wanted - current.spec.replicas, Math.max(0, wanted + surge - total))
+    current.spec.replicas > desired
+      ? desired
+      : current.spec.replicas + Math.min(desired - current.spec.replicas, Math.max(0, desired + surge - total))
   if (grown !== current.spec.replicas) {
     scale(context, deployment, current, grown)
     return
   }
   if (sum(old, replicas) === 0) return
-  const minAvailable = wanted - unavailable
+  const minAvailable = desired - unavailable
   const newUnavailable = current.spec.replicas - available(current)
   let room = total - minAvailable - newUnavailable
   if (room <= 0) return

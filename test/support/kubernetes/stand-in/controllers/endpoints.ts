@@ -33,8 +33,8 @@ export function startEndpoints(context: Context): EndpointController {
       if (selects(service, object) || (before && selects(service, before))) queue.add(keyOf(service))
   })
   return {
-    hold(wanted) {
-      held = wanted
+    hold(paused) {
+      held = paused
       for (const service of store.all(SERVICE)) queue.add(keyOf(service))
     },
   }

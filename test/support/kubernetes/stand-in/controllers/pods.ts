@@ -41,8 +41,8 @@ export class OwnedPods {
   /** @param changed called with the owner's key when one of its pods changed */
   constructor(context: Context, kind: Kind, changed: (ownerKey: string) => void) {
     this.#context = context
-    context.store.onChange(({ kind: of, type, object }) => {
-      if (of !== POD) return
+    context.store.onChange(({ kind: changedKind, type, object }) => {
+      if (changedKind !== POD) return
       const owner = controllerOf(object)
       if (owner?.kind !== kind.kind) return
       const pods = this.#byOwner.get(owner.uid) ?? new Set()
@@ -53,7 +53,7 @@ export class OwnedPods {
     })
   }
 
-  of(owner: KubeObject): KubeObject[] {
+  ownedBy(owner: KubeObject): KubeObject[] {
     return [...(this.#byOwner.get(owner.metadata.uid) ?? [])].flatMap((key) => {
       const pod = this.#context.store.get(POD, owner.metadata.namespace, key.split('/')[1]!)
       return pod ? [pod] : []

@@ -24,7 +24,7 @@ function reconcile(context: Context, set: KubeObject, owned: OwnedPods, queue: W
   const { api, event } = context
   const { namespace, deletionTimestamp } = set.metadata
   let failure: string | null = null
-  const pods = owned.of(set).filter(isActive)
+  const pods = owned.ownedBy(set).filter(isActive)
   const missing = set.spec.replicas - pods.length
   if (!deletionTimestamp && missing > 0) {
     for (let n = 0; n < missing && failure === null; n++)
@@ -37,7 +37,7 @@ function reconcile(context: Context, set: KubeObject, owned: OwnedPods, queue: W
   }
   if (failure) queue.retry(key)
   else queue.succeeded(key)
-  const waits = writeStatus(context, set, owned.of(set).filter(isActive), failure)
+  const waits = writeStatus(context, set, owned.ownedBy(set).filter(isActive), failure)
   if (waits > 0) queue.add(key, waits)
 }
 

@@ -45,7 +45,7 @@ class Usage {
   readonly #pods = new Map<string, { node: string; amounts: Amounts }>()
   readonly #totals = new Map<string, Amounts>()
 
-  of(node: string): Amounts {
+  requestedOn(node: string): Amounts {
     return this.#totals.get(node) ?? { cpu: 0n, memory: 0n, pods: 0n }
   }
 
@@ -63,7 +63,7 @@ class Usage {
   }
 
   #count({ node, amounts }: { node: string; amounts: Amounts }, sign: bigint): void {
-    const { cpu, memory, pods } = this.of(node)
+    const { cpu, memory, pods } = this.requestedOn(node)
     const total = {
       cpu: cpu + sign * amounts.cpu,
       memory: memory + sign * amounts.memory,
@@ -74,7 +74,7 @@ class Usage {
 }
 
 function requested(spec: Json): Amounts {
-  const of = (name: string): bigint => {
+  const totalOf = (name: string): bigint => {
     const amount = (c: Json): bigint => nano(c.resources?.requests?.[name])
     const together = spec.containers.reduce((sum: bigint, c: Json) => sum + amount(c), 0n)
     return (spec.initContainers ?? []).reduce(
@@ -82,7 +82,7 @@ function requested(spec: Json): Amounts {
       together,
     )
   }
-  return { cpu: of('cpu'), memory: of('memory'), pods: nano('1') }
+  return { cpu: totalOf('cpu'), memory: totalOf('memory'), pods: nano('1') }
 }
 
 /** The reason why a node refuses a pod; null: it fits. */
@@ -91,10 +91,10 @@ function unfit(node: KubeObject, pod: KubeObject, taken: Amounts): string | null
   if (Object.entries(selector).some(([name, value]) => node.metadata.labels?.[name] !== value)) {
     return `node(s) didn't match Pod's node affinity/selector`
   }
-  const wanted = requested(pod.spec)
+  const requests = requested(pod.spec)
   for (const name of ['cpu', 'memory', 'pods'] as const) {
     const room = nano(node.status?.allocatable?.[name])
-    if (taken[name] + wanted[name] > room) return name === 'pods' ? 'Too many pods' : `Insufficient ${name}`
+    if (taken[name] + requests[name] > room) return name === 'pods' ? 'Too many pods' : `Insufficient ${name}`
   }
   return null
 }
@@ -137,7 +137,7 @@ function schedule(context: Context, pod: KubeObject, usage: Usage): boolean {
   const { store, api, event } = context
   const nodes = store.list(NODE).filter(({ spec }) => !spec?.unschedulable)
   const volumes = volumesOf(context, pod)
-  const verdicts = nodes.map((node) => ({ node, why: unfit(node, pod, usage.of(node.metadata.name)) }))
+  const verdicts = nodes.map((node) => ({ node, why: unfit(node, pod, usage.requestedOn(node.metadata.name)) }))
   const node = volumes ? undefined : verdicts.find(({ why }) => why === null)?.node
   if (node && awaitsVolumes(context, pod, node.metadata.name)) return false
   if (node) {

@@ -20,10 +20,10 @@ export function startStatefulSets(context: Context): void {
     if (!set) return
     const revision = `${name}-${hashOf(set.spec.template)}`
     if (!set.metadata.deletionTimestamp) {
-      if (reconcile(context, set, pods.of(set), revision) === null) queue.succeeded(key)
+      if (reconcile(context, set, pods.ownedBy(set), revision) === null) queue.succeeded(key)
       else queue.retry(key)
     }
-    writeStatus(context, set, pods.of(set), revision)
+    writeStatus(context, set, pods.ownedBy(set), revision)
   })
   const pods = new OwnedPods(context, STATEFUL_SET, (key) => queue.add(key))
   store.onChange(({ kind, type, object }) => {

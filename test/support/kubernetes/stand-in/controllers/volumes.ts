@@ -46,13 +46,13 @@ function letGo({ store, api }: Context, claim: KubeObject): void {
 
 function bind(context: Context, claim: KubeObject): void {
   const { store, api, event } = context
-  const wanted: string | undefined = claim.spec.storageClassName
+  const className: string | undefined = claim.spec.storageClassName
   const given = store.all(VOLUME).find(({ spec }) => spec.claimRef?.uid === claim.metadata.uid)
   if (given) {
     bindTo(context, claim, given.metadata.name)
     return
   }
-  const found = wanted ? store.get(CLASS, undefined, wanted) : undefined
+  const found = className ? store.get(CLASS, undefined, className) : undefined
   const pend = () =>
     api.modify(
       CLAIM,
@@ -63,10 +63,10 @@ function bind(context: Context, claim: KubeObject): void {
       { ...CONTROLLER, subresource: 'status' },
     )
   if (!found) {
-    const [reason, message] = wanted
-      ? ['ProvisioningFailed', `storageclass.storage.k8s.io "${wanted}" not found`]
+    const [reason, message] = className
+      ? ['ProvisioningFailed', `storageclass.storage.k8s.io "${className}" not found`]
       : ['FailedBinding', 'no persistent volumes available for this claim and no storage class is set']
-    event(claim, wanted ? 'Warning' : 'Normal', reason!, message!, 'persistentvolume-controller')
+    event(claim, className ? 'Warning' : 'Normal', reason!, message!, 'persistentvolume-controller')
     pend()
     return
   }

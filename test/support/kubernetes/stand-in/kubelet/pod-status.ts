@@ -80,7 +80,7 @@ export function podStatus(pod: KubeObject, containers: Container[], startTime: s
   })) {
     conditions = withCondition(conditions, { type, lastProbeTime: null, ...condition })
   }
-  const of = (list: Container[]): Json[] => list.map((c) => containerStatus(c, pod.metadata.uid))
+  const statusesOf = (list: Container[]): Json[] => list.map((c) => containerStatus(c, pod.metadata.uid))
   const init = containers.filter((c) => c.init)
   return {
     ...pod.status,
@@ -89,8 +89,8 @@ export function podStatus(pod: KubeObject, containers: Container[], startTime: s
     hostIP: '10.0.0.1',
     startTime,
     ...(containers.some((c) => c.state.running) ? { podIP: address, podIPs: [{ ip: address }] } : {}),
-    ...(init.length > 0 ? { initContainerStatuses: of(init) } : {}),
-    containerStatuses: of(containers.filter((c) => !c.init)).sort((a, b) => (a.name < b.name ? -1 : 1)),
+    ...(init.length > 0 ? { initContainerStatuses: statusesOf(init) } : {}),
+    containerStatuses: statusesOf(containers.filter((c) => !c.init)).sort((a, b) => (a.name < b.name ? -1 : 1)),
     qosClass: qosOf(pod.spec),
   }
 }
