@@ -31,7 +31,7 @@ async function away(how: 'cut' | 'freeze'): Promise<void> {
   proxy.heal()
 }
 
-heldBack.each(['cut', 'freeze'] as const)('each step goes on when it is back (%s)', async (how) => {
+heldBack.each(['cut', 'freeze'] as const)('each step continues after an API server outage (%s)', async (how) => {
   const tenant = new Tenant(site)
   const provisioning = tenant.provision()
   const [, provisioned] = await Promise.allSettled([away(how), provisioning])

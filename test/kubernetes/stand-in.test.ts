@@ -331,7 +331,7 @@ describe('lists and watches', () => {
     expect(rest.items.map((o) => o.metadata!.name)).toEqual(['page-3'])
   })
 
-  test.skipIf(process.env.TEST_KUBECONFIG)('a watch from a forgotten version is told that it is gone', async () => {
+  test.skipIf(process.env.TEST_KUBECONFIG)('a watch from a forgotten version fails with 410 Gone', async () => {
     const { metadata } = await core.listNamespacedConfigMap({ namespace })
     await apply(configMap('later', {}))
     cluster.standIn!.compact()
