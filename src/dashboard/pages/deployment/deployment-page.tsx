@@ -71,9 +71,9 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
   const isRollback =
     lastChange?.what === 'REDEPLOYED' && rollout && rollout.number < (deployment.latestRevision?.number ?? 0)
   const close = () => setDialog(null)
-  const openDialog = (what: 'redeploy' | 'interrupt') => (revision: TimelineRevision) =>
-    setDialog({ do: what, revision })
-  const dialogRevision = (what: 'redeploy' | 'interrupt') => (dialog?.do === what ? dialog.revision : null)
+  const openDialog = (action: 'redeploy' | 'interrupt') => (revision: TimelineRevision) =>
+    setDialog({ do: action, revision })
+  const dialogRevision = (action: 'redeploy' | 'interrupt') => (dialog?.do === action ? dialog.revision : null)
   return (
     <Page
       title={name}

@@ -120,14 +120,14 @@ const count = (rollouts: Rollout[], outcome: Rollout['outcome']) =>
 
 function summaryOf(rollouts: Rollout[]): string {
   const typical = typicalTimes(rollouts)
-  const wrong = [
+  const problems = [
     [count(rollouts, 'failed'), 'failed'],
     [count(rollouts, 'interrupted'), 'interrupted'],
   ]
     .filter(([many]) => many)
     .map(([many, word]) => `, ${many} ${word}`)
   return [
-    `${rollouts.length} rollouts, #${rollouts[0]!.number} to #${rollouts.at(-1)!.number}${wrong.join('')}.`,
+    `${rollouts.length} rollouts, #${rollouts[0]!.number} to #${rollouts.at(-1)!.number}${problems.join('')}.`,
     typical
       ? `Live after ${seconds(typical.median)} (median), ${seconds(typical.longest)} (longest).`
       : 'None went live.',

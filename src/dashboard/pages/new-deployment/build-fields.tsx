@@ -2,14 +2,14 @@
 import { SimpleGrid, TextInput } from '@mantine/core'
 import type { FieldsProps } from './fields.ts'
 
-export function BuildFields({ draft, onChange, wrong }: FieldsProps) {
+export function BuildFields({ draft, onChange, errors }: FieldsProps) {
   return (
     <>
       <TextInput
         label="Graph configuration"
         description="Path to langgraph.json or graph.json. Without graphs: package.json, pyproject.toml, Procfile or Dockerfile."
         value={draft.graphConfigPath}
-        error={wrong.graphConfigPath}
+        error={errors.graphConfigPath}
         onChange={({ currentTarget }) => onChange({ graphConfigPath: currentTarget.value })}
         autoComplete="off"
         spellCheck={false}
@@ -20,7 +20,7 @@ export function BuildFields({ draft, onChange, wrong }: FieldsProps) {
           label="Install command"
           placeholder="detected from the lock file"
           value={draft.installCommand}
-          error={wrong.installCommand}
+          error={errors.installCommand}
           onChange={({ currentTarget }) => onChange({ installCommand: currentTarget.value })}
           autoComplete="off"
           spellCheck={false}
@@ -29,7 +29,7 @@ export function BuildFields({ draft, onChange, wrong }: FieldsProps) {
           label="Build command"
           placeholder="none"
           value={draft.buildCommand}
-          error={wrong.buildCommand}
+          error={errors.buildCommand}
           onChange={({ currentTarget }) => onChange({ buildCommand: currentTarget.value })}
           autoComplete="off"
           spellCheck={false}

@@ -5,5 +5,5 @@ export interface FieldsProps {
   draft: Draft
   onChange(part: Partial<Draft>): void
   /** error messages by the field's name in the input */
-  wrong: Readonly<Record<string, string>>
+  errors: Readonly<Record<string, string>>
 }

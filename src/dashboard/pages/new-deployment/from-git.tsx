@@ -28,7 +28,7 @@ const repositoriesQuery = graphql(`
 
 const isUrl = (text: string) => /^([a-z+]+:\/\/|git@)/.test(text)
 
-export function FromGit({ draft, onChange, wrong }: FieldsProps) {
+export function FromGit({ draft, onChange, errors }: FieldsProps) {
   const [search] = useDebouncedValue(draft.repoUrl, 250)
   const [{ data, fetching }] = useQuery({
     query: repositoriesQuery,
@@ -57,7 +57,7 @@ export function FromGit({ draft, onChange, wrong }: FieldsProps) {
         description="Search by name, or paste the URL of a public repository."
         placeholder="acme/agent or https://…"
         value={draft.repoUrl}
-        error={wrong.repoUrl ?? wrong.integrationId}
+        error={errors.repoUrl ?? errors.integrationId}
         onChange={type}
         data={integrations
           .filter(({ repositories }) => repositories?.nodes.length)
@@ -93,7 +93,7 @@ export function FromGit({ draft, onChange, wrong }: FieldsProps) {
         description="A branch name, or a tag as refs/tags/…"
         placeholder="main"
         value={draft.repoRef}
-        error={wrong.repoRef}
+        error={errors.repoRef}
         onChange={({ currentTarget }) => onChange({ repoRef: currentTarget.value })}
         autoComplete="off"
         spellCheck={false}
@@ -103,7 +103,7 @@ export function FromGit({ draft, onChange, wrong }: FieldsProps) {
         <Checkbox
           label="Build every push to this branch"
           checked={draft.buildOnPush}
-          error={wrong.buildOnPush}
+          error={errors.buildOnPush}
           onChange={({ currentTarget }) => onChange({ buildOnPush: currentTarget.checked })}
         />
       )}

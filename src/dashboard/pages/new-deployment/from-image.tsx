@@ -22,7 +22,7 @@ const listenersQuery = graphql(`
   }
 `)
 
-export function FromImage({ draft, onChange, wrong }: FieldsProps) {
+export function FromImage({ draft, onChange, errors }: FieldsProps) {
   const hasListeners = useMe()?.organization.plan === 'self_hosted_enterprise'
   const [{ data }] = useQuery({ query: listenersQuery, pause: !hasListeners })
   const listeners = data?.listeners.nodes ?? []
@@ -48,7 +48,7 @@ export function FromImage({ draft, onChange, wrong }: FieldsProps) {
         description="In the format of docker pull. The agent must listen on PORT and answer GET /ok (or PILOTHOUSE_HEALTH_PATH)."
         placeholder="registry.example.com/acme/agent:1.4.2"
         value={draft.imageUri}
-        error={wrong.imageUri}
+        error={errors.imageUri}
         onChange={({ currentTarget }) => onChange(image(currentTarget.value))}
         autoComplete="off"
         spellCheck={false}
@@ -59,7 +59,7 @@ export function FromImage({ draft, onChange, wrong }: FieldsProps) {
           label="Cluster"
           description="The cluster that runs the agent. It can’t be changed later."
           value={draft.listenerId ?? ''}
-          error={wrong.listenerId}
+          error={errors.listenerId}
           onChange={({ currentTarget }) => choose(currentTarget.value)}
           required
           data={[
@@ -75,7 +75,7 @@ export function FromImage({ draft, onChange, wrong }: FieldsProps) {
         <NativeSelect
           label="Namespace"
           value={draft.namespace ?? ''}
-          error={wrong.listenerConfig}
+          error={errors.listenerConfig}
           onChange={({ currentTarget }) => onChange({ namespace: currentTarget.value })}
           data={namespaces}
         />

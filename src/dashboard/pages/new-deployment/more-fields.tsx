@@ -11,7 +11,7 @@ const RESOURCES: { name: Resource; label: string; about: string; cores?: boolean
   { name: 'memoryMb', label: 'Memory (MB)', about: 'per replica' },
 ]
 
-export function MoreFields({ draft, onChange, wrong }: FieldsProps) {
+export function MoreFields({ draft, onChange, errors }: FieldsProps) {
   const { resources } = draft
   const change = (name: Resource, value: number | string) => {
     const { [name]: _, ...others } = resources
@@ -33,7 +33,7 @@ export function MoreFields({ draft, onChange, wrong }: FieldsProps) {
             description={about}
             inputWrapperOrder={['label', 'input', 'description', 'error']}
             value={resources[name] ?? ''}
-            error={wrong[name]}
+            error={errors[name]}
             onChange={(value) => change(name, value)}
             allowDecimal={cores === true}
             decimalScale={1}
@@ -42,9 +42,9 @@ export function MoreFields({ draft, onChange, wrong }: FieldsProps) {
           />
         ))}
       </SimpleGrid>
-      {wrong.resourceSpec && (
+      {errors.resourceSpec && (
         <Text size="xs" c="red" role="alert">
-          {wrong.resourceSpec}
+          {errors.resourceSpec}
         </Text>
       )}
       {draft.from === 'image' && (
@@ -53,7 +53,7 @@ export function MoreFields({ draft, onChange, wrong }: FieldsProps) {
           description="The http(s) URL of the deployment, if you route traffic to it yourself."
           placeholder="assigned by the runtime"
           value={draft.customUrl}
-          error={wrong.customUrl}
+          error={errors.customUrl}
           onChange={({ currentTarget }) => onChange({ customUrl: currentTarget.value })}
           autoComplete="off"
           spellCheck={false}

@@ -59,8 +59,8 @@ function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
   const [problem, setProblem] = useState<Problem | null>(null)
   const [create, { busy, sending }] = useCreateDeployment()
   const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }))
-  const wrong = errorsByField(problem)
-  const fields = { draft, onChange: change, wrong }
+  const errors = errorsByField(problem)
+  const fields = { draft, onChange: change, errors }
   const submit = async () => {
     setProblem(null)
     const result = await create(draft, source)
@@ -100,7 +100,7 @@ function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
             label="Name"
             description="Unique in the workspace."
             value={draft.name}
-            error={wrong.name}
+            error={errors.name}
             onChange={({ currentTarget }) => change({ name: currentTarget.value, isNameDerived: false })}
             autoComplete="off"
             spellCheck={false}

@@ -4,7 +4,7 @@ import { IconPlus, IconTrash } from '@tabler/icons-react'
 import { useRef } from 'react'
 import type { FieldsProps } from './fields.ts'
 
-export function SecretsFields({ draft: { secrets }, onChange, wrong }: FieldsProps) {
+export function SecretsFields({ draft: { secrets }, onChange, errors }: FieldsProps) {
   const next = useRef(1)
   const change = (id: number, part: { name?: string; value?: string }) =>
     onChange({ secrets: secrets.map((secret) => (secret.id === id ? { ...secret, ...part } : secret)) })
@@ -49,7 +49,7 @@ export function SecretsFields({ draft: { secrets }, onChange, wrong }: FieldsPro
           </ActionIcon>
         </Group>
       ))}
-      {wrong.secrets && <Input.Error>{wrong.secrets}</Input.Error>}
+      {errors.secrets && <Input.Error>{errors.secrets}</Input.Error>}
       <Button
         variant="subtle"
         size="xs"

@@ -165,9 +165,9 @@ function Search({ field, value, onChange }: SearchProps) {
 function Download({ log, name }: { log: LogFilter; name: string }) {
   const api = useApi()
   const [lines, setLines] = useState<number | null>(null)
-  const [wrong, setWrong] = useState<string | null>(null)
+  const [failure, setFailure] = useState<string | null>(null)
   const download = async () => {
-    setWrong(null)
+    setFailure(null)
     setLines(0)
     try {
       const blob = await readWholeLog(api, log, setLines)
@@ -177,7 +177,7 @@ function Download({ log, name }: { log: LogFilter; name: string }) {
       link.click()
       setTimeout(() => URL.revokeObjectURL(link.href), 1_000)
     } catch (error) {
-      setWrong((error as Error).message)
+      setFailure((error as Error).message)
     }
     setLines(null)
   }
@@ -188,10 +188,10 @@ function Download({ log, name }: { log: LogFilter; name: string }) {
       leftSection={<IconDownload size={14} />}
       onClick={() => void download()}
       disabled={lines !== null}
-      color={wrong ? 'red' : undefined}
-      title={wrong ?? 'Download matching lines as a text file'}
+      color={failure ? 'red' : undefined}
+      title={failure ?? 'Download matching lines as a text file'}
     >
-      {lines === null ? (wrong ? 'Try again' : 'Download') : `${lines.toLocaleString()} lines…`}
+      {lines === null ? (failure ? 'Try again' : 'Download') : `${lines.toLocaleString()} lines…`}
     </Button>
   )
 }

@@ -14,7 +14,7 @@ export function AddSecret() {
   const [value, setValue] = useState('')
   const [pasted, setPasted] = useState(0)
   const input = useRef<HTMLInputElement>(null)
-  const wrong =
+  const nameError =
     name === ''
       ? null
       : !NAME_PATTERN.test(name)
@@ -27,7 +27,7 @@ export function AddSecret() {
 
   const add = (event: FormEvent) => {
     event.preventDefault()
-    if (name === '' || wrong) return
+    if (name === '' || nameError) return
     setSecret(name, value)
     setName('')
     setValue('')
@@ -53,7 +53,7 @@ export function AddSecret() {
           value={name}
           onChange={({ currentTarget }) => setName(currentTarget.value.trim())}
           onPaste={paste}
-          error={wrong}
+          error={nameError}
           styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
           spellCheck={false}
           autoComplete="off"
@@ -75,7 +75,7 @@ export function AddSecret() {
           type="submit"
           variant="default"
           leftSection={<IconPlus size={16} />}
-          disabled={name === '' || wrong !== null}
+          disabled={name === '' || nameError !== null}
           mt={{ base: 0, xs: 25 }}
         >
           Add

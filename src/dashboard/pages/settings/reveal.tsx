@@ -19,7 +19,7 @@ export function Reveal({ name, setAt }: RevealProps) {
   const { settings } = useEditor()
   const [write, busy] = useUnkeptWrite(revealMutation)
   const [shown, setShown] = useState<{ value: string; setAt: string | null } | null>(null)
-  const [wrong, setWrong] = useState<string | null>(null)
+  const [error, setError] = useState<string | null>(null)
   useEffect(() => {
     if (!shown) return
     const timer = setTimeout(() => setShown(null), SHOWN_MS)
@@ -28,7 +28,7 @@ export function Reveal({ name, setAt }: RevealProps) {
 
   const reveal = async () => {
     const outcome = await write({ input: { deploymentId: settings.id, name } })
-    setWrong(outcome.ok ? null : outcome.problem.message)
+    setError(outcome.ok ? null : outcome.problem.message)
     if (outcome.ok) setShown({ value: outcome.value.value, setAt })
   }
 
@@ -64,9 +64,9 @@ export function Reveal({ name, setAt }: RevealProps) {
       >
         Reveal
       </Button>
-      {wrong && (
+      {error && (
         <Text size="xs" c="red" role="alert">
-          {wrong}
+          {error}
         </Text>
       )}
     </Group>

@@ -32,7 +32,7 @@ function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
   const rows = (currentValue(settings, staged, path) ?? []) as Row[]
   const isIncomplete = rows.some((row) => columns.some(({ key }) => !row[key]))
   useFieldError(path, isIncomplete ? 'Fill in every field.' : null)
-  const wrong = fieldErrors.get(path) ?? issues.get(path)
+  const error = fieldErrors.get(path) ?? issues.get(path)
   const change = (at: number, row: Row | null) =>
     edit(
       path,
@@ -77,9 +77,9 @@ function Rows({ id, title, about, path, columns, itemName }: RowsProps) {
               )}
             </Group>
           ))}
-          {wrong && (
+          {error && (
             <Text size="sm" c="red" role="alert">
-              {wrong}
+              {error}
             </Text>
           )}
         </Stack>

@@ -71,7 +71,7 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
   const preview = useResourcePreview(settings, editor.staged)
   const [refused, setRefused] = useState(NO_ISSUES)
   const issues = useMemo(() => new Map([...refused, ...preview.issues]), [refused, preview.issues])
-  const shared = { ...editor, effective: preview.effective, issues }
+  const editorContext = { ...editor, effective: preview.effective, issues }
   const { staged } = editor
   // A new edit may fix what the server refused.
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs after each edit
@@ -85,7 +85,7 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
     setRefused(new Map(found.map(({ path, message }) => [place(path), message])))
   }
   return (
-    <EditorContext value={shared}>
+    <EditorContext value={editorContext}>
       <Page
         title={`Settings of ${settings.name}`}
         above={
@@ -125,11 +125,11 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
 }
 
 function LastChange({ edit: { occurredAt, actor, type, changed } }: { edit: LastEdit }) {
-  const what =
+  const label =
     type === 'deployment.created' ? 'Created' : type === 'deployment.tagged' ? 'Tags changed' : 'Last changed'
   return (
     <Group gap={4}>
-      {what} <TimeAgo at={occurredAt} /> by <ActorName actor={actor} />
+      {label} <TimeAgo at={occurredAt} /> by <ActorName actor={actor} />
       {changed.length > 0 && `(${changed.map(eventFieldLabel).join(', ')})`}
     </Group>
   )
