@@ -1,7 +1,6 @@
 /**
- * Two servers on one machine. One of them has lost its claim without noticing. The supervisor refuses it at every
- * point of a
- * switch, and only the newer claim's agents serve.
+ * Two servers on one machine. One of them has lost its claim without noticing. The supervisor refuses it at every point
+ * of a switch, and only the newer claim's agents serve.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createProcessRuntime } from '../../src/dataplane/runtimes/process/runtime.ts'

@@ -20,9 +20,8 @@ afterEach(() => rm(dataDir, { recursive: true, force: true }))
 const source = (name: string) => fileURLToPath(new URL(`../../src/dataplane/runtimes/process/${name}`, import.meta.url))
 
 /**
- * Module names that the program imports, from Node's loader hooks. The hooks write synchronously, because they run in
- * a separate
- * thread and its buffered output is lost at exit.
+ * Module names that the program imports, from Node's loader hooks. The hooks write synchronously: they run in a separate
+ * thread, and its buffered output is lost at exit.
  */
 async function importsOf(file: string): Promise<string[]> {
   const script = `

@@ -34,10 +34,7 @@ afterAll(async () => {
   agent.close()
 })
 
-/**
- * Sends each request after the answer to the previous one, and returns all bytes received. The last request closes the
- * connection.
- */
+/** Sends each request after the previous answer, and returns all bytes received. The last request closes the connection. */
 async function exchange(...requests: string[]): Promise<string> {
   const socket = net.connect(port, '127.0.0.1')
   let all = ''

@@ -1,6 +1,5 @@
 /**
- * Files of supervisors in `DATA_DIR/run`: the `secret` of all connections, and a folder for each supervisor
- * (README.md).
+ * Files of supervisors in `DATA_DIR/run`: the secret of all connections, and a folder for each supervisor (README.md).
  * Only the server's account can read them.
  */
 import { createHash, randomBytes } from 'node:crypto'

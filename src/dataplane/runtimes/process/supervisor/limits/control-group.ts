@@ -44,8 +44,7 @@ export class ControlGroup {
   }
 
   /**
-   * Null: this process may not create a group anywhere. `name` is unique. `onFolder` gets each folder before it is
-   * created.
+   * Null: this process may not create a group anywhere. `name` is unique. `onFolder` gets each folder in advance.
    * A missing controller limits nothing (`has`).
    */
   static create(name: string, bounds: ResourceLimits, onFolder: (folder: string) => void): ControlGroup | null {

@@ -1,7 +1,6 @@
 /**
- * Finds this process's control group for each controller. Version 1 mounts controllers separately or a few together,
- * version 2 all in one
- * place. A machine may have both, each controller in one of them.
+ * Finds this process's control group for each controller. Version 1 mounts controllers separately or a few together.
+ * Version 2 mounts all in one place. A machine may have both, each controller in one of them.
  */
 import fs from 'node:fs'
 import path from 'node:path'

@@ -24,9 +24,8 @@ interface Printer {
 
 export interface Output {
   /**
-   * Reads a stream of a process to its end. Lines above the rate limit are replaced with their number. `onLine` gets
-   * each line written.
-   * Never throws.
+   * Reads a stream of a process to its end. Never throws. Lines above the rate limit are replaced with their number.
+   * `onLine` gets each line written.
    */
   read(stream: Readable, printer: Printer, onLine?: OnLine): Promise<void>
   /** Writes a line of the supervisor, without a rate limit. */
