@@ -1,7 +1,7 @@
 /** The activity page: the events that are shown as one act. */
 import { expect, test } from 'vitest'
 import type { EventData } from '../../src/dashboard/pages/activity/event.ts'
-import { fold } from '../../src/dashboard/pages/activity/fold.ts'
+import { groupEvents } from '../../src/dashboard/pages/activity/group-events.ts'
 import { activitySearch, SINCE } from '../../src/dashboard/pages/activity/search.ts'
 
 const event = (type: string, more: object = {}): EventData =>
@@ -19,14 +19,17 @@ const event = (type: string, more: object = {}): EventData =>
 test('a write and the revision that it created are one act', () => {
   const deployment = { id: 'd', name: 'agent' }
   const revision = { id: 'r', number: 7 }
-  const acts = fold([event('revision.status', { deployment, revision }), event('deployment.updated', { deployment })])
+  const acts = groupEvents([
+    event('revision.status', { deployment, revision }),
+    event('deployment.updated', { deployment }),
+  ])
   expect(acts).toMatchObject([{ event: { type: 'deployment.updated' }, made: { number: 7 } }])
 })
 
 test('repeated sign-ins are one line, until another person signs in or a new day begins', () => {
   const before = { occurredAt: '2026-11-21T12:00:00.000Z' }
   const other = { actor: { kind: 'person', subject: 'ada' } }
-  const acts = fold([
+  const acts = groupEvents([
     event('session.created'),
     event('session.created'),
     event('session.created', other),
@@ -39,7 +42,7 @@ test('repeated sign-ins are one line, until another person signs in or a new day
 })
 
 test('the list of changes hides sign-ins, but shows revoked sessions', () => {
-  const acts = fold([event('session.created'), event('api_key.created'), event('session.revoked')], false)
+  const acts = groupEvents([event('session.created'), event('api_key.created'), event('session.revoked')], false)
   expect(acts.map(({ event: { type } }) => type)).toEqual(['api_key.created', 'session.revoked'])
 })
 

@@ -1,6 +1,6 @@
 /** The list of deployments: its address, and when its rows are read again. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { type Asked, Pages } from '../../src/dashboard/pages/deployments/pages.ts'
+import { Pages, type RowsQuery } from '../../src/dashboard/pages/deployments/row-pages.ts'
 import {
   deploymentsSearch,
   filterOf,
@@ -45,7 +45,7 @@ beforeAll(() => void vi.useFakeTimers())
 afterAll(() => void vi.useRealTimers())
 
 /** A server with these names, in pages of two. */
-function list(names: string[], asked: Asked = { filter: {}, orderBy: { field: 'NAME', direction: 'ASC' } }) {
+function list(names: string[], asked: RowsQuery = { filter: {}, orderBy: { field: 'NAME', direction: 'ASC' } }) {
   const queries: (string | null)[] = []
   const answer = (after: string | null) => {
     const from = after === null ? 0 : names.findIndex((name) => name > after)

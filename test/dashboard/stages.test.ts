@@ -1,6 +1,6 @@
 /** The stages of a rollout: the text at its end. */
 import { expect, test } from 'vitest'
-import { stateOf } from '../../src/dashboard/components/words.ts'
+import { stateOf } from '../../src/dashboard/components/labels.ts'
 import type { TimelineRevision } from '../../src/dashboard/pages/deployment/documents.ts'
 import { stagesOf } from '../../src/dashboard/pages/deployment/stages.ts'
 
@@ -22,7 +22,7 @@ test('a claimed build waits while the machine has no build slot, as its pill say
   const build = (reason: 'WAITING_FOR_TURN' | null) => {
     const steps = [{ ...step, endedAt: null, outcome: null, tries: 1, isCurrent: true }]
     const revision = { ...deployed, status: 'BUILDING', reason, isActive: false, steps } as TimelineRevision
-    return [stateOf(revision).word, stagesOf(revision, null).find(({ name }) => name === 'Build')!.state]
+    return [stateOf(revision).label, stagesOf(revision, null).find(({ name }) => name === 'Build')!.state]
   }
   expect(build(null)).toEqual(['Building', 'busy'])
   expect(build('WAITING_FOR_TURN')).toEqual(['Waiting', 'waiting'])

@@ -7,7 +7,7 @@ import { type Cache, type CacheExchangeOpts, cacheExchange } from '@urql/exchang
 import { possibleTypes } from './possible-types.ts'
 
 /** After these writes lists have other members: they are read again where they are shown. */
-const LISTS: Record<string, string[]> = {
+const LISTS_CHANGED_BY: Record<string, string[]> = {
   createDeployment: ['deployments', 'deploymentCounts', 'tags'],
   deleteDeployment: ['deployments', 'deploymentCounts'],
   deleteDeployments: ['deployments', 'deploymentCounts'],
@@ -30,35 +30,36 @@ const LISTS: Record<string, string[]> = {
   removeGitIntegration: ['gitIntegrations'],
 }
 /** Fields of a deployment that every write to it may change, and that its answer need not select. */
-const OF_DEPLOYMENT = ['revisions', 'events']
-const WRITES = ['updateDeployment', 'createRevision', 'redeployRevision', 'interruptRevision']
+const DEPLOYMENT_FIELDS = ['revisions', 'events']
+const DEPLOYMENT_WRITES = ['updateDeployment', 'createRevision', 'redeployRevision', 'interruptRevision']
 
-function forgetLists(cache: Cache, fields: string[]): void {
+function invalidateLists(cache: Cache, fields: string[]): void {
   for (const { fieldName, fieldKey } of cache.inspectFields('Query'))
     if (fields.includes(fieldName)) cache.invalidate('Query', fieldKey)
 }
 
 /** `id`: of a deployment. */
-function forgetParts(cache: Cache, id: string): void {
+function invalidateDeployment(cache: Cache, id: string): void {
   const entity = { __typename: 'Deployment', id }
   for (const { fieldName, fieldKey } of cache.inspectFields(entity))
-    if (OF_DEPLOYMENT.includes(fieldName)) cache.invalidate(entity, fieldKey)
+    if (DEPLOYMENT_FIELDS.includes(fieldName)) cache.invalidate(entity, fieldKey)
 }
 
 const options: Partial<CacheExchangeOpts> = {
   possibleTypes,
   updates: {
     Mutation: Object.fromEntries([
-      ...Object.entries(LISTS).map(([name, fields]) => [
+      ...Object.entries(LISTS_CHANGED_BY).map(([name, fields]) => [
         name,
-        (_result: unknown, _args: unknown, cache: Cache) => forgetLists(cache, fields),
+        (_result: unknown, _args: unknown, cache: Cache) => invalidateLists(cache, fields),
       ]),
-      ...WRITES.map((name) => [
+      ...DEPLOYMENT_WRITES.map((name) => [
         name,
         (result: Record<string, unknown>, args: { input?: { deploymentId?: string } }, cache: Cache) => {
           // what was refused has changed nothing
           const { __typename = '' } = (result[name] ?? {}) as { __typename?: string }
-          if (__typename.endsWith('Success') && args.input?.deploymentId) forgetParts(cache, args.input.deploymentId)
+          if (__typename.endsWith('Success') && args.input?.deploymentId)
+            invalidateDeployment(cache, args.input.deploymentId)
         },
       ]),
     ]),

@@ -19,9 +19,9 @@ export interface Api {
   /** with the cache: for whatever is shown by id */
   client: Client
   /** without: for lines of logs and whatever else passes by once */
-  plain: Client
+  uncached: Client
   /** A subscription past the cache, event by event. Answers how to end it. */
-  follow<Data, Variables extends AnyVariables>(
+  subscribe<Data, Variables extends AnyVariables>(
     document: TypedDocumentNode<Data, Variables>,
     variables: Variables,
     on: { next(data: Data): void; failed(problem: Problem): void; end(): void },
@@ -50,7 +50,7 @@ export function createApi(workspace: string): Api {
   const streams = subscriptionExchange({
     forwardSubscription: ({ query = '', variables }) => ({
       subscribe: (sink) => ({
-        unsubscribe: socket.follow(query, (variables ?? {}) as Record<string, unknown>, {
+        unsubscribe: socket.subscribe(query, (variables ?? {}) as Record<string, unknown>, {
           next: (result) => sink.next(result),
           error: (errors) => sink.error(errors),
           complete: () => sink.complete(),
@@ -65,9 +65,9 @@ export function createApi(workspace: string): Api {
   }
   return {
     client: new Client({ ...common, exchanges: [guard, createCache(), streams, fetchExchange] }),
-    plain: new Client({ ...common, requestPolicy: 'network-only', exchanges: [guard, fetchExchange] }),
-    follow: (document, variables, { next, failed, end }) =>
-      socket.follow(stringifyDocument(document), (variables ?? {}) as Record<string, unknown>, {
+    uncached: new Client({ ...common, requestPolicy: 'network-only', exchanges: [guard, fetchExchange] }),
+    subscribe: (document, variables, { next, failed, end }) =>
+      socket.subscribe(stringifyDocument(document), (variables ?? {}) as Record<string, unknown>, {
         next({ data, errors }) {
           if (data) next(data as never)
           if (errors?.length) failed(problemOf(combined(errors)))

@@ -7,6 +7,6 @@ export type ConnectionState = 'idle' | 'connecting' | 'live' | 'lost'
 const connection = createStore<{ state: ConnectionState; since: number }>({ state: 'idle', since: Date.now() })
 export const useConnection = () => useStore(connection)
 
-export function connectionIs(state: ConnectionState): void {
+export function setConnectionState(state: ConnectionState): void {
   if (connection.get().state !== state) connection.set({ state, since: Date.now() })
 }

@@ -4,7 +4,7 @@
  */
 import { createStore, useStore } from './store.ts'
 
-const KEY = 'pilothouse.session'
+const STORAGE_KEY = 'pilothouse.session'
 
 export interface Session {
   id: string
@@ -15,14 +15,14 @@ export interface Session {
 }
 
 /** Why there is none, said where one signs in; null: nobody has to be told. */
-export type Ended = 'expired' | 'signed-out' | null
+export type EndReason = 'expired' | 'signed-out' | null
 
-const current = createStore<{ session: Session | null; ended: Ended }>({ session: stored(), ended: null })
+const current = createStore<{ session: Session | null; ended: EndReason }>({ session: readSession(), ended: null })
 // the browser tells this of changes that other tabs make
 window.addEventListener('storage', ({ key }) => {
   // null: all was removed
-  if (key !== KEY && key !== null) return
-  const session = stored()
+  if (key !== STORAGE_KEY && key !== null) return
+  const session = readSession()
   const { id } = current.get().session ?? {}
   if (session?.id !== id) current.set({ session, ended: session ? null : 'signed-out' })
 })
@@ -49,7 +49,7 @@ export async function signIn(by: { api_key: string } | { code: string }): Promis
     const answer = await response.json()
     if (response.ok) {
       const { session, half, workspace_id } = answer
-      keep({ id: session.id, half, workspaceId: workspace_id, role: session.role })
+      storeSession({ id: session.id, half, workspaceId: workspace_id, role: session.role })
       return null
     }
     if (response.status === 401)
@@ -64,7 +64,7 @@ export async function signIn(by: { api_key: string } | { code: string }): Promis
 }
 
 /** The organization's login, if there is one: its name. */
-export async function organizationLogin(): Promise<string | null> {
+export async function fetchLoginName(): Promise<string | null> {
   const response = await fetch('/v2/sessions/methods')
   const { oidc } = await response.json()
   return oidc?.name ?? null
@@ -77,28 +77,28 @@ export function signOut(): void {
   // where it can't be reached the session ends by its time: without its half nobody can use it
   const headers = { ...sessionHeaders(), ...(session.workspaceId && { 'x-tenant-id': session.workspaceId }) }
   fetch('/v2/sessions/current', { method: 'DELETE', headers, keepalive: true }).catch(() => undefined)
-  drop('signed-out')
+  dropSession('signed-out')
 }
 
 /** The server takes it no more. */
 export function sessionExpired(): void {
-  if (isSignedIn()) drop('expired')
+  if (isSignedIn()) dropSession('expired')
 }
 
-function keep(session: Session): void {
-  localStorage.setItem(KEY, JSON.stringify(session))
+function storeSession(session: Session): void {
+  localStorage.setItem(STORAGE_KEY, JSON.stringify(session))
   current.set({ session, ended: null })
 }
 
-function drop(ended: Ended): void {
+function dropSession(ended: EndReason): void {
   // another tab may have signed in again
-  if (stored()?.id === current.get().session?.id) localStorage.removeItem(KEY)
+  if (readSession()?.id === current.get().session?.id) localStorage.removeItem(STORAGE_KEY)
   current.set({ session: null, ended })
 }
 
-function stored(): Session | null {
+function readSession(): Session | null {
   try {
-    return JSON.parse(localStorage.getItem(KEY) ?? 'null')
+    return JSON.parse(localStorage.getItem(STORAGE_KEY) ?? 'null')
   } catch {
     return null
   }

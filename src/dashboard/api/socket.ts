@@ -5,19 +5,19 @@
  * `cursor` at its field.
  */
 import { type Client, createClient } from 'graphql-ws'
-import { connectionIs } from './connection.ts'
+import { setConnectionState } from './connection.ts'
 import { sessionExpired, sessionHeaders } from './session.ts'
 
 /** ms between the first two attempts; each next one waits twice as long, up to the most */
-const FIRST_WAIT = 500
-const LONGEST_WAIT = 15_000
+const RETRY_MIN_MS = 500
+const RETRY_MAX_MS = 15_000
 /** ms after which a socket that nobody needs is closed: pages come and go */
-const IDLE_TIME = 5_000
+const IDLE_CLOSE_MS = 5_000
 /** ms of silence after which it is asked whether it is still there, and ms for the answer */
-const PING_INTERVAL = 15_000
-const PING_TIME = 8_000
+const PING_INTERVAL_MS = 15_000
+const PING_TIMEOUT_MS = 8_000
 /** What the server says when the credential has ended. */
-const FORBIDDEN = 4403
+const FORBIDDEN_CLOSE_CODE = 4403
 
 /** What a server says that ends a stream and not what it tells of. */
 const RESUMABLE = ['STREAM_OVERFLOW', 'UNAVAILABLE', 'RATE_LIMITED', 'INTERNAL']
@@ -35,7 +35,7 @@ interface Sink {
 
 export interface Socket {
   /** Answers how to end it. */
-  follow(query: string, variables: Record<string, unknown>, sink: Sink): () => void
+  subscribe(query: string, variables: Record<string, unknown>, sink: Sink): () => void
   close(): void
 }
 
@@ -50,13 +50,13 @@ export function createSocket(workspace: string): Socket {
   addEventListener('online', wake)
   document.addEventListener('visibilitychange', wake)
   return {
-    follow: (query, variables, sink) => follow({ client, query, variables, sink, waiting }),
+    subscribe: (query, variables, sink) => startSubscription({ client, query, variables, sink, waiting }),
     close() {
       removeEventListener('online', wake)
       document.removeEventListener('visibilitychange', wake)
       waiting.clear()
       void client.dispose()
-      connectionIs('idle')
+      setConnectionState('idle')
     },
   }
 }
@@ -66,19 +66,19 @@ function open(workspace: string, connected: () => void): Client {
   const client = createClient({
     url: `${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/graphql`,
     connectionParams: () => ({ ...sessionHeaders(), 'x-tenant-id': workspace }),
-    lazyCloseTimeout: IDLE_TIME,
-    keepAlive: PING_INTERVAL,
+    lazyCloseTimeout: IDLE_CLOSE_MS,
+    keepAlive: PING_INTERVAL_MS,
     // each subscription comes back by itself, with its cursor
     retryAttempts: 0,
     shouldRetry: () => false,
     onNonLazyError: () => undefined,
     on: {
       connected() {
-        connectionIs('live')
+        setConnectionState('live')
         connected()
       },
       ping(received) {
-        if (!received) asked = setTimeout(() => client.terminate(), PING_TIME)
+        if (!received) asked = setTimeout(() => client.terminate(), PING_TIMEOUT_MS)
       },
       pong(received) {
         if (received) clearTimeout(asked)
@@ -86,15 +86,15 @@ function open(workspace: string, connected: () => void): Client {
       closed(event) {
         clearTimeout(asked)
         const { code = 0, wasClean = false } = (event ?? {}) as { code?: number; wasClean?: boolean }
-        if (code === FORBIDDEN) sessionExpired()
-        connectionIs(code === 1000 && wasClean ? 'idle' : 'lost')
+        if (code === FORBIDDEN_CLOSE_CODE) sessionExpired()
+        setConnectionState(code === 1000 && wasClean ? 'idle' : 'lost')
       },
     },
   })
   return client
 }
 
-interface Following {
+interface SubscriptionOptions {
   client: Client
   query: string
   variables: Record<string, unknown>
@@ -103,7 +103,7 @@ interface Following {
   waiting: Set<() => void>
 }
 
-function follow({ client, query, variables, sink, waiting }: Following): () => void {
+function startSubscription({ client, query, variables, sink, waiting }: SubscriptionOptions): () => void {
   let after = variables.after
   let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -156,7 +156,7 @@ function follow({ client, query, variables, sink, waiting }: Following): () => v
 
   function again(): void {
     waiting.add(subscribe)
-    const wait = Math.min(FIRST_WAIT * 2 ** failures++, LONGEST_WAIT)
+    const wait = Math.min(RETRY_MIN_MS * 2 ** failures++, RETRY_MAX_MS)
     // not all tabs at once
     timer = setTimeout(subscribe, wait * (0.5 + Math.random() / 2))
   }

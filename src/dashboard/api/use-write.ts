@@ -6,7 +6,7 @@ import { useCallback, useState } from 'react'
 import { type AnyVariables, type Client, type TypedDocumentNode, useClient } from 'urql'
 import { useApi } from './api-context.tsx'
 import { graphql } from './graphql.ts'
-import { type Problem, problem, problemOf } from './problem.ts'
+import { createProblem, type Problem, problemOf } from './problem.ts'
 
 /** What a `Problem` is made of, whichever member of a mutation's union it is. */
 export const wrongFragment = graphql(`
@@ -29,7 +29,7 @@ export const wrongFragment = graphql(`
 /** How often it is sent, with the same key, when no answer comes. */
 const ATTEMPTS = 3
 /** ms before the second; the third waits twice as long */
-const WAIT = 400
+const RETRY_MS = 400
 
 type Payload<Data> = NonNullable<Data[keyof Data]>
 type Success<Data> = Extract<Payload<Data>, { __typename: `${string}Success` }>
@@ -41,13 +41,13 @@ type Write<Data, Variables> = [write: (variables: Variables) => Promise<Outcome<
 
 /** Answers what writes, and whether that is under way. It never throws. */
 export const useWrite = <Data, Variables extends AnyVariables>(document: Document<Data, Variables>) =>
-  useWriteBy(useClient(), document)
+  useClientWrite(useClient(), document)
 
 /** The same past the cache, for answers with something secret in them: nothing of it stays behind. */
-export const useUnkeptWrite = <Data, Variables extends AnyVariables>(document: Document<Data, Variables>) =>
-  useWriteBy(useApi().plain, document)
+export const useUncachedWrite = <Data, Variables extends AnyVariables>(document: Document<Data, Variables>) =>
+  useClientWrite(useApi().uncached, document)
 
-function useWriteBy<Data, Variables extends AnyVariables>(
+function useClientWrite<Data, Variables extends AnyVariables>(
   client: Client,
   document: Document<Data, Variables>,
 ): Write<Data, Variables> {
@@ -56,13 +56,13 @@ function useWriteBy<Data, Variables extends AnyVariables>(
     async (variables: Variables): Promise<Outcome<Data>> => {
       setBusy(true)
       try {
-        const idempotencyKey = newKey()
+        const idempotencyKey = newIdempotencyKey()
         for (let attempt = 1; ; attempt++) {
           const result = await client.mutation(document, variables, { idempotencyKey }).toPromise()
           if (!result.error) return outcomeOf(result.data)
           const wrong = problemOf(result.error)
           if (wrong.code !== 'OFFLINE' || attempt === ATTEMPTS) return { ok: false, problem: wrong }
-          await new Promise((resolve) => setTimeout(resolve, attempt * WAIT))
+          await new Promise((resolve) => setTimeout(resolve, attempt * RETRY_MS))
         }
       } finally {
         setBusy(false)
@@ -74,7 +74,7 @@ function useWriteBy<Data, Variables extends AnyVariables>(
 }
 
 /** `crypto.randomUUID` is there over https and on localhost alone. */
-const newKey = (): string =>
+const newIdempotencyKey = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
 function outcomeOf<Data>(data: Data | undefined): Outcome<Data> {
@@ -82,5 +82,5 @@ function outcomeOf<Data>(data: Data | undefined): Outcome<Data> {
   if (payload?.__typename?.endsWith('Success')) return { ok: true, value: payload as Success<Data> }
   const { code = 'INTERNAL', message = 'The server gave no answer that this page understands.' } = payload ?? {}
   const { issues = [], version = null } = payload ?? {}
-  return { ok: false, problem: { ...problem(code, message), issues, version } }
+  return { ok: false, problem: { ...createProblem(code, message), issues, version } }
 }

@@ -6,7 +6,7 @@ import { useEffect } from 'react'
 import { watchSession } from '../api/session.ts'
 import { nonce } from './nonce.ts'
 import { router } from './router.tsx'
-import { theme, variables } from './theme.ts'
+import { cssVariables, theme } from './theme.ts'
 
 export function App() {
   // whoever is signed out is led away by the routes themselves
@@ -16,7 +16,7 @@ export function App() {
       theme={theme}
       defaultColorScheme="auto"
       getStyleNonce={() => nonce}
-      cssVariablesResolver={variables}
+      cssVariablesResolver={cssVariables}
     >
       <Notifications position="bottom-right" />
       <RouterProvider router={router} />

@@ -1,10 +1,10 @@
 /** The workspace that was open last in this browser: `/` goes on there. */
-const KEY = 'pilothouse.workspace'
+const STORAGE_KEY = 'pilothouse.workspace'
 
-export const lastWorkspace = (): string | null => localStorage.getItem(KEY)
+export const lastWorkspace = (): string | null => localStorage.getItem(STORAGE_KEY)
 
 /** null: it can't be opened any more */
 export function rememberWorkspace(id: string | null): void {
-  if (id === null) localStorage.removeItem(KEY)
-  else localStorage.setItem(KEY, id)
+  if (id === null) localStorage.removeItem(STORAGE_KEY)
+  else localStorage.setItem(STORAGE_KEY, id)
 }

@@ -7,7 +7,7 @@ import { ActorName } from '../components/actor-name.tsx'
 import icon from '../components/icon.svg'
 import { NavLinkTo } from '../components/links.tsx'
 import type { Me } from '../components/me.tsx'
-import { ConnectionLight } from './connection-light.tsx'
+import { ConnectionStatus } from './connection-status.tsx'
 import classes from './navigation.module.css'
 import { PAGES } from './pages.ts'
 import { PaletteButton } from './palette.tsx'
@@ -44,16 +44,16 @@ export function Navigation({ me }: { me: Me | null }) {
           />
         ))}
       </Stack>
-      <ConnectionLight />
+      <ConnectionStatus />
       <Group justify="space-between" wrap="nowrap" px={8} className={classes.foot}>
         <WorkspaceSwitcher me={me} />
-        <You me={me} />
+        <SignedInActor me={me} />
       </Group>
     </Stack>
   )
 }
 
-function You({ me }: { me: Me | null }) {
+function SignedInActor({ me }: { me: Me | null }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const schemes = [
     { value: 'auto', label: 'Like the system', icon: IconDeviceDesktop },

@@ -2,7 +2,7 @@
 import { Modal, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../api/graphql.ts'
-import { issueOf, otherThan, type Problem, takenAt } from '../api/problem.ts'
+import { asFieldError, fieldError, formError, type Problem } from '../api/problem.ts'
 import { useWrite, wrongFragment } from '../api/use-write.ts'
 import { DialogForm } from '../components/form.tsx'
 
@@ -41,7 +41,7 @@ export function NewWorkspace({ opened, onClose, onMade }: NewWorkspaceProps) {
   }
   const submit = async () => {
     const outcome = await create({ input: { name } })
-    if (!outcome.ok) return setWrong(takenAt('name', outcome.problem))
+    if (!outcome.ok) return setWrong(asFieldError('name', outcome.problem))
     close()
     onMade(outcome.value.workspace.id)
   }
@@ -50,7 +50,7 @@ export function NewWorkspace({ opened, onClose, onMade }: NewWorkspaceProps) {
       <DialogForm
         busy={busy}
         wrong={wrong}
-        said={otherThan(wrong, ['name'])}
+        said={formError(wrong, ['name'])}
         verb="Create"
         onCancel={close}
         onSubmit={submit}
@@ -62,7 +62,7 @@ export function NewWorkspace({ opened, onClose, onMade }: NewWorkspaceProps) {
         <TextInput
           label="Name"
           value={name}
-          error={issueOf(wrong, 'name')}
+          error={fieldError(wrong, 'name')}
           onChange={({ currentTarget }) => setName(currentTarget.value)}
           maxLength={128}
           autoComplete="off"

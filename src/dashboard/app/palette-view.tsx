@@ -8,17 +8,17 @@ import { useNavigate, useParams } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
+import { stateOf } from '../components/labels.ts'
 import { useMe } from '../components/me.tsx'
-import { stateOf } from '../components/words.ts'
 import { PAGES } from './pages.ts'
 
 const [store, actions] = createSpotlight()
 export const palette = actions
 
 /** ms that typing rests before it is asked for */
-const TYPING = 120
+const DEBOUNCE_MS = 120
 /** of each kind */
-const MOST = 8
+const MAX_PER_KIND = 8
 
 const findQuery = graphql(`
   query Find($text: String!, $first: Int!, $all: Boolean!) {
@@ -55,17 +55,17 @@ export default function Palette() {
   const navigate = useNavigate()
   const me = useMe()
   const [typed, setTyped] = useState('')
-  const [text] = useDebouncedValue(typed.trim(), TYPING)
+  const [text] = useDebouncedValue(typed.trim(), DEBOUNCE_MS)
   const [{ data, fetching }] = useQuery({
     query: findQuery,
-    variables: { text, first: MOST, all: me?.organizationWide ?? false },
+    variables: { text, first: MAX_PER_KIND, all: me?.organizationWide ?? false },
   })
   // it was loaded because somebody asked for it
   useEffect(() => palette.open(), [])
 
   const has = (name: string) => name.toLowerCase().includes(typed.trim().toLowerCase())
   const deployments = data?.deployments.nodes.filter(({ name }) => has(name)) ?? []
-  const listeners = data?.listeners.nodes.filter(({ computeId }) => has(computeId)).slice(0, MOST) ?? []
+  const listeners = data?.listeners.nodes.filter(({ computeId }) => has(computeId)).slice(0, MAX_PER_KIND) ?? []
   const workspaces = data?.workspaces?.nodes.filter(({ id, name }) => id !== ws && has(name)) ?? []
   const pages = PAGES.filter(({ label }) => has(label))
   const found = deployments.length + listeners.length + workspaces.length + pages.length
@@ -88,7 +88,7 @@ export default function Palette() {
               key={id}
               leftSection={<IconStack2 size={18} />}
               label={name}
-              description={[serving ? 'Serving' : 'Not serving', latestRevision && stateOf(latestRevision).word]
+              description={[serving ? 'Serving' : 'Not serving', latestRevision && stateOf(latestRevision).label]
                 .filter(Boolean)
                 .join(' · ')}
               onClick={() => void navigate({ to: '/w/$ws/deployments/$id', params: { ws, id } })}

@@ -7,19 +7,19 @@ import { createStore, useStore } from '../api/store.ts'
 import classes from './navigation.module.css'
 
 const View = lazy(() => import('./palette-view.tsx'))
-const asked = createStore(false)
+const isRequested = createStore(false)
 
 function open(): void {
-  if (asked.get()) void import('./palette-view.tsx').then(({ palette }) => palette.toggle())
+  if (isRequested.get()) void import('./palette-view.tsx').then(({ palette }) => palette.toggle())
   // it opens by itself when it is there
-  else asked.set(true)
+  else isRequested.set(true)
 }
 
 const KEY = /Mac|iPhone|iPad/.test(navigator.platform) ? '⌘K' : 'Ctrl K'
 
 export function Palette() {
   useHotkeys([['mod+K', open]], [])
-  return useStore(asked) ? (
+  return useStore(isRequested) ? (
     <Suspense>
       <View />
     </Suspense>

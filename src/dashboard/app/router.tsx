@@ -1,9 +1,9 @@
 /** The router, and what it shows where a page can't be shown. */
 import { Button, Center, Container, Loader } from '@mantine/core'
 import { createRouter, type ErrorComponentProps } from '@tanstack/react-router'
-import { problem } from '../api/problem.ts'
+import { createProblem } from '../api/problem.ts'
 import { NotFound, PageError } from '../components/page.tsx'
-import { Missing, MissingPart } from './page-part.tsx'
+import { PageLoadError, PageUnavailable } from './lazy-page.tsx'
 import { routeTree } from './routes.tsx'
 
 export const router = createRouter({
@@ -12,7 +12,7 @@ export const router = createRouter({
   defaultPendingMs: 150,
   defaultPendingComponent: Pending,
   defaultErrorComponent: Failed,
-  defaultNotFoundComponent: Lost,
+  defaultNotFoundComponent: UnknownPage,
   // a log has its own place, in the address
   scrollRestoration: ({ location }) => !location.pathname.includes('/revisions/'),
 })
@@ -33,11 +33,14 @@ function Pending() {
 
 /** A fault of ours, caught, or a part of ours that can't be had: the rest of the page goes on. */
 function Failed({ error, reset }: ErrorComponentProps) {
-  if (error instanceof MissingPart) return <Missing />
+  if (error instanceof PageLoadError) return <PageUnavailable />
   return (
     <Container py="xl">
       <PageError
-        error={problem('FAULT', `This page has a fault: ${error instanceof Error ? error.message : String(error)}`)}
+        error={createProblem(
+          'FAULT',
+          `This page has a fault: ${error instanceof Error ? error.message : String(error)}`,
+        )}
         retry={reset}
       />
       <Button variant="subtle" mt="sm" onClick={() => location.reload()}>
@@ -47,7 +50,7 @@ function Failed({ error, reset }: ErrorComponentProps) {
   )
 }
 
-function Lost() {
+function UnknownPage() {
   return (
     <Container py="xl">
       <NotFound />

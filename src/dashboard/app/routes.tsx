@@ -11,7 +11,7 @@ import { deploymentsSearch } from '../pages/deployments/search.ts'
 import { oauthSearch } from '../pages/oauth/search.ts'
 import { revisionSearch } from '../pages/revision/search.ts'
 import { Home } from './home.tsx'
-import { pagePart } from './page-part.tsx'
+import { lazyPage } from './lazy-page.tsx'
 import { RootLayout } from './root-layout.tsx'
 import { WorkspaceLayout } from './workspace-layout.tsx'
 
@@ -32,7 +32,7 @@ const signIn = createRoute({
   validateSearch: ({ to }: Record<string, unknown>): { to?: string | undefined } => ({
     to: typeof to === 'string' && /^\/(w\/|$)/.test(to) ? to : undefined,
   }),
-  component: pagePart(() => import('../pages/sign-in/sign-in-page.tsx')),
+  component: lazyPage(() => import('../pages/sign-in/sign-in-page.tsx')),
 })
 
 const workspace = createRoute({
@@ -61,65 +61,65 @@ const deployments = createRoute({
 const newDeployment = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments/new',
-  component: pagePart(() => import('../pages/new-deployment/new-deployment-page.tsx')),
+  component: lazyPage(() => import('../pages/new-deployment/new-deployment-page.tsx')),
 })
 
 const deployment = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments/$id',
-  component: pagePart(() => import('../pages/deployment/deployment-page.tsx')),
+  component: lazyPage(() => import('../pages/deployment/deployment-page.tsx')),
 })
 
 const settings = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments/$id/settings',
-  component: pagePart(() => import('../pages/settings/settings-page.tsx')),
+  component: lazyPage(() => import('../pages/settings/settings-page.tsx')),
 })
 
 const compare = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments/$id/compare',
   validateSearch: compareSearch,
-  component: pagePart(() => import('../pages/compare/compare-page.tsx')),
+  component: lazyPage(() => import('../pages/compare/compare-page.tsx')),
 })
 
 const revision = createRoute({
   getParentRoute: () => workspace,
   path: '/deployments/$id/revisions/$revisionId',
   validateSearch: revisionSearch,
-  component: pagePart(() => import('../pages/revision/revision-page.tsx')),
+  component: lazyPage(() => import('../pages/revision/revision-page.tsx')),
 })
 
 const activity = createRoute({
   getParentRoute: () => workspace,
   path: '/activity',
   validateSearch: activitySearch,
-  component: pagePart(() => import('../pages/activity/activity-page.tsx')),
+  component: lazyPage(() => import('../pages/activity/activity-page.tsx')),
 })
 
 const listeners = createRoute({
   getParentRoute: () => workspace,
   path: '/listeners',
-  component: pagePart(() => import('../pages/listeners/listeners-page.tsx')),
+  component: lazyPage(() => import('../pages/listeners/listeners-page.tsx')),
 })
 
 const integrations = createRoute({
   getParentRoute: () => workspace,
   path: '/integrations',
-  component: pagePart(() => import('../pages/integrations/integrations-page.tsx')),
+  component: lazyPage(() => import('../pages/integrations/integrations-page.tsx')),
 })
 
 const oauth = createRoute({
   getParentRoute: () => workspace,
   path: '/oauth',
   validateSearch: oauthSearch,
-  component: pagePart(() => import('../pages/oauth/oauth-page.tsx')),
+  component: lazyPage(() => import('../pages/oauth/oauth-page.tsx')),
 })
 
 const keys = createRoute({
   getParentRoute: () => workspace,
   path: '/keys',
-  component: pagePart(() => import('../pages/keys/keys-page.tsx')),
+  component: lazyPage(() => import('../pages/keys/keys-page.tsx')),
 })
 
 const pages = [

@@ -26,7 +26,7 @@ export const theme = createTheme({
 })
 
 /** On the pale ground that light badges, alerts and buttons have. */
-const ON_PALE = {
+const TEXT_ON_LIGHT = {
   teal: '#05583f',
   green: '#1e5c2b',
   blue: '#11497d',
@@ -37,14 +37,14 @@ const ON_PALE = {
 }
 
 /** In the dark the same ground is a tint of the page's, and what is on it bright. */
-const onDark = (name: string): [string, string][] => [
+const darkVariables = (name: string): [string, string][] => [
   [`--mantine-color-${name}-light`, `color-mix(in srgb, var(--mantine-color-${name}-6) 16%, transparent)`],
   [`--mantine-color-${name}-light-hover`, `color-mix(in srgb, var(--mantine-color-${name}-6) 24%, transparent)`],
   [`--mantine-color-${name}-light-color`, `var(--mantine-color-${name}-${name === 'gray' ? 4 : 3})`],
 ]
 
 /** What the kit has too pale to be read: WCAG asks for a contrast of 4.5. */
-export const variables: CSSVariablesResolver = () => ({
+export const cssVariables: CSSVariablesResolver = () => ({
   // under the pointer it would be paler
   variables: { '--mantine-primary-color-filled-hover': '#066650', '--mantine-color-teal-filled-hover': '#066650' },
   light: {
@@ -55,13 +55,13 @@ export const variables: CSSVariablesResolver = () => ({
     '--mantine-color-teal-light': 'var(--mantine-color-teal-0)',
     '--mantine-color-yellow-text': '#8a5a00',
     ...Object.fromEntries(
-      Object.entries(ON_PALE).map(([name, color]) => [`--mantine-color-${name}-light-color`, color]),
+      Object.entries(TEXT_ON_LIGHT).map(([name, color]) => [`--mantine-color-${name}-light-color`, color]),
     ),
   },
   dark: {
     '--mantine-color-dimmed': '#a6a7ab',
     '--mantine-color-placeholder': '#909296',
     '--mantine-color-error': 'var(--mantine-color-red-4)',
-    ...Object.fromEntries(Object.keys(ON_PALE).flatMap(onDark)),
+    ...Object.fromEntries(Object.keys(TEXT_ON_LIGHT).flatMap(darkVariables)),
   },
 })

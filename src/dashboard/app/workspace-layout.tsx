@@ -13,13 +13,13 @@ import { MeProvider, meQuery } from '../components/me.tsx'
 import { NotFound, PageError } from '../components/page.tsx'
 import { useRefresh } from '../components/use-refresh.ts'
 import { rememberWorkspace } from './last-workspace.ts'
-import { Live } from './live.tsx'
+import { LiveUpdates } from './live-updates.tsx'
 import { Brand, Navigation } from './navigation.tsx'
-import { OwnerQuestion } from './owner-question.tsx'
+import { OwnerPrompt } from './owner-prompt.tsx'
 import { Palette } from './palette.tsx'
 
 /** ms between two looks whether the server is overloaded */
-const OVERLOAD_MS = 30_000
+const ME_REFRESH_MS = 30_000
 
 export function WorkspaceLayout() {
   const { ws } = useParams({ from: '/w/$ws' })
@@ -43,7 +43,7 @@ function Shell({ workspace }: { workspace: string }) {
   const [{ data, error }, again] = useQuery({ query: meQuery })
   const there = data !== undefined
   const overload = data?.server.overload
-  useRefresh(again, OVERLOAD_MS)
+  useRefresh(again, ME_REFRESH_MS)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the menu closes behind whoever has chosen a page
   useEffect(close, [pathname])
   useEffect(() => {
@@ -67,7 +67,7 @@ function Shell({ workspace }: { workspace: string }) {
       </AppShell.Navbar>
       <AppShell.Main id="page" tabIndex={-1}>
         <Container size="var(--page-max)" px={0}>
-          {error && !there && isStrange(error) ? (
+          {error && !there && isForeign(error) ? (
             <NotFound>
               There is no such workspace, or none that you may see.{' '}
               <LinkTo to="/" underline="always">
@@ -84,20 +84,18 @@ function Shell({ workspace }: { workspace: string }) {
                   {overload.message} Builds begin one at a time until it has passed.
                 </Alert>
               )}
-              {data?.me.apiKey?.owner === null && (
-                <OwnerQuestion key={data.me.apiKey.id} apiKeyId={data.me.apiKey.id} />
-              )}
+              {data?.me.apiKey?.owner === null && <OwnerPrompt key={data.me.apiKey.id} apiKeyId={data.me.apiKey.id} />}
               <Outlet />
               <Palette />
             </MeProvider>
           )}
         </Container>
-        {there && <Live />}
+        {there && <LiveUpdates />}
       </AppShell.Main>
     </AppShell>
   )
 }
 
 /** Not a workspace of the caller. */
-const isStrange = (error: CombinedError) =>
+const isForeign = (error: CombinedError) =>
   ['FORBIDDEN', 'NOT_FOUND', 'VALIDATION_FAILED'].includes(problemOf(error).code)

@@ -2,10 +2,10 @@
 import { Text } from '@mantine/core'
 import { graphql } from '../api/graphql.ts'
 import { useWrite, wrongFragment } from '../api/use-write.ts'
-import type { ActedOn, ActedRevision } from './acted-on.ts'
+import type { ActionTarget, TargetRevision } from './action-target.ts'
 import { ConfirmDialog } from './confirm-dialog.tsx'
+import { stateOf } from './labels.ts'
 import { Elapsed } from './time.tsx'
-import { stateOf } from './words.ts'
 
 const interrupt = graphql(
   `
@@ -28,9 +28,9 @@ const interrupt = graphql(
 )
 
 interface InterruptDialogProps {
-  deployment: ActedOn
+  deployment: ActionTarget
   /** null: the dialog is closed */
-  revision: ActedRevision | null
+  revision: TargetRevision | null
   onClose(): void
 }
 
@@ -48,7 +48,7 @@ export function InterruptDialog({ deployment, revision, onClose }: InterruptDial
       onConfirm={() => write({ input: { deploymentId: deployment.id, revisionId: revision.id } })}
     >
       <Text size="sm">
-        It is {stateOf(revision).word.toLowerCase()} for <Elapsed since={revision.statusSince} />, and stops at once.{' '}
+        It is {stateOf(revision).label.toLowerCase()} for <Elapsed since={revision.statusSince} />, and stops at once.{' '}
         {active && serving ? `#${active.number} goes on serving.` : 'Nothing serves, and nothing will.'} It can be
         redeployed later.
       </Text>

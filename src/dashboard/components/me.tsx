@@ -50,7 +50,7 @@ export function MeProvider({ me, children }: { me: Me | null; children: ReactNod
 export const useMe = (): Me | null => useContext(Context)
 
 /** Whether the reader has at least this role: `{useMay('deployer') && <Button …>}`. The server decides in any case. */
-export function useMay(least: (typeof RANKS)[number]): boolean {
+export function useHasRole(least: (typeof RANKS)[number]): boolean {
   const me = useMe()
   return me !== null && RANKS.indexOf(me.role as 'viewer') >= RANKS.indexOf(least)
 }

@@ -4,21 +4,21 @@ import { IconAlertTriangle, IconCompass, IconPlugConnectedX } from '@tabler/icon
 import { type ReactNode, useEffect, useRef } from 'react'
 import type { CombinedError } from 'urql'
 import { useConnection } from '../api/connection.ts'
-import { isNotFound, mayPass, type Problem, problemOf } from '../api/problem.ts'
+import { isNotFound, isTransient, type Problem, problemOf } from '../api/problem.ts'
 
 interface PageProps {
   title: string
   /** beside the heading: badges and the like */
-  beside?: ReactNode
+  badges?: ReactNode
   /** above it: the way back up */
-  above?: ReactNode
+  breadcrumbs?: ReactNode
   /** below it: a line about what this is */
-  below?: ReactNode
+  description?: ReactNode
   actions?: ReactNode
   children: ReactNode
 }
 
-export function Page({ title, beside, above, below, actions, children }: PageProps) {
+export function Page({ title, badges: beside, breadcrumbs: above, description: below, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Pilothouse`
   }, [title])
@@ -47,20 +47,20 @@ export function Page({ title, beside, above, below, actions, children }: PagePro
 }
 
 /** ms between two tries */
-const AGAIN = 4_000
+const RETRY_MS = 4_000
 
 /** What a page shows instead of itself when it couldn't be read; asks again by itself. */
 export function PageError({ error, retry }: { error: CombinedError | Problem; retry?: () => void }) {
   const wrong = 'graphQLErrors' in error ? problemOf(error) : error
   const { state } = useConnection()
-  const passes = mayPass(wrong)
+  const passes = isTransient(wrong)
   const again = useRef(retry)
   again.current = retry
   useEffect(() => {
     if (!passes) return
     if (state === 'live') again.current?.()
     // where nothing is followed yet, or what was asked for was lost alone, nobody says when it is back
-    const timer = setInterval(() => again.current?.(), AGAIN)
+    const timer = setInterval(() => again.current?.(), RETRY_MS)
     return () => clearInterval(timer)
   }, [state, passes])
   if (isNotFound(wrong)) return <NotFound />

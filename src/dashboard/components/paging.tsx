@@ -7,11 +7,11 @@ interface PagingProps {
   pageInfo: { hasNextPage: boolean; endCursor: string | null }
   onAfter(after: string | null): void
   /** what the buttons say */
-  words?: readonly [first: string, next: string]
+  labels?: readonly [first: string, next: string]
 }
 
 /** Nothing where all of it is on one page. */
-export function Paging({ after, pageInfo, onAfter, words: [first, next] = ['Newest', 'Older'] }: PagingProps) {
+export function Paging({ after, pageInfo, onAfter, labels: [first, next] = ['Newest', 'Older'] }: PagingProps) {
   if (!pageInfo.hasNextPage && after === null) return null
   return (
     <Button.Group>

@@ -2,10 +2,10 @@
 import { Alert, Code, Group, Text } from '@mantine/core'
 import { IconAlertTriangle, IconClock, IconInfoCircle } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
+import { TONE_COLORS, type Tone } from './labels.ts'
 import classes from './reason.module.css'
-import { type ReasonCode, WAYS_OUT } from './reasons.ts'
+import { REASON_HELP, type ReasonCode } from './reason-help.ts'
 import { Elapsed } from './time.tsx'
-import { COLORS, type Tone } from './words.ts'
 
 interface ReasonProps {
   /** Null: nothing is wrong. Then nothing is shown. */
@@ -31,9 +31,9 @@ export function Reason({ message, reason, since, tone, actions }: ReasonProps) {
   const Icon = ICONS[tone]
   // below its first line is what the program printed last
   const [said, ...printed] = message?.split('\n') ?? []
-  const way = reason && WAYS_OUT[reason]
+  const way = reason && REASON_HELP[reason]
   return (
-    <Alert color={COLORS[tone]} icon={<Icon size={20} />} variant="light">
+    <Alert color={TONE_COLORS[tone]} icon={<Icon size={20} />} variant="light">
       <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
         {said ?? reason}
       </Text>

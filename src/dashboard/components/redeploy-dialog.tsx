@@ -4,7 +4,7 @@ import { useQuery } from 'urql'
 import { graphql } from '../api/graphql.ts'
 import { problemOf } from '../api/problem.ts'
 import { useWrite, wrongFragment } from '../api/use-write.ts'
-import { type ActedOn, type ActedRevision, redeployVerb } from './acted-on.ts'
+import { type ActionTarget, redeployVerb, type TargetRevision } from './action-target.ts'
 import { ConfirmDialog } from './confirm-dialog.tsx'
 import { changesFragment, RevisionChanges } from './revision-changes.tsx'
 
@@ -43,9 +43,9 @@ const redeploy = graphql(
 )
 
 interface RedeployDialogProps {
-  deployment: ActedOn
+  deployment: ActionTarget
   /** null: the dialog is closed */
-  revision: ActedRevision | null
+  revision: TargetRevision | null
   onClose(): void
 }
 
@@ -77,7 +77,10 @@ export function RedeployDialog({ deployment, revision, onClose }: RedeployDialog
   )
 }
 
-function consequence({ activeRevision: active, serving, waiting }: ActedOn, { id, number }: ActedRevision): string {
+function consequence(
+  { activeRevision: active, serving, waiting }: ActionTarget,
+  { id, number }: TargetRevision,
+): string {
   const waits = waiting.nodes.find((one) => one.id !== id)
   const skips = waits ? ` #${waits.number}, which waits, is skipped.` : ''
   if (!active) return `Nothing serves now. #${number} is deployed, and built before if that is needed.${skips}`
@@ -87,7 +90,7 @@ function consequence({ activeRevision: active, serving, waiting }: ActedOn, { id
   return `#${active.number} serves until #${number} is ready; then requests go to that one. Nobody waits meanwhile.${skips}`
 }
 
-function Changes({ from, to }: { from: { id: string; number: number }; to: ActedRevision }) {
+function Changes({ from, to }: { from: { id: string; number: number }; to: TargetRevision }) {
   const variables = { from: from.id, to: to.id }
   const [{ data, error }] = useQuery({ query: differsQuery, variables, requestPolicy: 'network-only' })
   if (error)

@@ -119,13 +119,13 @@ function Fields({ title, differences }: { title: string; differences: Difference
 }
 
 /** Characters of texts that stand beside each other, and below each other. Those that are longer, or have lines, are compared word by word. */
-const SHORT = 40
-const LINE = 200
+const MAX_SIDE_BY_SIDE_CHARS = 40
+const MAX_STACKED_CHARS = 200
 
 function Change({ field, from, to }: Pick<Difference, 'field' | 'from' | 'to'>) {
   const short = (value: string | null) => (field === 'repoCommitSha' && value ? value.slice(0, 12) : value)
   const longest = Math.max(from?.length ?? 0, to?.length ?? 0)
-  const isText = longest > LINE || `${from}${to}`.includes('\n')
+  const isText = longest > MAX_STACKED_CHARS || `${from}${to}`.includes('\n')
   if (from !== null && to !== null && isText)
     return (
       <div className={classes.text}>
@@ -140,7 +140,10 @@ function Change({ field, from, to }: Pick<Difference, 'field' | 'from' | 'to'>) 
       </div>
     )
   return (
-    <span className={classes.text} data-below={(field !== 'repoCommitSha' && longest > SHORT) || undefined}>
+    <span
+      className={classes.text}
+      data-below={(field !== 'repoCommitSha' && longest > MAX_SIDE_BY_SIDE_CHARS) || undefined}
+    >
       {from === null ? <span className={classes.none}>none</span> : <del>{short(from)}</del>}
       <span aria-hidden> → </span>
       {to === null ? <span className={classes.none}>none</span> : <ins>{short(to)}</ins>}

@@ -2,16 +2,17 @@
  * A state in a word and a colour; what moves has a pulse. The word says it all: no state is told by its colour alone. Plain, not
  * one of the kit's parts: a list has a hundred of them, and is scrolled through.
  */
+
+import { stateOf, type Tone } from './labels.ts'
 import classes from './status-badge.module.css'
-import { stateOf, type Tone } from './words.ts'
 
 interface StateBadgeProps {
-  word: string
+  label: string
   tone: Tone
   title?: string
 }
 
-export function StateBadge({ word, tone, title }: StateBadgeProps) {
+export function StateBadge({ label: word, tone, title }: StateBadgeProps) {
   return (
     <span className={classes.badge} data-tone={tone} title={title}>
       <span className={classes.dot} />

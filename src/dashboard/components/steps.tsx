@@ -2,9 +2,9 @@
 import { Badge, Group, Loader, Text } from '@mantine/core'
 import { IconCircleCheckFilled, IconCircleDashed, IconCircleMinus, IconCircleXFilled } from '@tabler/icons-react'
 import { type FragmentOf, graphql, type ResultOf, readFragment } from '../api/graphql.ts'
+import { STEP_LABELS, stateOf } from './labels.ts'
 import classes from './steps.module.css'
 import { duration, Elapsed, fullTime } from './time.tsx'
-import { STEPS, stateOf } from './words.ts'
 
 export const stepsFragment = graphql(`
   fragment Steps on Revision {
@@ -40,9 +40,9 @@ export function Steps({ revision }: { revision: FragmentOf<typeof stepsFragment>
       {current.map((step) => (
         <li key={`${step.kind} ${step.createdAt}`} className={classes.step} data-outcome={step.outcome ?? 'open'}>
           <Group gap={8} wrap="nowrap">
-            <Sign step={step} waits={waits} />
+            <StepIcon step={step} waits={waits} />
             <Text fw={600} size="sm">
-              {STEPS[step.kind]}
+              {STEP_LABELS[step.kind]}
             </Text>
             {step.tries > 1 && (
               <Badge variant="light" color="yellow" size="sm">
@@ -51,7 +51,7 @@ export function Steps({ revision }: { revision: FragmentOf<typeof stepsFragment>
             )}
           </Group>
           <Text size="xs" c="dimmed" mt={2}>
-            <Spent step={step} queuePosition={queuePosition} />
+            <StepTime step={step} queuePosition={queuePosition} />
           </Text>
         </li>
       ))}
@@ -60,9 +60,9 @@ export function Steps({ revision }: { revision: FragmentOf<typeof stepsFragment>
 }
 
 /** `waits`: a step that somebody has taken waits nevertheless, as for its turn on a machine. */
-function Sign({ step: { kind, outcome, startedAt }, waits }: { step: Step; waits: boolean }) {
+function StepIcon({ step: { kind, outcome, startedAt }, waits }: { step: Step; waits: boolean }) {
   const isBusy = startedAt && !waits
-  const label = outcome ? `${STEPS[kind]} ${OUTCOMES[outcome]}` : isBusy ? 'under way' : 'waiting'
+  const label = outcome ? `${STEP_LABELS[kind]} ${OUTCOMES[outcome]}` : isBusy ? 'under way' : 'waiting'
   if (outcome === 'succeeded')
     return <IconCircleCheckFilled size={18} color="var(--mantine-color-teal-6)" aria-label={label} />
   if (outcome === 'failed') return <IconCircleXFilled size={18} color="var(--mantine-color-red-6)" aria-label={label} />
@@ -72,9 +72,9 @@ function Sign({ step: { kind, outcome, startedAt }, waits }: { step: Step; waits
 }
 
 /** ms that are worth a word */
-const WORTH = 1_000
+const MIN_WAIT_SHOWN_MS = 1_000
 
-function Spent({ step, queuePosition }: { step: Step; queuePosition: number | null }) {
+function StepTime({ step, queuePosition }: { step: Step; queuePosition: number | null }) {
   const { createdAt, startedAt, endedAt, outcome } = step
   const between = (from: string, to: string) => Date.parse(to) - Date.parse(from)
   if (startedAt === null) {
@@ -92,7 +92,7 @@ function Spent({ step, queuePosition }: { step: Step; queuePosition: number | nu
       {endedAt === null ? <Elapsed since={startedAt} /> : duration(between(startedAt, endedAt))}
       {outcome === 'failed' && ', failed'}
       {outcome === 'cancelled' && ', cancelled'}
-      {waited >= WORTH && ` after ${duration(waited)} of waiting`}
+      {waited >= MIN_WAIT_SHOWN_MS && ` after ${duration(waited)} of waiting`}
     </span>
   )
 }

@@ -1,7 +1,7 @@
 /** Moments and spans, in words that go on by themselves: one clock for all of them, and it stands still in a hidden tab. */
 import { useSyncExternalStore } from 'react'
 
-const TICK = 1_000
+const TICK_MS = 1_000
 let now = Date.now()
 const watchers = new Set<() => void>()
 let timer: ReturnType<typeof setInterval> | undefined
@@ -14,7 +14,7 @@ function tick(): void {
 
 function watch(onTick: () => void): () => void {
   watchers.add(onTick)
-  timer ??= setInterval(tick, TICK)
+  timer ??= setInterval(tick, TICK_MS)
   return () => {
     watchers.delete(onTick)
     if (watchers.size > 0) return
@@ -26,18 +26,18 @@ function watch(onTick: () => void): () => void {
 /** What `of` makes of the time, asked again each second: the component is rendered only when that is another text. */
 const useClock = (of: (now: number) => string): string => useSyncExternalStore(watch, () => of(now))
 
-const MINUTE = 60
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
+const MINUTE_S = 60
+const HOUR_S = 60 * MINUTE_S
+const DAY_S = 24 * HOUR_S
 
 /** `seconds`: of a span. Two units at most: `48 s`, `3 min 20 s`, `2 h 5 min`, `4 d`. */
 function span(seconds: number): string {
   const s = Math.max(0, Math.floor(seconds))
-  if (s < MINUTE) return `${s} s`
-  if (s < 10 * MINUTE) return pair(s, MINUTE, 'min', 1, 's')
-  if (s < HOUR) return `${Math.floor(s / MINUTE)} min`
-  if (s < DAY) return pair(s, HOUR, 'h', MINUTE, 'min')
-  return `${Math.floor(s / DAY)} d`
+  if (s < MINUTE_S) return `${s} s`
+  if (s < 10 * MINUTE_S) return pair(s, MINUTE_S, 'min', 1, 's')
+  if (s < HOUR_S) return `${Math.floor(s / MINUTE_S)} min`
+  if (s < DAY_S) return pair(s, HOUR_S, 'h', MINUTE_S, 'min')
+  return `${Math.floor(s / DAY_S)} d`
 }
 
 function pair(s: number, large: number, one: string, small: number, other: string): string {
@@ -53,13 +53,13 @@ const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle
 /** `at`: ISO 8601. In the reader's own zone, whole. */
 export const fullTime = (at: string): string => FULL.format(new Date(at))
 
-const SOON = 5
+const JUST_NOW_S = 5
 
 function agoOf(at: number, now: number): string {
   const seconds = (now - at) / 1000
-  return seconds < SOON
+  return seconds < JUST_NOW_S
     ? 'just now'
-    : `${span(seconds < MINUTE ? Math.floor(seconds / 5) * 5 : seconds).replace(/ \d+ (s|min)$/, '')} ago`
+    : `${span(seconds < MINUTE_S ? Math.floor(seconds / 5) * 5 : seconds).replace(/ \d+ (s|min)$/, '')} ago`
 }
 
 /** `3 min ago`; the whole time as its title. `at`: ISO 8601. */

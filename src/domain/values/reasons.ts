@@ -96,7 +96,7 @@ export const REASONS = {
 
 export type Reason = keyof typeof REASONS
 
-/** The revision waits even if its status is BUILDING or DEPLOYING. dashboard/components/words.ts has the same list. */
+/** The revision waits even if its status is BUILDING or DEPLOYING. dashboard/components/labels.ts has the same list. */
 export const WAITING_REASONS = [
   'WAITING_FOR_WORKER',
   'WAITING_FOR_LISTENER',

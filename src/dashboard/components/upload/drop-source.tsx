@@ -2,7 +2,7 @@
 import { Button, FileButton, Group, Stack, Text } from '@mantine/core'
 import { IconFolderUp } from '@tabler/icons-react'
 import { type ChangeEvent, type DragEvent, useRef, useState } from 'react'
-import { chosenSource, droppedSource, type Source } from './dropped.ts'
+import { chosenSource, droppedSource, type Source } from './source.ts'
 import classes from './upload.module.css'
 
 interface DropSourceProps {

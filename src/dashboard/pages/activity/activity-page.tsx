@@ -2,7 +2,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { Page } from '../../components/page.tsx'
-import { DECIDING } from './deciding.ts'
+import { DECIDING_ACTOR_KINDS } from './actor-kinds.ts'
 import { Events, type EventsFilter } from './events.tsx'
 import { Filters } from './filters.tsx'
 import { ABOUT, type ActivitySearch, isFamily, SINCE } from './search.ts'
@@ -10,7 +10,7 @@ import { ABOUT, type ActivitySearch, isFamily, SINCE } from './search.ts'
 function filterOf({ all, about, since, who, deployment }: ActivitySearch, now: Date): EventsFilter {
   return {
     types: about ? (isFamily(about) ? [...ABOUT[about].types] : [about]) : null,
-    actorKinds: all || who ? null : [...DECIDING],
+    actorKinds: all || who ? null : [...DECIDING_ACTOR_KINDS],
     actor: who ?? null,
     deploymentId: deployment ?? null,
     since: since ? SINCE[since](now).toISOString() : null,
@@ -24,12 +24,12 @@ export default function ActivityPage() {
   const filter = useMemo(() => filterOf(search, new Date()), [search])
   const show = (next: ActivitySearch) => void navigate({ search: next })
   return (
-    <Page title="Activity" below="Who did what in this workspace, newest first.">
+    <Page title="Activity" description="Who did what in this workspace, newest first.">
       <Filters search={search} onSearch={show} />
       <Events
         key={JSON.stringify(search)}
         filter={filter}
-        signIns={search.all || search.about !== undefined || search.who !== undefined}
+        showSignIns={search.all || search.about !== undefined || search.who !== undefined}
         onWho={(who) => show({ ...search, who })}
       />
     </Page>

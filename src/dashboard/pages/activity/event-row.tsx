@@ -7,11 +7,11 @@ import { StatusBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import classes from './activity.module.css'
 import type { EventData } from './event.ts'
-import type { Act } from './fold.ts'
+import type { ActivityEntry } from './group-events.ts'
 import { revisionSentence, sentenceOf } from './sentences.ts'
 
 interface EventRowProps {
-  act: Act
+  act: ActivityEntry
   /** shows what this actor did alone */
   onWho(subject: string): void
 }
@@ -30,7 +30,7 @@ export function EventRow({ act: { event, made, times }, onWho }: EventRowProps) 
       </Text>
       <div className={classes.what}>
         <Group gap={6} fz="sm" className={classes.sentence}>
-          <Who actor={event.actor} onWho={onWho} />
+          <Actor actor={event.actor} onWho={onWho} />
           {verb === null ? (
             <StatusBadge status={event.to!} reason={event.reason} />
           ) : (
@@ -52,7 +52,7 @@ export function EventRow({ act: { event, made, times }, onWho }: EventRowProps) 
             </Text>
           )}
           {rollout && <StatusBadge {...rollout} />}
-          {rollout && <Differs event={event} revision={rollout} />}
+          {rollout && <ChangesLink event={event} revision={rollout} />}
         </Group>
         {said && (
           <Text size="xs" c="dimmed" lineClamp={2} className={classes.message}>
@@ -64,7 +64,7 @@ export function EventRow({ act: { event, made, times }, onWho }: EventRowProps) 
   )
 }
 
-function Who({ actor, onWho }: { actor: EventData['actor']; onWho: EventRowProps['onWho'] }) {
+function Actor({ actor, onWho }: { actor: EventData['actor']; onWho: EventRowProps['onWho'] }) {
   const { subject } = actor
   if (!subject)
     return (
@@ -102,7 +102,7 @@ function Revision({ event, revision, last }: { event: EventData; revision: Event
 }
 
 /** To what this revision has changed; nothing was before the first one. */
-function Differs({
+function ChangesLink({
   event: { deployment },
   revision,
 }: {

@@ -3,13 +3,13 @@ import { Button, Stack, Text, Title } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql, readFragment, type VariablesOf } from '../../api/graphql.ts'
-import { useNews } from '../../components/news.ts'
 import { Empty } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
+import { useNewEvents } from '../../components/use-new-events.ts'
 import classes from './activity.module.css'
 import { eventFragment } from './event.ts'
 import { EventRow } from './event-row.tsx'
-import { fold } from './fold.ts'
+import { groupEvents } from './group-events.ts'
 
 const eventsQuery = graphql(
   `
@@ -56,7 +56,7 @@ function dayOf(at: string): string {
 interface EventsProps {
   filter: EventsFilter
   /** whether who signed in is among them */
-  signIns: boolean
+  showSignIns: boolean
   /** where the page begins; null: at the newest */
   after?: string | null
   /** the day that stands above it already */
@@ -64,15 +64,15 @@ interface EventsProps {
   onWho(subject: string): void
 }
 
-export function Events({ filter, signIns, after = null, day = null, onWho }: EventsProps) {
+export function Events({ filter, showSignIns: signIns, after = null, day = null, onWho }: EventsProps) {
   const query = useQuery({ query: eventsQuery, variables: { ...filter, after }, requestPolicy: 'cache-and-network' })
   const [, again] = query
   const [showsMore, setShowsMore] = useState(false)
-  useNews(filter, after === null ? () => again({ requestPolicy: 'network-only' }) : null)
+  useNewEvents(filter, after === null ? () => again({ requestPolicy: 'network-only' }) : null)
   return (
     <QueryView query={query}>
       {({ events: { nodes, pageInfo } }) => {
-        const acts = fold(readFragment(eventFragment, nodes), signIns)
+        const acts = groupEvents(readFragment(eventFragment, nodes), signIns)
         const days = acts.map(({ event }) => dayOf(event.occurredAt))
         if (acts.length === 0 && after === null && !pageInfo.hasNextPage)
           return <Empty title="Nothing happened">Nothing that is kept matches what is asked for above.</Empty>
@@ -92,7 +92,7 @@ export function Events({ filter, signIns, after = null, day = null, onWho }: Eve
               (showsMore || acts.length === 0 ? (
                 <Events
                   filter={filter}
-                  signIns={signIns}
+                  showSignIns={signIns}
                   after={pageInfo.endCursor}
                   day={days.at(-1) ?? day}
                   onWho={onWho}

@@ -1,12 +1,12 @@
 /** What of the activity is shown. Everything stands in the address. */
 import { Group, NativeSelect, SegmentedControl } from '@mantine/core'
 import classes from './activity.module.css'
-import { ByWhom } from './by-whom.tsx'
-import { OfDeployment } from './of-deployment.tsx'
+import { ActorFilter } from './actor-filter.tsx'
+import { DeploymentFilter } from './deployment-filter.tsx'
 import { ABOUT, type ActivitySearch, type Since } from './search.ts'
 import { EVENT_TYPES } from './sentences.ts'
 
-const SINCE_WORDS: Record<Since, string> = {
+const SINCE_LABELS: Record<Since, string> = {
   hour: 'In the last hour',
   today: 'Today',
   yesterday: 'Since yesterday',
@@ -16,12 +16,12 @@ const SINCE_WORDS: Record<Since, string> = {
 /** A family as a whole, then each of its types. */
 const groupOf = ([family, { label, types }]: [string, { label: string; types: readonly string[] }]) => {
   const own = EVENT_TYPES.filter((type) => types.includes(`${type.split('.')[0]}.*`))
-  const items = own.map((type) => ({ value: type, label: wordsOf(type) }))
+  const items = own.map((type) => ({ value: type, label: typeLabel(type) }))
   return { group: label, items: [{ value: family, label }, ...items] }
 }
 
 /** `deployment.torn_down`: "Deployment torn down" */
-const wordsOf = (type: string) => {
+const typeLabel = (type: string) => {
   const words = type.replaceAll(/[._]/g, ' ')
   return words[0]!.toUpperCase() + words.slice(1)
 }
@@ -61,11 +61,11 @@ export function Filters({ search, onSearch }: FiltersProps) {
         onChange={({ currentTarget }) => change({ since: (currentTarget.value || undefined) as Since | undefined })}
         data={[
           { value: '', label: 'At any time' },
-          ...Object.entries(SINCE_WORDS).map(([value, label]) => ({ value, label })),
+          ...Object.entries(SINCE_LABELS).map(([value, label]) => ({ value, label })),
         ]}
       />
-      <ByWhom who={search.who} onWho={(who) => change({ who })} />
-      <OfDeployment deployment={search.deployment} onDeployment={(deployment) => change({ deployment })} />
+      <ActorFilter who={search.who} onWho={(who) => change({ who })} />
+      <DeploymentFilter deployment={search.deployment} onDeployment={(deployment) => change({ deployment })} />
     </Group>
   )
 }

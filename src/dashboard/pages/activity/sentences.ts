@@ -1,6 +1,6 @@
 /** What an event says, as the middle of a sentence: "ci *changed the resources of* support-agent". Types that are new are said as they are. */
 
-import { DECIDING } from './deciding.ts'
+import { DECIDING_ACTOR_KINDS } from './actor-kinds.ts'
 import type { EventData } from './event.ts'
 
 /** Fields of an update, as people call them. */
@@ -61,14 +61,14 @@ const SENTENCES: Record<string, string> = {
 /** The types that can be asked for one by one. */
 export const EVENT_TYPES = ['deployment.updated', ...Object.keys(SENTENCES)]
 
-const listed = (words: string[]): string =>
+const joinWords = (words: string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`
 
 /** `changed`: the fields of an update. */
 export function sentenceOf(type: string, changed: readonly string[]): string {
   if (type === 'deployment.updated') {
     const fields = changed.map((field) => FIELDS[field] ?? field)
-    return fields.length > 0 ? `changed the ${listed(fields)} of` : 'made a new revision of'
+    return fields.length > 0 ? `changed the ${joinWords(fields)} of` : 'made a new revision of'
   }
   const known = SENTENCES[type]
   if (known) return known
@@ -78,7 +78,7 @@ export function sentenceOf(type: string, changed: readonly string[]): string {
 
 /** Of a revision's move by somebody who decides; null: the work moved it, and its status says it all. */
 export function revisionSentence({ actor, from, to }: Pick<EventData, 'actor' | 'from' | 'to'>): string | null {
-  if (!(DECIDING as readonly string[]).includes(actor.kind)) return null
+  if (!(DECIDING_ACTOR_KINDS as readonly string[]).includes(actor.kind)) return null
   if (from === null) return actor.kind === 'git_provider' ? 'pushed a commit: made' : 'made'
   if (to === 'INTERRUPTED') return 'interrupted'
   return to === 'QUEUED' || to === 'CREATING' ? 'rolled out again' : null

@@ -6,14 +6,14 @@ import { useQuery } from 'urql'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { ActorName, actorFragment } from '../../components/actor-name.tsx'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
+import { stateOf } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
-import { MadeOfLine } from '../../components/made-of.tsx'
 import { Empty, NotFound, Page } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { changesFragment, RevisionChanges } from '../../components/revision-changes.tsx'
+import { RevisionSourceLine } from '../../components/revision-source.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import { stateOf } from '../../components/words.ts'
 import classes from './compare.module.css'
 import type { CompareSearch } from './search.ts'
 
@@ -91,13 +91,13 @@ export default function ComparePage() {
   const query = useQuery({ query: revisionsQuery, variables: { id }, requestPolicy: 'cache-and-network' })
   return (
     <QueryView query={query}>
-      {({ deployment }) => (deployment ? <Shown deployment={deployment} /> : <NotFound />)}
+      {({ deployment }) => (deployment ? <Comparison deployment={deployment} /> : <NotFound />)}
     </QueryView>
   )
 }
 
 /** What is asked where the address names nothing: what is new since what serves, or since the one before. */
-function chosen({ activeRevision: active, comparable: { nodes } }: Deployment, { from, to }: CompareSearch) {
+function defaultPair({ activeRevision: active, comparable: { nodes } }: Deployment, { from, to }: CompareSearch) {
   const latest = to ?? nodes.find(({ id }) => id !== from)?.id
   const serves = active && active.id !== latest ? active.id : undefined
   const number = nodes.find(({ id }) => id === latest)?.number ?? Number.POSITIVE_INFINITY
@@ -105,9 +105,9 @@ function chosen({ activeRevision: active, comparable: { nodes } }: Deployment, {
   return { from: from === 'before' ? before : (from ?? serves ?? before), to: latest }
 }
 
-function Shown({ deployment }: { deployment: Deployment }) {
+function Comparison({ deployment }: { deployment: Deployment }) {
   const { ws } = useParams({ from: '/w/$ws' })
-  const { from, to } = chosen(deployment, useSearch({ from: ROUTE }))
+  const { from, to } = defaultPair(deployment, useSearch({ from: ROUTE }))
   const navigate = useNavigate({ from: ROUTE })
   const look = (search: CompareSearch) => void navigate({ search, replace: true })
   const nodes = deployment.comparable.nodes
@@ -115,7 +115,7 @@ function Shown({ deployment }: { deployment: Deployment }) {
   return (
     <Page
       title="Compare revisions"
-      above={
+      breadcrumbs={
         <Breadcrumbs>
           <LinkTo to="/w/$ws/deployments" params={{ ws }}>
             Deployments
@@ -133,7 +133,7 @@ function Shown({ deployment }: { deployment: Deployment }) {
       ) : (
         <Stack gap="lg">
           <div className={classes.choice}>
-            <Choice label="From" data={data} value={from} onChange={(value) => look({ from: value, to })} />
+            <RevisionSelect label="From" data={data} value={from} onChange={(value) => look({ from: value, to })} />
             <Tooltip label="The other way round">
               <ActionIcon
                 variant="default"
@@ -145,7 +145,7 @@ function Shown({ deployment }: { deployment: Deployment }) {
                 <IconArrowsExchange size={18} />
               </ActionIcon>
             </Tooltip>
-            <Choice label="To" data={data} value={to} onChange={(value) => look({ from, to: value })} />
+            <RevisionSelect label="To" data={data} value={to} onChange={(value) => look({ from, to: value })} />
           </div>
           {from && to && <Differences key={`${from} ${to}`} from={from} to={to} deploymentId={deployment.id} />}
         </Stack>
@@ -159,7 +159,7 @@ function labelOf(revision: Deployment['comparable']['nodes'][number], active: bo
   // what tells images apart is at the end, for which there is no room
   const image = made.imageUri?.split('/').at(-1)
   const what = commitMessage ?? image ?? made.repoCommitSha?.slice(0, 7) ?? made.repoRef ?? ''
-  const state = active ? 'serves' : stateOf(revision).word.toLowerCase()
+  const state = active ? 'serves' : stateOf(revision).label.toLowerCase()
   return `#${number} · ${state}${what ? ` · ${what}` : ''}`
 }
 
@@ -170,7 +170,7 @@ interface ChoiceProps {
   onChange(value: string): void
 }
 
-const Choice = ({ label, data, value, onChange }: ChoiceProps) => (
+const RevisionSelect = ({ label, data, value, onChange }: ChoiceProps) => (
   <Select
     label={label}
     data={data}
@@ -223,7 +223,7 @@ function Side({ revision, deploymentId }: { revision: Compared; deploymentId: st
           </LinkTo>
           <StatusBadge {...revision} />
         </div>
-        <MadeOfLine revision={revision} />
+        <RevisionSourceLine revision={revision} />
         <Text size="xs" c="dimmed" component="div" className={classes.head}>
           <TimeAgo at={createdAt} />
           {createdByActor && (

@@ -11,9 +11,9 @@ import {
   IconTrash,
 } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
+import { isOpen } from '../../components/labels.ts'
 import { ButtonTo } from '../../components/links.tsx'
-import { useMay } from '../../components/me.tsx'
-import { isOpen } from '../../components/words.ts'
+import { useHasRole } from '../../components/me.tsx'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 
 /** The open confirmation dialog; null: none. */
@@ -30,7 +30,7 @@ interface ActionsProps {
 export function Actions({ deployment, rollout, rollbackTarget, onDialog }: ActionsProps) {
   const { ws } = useParams({ from: '/w/$ws' })
   const navigate = useNavigate()
-  const canDeploy = useMay('deployer')
+  const canDeploy = useHasRole('deployer')
   const { id, status, serving, activeRevision: active, newest } = deployment
   const redeployable = active ?? newest.nodes[0] ?? null
   const canCompare = newest.nodes.length > 1

@@ -2,7 +2,7 @@
 import { List, Stack, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
-import { problem } from '../../api/problem.ts'
+import { createProblem } from '../../api/problem.ts'
 import { type Outcome, useWrite, wrongFragment } from '../../api/use-write.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import type { ShownDeployment } from './documents.ts'
@@ -36,7 +36,7 @@ export function DeleteDialog({ deployment, opened, onClose }: DeleteDialogProps)
   const confirm = async (): Promise<Outcome<any>> =>
     typed.trim() === name
       ? write({ input: { deploymentId: id, ifVersion: version } })
-      : { ok: false, problem: problem('VALIDATION_FAILED', `Type ${name} exactly as shown.`) }
+      : { ok: false, problem: createProblem('VALIDATION_FAILED', `Type ${name} exactly as shown.`) }
   const revisions = newest.totalCount === 1 ? '1 revision' : `${newest.totalCount} revisions`
   return (
     <ConfirmDialog

@@ -7,16 +7,16 @@ import { isNotFound, problemOf } from '../../api/problem.ts'
 import { ActorName } from '../../components/actor-name.tsx'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
 import { InterruptDialog } from '../../components/interrupt-dialog.tsx'
+import { isOpen, repositoryName, SOURCE_LABELS, stateOf } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
 import { NotFound, Page } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { Reason } from '../../components/reason.tsx'
+import { ReasonLinks } from '../../components/reason-links.tsx'
 import { RedeployDialog } from '../../components/redeploy-dialog.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import { useFollow } from '../../components/use-follow.ts'
-import { useKept } from '../../components/use-kept.ts'
-import { WaysOn } from '../../components/ways-on.tsx'
-import { isOpen, repositoryName, SOURCES, stateOf } from '../../components/words.ts'
+import { useDeploymentRefresh } from '../../components/use-deployment-refresh.ts'
+import { useLastValue } from '../../components/use-last-value.ts'
 import { Actions, type Dialog } from './actions.tsx'
 import { DeleteDialog } from './delete-dialog.tsx'
 import { deploymentQuery, type ShownDeployment, type TimelineRevision } from './documents.ts'
@@ -33,8 +33,8 @@ export default function DeploymentPage() {
   const { id } = useParams({ from: '/w/$ws/deployments/$id' })
   const query = useQuery({ query: deploymentQuery, variables: { id }, requestPolicy: 'cache-and-network' })
   const [{ data, error }, again] = query
-  const shown = useKept(id, data?.deployment)
-  useFollow(id, () => again({ requestPolicy: 'network-only' }))
+  const shown = useLastValue(id, data?.deployment)
+  useDeploymentRefresh(id, () => again({ requestPolicy: 'network-only' }))
   // data shown before is outdated
   if (error && isNotFound(problemOf(error)))
     return <NotFound>This deployment doesn’t exist. It may have been deleted.</NotFound>
@@ -77,7 +77,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
   return (
     <Page
       title={name}
-      above={
+      breadcrumbs={
         <Breadcrumbs>
           <LinkTo to="/w/$ws/deployments" params={{ ws }}>
             Deployments
@@ -85,9 +85,9 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
           <span>{name}</span>
         </Breadcrumbs>
       }
-      below={
+      description={
         <Group gap="xs">
-          <span>{SOURCES[source]}</span>
+          <span>{SOURCE_LABELS[source]}</span>
           {sourceConfig.repoUrl && (
             <span style={{ overflowWrap: 'anywhere' }} title={sourceConfig.repoUrl}>
               {repositoryName(sourceConfig.repoUrl)}
@@ -119,7 +119,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
           // a deployment of unknown status may still serve
           tone={status === 'AWAITING_DELETE' || status === 'UNKNOWN' || !active ? 'waiting' : serving ? 'quiet' : 'bad'}
           actions={
-            active && !serving && <WaysOn deploymentId={id} reason={reason} revisionId={active.id} log="deploy" />
+            active && !serving && <ReasonLinks deploymentId={id} reason={reason} revisionId={active.id} log="deploy" />
           }
         />
       )}
@@ -151,7 +151,7 @@ function DeploymentView({ deployment }: { deployment: ShownDeployment }) {
               actions={
                 stateOf(rollout).tone === 'quiet' ? null : (
                   <>
-                    <WaysOn
+                    <ReasonLinks
                       deploymentId={id}
                       reason={rollout.reason}
                       revisionId={stateOf(rollout).tone === 'bad' ? rollout.id : null}

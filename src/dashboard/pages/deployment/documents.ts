@@ -1,8 +1,8 @@
 /** GraphQL documents of the deployment page. */
 import { graphql, type ResultOf } from '../../api/graphql.ts'
-import { actedOnFragment, actedRevisionFragment } from '../../components/acted-on.ts'
+import { actionTargetFragment, targetRevisionFragment } from '../../components/action-target.ts'
 import { actorFragment } from '../../components/actor.ts'
-import { liveDeployment } from '../../components/live.ts'
+import { liveDeploymentFragment } from '../../components/live-deployments.ts'
 
 /** Fields that the timeline and the rollout progress show. */
 const revisionFragment = graphql(
@@ -52,7 +52,7 @@ const revisionFragment = graphql(
     }
   }
 `,
-  [actorFragment, actedRevisionFragment],
+  [actorFragment, targetRevisionFragment],
 )
 
 export type TimelineRevision = ResultOf<typeof revisionFragment>
@@ -87,7 +87,7 @@ export const deploymentQuery = graphql(
     }
   }
 `,
-  [liveDeployment, actedOnFragment, revisionFragment],
+  [liveDeploymentFragment, actionTargetFragment, revisionFragment],
 )
 
 export const olderQuery = graphql(

@@ -5,7 +5,7 @@ import { useParams } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { Copy } from '../../components/copy.tsx'
 import { LinkTo } from '../../components/links.tsx'
-import { servesOf } from '../../components/serving.ts'
+import { servingState } from '../../components/serving-state.ts'
 import { StateBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import type { ShownDeployment } from './documents.ts'
@@ -33,7 +33,7 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
       </Fact>
       <Fact name="Health">
         <Stack gap={2} align="flex-start">
-          <StateBadge {...servesOf(deployment)} />
+          <StateBadge {...servingState(deployment)} />
           {health && active && (
             <Text size="xs" c="dimmed" component="div">
               {health.ready} of {health.desired} {health.desired === 1 ? 'replica' : 'replicas'}
@@ -67,7 +67,7 @@ export function Overview({ deployment }: { deployment: ShownDeployment }) {
           </Text>
         ) : (
           <Text size="sm" c="dimmed">
-            {servesOf(deployment).word.toLowerCase()}
+            {servingState(deployment).label.toLowerCase()}
           </Text>
         )}
       </Fact>

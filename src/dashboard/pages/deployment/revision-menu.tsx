@@ -3,9 +3,9 @@ import { Menu } from '@mantine/core'
 import { IconArrowBackUp, IconFileText, IconGitCompare, IconPlayerStop } from '@tabler/icons-react'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
-import { redeployVerb } from '../../components/acted-on.ts'
-import { useMay } from '../../components/me.tsx'
-import { isOpen } from '../../components/words.ts'
+import { redeployVerb } from '../../components/action-target.ts'
+import { isOpen } from '../../components/labels.ts'
+import { useHasRole } from '../../components/me.tsx'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 
 interface RevisionMenuProps {
@@ -20,7 +20,7 @@ interface RevisionMenuProps {
 export function RevisionMenu({ deployment, revision, onRedeploy, onInterrupt, children }: RevisionMenuProps) {
   const { ws } = useParams({ from: '/w/$ws' })
   const navigate = useNavigate()
-  const may = useMay('deployer')
+  const may = useHasRole('deployer')
   const { id, status, canRedeploy, whyNotRedeployable } = revision
   const { activeRevision: active, newest } = deployment
   // the active revision is compared with the one before it

@@ -7,9 +7,9 @@ import { useNavigate, useParams } from '@tanstack/react-router'
 import { type MouseEvent, useEffect, useMemo, useRef, useState } from 'react'
 import { useQuery } from 'urql'
 import 'uplot/dist/uPlot.min.css'
+import { REVISION_STATES } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
 import { duration } from '../../components/time.tsx'
-import { REVISION_STATES } from '../../components/words.ts'
 import classes from './rollout-chart.module.css'
 import { indexAt, type Plot, type PlotColors, plotRollouts } from './rollout-plot.ts'
 import { MIN_ROLLOUTS, type Rollout, rolloutTimesQuery, toRollouts, typicalTimes } from './rollout-times.ts'
@@ -135,7 +135,7 @@ function summaryOf(rollouts: Rollout[]): string {
 }
 
 const describeRollout = ({ number, status, total, waited, build, deploy }: Rollout): string =>
-  `#${number}: ${REVISION_STATES[status].word.toLowerCase()} after ${seconds(total)} (waiting ${seconds(waited)}, build ${seconds(build)}, deploy ${seconds(deploy)})`
+  `#${number}: ${REVISION_STATES[status].label.toLowerCase()} after ${seconds(total)} (waiting ${seconds(waited)}, build ${seconds(build)}, deploy ${seconds(deploy)})`
 
 function Legend({ rollouts, colors }: { rollouts: Rollout[]; colors: PlotColors }) {
   return (
@@ -169,7 +169,7 @@ function RolloutTable({ id, ws, rollouts }: { id: string; ws: string; rollouts: 
                 #{number}
               </LinkTo>
             </Table.Td>
-            <Table.Td>{REVISION_STATES[status].word}</Table.Td>
+            <Table.Td>{REVISION_STATES[status].label}</Table.Td>
             {Object.entries({ waited, build, deploy, total }).map(([name, value]) => (
               <Table.Td key={name}>{seconds(value)}</Table.Td>
             ))}

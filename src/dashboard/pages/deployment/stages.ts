@@ -1,5 +1,5 @@
 /** Derives the stages of a rollout, from request to serving, with their states and durations. */
-import { STEPS, stateOf } from '../../components/words.ts'
+import { STEP_LABELS, stateOf } from '../../components/labels.ts'
 import type { TimelineRevision } from './documents.ts'
 
 export type StageState = 'done' | 'busy' | 'waiting' | 'failed' | 'unknown' | 'ended' | 'ahead'
@@ -44,13 +44,18 @@ export function stagesOf(revision: TimelineRevision, serves: boolean | null): St
     if (step) return [stageOf(step, stateOf(revision).tone === 'waiting')]
     // the revision ended before its deploy step
     if (now === undefined && kind === 'DEPLOY' && status !== 'DEPLOYED')
-      return [{ ...EMPTY_STAGE, name: STEPS[kind], state: 'ended' }]
+      return [{ ...EMPTY_STAGE, name: STEP_LABELS[kind], state: 'ended' }]
     // pending: a built source may skip the build if an earlier one can be reused, which is unknown until its turn
     const ahead = now !== undefined && ORDER.indexOf(kind) >= ORDER.indexOf(now)
     if (!ahead || kind === 'PROVISION' || (kind === 'BUILD' && !builds)) return []
     const waits = kind === now || (status === 'QUEUED' && kind === 'BUILD')
     return [
-      { ...EMPTY_STAGE, name: STEPS[kind], state: waits ? 'waiting' : 'ahead', since: waits ? statusSince : null },
+      {
+        ...EMPTY_STAGE,
+        name: STEP_LABELS[kind],
+        state: waits ? 'waiting' : 'ahead',
+        since: waits ? statusSince : null,
+      },
     ]
   })
   const requested: Stage = { ...EMPTY_STAGE, name: 'Requested', state: 'done', at: rolloutAt }
@@ -76,7 +81,7 @@ const STATES = { succeeded: 'done', failed: 'failed', cancelled: 'ended' } as co
 function stageOf({ kind, createdAt, startedAt, endedAt, outcome, tries }: Step, waits: boolean): Stage {
   const ms = (from: string, to: string) => Math.max(0, Date.parse(to) - Date.parse(from))
   return {
-    name: STEPS[kind],
+    name: STEP_LABELS[kind],
     state: outcome ? STATES[outcome] : startedAt && !waits ? 'busy' : 'waiting',
     took: startedAt && endedAt ? ms(startedAt, endedAt) : null,
     since: endedAt ? null : (startedAt ?? createdAt),

@@ -2,14 +2,14 @@
 import { Button, Group, Menu, Stack, Text } from '@mantine/core'
 import { IconDots } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
-import { redeployVerb } from '../../components/acted-on.ts'
+import { redeployVerb } from '../../components/action-target.ts'
 import { ActorName } from '../../components/actor-name.tsx'
+import { isOpen, REVISION_STATES, stateOf } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
-import { MadeOfLine } from '../../components/made-of.tsx'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
+import { RevisionSourceLine } from '../../components/revision-source.tsx'
 import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { duration, Elapsed, TimeAgo } from '../../components/time.tsx'
-import { isOpen, REVISION_STATES, stateOf } from '../../components/words.ts'
 import type { ShownDeployment, TimelineRevision } from './documents.ts'
 import { RevisionMenu } from './revision-menu.tsx'
 import classes from './timeline.module.css'
@@ -69,7 +69,7 @@ function Entry({
   onInterrupt,
 }: TimelineProps & { revision: TimelineRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })
-  const may = useMay('deployer')
+  const may = useHasRole('deployer')
   const { id, number, status, canRedeploy } = revision
   const active = serves(deployment, revision)
   return (
@@ -86,12 +86,12 @@ function Entry({
           {status !== 'DEPLOYED' && !active && <StatusBadge {...revision} />}
           {active && (
             <StateBadge
-              word={deployment.serving ? 'Serves' : 'Should serve'}
+              label={deployment.serving ? 'Serves' : 'Should serve'}
               tone={deployment.serving ? 'good' : 'bad'}
             />
           )}
           {active && status !== 'DEPLOYED' && <StatusBadge {...revision} />}
-          <MadeOfLine revision={revision} />
+          <RevisionSourceLine revision={revision} />
         </Group>
         <Origin revision={revision} />
         <StatusMessage revision={revision} deploymentId={deployment.id} isShownAbove={shownAbove?.id === id} />

@@ -4,7 +4,7 @@
  */
 import { useEffect, useRef, useState } from 'react'
 import { useClient } from 'urql'
-import { useFollow } from '../../components/use-follow.ts'
+import { useDeploymentRefresh } from '../../components/use-deployment-refresh.ts'
 import { olderQuery, type ShownDeployment, type TimelineRevision } from './documents.ts'
 
 interface Older {
@@ -39,7 +39,7 @@ export function useRevisions({ id, newest }: ShownDeployment): {
     setOlder({ pages, revisions, hasMore: page.hasNextPage })
   }
   const again = () => older.pages > 0 && void read(older.pages)
-  useFollow(id, again)
+  useDeploymentRefresh(id, again)
   // biome-ignore lint/correctness/useExhaustiveDependencies: older pages start where the newest page ends
   useEffect(() => void again(), [newest.pageInfo.endCursor])
   const more = async () => {

@@ -2,13 +2,13 @@
 import { IconBrandDocker, IconGitBranch, IconPackage, IconUpload } from '@tabler/icons-react'
 import { memo } from 'react'
 import { ActorName } from '../../components/actor-name.tsx'
-import { servesOf } from '../../components/serving.ts'
+import { repositoryName, SOURCE_LABELS, stateOf } from '../../components/labels.ts'
+import { servingState } from '../../components/serving-state.ts'
 import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { Elapsed, TimeAgo } from '../../components/time.tsx'
-import { repositoryName, SOURCES, stateOf } from '../../components/words.ts'
 import classes from './deployments.module.css'
-import type { Row } from './pages.ts'
-import { whyId } from './whole-why.tsx'
+import { whyId } from './reason-tooltip.tsx'
+import type { Row } from './row-pages.ts'
 
 /** `9f31c2e`, `1.4.2`, or what the agent says of itself. */
 function versionOf({ sourceRevisionConfig: { repoCommitSha, imageUri } }: NonNullable<Row['activeRevision']>): string {
@@ -17,11 +17,11 @@ function versionOf({ sourceRevisionConfig: { repoCommitSha, imageUri } }: NonNul
   return tag?.[1] ?? ''
 }
 
-export const Serves = memo(function Serves({ row }: { row: Row }) {
+export const Serving = memo(function Serves({ row }: { row: Row }) {
   const { activeRevision: active, health } = row
   return (
     <div className={classes.pair}>
-      <StateBadge {...servesOf(row)} {...(health?.message ? { title: health.message } : {})} />
+      <StateBadge {...servingState(row)} {...(health?.message ? { title: health.message } : {})} />
       {active && (
         <span className={classes.small}>
           #{active.number}
@@ -33,18 +33,18 @@ export const Serves = memo(function Serves({ row }: { row: Row }) {
 })
 
 /** Whether what was asked for last is not what serves. */
-export const isComing = ({ latestRevision: latest, activeRevision: active }: Row): boolean =>
+export const hasRollout = ({ latestRevision: latest, activeRevision: active }: Row): boolean =>
   latest !== null && !(latest.id === active?.id && latest.status === 'DEPLOYED')
 
 /** What is under way, or what became of it, as that an older one was put back. */
-export const Coming = memo(function Coming({ row }: { row: Row }) {
+export const Rollout = memo(function Coming({ row }: { row: Row }) {
   const { latestRevision: latest } = row
-  if (!latest || !isComing(row)) return null
+  if (!latest || !hasRollout(row)) return null
   const { tone } = stateOf(latest)
   const isPast = latest.status === 'DEPLOYED'
   return (
     <div className={classes.pair}>
-      {isPast ? <StateBadge word="Rolled back" tone="quiet" /> : <StatusBadge {...latest} />}
+      {isPast ? <StateBadge label="Rolled back" tone="quiet" /> : <StatusBadge {...latest} />}
       <span className={classes.small}>
         {isPast && 'from '}#{latest.number}
         {tone === 'busy' || tone === 'waiting' ? (
@@ -60,7 +60,7 @@ export const Coming = memo(function Coming({ row }: { row: Row }) {
   )
 })
 
-/** The cause stands first in it; what is cut off is shown by whole-why.tsx. */
+/** The cause stands first in it; what is cut off is shown by reason-tooltip.tsx. */
 export const Why = memo(function Why({ row: { id, whyNotLive } }: { row: Row }) {
   if (!whyNotLive) return null
   return (
@@ -81,10 +81,10 @@ const ICONS = {
 export const Source = memo(function Source({ row: { source, sourceConfig } }: { row: Row }) {
   const Icon = ICONS[source]
   return (
-    <span className={classes.source} title={sourceConfig.repoUrl ?? SOURCES[source]}>
+    <span className={classes.source} title={sourceConfig.repoUrl ?? SOURCE_LABELS[source]}>
       <Icon size={15} stroke={1.7} aria-hidden />
       <span className={classes.cut}>
-        {sourceConfig.repoUrl ? repositoryName(sourceConfig.repoUrl) : SOURCES[source]}
+        {sourceConfig.repoUrl ? repositoryName(sourceConfig.repoUrl) : SOURCE_LABELS[source]}
       </span>
     </span>
   )
@@ -103,18 +103,18 @@ export const Changed = memo(function Changed({ row: { updatedAt, lastChange } }:
   )
 })
 
-const MOST_TAGS = 2
+const MAX_TAGS = 2
 
 export const Tags = memo(function Tags({ row: { tags } }: { row: Row }) {
   if (tags.length === 0) return null
   return (
     <span className={classes.tags} title={tags.map(({ key, value }) => `${key}: ${value}`).join(', ')}>
-      {tags.slice(0, MOST_TAGS).map(({ id, key, value }) => (
+      {tags.slice(0, MAX_TAGS).map(({ id, key, value }) => (
         <span key={id} className={classes.tag}>
           {key}: {value}
         </span>
       ))}
-      {tags.length > MOST_TAGS && <span>+{tags.length - MOST_TAGS}</span>}
+      {tags.length > MAX_TAGS && <span>+{tags.length - MAX_TAGS}</span>}
     </span>
   )
 })

@@ -6,7 +6,7 @@ import { IconHistory, IconPlus } from '@tabler/icons-react'
 import { getRouteApi, useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { ButtonTo, LinkTo } from '../../components/links.tsx'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import { Empty, Loading, Page, PageError } from '../../components/page.tsx'
 import { Filters } from './filters.tsx'
 import { List } from './list.tsx'
@@ -19,7 +19,7 @@ const route = getRouteApi('/w/$ws/deployments')
 export default function DeploymentsPage() {
   const { ws } = route.useParams()
   const search = route.useSearch()
-  const mayMake = useMay('deployer')
+  const mayMake = useHasRole('deployer')
   const navigate = route.useNavigate()
   const [view, setView] = useLocalStorage({
     key: 'pilothouse.deployments',
@@ -37,7 +37,7 @@ export default function DeploymentsPage() {
     if (history.location.pathname !== `/w/${ws}/deployments`) return
     // the way back leads through what was chosen, not through each letter that was typed
     void navigate({
-      search: (before) => without({ ...before, ...changes }),
+      search: (before) => omitUndefined({ ...before, ...changes }),
       replace: 'q' in changes,
       resetScroll: false,
     })
@@ -55,7 +55,7 @@ export default function DeploymentsPage() {
   return (
     <Page
       title="Deployments"
-      below={
+      description={
         // beside the heading there is no room for it on a telephone
         <LinkTo to="/w/$ws/activity" params={{ ws }} search={{ since: 'yesterday' }} inherit hiddenFrom="sm">
           Changes since yesterday
@@ -110,7 +110,7 @@ export default function DeploymentsPage() {
 }
 
 /** What is not set is not in the address. */
-const without = (search: Search): Search =>
+const omitUndefined = (search: Search): Search =>
   Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined))
 
 function Nothing({ filtered, onClear }: { filtered: boolean; onClear(): void }) {

@@ -3,7 +3,7 @@ import { ActionIcon, CloseButton, Select, Text, TextInput, UnstyledButton } from
 import { useHotkeys } from '@mantine/hooks'
 import { IconBaselineDensityMedium, IconBaselineDensitySmall, IconSearch } from '@tabler/icons-react'
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
-import { SOURCES, type Tone } from '../../components/words.ts'
+import { SOURCE_LABELS, type Tone } from '../../components/labels.ts'
 import classes from './deployments.module.css'
 import type { Search, Sort, View } from './search.ts'
 import type { Counts } from './use-counts.ts'
@@ -67,12 +67,12 @@ export function Filters({ search, onChange, view: { sort, dense }, onSort, onDen
                   onClick={() => onChange({ source: source === one.source ? undefined : one.source })}
                   count={one.count}
                 >
-                  {SOURCES[one.source]}
+                  {SOURCE_LABELS[one.source]}
                 </Chip>
               ))}
             </Chips>
           )}
-          {areListeners && listeners.length <= MOST_CHIPS && (
+          {areListeners && listeners.length <= MAX_LISTENER_CHIPS && (
             <Chips legend="Listener">
               {listeners.map(({ id, name, count }) => (
                 <Chip key={id} checked={listener === id} onClick={() => choose(id)} count={count}>
@@ -83,7 +83,7 @@ export function Filters({ search, onChange, view: { sort, dense }, onSort, onDen
           )}
         </div>
         <div className={classes.selects}>
-          {areListeners && listeners.length > MOST_CHIPS && (
+          {areListeners && listeners.length > MAX_LISTENER_CHIPS && (
             <Select
               size="xs"
               aria-label="Listener"
@@ -138,7 +138,7 @@ export function Filters({ search, onChange, view: { sort, dense }, onSort, onDen
 }
 
 /** More listeners than that are chosen from a menu. */
-const MOST_CHIPS = 4
+const MAX_LISTENER_CHIPS = 4
 
 function Chips({ legend, children }: { legend: string; children: ReactNode }) {
   return (
@@ -187,7 +187,7 @@ function Chip({ checked, onClick, count, tone, children }: ChipProps) {
 }
 
 /** ms without a key, after which it is searched */
-const PAUSE = 180
+const DEBOUNCE_MS = 180
 
 interface SearchBoxProps {
   value: string
@@ -211,7 +211,7 @@ function SearchBox({ value, onChange, onDown }: SearchBoxProps) {
     const timer = setTimeout(() => {
       said.current = typed
       latest.current(typed)
-    }, PAUSE)
+    }, DEBOUNCE_MS)
     return () => clearTimeout(timer)
   }, [typed])
   useHotkeys([['/', () => box.current?.focus()]])

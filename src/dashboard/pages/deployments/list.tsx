@@ -7,12 +7,12 @@ import { useMediaQuery } from '@mantine/hooks'
 import { IconArrowDown, IconArrowUp } from '@tabler/icons-react'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type ComponentType, type KeyboardEvent, memo, useEffect, useLayoutEffect, useRef, useState } from 'react'
-import { Changed, Coming, isComing, Serves, Source, Tags, Why } from './cells.tsx'
+import { Changed, hasRollout, Rollout, Serving, Source, Tags, Why } from './cells.tsx'
+import { DeploymentLink } from './deployment-link.tsx'
 import classes from './deployments.module.css'
-import { Name } from './name.tsx'
-import type { Pages, Row, Rows } from './pages.ts'
+import { ReasonTooltip } from './reason-tooltip.tsx'
+import type { Pages, Row, Rows } from './row-pages.ts'
 import type { Sort, View } from './search.ts'
-import { WholeWhy } from './whole-why.tsx'
 
 interface Column {
   id: string
@@ -24,22 +24,22 @@ interface Column {
 
 const COLUMNS: readonly Column[] = [
   { id: 'name', header: 'Name', sorted: true, Cell: NameAndTags },
-  { id: 'serves', header: 'Serves', Cell: Serves },
-  { id: 'coming', header: 'Coming', Cell: Coming },
+  { id: 'serves', header: 'Serves', Cell: Serving },
+  { id: 'coming', header: 'Coming', Cell: Rollout },
   { id: 'why', header: 'Why it is not live', Cell: Why },
   { id: 'source', header: 'Source', Cell: Source },
   { id: 'changed', header: 'Changed', sorted: true, Cell: Changed },
 ]
 
 /** px of a row: known before it is there, so none has to be measured and nothing jumps. Only a card grows with what it says. */
-const HEIGHT = { wide: 60, dense: 36, card: 84, comingCard: 122, whyCard: 134 }
+const ROW_HEIGHT_PX = { wide: 60, dense: 36, card: 84, comingCard: 122, whyCard: 134 }
 const heightOf = (isWide: boolean, dense: boolean, row: Row) => {
-  if (isWide) return dense ? HEIGHT.dense : HEIGHT.wide
-  return row.whyNotLive ? HEIGHT.whyCard : isComing(row) ? HEIGHT.comingCard : HEIGHT.card
+  if (isWide) return dense ? ROW_HEIGHT_PX.dense : ROW_HEIGHT_PX.wide
+  return row.whyNotLive ? ROW_HEIGHT_PX.whyCard : hasRollout(row) ? ROW_HEIGHT_PX.comingCard : ROW_HEIGHT_PX.card
 }
-const OVERSCAN = 8
+const OVERSCAN_ROWS = 8
 /** From here on there are columns. */
-const WIDE = '(min-width: 68.75em)'
+const WIDE_QUERY = '(min-width: 68.75em)'
 
 interface ListProps {
   rows: Rows
@@ -52,13 +52,13 @@ interface ListProps {
 }
 
 export function List({ rows: { rows, more }, pages, old, total, view: { sort, dense }, onSort }: ListProps) {
-  const isWide = useMediaQuery(WIDE, true, { getInitialValueInEffect: false })
+  const isWide = useMediaQuery(WIDE_QUERY, true, { getInitialValueInEffect: false })
   const body = useRef<HTMLTableSectionElement>(null)
   const margin = useOffset(body)
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
     estimateSize: (index) => heightOf(isWide, dense, rows[index]!),
-    overscan: OVERSCAN,
+    overscan: OVERSCAN_ROWS,
     scrollMargin: margin,
     // what a scroll brings may come a frame later: it need not keep the scrolling waiting
     useFlushSync: false,
@@ -73,7 +73,7 @@ export function List({ rows: { rows, more }, pages, old, total, view: { sort, de
   const items = virtualizer.getVirtualItems()
   const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0]
   useEffect(() => pages.show(first, last), [pages, first, last])
-  const keys = useKeys(body, rows.length, (index) => virtualizer.scrollToIndex(index))
+  const keys = useArrowKeys(body, rows.length, (index) => virtualizer.scrollToIndex(index))
   return (
     <>
       <table
@@ -103,7 +103,7 @@ export function List({ rows: { rows, more }, pages, old, total, view: { sort, de
           ))}
         </tbody>
       </table>
-      <WholeWhy body={body} />
+      <ReasonTooltip body={body} />
       {more && rows.length > 0 && (
         <Text size="sm" c="dimmed" ta="center" py="md" role="status">
           More are on their way…
@@ -141,7 +141,7 @@ const TableRow = memo(function TableRow({ row, index, top, height }: TableRowPro
 function NameAndTags({ row }: { row: Row }) {
   return (
     <>
-      <Name row={row} />
+      <DeploymentLink row={row} />
       <Tags row={row} />
     </>
   )
@@ -193,7 +193,7 @@ function useOffset(of: { current: HTMLElement | null }): number {
 }
 
 /** Up and down (or k and j) from the row that has the focus; the row is brought into sight first. */
-function useKeys(body: { current: HTMLElement | null }, count: number, show: (index: number) => void) {
+function useArrowKeys(body: { current: HTMLElement | null }, count: number, show: (index: number) => void) {
   return (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key]
     const row = (event.target as HTMLElement).closest<HTMLElement>('[data-index]')

@@ -1,18 +1,18 @@
 /** What of the list is shown, as it stands in the address: so that it can be shared, and the way back leads to it. */
 import type { VariablesOf } from '../../api/graphql.ts'
-import type { deploymentsQuery } from './pages.ts'
+import type { deploymentsQuery } from './row-pages.ts'
 
 const STATES = ['serving', 'down', 'failing', 'busy', 'waiting'] as const
 type State = (typeof STATES)[number]
 const SORTS = ['attention', 'name', '-name', '-changed', 'changed', '-created', 'created'] as const
 export type Sort = (typeof SORTS)[number]
-const SOURCE_WORDS = ['gitprovider', 'internal_source', 'internal_container', 'external_container'] as const
+const SOURCES = ['gitprovider', 'internal_source', 'internal_container', 'external_container'] as const
 
 /** Nothing stands for: all of them, in the order that the reader chose last. */
 export interface Search {
   q?: string | undefined
   state?: State | undefined
-  source?: (typeof SOURCE_WORDS)[number] | undefined
+  source?: (typeof SOURCES)[number] | undefined
   /** id of a listener; `none`: those that the server works itself */
   listener?: string | undefined
   /** id of a tag */
@@ -32,7 +32,7 @@ export function deploymentsSearch(raw: Record<string, unknown>): Search {
   const found = {
     q: text(raw.q),
     state: oneOf(STATES, raw.state),
-    source: oneOf(SOURCE_WORDS, raw.source),
+    source: oneOf(SOURCES, raw.source),
     listener: raw.listener === 'none' ? 'none' : id(raw.listener),
     tag: id(raw.tag),
     sort: oneOf(SORTS, raw.sort),
@@ -43,7 +43,7 @@ export function deploymentsSearch(raw: Record<string, unknown>): Search {
 type Variables = VariablesOf<typeof deploymentsQuery>
 export type Filter = NonNullable<Variables['filter']>
 
-const OF_STATE: Record<State, Filter> = {
+const STATE_FILTERS: Record<State, Filter> = {
   serving: { serving: true },
   down: { serving: false },
   failing: { latestRevisionStatus: ['CREATE_FAILED', 'BUILD_FAILED', 'DEPLOY_FAILED'] },
@@ -54,7 +54,7 @@ const OF_STATE: Record<State, Filter> = {
 export function filterOf({ q, state, source, listener, tag }: Search): Filter {
   return {
     ...(q !== undefined && { nameContains: q }),
-    ...(state && OF_STATE[state]),
+    ...(state && STATE_FILTERS[state]),
     ...(source && { source }),
     ...(listener === 'none' && { remoteReconciled: false }),
     ...(listener !== undefined && listener !== 'none' && { listenerId: listener }),

@@ -90,13 +90,13 @@ const namesQuery = graphql(`
   }
 `)
 
-type Counted = ResultOf<typeof countsQuery>['matching']
+type MatchingCounts = ResultOf<typeof countsQuery>['matching']
 
 export interface Counts {
   /** of all that are chosen */
   total: number
-  states: Pick<Counted, 'total' | 'serving' | 'notServing' | 'failing' | 'waiting' | 'latestRevisionWaits'>
-  sources: Counted['bySource']
+  states: Pick<MatchingCounts, 'total' | 'serving' | 'notServing' | 'failing' | 'waiting' | 'latestRevisionWaits'>
+  sources: MatchingCounts['bySource']
   /** `none`: those that the server works itself */
   listeners: { id: string; name: string; count: number }[]
   tags: { id: string; key: string; value: string; count: number }[]

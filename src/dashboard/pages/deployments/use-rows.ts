@@ -1,13 +1,13 @@
 /** The rows of the list as a page shows them: of other filters when these have been answered, and anew when something has changed. */
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import { useClient } from 'urql'
-import { type DeploymentsChange, watchDeployments } from '../../components/live.ts'
-import { Pages, type Rows } from './pages.ts'
+import { type DeploymentsChange, watchDeployments } from '../../components/live-deployments.ts'
+import { Pages, type Rows } from './row-pages.ts'
 import { filterOf, orderOf, type Search, type Sort } from './search.ts'
 
 /** ms from a change to the look at which rows there are now, and between two looks while much changes */
-const SOON = 400
-const APART = 2_000
+const REFRESH_DELAY_MS = 400
+const REFRESH_INTERVAL_MS = 2_000
 
 /** `old`: the rows are those of the filters before, as long as nothing is known of these. */
 export function useRows(search: Search & { sort: Sort }): { rows: Rows; old: boolean; pages: Pages } {
@@ -45,7 +45,7 @@ export function useOnChange(look: () => unknown, concerns: (change: DeploymentsC
     }
     const plan = () => {
       isDue = true
-      timer ??= setTimeout(() => void run(), Math.max(SOON, last + APART - performance.now()))
+      timer ??= setTimeout(() => void run(), Math.max(REFRESH_DELAY_MS, last + REFRESH_INTERVAL_MS - performance.now()))
     }
     const wake = () => {
       if (isDue && document.visibilityState === 'visible') plan()

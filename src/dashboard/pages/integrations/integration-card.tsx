@@ -6,7 +6,7 @@ import { type FragmentOf, graphql, readFragment } from '../../api/graphql.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copy } from '../../components/copy.tsx'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import { StateBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { Repositories } from './repositories.tsx'
@@ -39,7 +39,7 @@ export function IntegrationCard({ integration }: { integration: FragmentOf<typeo
   const [shown, { toggle }] = useDisclosure(false)
   const [removing, removal] = useDisclosure()
   const [remove] = useWrite(removeMutation)
-  const isAdmin = useMay('admin')
+  const isAdmin = useHasRole('admin')
   const isApp = kind === 'app'
   const Icon = isApp ? IconGitBranch : IconFolder
   return (
@@ -52,7 +52,7 @@ export function IntegrationCard({ integration }: { integration: FragmentOf<typeo
               <Title order={2} size="h4">
                 {account ?? name}
               </Title>
-              {suspended && <StateBadge word="Suspended" tone="bad" />}
+              {suspended && <StateBadge label="Suspended" tone="bad" />}
             </Group>
             <Text size="sm" c="dimmed" component="div">
               {isApp ? 'The app at the git provider' : 'Bare repositories in a folder of the server'}, added{' '}

@@ -2,7 +2,7 @@
 import { Stack } from '@mantine/core'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { useRefresh } from '../../components/use-refresh.ts'
@@ -22,16 +22,16 @@ const integrationsQuery = graphql(
 )
 
 /** ms: who has installed the app in another tab finds it here when they come back, at the latest then */
-const EVERY = 30_000
+const REFRESH_MS = 30_000
 
 export default function IntegrationsPage() {
   const query = useQuery({ query: integrationsQuery, requestPolicy: 'cache-and-network' })
-  useRefresh(query[1], EVERY)
-  const isAdmin = useMay('admin')
+  useRefresh(query[1], REFRESH_MS)
+  const isAdmin = useHasRole('admin')
   return (
     <Page
       title="Integrations"
-      below="Where the repositories of deployments come from."
+      description="Where the repositories of deployments come from."
       actions={isAdmin && query[0].data?.gitIntegrations.length ? <Connect /> : undefined}
     >
       <QueryView query={query}>

@@ -36,14 +36,14 @@ const repositoriesQuery = graphql(`
 `)
 
 /** ms: who types is let finish the word */
-const PAUSE = 250
+const DEBOUNCE_MS = 250
 
 type Node = ResultOf<typeof repositoriesQuery>['node']
 type Page = NonNullable<Extract<Node, { __typename: 'GitIntegration' }>['repositories']>
 
 export function Repositories({ integrationId }: { integrationId: string }) {
   const [text, setText] = useState('')
-  const [search] = useDebouncedValue(text.trim(), PAUSE)
+  const [search] = useDebouncedValue(text.trim(), DEBOUNCE_MS)
   const [after, setAfter] = useState<string | null>(null)
   const variables = { id: integrationId, search: search || null, after }
   const query = useQuery({ query: repositoriesQuery, variables, requestPolicy: 'cache-and-network' })
@@ -64,7 +64,7 @@ export function Repositories({ integrationId }: { integrationId: string }) {
       <QueryView query={query} waiting={<Loading rows={3} />}>
         {({ node }) =>
           node?.__typename === 'GitIntegration' && node.repositories ? (
-            <Found page={node.repositories} search={search} after={after} onAfter={setAfter} />
+            <RepositoryList page={node.repositories} search={search} after={after} onAfter={setAfter} />
           ) : (
             <Text size="sm">
               {query[0].error?.graphQLErrors[0]?.message ?? 'The git provider can’t say at the moment.'}
@@ -83,7 +83,7 @@ interface FoundProps {
   onAfter(after: string | null): void
 }
 
-function Found({ page: { nodes, totalCount, pageInfo }, search, after, onAfter }: FoundProps) {
+function RepositoryList({ page: { nodes, totalCount, pageInfo }, search, after, onAfter }: FoundProps) {
   if (nodes.length === 0)
     return (
       <Text size="sm" c="dimmed">
@@ -123,7 +123,7 @@ function Found({ page: { nodes, totalCount, pageInfo }, search, after, onAfter }
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-      <Paging after={after} pageInfo={pageInfo} onAfter={onAfter} words={['First', 'Next']} />
+      <Paging after={after} pageInfo={pageInfo} onAfter={onAfter} labels={['First', 'Next']} />
     </Stack>
   )
 }

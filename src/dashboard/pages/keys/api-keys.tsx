@@ -8,16 +8,16 @@ import { useWrite } from '../../api/use-write.ts'
 import { actorFragment } from '../../components/actor-name.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { useMe } from '../../components/me.tsx'
-import { useNews } from '../../components/news.ts'
 import { QueryView } from '../../components/query.tsx'
 import { TimeAgo } from '../../components/time.tsx'
+import { useNewEvents } from '../../components/use-new-events.ts'
 import { CreateKey } from './create-key.tsx'
 import { keyFragment, keysQuery, revokeKeyMutation } from './documents.ts'
 import classes from './keys.module.css'
 import { Rows, Section } from './list.tsx'
-import { isOverNow, Row } from './row.tsx'
+import { isEnded, Row } from './row.tsx'
 
-const NEWS = ['api_key.*']
+const EVENT_TYPES = ['api_key.*']
 
 export function ApiKeys() {
   const [all, setAll] = useState(false)
@@ -41,7 +41,7 @@ export function ApiKeys() {
 
 function KeysPage({ all, after = null }: { all: boolean; after?: string | null }) {
   const query = useQuery({ query: keysQuery, variables: { after }, requestPolicy: 'cache-and-network' })
-  useNews({ types: NEWS }, () => query[1]({ requestPolicy: 'network-only' }))
+  useNewEvents({ types: EVENT_TYPES }, () => query[1]({ requestPolicy: 'network-only' }))
   return (
     <QueryView query={query}>
       {({ apiKeys }) => (
@@ -69,7 +69,7 @@ function KeyRow({ apiKey, all }: KeyRowProps) {
   const [asking, setAsking] = useState(false)
   const [revoke] = useWrite(revokeKeyMutation)
   const endedAt = shown.revokedAt
-  if (!all && isOverNow({ expiresAt, endedAt })) return null
+  if (!all && isEnded({ expiresAt, endedAt })) return null
   const rights = [
     ...(secretsRead ? ['reads secrets'] : []),
     ...(organizationWide ? ['every workspace'] : []),

@@ -2,7 +2,7 @@
 import { Modal } from '@mantine/core'
 import { useState } from 'react'
 import { KeyForm } from './key-form.tsx'
-import { ShownOnce } from './shown-once.tsx'
+import { NewKeyText } from './new-key-text.tsx'
 
 interface CreateKeyProps {
   opened: boolean
@@ -26,7 +26,7 @@ export function CreateKey({ opened, onClose }: CreateKeyProps) {
       closeOnEscape={made === null}
       withCloseButton={made === null}
     >
-      {made ? <ShownOnce {...made} onClose={close} /> : <KeyForm onMade={setMade} onCancel={close} />}
+      {made ? <NewKeyText {...made} onClose={close} /> : <KeyForm onMade={setMade} onCancel={close} />}
     </Modal>
   )
 }

@@ -3,8 +3,8 @@ import { Checkbox, NativeSelect, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import type { VariablesOf } from '../../api/graphql.ts'
-import { issueOf, otherThan, type Problem, problemOf } from '../../api/problem.ts'
-import { useUnkeptWrite } from '../../api/use-write.ts'
+import { fieldError, formError, type Problem, problemOf } from '../../api/problem.ts'
+import { useUncachedWrite } from '../../api/use-write.ts'
 import { DialogForm } from '../../components/form.tsx'
 import { useMe } from '../../components/me.tsx'
 import { createKeyMutation, listenersQuery } from './documents.ts'
@@ -27,7 +27,7 @@ const DAYS = [
   { value: '365', label: 'in a year' },
   { value: '', label: 'never' },
 ]
-const DAY = 86_400_000
+const DAY_MS = 86_400_000
 
 interface KeyFormProps {
   onMade(made: { name: string; text: string }): void
@@ -37,7 +37,7 @@ interface KeyFormProps {
 export function KeyForm({ onMade, onCancel }: KeyFormProps) {
   const me = useMe()
   // the list hears of it by the log
-  const [write, busy] = useUnkeptWrite(createKeyMutation)
+  const [write, busy] = useUncachedWrite(createKeyMutation)
   const [name, setName] = useState('')
   const [owner, setOwner] = useState('')
   const [role, setRole] = useState<Role>('deployer')
@@ -55,7 +55,7 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
       name: name.trim(),
       owner: owner.trim() || null,
       role,
-      expiresAt: days === '' ? null : new Date(Date.now() + Number(days) * DAY).toISOString(),
+      expiresAt: days === '' ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
       listenerId: role === 'listener' ? listenerId : null,
       agentId: role === 'agent' ? agentId : null,
       secretsRead: readsSecrets && secretsRead,
@@ -71,7 +71,7 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
     <DialogForm
       busy={busy}
       wrong={wrong}
-      said={otherThan(wrong, ['name', 'owner', 'agentId'])}
+      said={formError(wrong, ['name', 'owner', 'agentId'])}
       verb="Create"
       disabled={name.trim() === ''}
       onCancel={onCancel}
@@ -82,7 +82,7 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
         description="What uses it: so you know later whether it is still needed."
         value={name}
         onChange={({ currentTarget }) => setName(currentTarget.value)}
-        error={issueOf(wrong, 'name')}
+        error={fieldError(wrong, 'name')}
         maxLength={128}
         required
         data-autofocus
@@ -92,7 +92,7 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
         description="The person or team that uses it. Changes made with the key show this name."
         value={owner}
         onChange={({ currentTarget }) => setOwner(currentTarget.value)}
-        error={issueOf(wrong, 'owner')}
+        error={fieldError(wrong, 'owner')}
         maxLength={128}
       />
       <NativeSelect
@@ -108,7 +108,7 @@ export function KeyForm({ onMade, onCancel }: KeyFormProps) {
           description="What the agent calls itself."
           value={agentId}
           onChange={({ currentTarget }) => setAgentId(currentTarget.value)}
-          error={issueOf(wrong, 'agentId')}
+          error={fieldError(wrong, 'agentId')}
           required
         />
       )}

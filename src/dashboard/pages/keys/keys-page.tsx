@@ -1,16 +1,16 @@
 /** `/w/$ws/keys`: who can get in. Sessions of people in browsers, one's own or for admins everybody's; and API keys, for admins. */
 import { Stack } from '@mantine/core'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import { Page } from '../../components/page.tsx'
 import { ApiKeys } from './api-keys.tsx'
 import { Sessions } from './sessions.tsx'
 
 export default function KeysPage() {
-  const isAdmin = useMay('admin')
+  const isAdmin = useHasRole('admin')
   return (
     <Page
       title="Keys and sessions"
-      below={
+      description={
         isAdmin
           ? 'Everything that can act in this workspace: programs by keys, people by sessions.'
           : 'Where you are signed in. API keys are made and revoked by admins.'

@@ -21,7 +21,7 @@ interface RowProps {
 }
 
 export function Row({ name, below, role, rights, lastUsedAt, expiresAt, endedAt, end }: RowProps) {
-  const isOver = isOverNow({ expiresAt, endedAt })
+  const isOver = isEnded({ expiresAt, endedAt })
   return (
     <li className={`${classes.row} ${isOver ? classes.over : ''}`}>
       <Stack gap={0} miw={0}>
@@ -50,7 +50,7 @@ export function Row({ name, below, role, rights, lastUsedAt, expiresAt, endedAt,
         ) : (
           <div>never used</div>
         )}
-        <div>{endOf({ expiresAt, endedAt })}</div>
+        <div>{endText({ expiresAt, endedAt })}</div>
       </Text>
       <Group justify="flex-end">
         {end && !isOver && (
@@ -63,16 +63,16 @@ export function Row({ name, below, role, rights, lastUsedAt, expiresAt, endedAt,
   )
 }
 
-interface Ends {
+interface Lifetime {
   expiresAt: string | null
   endedAt: string | null
 }
 
 /** Whether it can do nothing any more. */
-export const isOverNow = ({ expiresAt, endedAt }: Ends): boolean =>
+export const isEnded = ({ expiresAt, endedAt }: Lifetime): boolean =>
   endedAt !== null || (expiresAt !== null && Date.parse(expiresAt) <= Date.now())
 
-function endOf({ expiresAt, endedAt }: Ends): ReactNode {
+function endText({ expiresAt, endedAt }: Lifetime): ReactNode {
   if (endedAt)
     return (
       <>
@@ -80,7 +80,7 @@ function endOf({ expiresAt, endedAt }: Ends): ReactNode {
       </>
     )
   if (!expiresAt) return 'does not expire'
-  return isOverNow({ expiresAt, endedAt }) ? (
+  return isEnded({ expiresAt, endedAt }) ? (
     <>
       expired <TimeAgo at={expiresAt} />
     </>

@@ -7,15 +7,15 @@ import { signOut } from '../../api/session.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { ActorName } from '../../components/actor-name.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { useNews } from '../../components/news.ts'
 import { QueryView } from '../../components/query.tsx'
 import { TimeAgo } from '../../components/time.tsx'
+import { useNewEvents } from '../../components/use-new-events.ts'
 import { revokeSessionMutation, sessionFragment, sessionsQuery } from './documents.ts'
 import { Rows, Section } from './list.tsx'
-import { isOverNow, Row } from './row.tsx'
+import { isEnded, Row } from './row.tsx'
 
 /** With them sessions begin and end. */
-const NEWS = ['session.*', 'api_key.revoked']
+const EVENT_TYPES = ['session.*', 'api_key.revoked']
 
 /** `everybodys`: not only the reader's own. */
 export function Sessions({ everybodys }: { everybodys: boolean }) {
@@ -29,7 +29,7 @@ export function Sessions({ everybodys }: { everybodys: boolean }) {
 
 function SessionsPage({ all, after = null }: { all: boolean; after?: string | null }) {
   const query = useQuery({ query: sessionsQuery, variables: { after }, requestPolicy: 'cache-and-network' })
-  useNews({ types: NEWS }, () => query[1]({ requestPolicy: 'network-only' }))
+  useNewEvents({ types: EVENT_TYPES }, () => query[1]({ requestPolicy: 'network-only' }))
   return (
     <QueryView query={query}>
       {({ sessions }) => (
@@ -54,7 +54,7 @@ function SessionRow({ session, all }: SessionRowProps) {
   const { id, current, role, organizationWide, createdAt, lastUsedAt, expiresAt, endedAt, actor } = shown
   const [asking, setAsking] = useState(false)
   const [revoke] = useWrite(revokeSessionMutation)
-  if (!all && isOverNow(shown)) return null
+  if (!all && isEnded(shown)) return null
   return (
     <>
       <Row

@@ -5,7 +5,7 @@ import { graphql } from '../../api/graphql.ts'
 import type { Problem } from '../../api/problem.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import { DialogForm } from '../../components/form.tsx'
-import { Namespaces, namespacesWrong } from './namespaces.tsx'
+import { Namespaces, namespacesError } from './namespaces.tsx'
 
 const updateMutation = graphql(
   `
@@ -47,7 +47,7 @@ export function EditNamespaces({ opened, onClose, listener }: EditNamespacesProp
     setWrong(null)
   }, [opened])
 
-  const refused = namespacesWrong(names)
+  const refused = namespacesError(names)
   const isConflict = wrong?.code === 'PRECONDITION_FAILED'
   const submit = async () => {
     const outcome = await write({

@@ -2,9 +2,9 @@
 import { Alert, Button, Code, Group, Modal, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
-import { useUnkeptWrite, wrongFragment } from '../../api/use-write.ts'
+import { useUncachedWrite, wrongFragment } from '../../api/use-write.ts'
 import { Copy } from '../../components/copy.tsx'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import classes from './listeners.module.css'
 
 const keyMutation = graphql(
@@ -33,7 +33,7 @@ interface InstallProps {
 
 export function Install({ listener, dialog }: InstallProps) {
   const [key, setKey] = useState<string | null>(null)
-  if (!dialog) return <Steps listener={listener} shown={key} onKey={setKey} />
+  if (!dialog) return <InstallSteps listener={listener} shown={key} onKey={setKey} />
   const close = () => {
     setKey(null)
     dialog.onClose()
@@ -46,7 +46,7 @@ export function Install({ listener, dialog }: InstallProps) {
       size="lg"
       centered
     >
-      <Steps listener={listener} shown={key} onKey={setKey} />
+      <InstallSteps listener={listener} shown={key} onKey={setKey} />
     </Modal>
   )
 }
@@ -57,10 +57,10 @@ interface StepsProps {
   onKey(key: string): void
 }
 
-function Steps({ listener: { id, computeId, computeConfig }, shown, onKey }: StepsProps) {
+function InstallSteps({ listener: { id, computeId, computeConfig }, shown, onKey }: StepsProps) {
   const [wrong, setWrong] = useState<string | null>(null)
-  const [write, busy] = useUnkeptWrite(keyMutation)
-  const isAdmin = useMay('admin')
+  const [write, busy] = useUncachedWrite(keyMutation)
+  const isAdmin = useHasRole('admin')
   if (!isAdmin)
     return (
       <Text size="sm" c="dimmed">

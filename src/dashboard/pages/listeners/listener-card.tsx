@@ -8,8 +8,8 @@ import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { LinkTo } from '../../components/links.tsx'
-import { useMay } from '../../components/me.tsx'
-import { servesOf } from '../../components/serving.ts'
+import { useHasRole } from '../../components/me.tsx'
+import { servingState } from '../../components/serving-state.ts'
 import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { EditNamespaces } from './edit-namespaces.tsx'
@@ -67,7 +67,7 @@ const removeMutation = graphql(
   [wrongFragment],
 )
 
-type Shown = ResultOf<typeof listenerFragment>
+type ListenerData = ResultOf<typeof listenerFragment>
 
 export function ListenerCard({ listener }: { listener: FragmentOf<typeof listenerFragment> }) {
   const shown = readFragment(listenerFragment, listener)
@@ -82,7 +82,7 @@ export function ListenerCard({ listener }: { listener: FragmentOf<typeof listene
               <Title order={2} size="h4">
                 {computeId}
               </Title>
-              <HeardBadge {...shown} />
+              <ListenerStatus {...shown} />
             </Group>
             <Group gap={6} c="dimmed" fz="sm">
               {lastSeenAt ? (
@@ -108,18 +108,22 @@ export function ListenerCard({ listener }: { listener: FragmentOf<typeof listene
           <Actions listener={shown} />
         </Group>
         {lastSeenAt === null && <Install listener={shown} />}
-        <Held listener={shown} />
+        <ListenerDeployments listener={shown} />
       </Stack>
     </Paper>
   )
 }
 
-function HeardBadge({ status, lastSeenAt }: Shown) {
-  if (lastSeenAt === null) return <StateBadge word="Not installed yet" tone="waiting" />
-  return status === 'ONLINE' ? <StateBadge word="Online" tone="good" /> : <StateBadge word="Silent" tone="bad" />
+function ListenerStatus({ status, lastSeenAt }: ListenerData) {
+  if (lastSeenAt === null) return <StateBadge label="Not installed yet" tone="waiting" />
+  return status === 'ONLINE' ? <StateBadge label="Online" tone="good" /> : <StateBadge label="Silent" tone="bad" />
 }
 
-function Held({ listener: { id: listener, computeId, status, deployments } }: { listener: Shown }) {
+function ListenerDeployments({
+  listener: { id: listener, computeId, status, deployments },
+}: {
+  listener: ListenerData
+}) {
   const { ws } = useParams({ from: '/w/$ws' })
   const { nodes, totalCount } = deployments
   if (totalCount === 0)
@@ -147,7 +151,7 @@ function Held({ listener: { id: listener, computeId, status, deployments } }: { 
               <LinkTo to="/w/$ws/deployments/$id" params={{ ws, id }} size="sm" fw={500} className={classes.name}>
                 {name}
               </LinkTo>
-              <HowItIs deployment={deployment} />
+              <DeploymentState deployment={deployment} />
               {whyNotLive && (
                 <Text size="sm" c="dimmed" className={classes.why}>
                   {whyNotLive}
@@ -167,19 +171,19 @@ function Held({ listener: { id: listener, computeId, status, deployments } }: { 
 }
 
 /** In the words of the list of deployments. */
-function HowItIs({ deployment }: { deployment: Shown['deployments']['nodes'][number] }) {
+function DeploymentState({ deployment }: { deployment: ListenerData['deployments']['nodes'][number] }) {
   const { latestRevision: latest, activeRevision } = deployment
   if (!activeRevision && latest) return <StatusBadge {...latest} />
-  return <StateBadge {...servesOf(deployment)} />
+  return <StateBadge {...servingState(deployment)} />
 }
 
-function Actions({ listener }: { listener: Shown }) {
+function Actions({ listener }: { listener: ListenerData }) {
   const { id, computeId, editVersion, deployments } = listener
   const [editing, edit] = useDisclosure()
   const [installing, install] = useDisclosure()
   const [removing, removal] = useDisclosure()
   const [remove] = useWrite(removeMutation)
-  const isAdmin = useMay('admin')
+  const isAdmin = useHasRole('admin')
   return (
     <Group gap={4} wrap="nowrap">
       <Copy text={id} what="the id" />

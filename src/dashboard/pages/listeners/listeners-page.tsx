@@ -6,11 +6,11 @@ import { useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
 import { problemOf } from '../../api/problem.ts'
-import { useMay } from '../../components/me.tsx'
-import { useNews } from '../../components/news.ts'
+import { useHasRole } from '../../components/me.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
 import { QueryView } from '../../components/query.tsx'
+import { useNewEvents } from '../../components/use-new-events.ts'
 import { useRefresh } from '../../components/use-refresh.ts'
 import { ListenerCard, listenerFragment } from './listener-card.tsx'
 import { NewListener } from './new-listener.tsx'
@@ -34,20 +34,20 @@ const listenersQuery = graphql(
   [listenerFragment],
 )
 
-/** After these the page has others, or they are in another state. What their deployments show moves by itself (components/live.ts). */
-const NEWS = ['listener.*', 'deployment.created', 'deployment.torn_down']
+/** After these the page has others, or they are in another state. What their deployments show moves by itself (components/live-deployments.ts). */
+const EVENT_TYPES = ['listener.*', 'deployment.created', 'deployment.torn_down']
 /** ms: no event tells when a listener was last heard, nor of the first time; whoever is installing one waits for that */
-const EVERY = { heard: 60_000, new: 5_000 }
+const REFRESH_MS = { heard: 60_000, new: 5_000 }
 
 export default function ListenersPage() {
   const [after, setAfter] = useState<string | null>(null)
   const query = useQuery({ query: listenersQuery, variables: { after }, requestPolicy: 'cache-and-network' })
   const again = () => query[1]({ requestPolicy: 'network-only' })
-  useNews({ types: NEWS }, again)
+  useNewEvents({ types: EVENT_TYPES }, again)
   const isWaitedFor = query[0].data?.listeners.nodes.some(({ lastSeenAt }) => lastSeenAt === null)
-  useRefresh(query[1], isWaitedFor ? EVERY.new : EVERY.heard)
+  useRefresh(query[1], isWaitedFor ? REFRESH_MS.new : REFRESH_MS.heard)
   const [adding, { open, close }] = useDisclosure()
-  const isAdmin = useMay('admin')
+  const isAdmin = useHasRole('admin')
   const add = isAdmin && (
     <Button leftSection={<IconPlus size={16} />} onClick={open}>
       New listener
@@ -66,7 +66,7 @@ export default function ListenersPage() {
   return (
     <Page
       title="Listeners"
-      below="Programs in clusters of your own, which pull the work of the deployments that name them."
+      description="Programs in clusters of your own, which pull the work of the deployments that name them."
       actions={data?.listeners.nodes.length ? add : undefined}
     >
       <QueryView query={query}>

@@ -24,7 +24,7 @@ export function Namespaces({ value, onChange, error }: NamespacesProps) {
 }
 
 /** What is wrong with them, for people; null: nothing. */
-export function namespacesWrong(names: readonly string[]): string | null {
+export function namespacesError(names: readonly string[]): string | null {
   const wrong = names.find((name) => !NAMESPACE.test(name))
   return wrong === undefined
     ? null

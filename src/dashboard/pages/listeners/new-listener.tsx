@@ -2,10 +2,10 @@
 import { Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
-import { issueOf, otherThan, type Problem, takenAt } from '../../api/problem.ts'
+import { asFieldError, fieldError, formError, type Problem } from '../../api/problem.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import { DialogForm } from '../../components/form.tsx'
-import { Namespaces, namespacesWrong } from './namespaces.tsx'
+import { Namespaces, namespacesError } from './namespaces.tsx'
 
 const createMutation = graphql(
   `
@@ -36,19 +36,19 @@ export function NewListener({ opened, onClose }: { opened: boolean; onClose(): v
     onClose()
   }
   const submit = async () => {
-    if (namespacesWrong(names)) return
+    if (namespacesError(names)) return
     const computeConfig = { k8sNamespaces: names }
     const outcome = await write({ input: { computeId: computeId.trim(), computeType: 'k8s', computeConfig } })
     if (outcome.ok) close()
-    else setWrong(takenAt('computeId', outcome.problem))
+    else setWrong(asFieldError('computeId', outcome.problem))
   }
-  const ofNamespaces = namespacesWrong(names) ?? issueOf(wrong, 'computeConfig')
+  const ofNamespaces = namespacesError(names) ?? fieldError(wrong, 'computeConfig')
   return (
     <Modal opened={opened} onClose={close} title="New listener" centered>
       <DialogForm
         busy={busy}
         wrong={wrong}
-        said={otherThan(wrong, ['computeId', 'computeConfig'])}
+        said={formError(wrong, ['computeId', 'computeConfig'])}
         verb="Register"
         disabled={computeId.trim() === '' || ofNamespaces != null}
         onCancel={close}
@@ -60,7 +60,7 @@ export function NewListener({ opened, onClose }: { opened: boolean; onClose(): v
           placeholder="prod-eu"
           value={computeId}
           onChange={({ currentTarget }) => setComputeId(currentTarget.value)}
-          error={issueOf(wrong, 'computeId')}
+          error={fieldError(wrong, 'computeId')}
           required
           withAsterisk={false}
           data-autofocus

@@ -3,15 +3,15 @@ import '@mantine/core/styles/Progress.css'
 import { Alert, Button, Group, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type Problem, takenAt } from '../../api/problem.ts'
+import { asFieldError, type Problem } from '../../api/problem.ts'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
 import { Form } from '../../components/form.tsx'
 import { LinkTo } from '../../components/links.tsx'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { DropSource } from '../../components/upload/drop-source.tsx'
-import type { Source } from '../../components/upload/dropped.ts'
-import { UnderWay } from '../../components/upload/under-way.tsx'
+import type { Source } from '../../components/upload/source.ts'
+import { UploadStatus } from '../../components/upload/upload-status.tsx'
 import { ApiPreview } from './api-preview.tsx'
 import { BuildFields } from './build-fields.tsx'
 import { type Draft, EMPTY_DRAFT, formFieldOf, type SourceKind, suggestName } from './draft.ts'
@@ -28,11 +28,11 @@ const errorsByField = (problem: Problem | null): Record<string, string> =>
 
 export default function NewDeploymentPage() {
   const { ws } = useParams({ from: '/w/$ws/deployments/new' })
-  const canCreate = useMay('deployer')
+  const canCreate = useHasRole('deployer')
   return (
     <Page
       title="New deployment"
-      above={
+      breadcrumbs={
         <Breadcrumbs>
           {[
             <LinkTo key="up" to="/w/$ws/deployments" params={{ ws }}>
@@ -64,7 +64,7 @@ function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
   const submit = async () => {
     setProblem(null)
     const result = await create(draft, source)
-    if (!result.ok) return setProblem(takenAt('name', result.problem))
+    if (!result.ok) return setProblem(asFieldError('name', result.problem))
     const { deploymentId: id, revisionId } = result.created
     await navigate({ to: '/w/$ws/deployments/$id/revisions/$revisionId', params: { ws, id, revisionId } })
   }
@@ -115,7 +115,7 @@ function NewDeploymentForm({ workspace: ws }: { workspace: string }) {
             <Button type="submit" loading={busy} disabled={draft.from === 'upload' && !source}>
               Create and roll out
             </Button>
-            {sending && <UnderWay sending={sending} />}
+            {sending && <UploadStatus sending={sending} />}
           </Group>
         </Stack>
       </Form>

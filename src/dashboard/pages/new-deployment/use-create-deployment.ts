@@ -3,8 +3,8 @@ import { useRef, useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import type { Problem } from '../../api/problem.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
-import type { Source } from '../../components/upload/dropped.ts'
-import { type Sending, useSend } from '../../components/upload/send.ts'
+import type { Source } from '../../components/upload/source.ts'
+import { type UploadProgress, useUpload } from '../../components/upload/use-upload.ts'
 import { type Draft, toCreateInput } from './draft.ts'
 
 const createMutation = graphql(
@@ -62,10 +62,10 @@ type Result = { ok: true; created: Created } | { ok: false; problem: Problem }
 /** Never throws. `sending`: progress of the upload. */
 export function useCreateDeployment(): [
   create: (draft: Draft, source: Source | null) => Promise<Result>,
-  progress: { busy: boolean; sending: Sending },
+  progress: { busy: boolean; sending: UploadProgress },
 ] {
   const [createDeployment] = useWrite(createMutation)
-  const [send, sending] = useSend()
+  const [send, sending] = useUpload()
   const [setSource] = useWrite(setSourceMutation)
   const [busy, setBusy] = useState(false)
   /** a created deployment whose upload has not succeeded yet */

@@ -6,8 +6,8 @@ import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { useMay } from '../../components/me.tsx'
-import { accountOf, type Token } from './documents.ts'
+import { useHasRole } from '../../components/me.tsx'
+import { accountLabel, type Token } from './documents.ts'
 
 const updateMutation = graphql(
   `
@@ -47,10 +47,10 @@ export function AccountActions({ token }: { token: Token }) {
   const [label, setLabel] = useState('')
   const [update] = useWrite(updateMutation)
   const [remove] = useWrite(deleteMutation)
-  const mayWrite = useMay('deployer')
+  const mayWrite = useHasRole('deployer')
   if (!mayWrite) return null
   const { id: tokenId, provider, isDefault } = token
-  const account = accountOf(token)
+  const account = accountLabel(token)
   return (
     <>
       <Menu position="bottom-end">

@@ -4,7 +4,7 @@ import { useDisclosure } from '@mantine/hooks'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
 import { QueryView } from '../../components/query.tsx'
@@ -12,13 +12,13 @@ import { StateBadge } from '../../components/status-badge.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { AccountActions } from './account-actions.tsx'
 import { ConnectAccount } from './connect-account.tsx'
-import { accountOf, type Token, tokensQuery } from './documents.ts'
+import { accountLabel, type Token, tokensQuery } from './documents.ts'
 
 export function Accounts() {
   const [after, setAfter] = useState<string | null>(null)
   const query = useQuery({ query: tokensQuery, variables: { after }, requestPolicy: 'cache-and-network' })
   const [connecting, { open, close }] = useDisclosure()
-  const mayConnect = useMay('deployer')
+  const mayConnect = useHasRole('deployer')
   const connect = mayConnect && (
     <Button leftSection={<IconPlus size={16} />} onClick={open}>
       Connect an account
@@ -61,14 +61,14 @@ export function Accounts() {
 function Account({ token }: { token: Token }) {
   const { provider, scopes, status, statusMessage, isDefault, createdAt } = token
   return (
-    <Paper withBorder p="md" component="article" aria-label={accountOf(token)}>
+    <Paper withBorder p="md" component="article" aria-label={accountLabel(token)}>
       <Group justify="space-between" align="flex-start" wrap="nowrap">
         <Stack gap={6} miw={0}>
           <Group gap="xs">
             <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
-              {accountOf(token)}
+              {accountLabel(token)}
             </Text>
-            {status === 'EXPIRED' && <StateBadge word="Expired" tone="bad" />}
+            {status === 'EXPIRED' && <StateBadge label="Expired" tone="bad" />}
             {isDefault && (
               <Badge variant="light" color="gray">
                 Default

@@ -2,7 +2,7 @@
 import { Autocomplete, type AutocompleteProps } from '@mantine/core'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 
 const agentsQuery = graphql(`
   query KnownAgents($isAdmin: Boolean!) {
@@ -23,7 +23,7 @@ const agentsQuery = graphql(`
 `)
 
 export function AgentField(props: Omit<AutocompleteProps, 'data' | 'placeholder'>) {
-  const isAdmin = useMay('admin')
+  const isAdmin = useHasRole('admin')
   const [{ data }] = useQuery({ query: agentsQuery, variables: { isAdmin } })
   const known = [
     ...(data?.connections.nodes ?? []),

@@ -4,7 +4,7 @@ import { IconExternalLink } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { issueOf, otherThan, type Problem } from '../../api/problem.ts'
+import { fieldError, formError, type Problem } from '../../api/problem.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import { DialogForm } from '../../components/form.tsx'
 import { AgentField } from './agent-field.tsx'
@@ -40,7 +40,7 @@ export function ConnectAccount({ opened, onClose, onConnected }: ConnectAccountP
   return (
     <Modal opened={opened} onClose={onClose} title="Connect an account" centered>
       {opened && (
-        <Steps
+        <ConnectSteps
           onClose={onClose}
           onConnected={() => {
             onConnected()
@@ -52,7 +52,7 @@ export function ConnectAccount({ opened, onClose, onConnected }: ConnectAccountP
   )
 }
 
-function Steps({ onClose, onConnected }: Omit<ConnectAccountProps, 'opened'>) {
+function ConnectSteps({ onClose, onConnected }: Omit<ConnectAccountProps, 'opened'>) {
   const [{ data }] = useQuery({ query: providersQuery, variables: { after: null } })
   const providers = data?.oauthProviders.nodes
   const [chosen, setChosen] = useState<string | null>(null)
@@ -78,7 +78,7 @@ function Steps({ onClose, onConnected }: Omit<ConnectAccountProps, 'opened'>) {
     <DialogForm
       busy={busy}
       wrong={wrong}
-      said={otherThan(wrong, ['provider', 'scopes', 'agentId'])}
+      said={formError(wrong, ['provider', 'scopes', 'agentId'])}
       verb="Go on"
       disabled={provider === ''}
       onCancel={onClose}
@@ -88,7 +88,7 @@ function Steps({ onClose, onConnected }: Omit<ConnectAccountProps, 'opened'>) {
         label="Provider"
         value={provider}
         onChange={({ currentTarget }) => setChosen(currentTarget.value)}
-        error={issueOf(wrong, 'provider')}
+        error={fieldError(wrong, 'provider')}
         data-autofocus
         data={(providers ?? []).map(({ providerId, name }) => ({ value: providerId, label: name }))}
       />
@@ -98,7 +98,7 @@ function Steps({ onClose, onConnected }: Omit<ConnectAccountProps, 'opened'>) {
         placeholder={scopes.length === 0 ? 'mail.read' : ''}
         value={scopes}
         onChange={setScopes}
-        error={issueOf(wrong, 'scopes')}
+        error={fieldError(wrong, 'scopes')}
         splitChars={[',', ' ']}
         acceptValueOnBlur
       />
@@ -107,7 +107,7 @@ function Steps({ onClose, onConnected }: Omit<ConnectAccountProps, 'opened'>) {
         description="May use it as soon as you have consented. It can be named later, too."
         value={agent}
         onChange={setAgent}
-        error={issueOf(wrong, 'agentId')}
+        error={fieldError(wrong, 'agentId')}
       />
     </DialogForm>
   )

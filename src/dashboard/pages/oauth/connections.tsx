@@ -7,13 +7,13 @@ import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import { Empty, Loading } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
 import { QueryView } from '../../components/query.tsx'
 import { TimeAgo } from '../../components/time.tsx'
 import { AgentField } from './agent-field.tsx'
-import { accountOf, type Token, tokensQuery } from './documents.ts'
+import { accountLabel, type Token, tokensQuery } from './documents.ts'
 
 const connectionsQuery = graphql(`
   query MyConnections($agentId: ID, $after: String) {
@@ -64,7 +64,7 @@ const disconnectMutation = graphql(
 )
 
 /** ms: who types is let finish the name */
-const PAUSE = 300
+const DEBOUNCE_MS = 300
 
 interface ConnectionsProps {
   agent: string
@@ -73,7 +73,7 @@ interface ConnectionsProps {
 
 export function Connections({ agent, onAgent }: ConnectionsProps) {
   const [text, setText] = useState(agent)
-  const [settled] = useDebouncedValue(text.trim(), PAUSE)
+  const [settled] = useDebouncedValue(text.trim(), DEBOUNCE_MS)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the address follows what is typed, and nothing else
   useEffect(() => {
     if (settled !== agent) onAgent(settled)
@@ -88,7 +88,7 @@ export function Connections({ agent, onAgent }: ConnectionsProps) {
         value={text}
         onChange={setText}
       />
-      <Links key={settled} agentId={settled || null} onAgent={setText} />
+      <ConnectionList key={settled} agentId={settled || null} onAgent={setText} />
     </Stack>
   )
 }
@@ -99,10 +99,10 @@ interface LinksProps {
   onAgent(agent: string): void
 }
 
-function Links({ agentId, onAgent }: LinksProps) {
+function ConnectionList({ agentId, onAgent }: LinksProps) {
   const [after, setAfter] = useState<string | null>(null)
   const query = useQuery({ query: connectionsQuery, variables: { agentId, after }, requestPolicy: 'cache-and-network' })
-  const mayWrite = useMay('deployer')
+  const mayWrite = useHasRole('deployer')
   return (
     <QueryView query={query} waiting={<Loading rows={2} />}>
       {({ connections: { nodes, pageInfo } }) => (
@@ -121,7 +121,7 @@ function Links({ agentId, onAgent }: LinksProps) {
               withBorder
               p="md"
               component="article"
-              aria-label={`${link.agentId}: ${accountOf(link)}`}
+              aria-label={`${link.agentId}: ${accountLabel(link)}`}
             >
               <Group justify="space-between">
                 <Stack gap={2} miw={0}>
@@ -134,13 +134,13 @@ function Links({ agentId, onAgent }: LinksProps) {
                         {' · '}
                       </>
                     )}
-                    {accountOf(link)}
+                    {accountLabel(link)}
                   </Text>
                   <Text size="sm" c="dimmed" component="div">
                     {link.provider.name}, connected <TimeAgo at={link.createdAt} />
                   </Text>
                 </Stack>
-                {mayWrite && <Disconnect id={link.id} agentId={link.agentId} account={accountOf(link)} />}
+                {mayWrite && <Disconnect id={link.id} agentId={link.agentId} account={accountLabel(link)} />}
               </Group>
             </Paper>
           ))}
@@ -198,7 +198,7 @@ function ConnectMore({ agentId, connected }: { agentId: string; connected: reado
         label="Let it use"
         value={oauthTokenId}
         onChange={({ currentTarget }) => setChosen(currentTarget.value)}
-        data={others.map((token) => ({ value: token.id, label: `${accountOf(token)} (${token.provider.name})` }))}
+        data={others.map((token) => ({ value: token.id, label: `${accountLabel(token)} (${token.provider.name})` }))}
         error={wrong}
       />
       <Button variant="light" loading={busy} onClick={() => void connect()}>

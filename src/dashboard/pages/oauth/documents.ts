@@ -63,5 +63,5 @@ interface Account {
 }
 
 /** What people call an account. */
-export const accountOf = ({ providerAccountLabel, provider }: Account): string =>
+export const accountLabel = ({ providerAccountLabel, provider }: Account): string =>
   providerAccountLabel ?? `An account at ${provider.name}`

@@ -2,7 +2,7 @@
 import { Modal, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
-import { issueOf, otherThan, type Problem, takenAt } from '../../api/problem.ts'
+import { asFieldError, fieldError, formError, type Problem } from '../../api/problem.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import { DialogForm } from '../../components/form.tsx'
 
@@ -24,23 +24,23 @@ const FIELDS = [
   { field: 'providerId', label: 'Id', placeholder: 'acme', description: 'What calls name it by. It can’t be changed.' },
 ] as const
 
-const NOTHING = { mcpServerUrl: '', name: '', providerId: '' }
+const EMPTY_FORM = { mcpServerUrl: '', name: '', providerId: '' }
 
 export function FromMcp({ opened, onClose }: { opened: boolean; onClose(): void }) {
-  const [input, setInput] = useState(NOTHING)
+  const [input, setInput] = useState(EMPTY_FORM)
   const [wrong, setWrong] = useState<Problem | null>(null)
   const [write, busy] = useWrite(discoverMutation)
   const close = () => {
-    setInput(NOTHING)
+    setInput(EMPTY_FORM)
     setWrong(null)
     onClose()
   }
   const submit = async () => {
     const outcome = await write({ input })
     if (outcome.ok) close()
-    else setWrong(takenAt('providerId', outcome.problem))
+    else setWrong(asFieldError('providerId', outcome.problem))
   }
-  const said = otherThan(
+  const said = formError(
     wrong,
     FIELDS.map(({ field }) => field),
   )
@@ -60,7 +60,7 @@ export function FromMcp({ opened, onClose }: { opened: boolean; onClose(): void 
             {...how}
             value={input[field]}
             onChange={({ currentTarget: { value } }) => setInput((before) => ({ ...before, [field]: value }))}
-            error={issueOf(wrong, field)}
+            error={fieldError(wrong, field)}
             required
             withAsterisk={false}
             data-autofocus={field === FIELDS[0].field || undefined}

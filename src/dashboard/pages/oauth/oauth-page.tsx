@@ -13,7 +13,7 @@ export default function OAuthPage() {
   const { tab = 'accounts', agent } = useSearch({ from: '/w/$ws/oauth' })
   const navigate = useNavigate({ from: '/w/$ws/oauth' })
   return (
-    <Page title="OAuth" below="Accounts of people that agents act with, each by the person’s own consent.">
+    <Page title="OAuth" description="Accounts of people that agents act with, each by the person’s own consent.">
       <Tabs value={tab} onChange={(chosen) => void navigate({ search: { tab: chosen as Tab, agent }, replace: true })}>
         <Tabs.List mb="lg">
           {TABS.map((one) => (

@@ -6,7 +6,7 @@ import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import type { Provider } from './documents.ts'
 import { ProviderForm } from './provider-form.tsx'
 
@@ -28,7 +28,7 @@ export function ProviderActions({ provider }: { provider: Provider }) {
   const [deleting, deletion] = useDisclosure()
   const [force, setForce] = useState(false)
   const [remove] = useWrite(deleteMutation)
-  const isAdmin = useMay('admin')
+  const isAdmin = useHasRole('admin')
   if (!isAdmin) return null
   const close = () => {
     setForce(false)

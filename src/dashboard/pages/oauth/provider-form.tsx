@@ -3,7 +3,7 @@ import { Checkbox, Modal, NativeSelect, PasswordInput, TextInput } from '@mantin
 import '@mantine/core/styles/PasswordInput.css'
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
-import { issueOf, otherThan, type Problem, takenAt } from '../../api/problem.ts'
+import { asFieldError, fieldError, formError, type Problem } from '../../api/problem.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
 import { DialogForm } from '../../components/form.tsx'
 import type { Provider } from './documents.ts'
@@ -51,7 +51,7 @@ const METHODS = [
 ] as const
 type Method = (typeof METHODS)[number]['value']
 
-const startOf = (provider: Provider | null) => ({
+const draftOf = (provider: Provider | null) => ({
   name: provider?.name ?? '',
   providerId: provider?.providerId ?? '',
   authUrl: provider?.authUrl ?? '',
@@ -61,16 +61,16 @@ const startOf = (provider: Provider | null) => ({
   usesPkce: provider?.usesPkce ?? true,
   tokenEndpointAuthMethod: provider?.tokenEndpointAuthMethod ?? ('client_secret_post' as Method),
 })
-type Draft = ReturnType<typeof startOf>
+type Draft = ReturnType<typeof draftOf>
 
-const TEXTS = [
+const TEXT_FIELDS = [
   { field: 'name', label: 'Name', placeholder: 'Acme' },
   { field: 'providerId', label: 'Id', placeholder: 'acme', description: 'What calls name it by. It can’t be changed.' },
   { field: 'authUrl', label: 'Where people consent', placeholder: 'https://login.example.com/authorize' },
   { field: 'tokenUrl', label: 'Where codes become tokens', placeholder: 'https://login.example.com/token' },
   { field: 'clientId', label: 'Client id', placeholder: '' },
 ] as const
-const KNOWN = [...TEXTS.map(({ field }) => field), 'clientSecret', 'usesPkce', 'tokenEndpointAuthMethod']
+const FORM_FIELDS = [...TEXT_FIELDS.map(({ field }) => field), 'clientSecret', 'usesPkce', 'tokenEndpointAuthMethod']
 
 /** What was changed here, and nothing else: what others change meanwhile stays. */
 const changesOf = (draft: Draft, start: Draft): Partial<Draft> =>
@@ -92,7 +92,7 @@ export function ProviderForm({ opened, onClose, provider }: ProviderFormProps) {
 }
 
 function Fields({ onClose, provider }: Omit<ProviderFormProps, 'opened'>) {
-  const [start] = useState(() => startOf(provider))
+  const [start] = useState(() => draftOf(provider))
   const [draft, setDraft] = useState<Draft>(start)
   const [version, setVersion] = useState(provider?.version ?? 0)
   const [wrong, setWrong] = useState<Problem | null>(null)
@@ -106,7 +106,7 @@ function Fields({ onClose, provider }: Omit<ProviderFormProps, 'opened'>) {
       ? await update({ input: { ...changesOf(draft, start), providerId: provider.providerId, ifVersion: version } })
       : await create({ input: { ...draft, clientSecret: draft.clientSecret || null } })
     if (outcome.ok) return onClose()
-    setWrong(takenAt('providerId', outcome.problem))
+    setWrong(asFieldError('providerId', outcome.problem))
     setVersion(outcome.problem.version ?? version)
   }
   return (
@@ -116,20 +116,20 @@ function Fields({ onClose, provider }: Omit<ProviderFormProps, 'opened'>) {
       said={
         conflict
           ? 'Somebody has changed it meanwhile. Save again to have what you have changed; the rest stays as it is there.'
-          : otherThan(wrong, KNOWN)
+          : formError(wrong, FORM_FIELDS)
       }
       isConflict={conflict}
       verb={provider ? 'Save' : 'Create'}
       onCancel={onClose}
       onSubmit={submit}
     >
-      {TEXTS.map(({ field, ...how }) => (
+      {TEXT_FIELDS.map(({ field, ...how }) => (
         <TextInput
           key={field}
           {...how}
           value={draft[field]}
           onChange={({ currentTarget }) => change({ [field]: currentTarget.value })}
-          error={issueOf(wrong, field)}
+          error={fieldError(wrong, field)}
           disabled={field === 'providerId' && provider !== null}
           required
           withAsterisk={false}
@@ -141,7 +141,7 @@ function Fields({ onClose, provider }: Omit<ProviderFormProps, 'opened'>) {
         value={draft.tokenEndpointAuthMethod}
         onChange={({ currentTarget }) => change({ tokenEndpointAuthMethod: currentTarget.value as Method })}
         data={METHODS}
-        error={issueOf(wrong, 'tokenEndpointAuthMethod')}
+        error={fieldError(wrong, 'tokenEndpointAuthMethod')}
       />
       {draft.tokenEndpointAuthMethod !== 'none' && (
         <PasswordInput
@@ -149,7 +149,7 @@ function Fields({ onClose, provider }: Omit<ProviderFormProps, 'opened'>) {
           description={provider ? 'Empty: the stored one stays. An address elsewhere needs it again.' : undefined}
           value={draft.clientSecret}
           onChange={({ currentTarget }) => change({ clientSecret: currentTarget.value })}
-          error={issueOf(wrong, 'clientSecret')}
+          error={fieldError(wrong, 'clientSecret')}
           autoComplete="off"
         />
       )}

@@ -5,7 +5,7 @@ import { IconPlus, IconWand } from '@tabler/icons-react'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { Copy } from '../../components/copy.tsx'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Paging } from '../../components/paging.tsx'
 import { QueryView } from '../../components/query.tsx'
@@ -20,7 +20,7 @@ export function Providers() {
   const query = useQuery({ query: providersQuery, variables: { after }, requestPolicy: 'cache-and-network' })
   const [adding, add] = useDisclosure()
   const [discovering, discover] = useDisclosure()
-  const isAdmin = useMay('admin')
+  const isAdmin = useHasRole('admin')
   const actions = isAdmin && (
     <Group gap="xs">
       <Button variant="default" leftSection={<IconWand size={16} />} onClick={discover.open}>
@@ -63,7 +63,7 @@ export function Providers() {
 }
 
 /** `client_secret_basic` and the like, for people. */
-const PROOFS = {
+const AUTH_METHODS = {
   client_secret_basic: 'by its secret (Basic)',
   client_secret_post: 'by its secret (in the body)',
   none: 'by PKCE alone: a public client',
@@ -98,7 +98,7 @@ function ProviderCard({ provider }: { provider: Provider }) {
               )}
             </Group>
             <Text size="sm" c="dimmed">
-              Proves itself {PROOFS[tokenEndpointAuthMethod]}
+              Proves itself {AUTH_METHODS[tokenEndpointAuthMethod]}
               {provider.usesPkce && tokenEndpointAuthMethod !== 'none' ? ', with PKCE' : ''}
             </Text>
           </Stack>

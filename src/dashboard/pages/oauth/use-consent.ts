@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'react'
 import { useApi } from '../../api/api-context.tsx'
 import { graphql } from '../../api/graphql.ts'
-import { mayPass, problemOf } from '../../api/problem.ts'
+import { isTransient, problemOf } from '../../api/problem.ts'
 
 const authorizationQuery = graphql(`
   query Authorization($id: ID!) {
@@ -13,11 +13,11 @@ const authorizationQuery = graphql(`
 `)
 
 /** ms after an answer that says nothing, as while the server is away */
-const PAUSE = 2_000
+const RETRY_MS = 2_000
 
 /** Answers why it has failed, for people; null: it may still come. */
 export function useConsent(authId: string, onConnected: () => void): string | null {
-  const { plain } = useApi()
+  const { uncached: plain } = useApi()
   const [wrong, setWrong] = useState<string | null>(null)
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is called in the end may be another function each time
   useEffect(() => {
@@ -27,9 +27,9 @@ export function useConsent(authId: string, onConnected: () => void): string | nu
         const { data, error } = await plain.query(authorizationQuery, { id: authId }).toPromise()
         if (over) return
         const found = error && problemOf(error)
-        if (found && !mayPass(found)) return setWrong(found.message)
+        if (found && !isTransient(found)) return setWrong(found.message)
         if (data?.authorization.status === 'completed') return onConnected()
-        if (!data) await new Promise((resolve) => setTimeout(resolve, PAUSE))
+        if (!data) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     }
     void wait()

@@ -3,16 +3,16 @@ import { Button, Tooltip } from '@mantine/core'
 import { IconArrowBackUp, IconArrowsDiff, IconPlayerStop } from '@tabler/icons-react'
 import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type ActedOn, type ActedRevision, redeployVerb } from '../../components/acted-on.ts'
+import { type ActionTarget, redeployVerb, type TargetRevision } from '../../components/action-target.ts'
 import { InterruptDialog } from '../../components/interrupt-dialog.tsx'
+import { isOpen } from '../../components/labels.ts'
 import { ButtonTo } from '../../components/links.tsx'
-import { useMay } from '../../components/me.tsx'
+import { useHasRole } from '../../components/me.tsx'
 import { RedeployDialog } from '../../components/redeploy-dialog.tsx'
-import { isOpen } from '../../components/words.ts'
 
-export function Actions({ deployment, revision }: { deployment: ActedOn; revision: ActedRevision }) {
+export function Actions({ deployment, revision }: { deployment: ActionTarget; revision: TargetRevision }) {
   const { ws } = useParams({ from: '/w/$ws' })
-  const canAct = useMay('deployer') && deployment.status !== 'AWAITING_DELETE'
+  const canAct = useHasRole('deployer') && deployment.status !== 'AWAITING_DELETE'
   const [openDialog, setOpenDialog] = useState<'redeploy' | 'interrupt' | null>(null)
   const { status, canRedeploy, whyNotRedeployable } = revision
   const { id, activeRevision: active } = deployment

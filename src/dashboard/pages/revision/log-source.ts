@@ -61,13 +61,13 @@ const linesSubscription = graphql(
 export function logSource(api: Api, log: LogFilter): LogSource {
   return {
     async page(args: PageArgs): Promise<LogPage> {
-      const { data, error } = await api.plain.query(pageQuery, { ...log, ...args }).toPromise()
+      const { data, error } = await api.uncached.query(pageQuery, { ...log, ...args }).toPromise()
       if (error) throw new Error(problemOf(error).message)
       const { nodes, pageInfo } = (data as ResultOf<typeof pageQuery>).revision!.logs
       return { lines: nodes, hasMore: args.last === undefined ? pageInfo.hasNextPage : pageInfo.hasPreviousPage }
     },
     follow: (after, { line, end, failed }) =>
-      api.follow(
+      api.subscribe(
         linesSubscription,
         { ...log, after },
         { next: ({ revisionLogs }) => line(revisionLogs), end, failed: ({ message }) => failed(message) },

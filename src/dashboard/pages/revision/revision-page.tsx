@@ -5,10 +5,11 @@ import { useParams } from '@tanstack/react-router'
 import { useQuery } from 'urql'
 import { graphql, type ResultOf } from '../../api/graphql.ts'
 import { isNotFound, problemOf } from '../../api/problem.ts'
-import { actedOnFragment, actedRevisionFragment } from '../../components/acted-on.ts'
+import { actionTargetFragment, targetRevisionFragment } from '../../components/action-target.ts'
 import { ActorName, actorFragment } from '../../components/actor-name.tsx'
 import { Breadcrumbs } from '../../components/breadcrumbs.tsx'
 import { Copy } from '../../components/copy.tsx'
+import { stateOf } from '../../components/labels.ts'
 import { LinkTo } from '../../components/links.tsx'
 import { NotFound, Page } from '../../components/page.tsx'
 import { QueryView } from '../../components/query.tsx'
@@ -16,9 +17,8 @@ import { Reason } from '../../components/reason.tsx'
 import { StateBadge, StatusBadge } from '../../components/status-badge.tsx'
 import { Steps, stepsFragment } from '../../components/steps.tsx'
 import { TimeAgo } from '../../components/time.tsx'
-import { useFollow } from '../../components/use-follow.ts'
-import { useKept } from '../../components/use-kept.ts'
-import { stateOf } from '../../components/words.ts'
+import { useDeploymentRefresh } from '../../components/use-deployment-refresh.ts'
+import { useLastValue } from '../../components/use-last-value.ts'
 import { Actions } from './actions.tsx'
 import { LogView } from './log-view.tsx'
 
@@ -65,7 +65,7 @@ const revisionQuery = graphql(
     }
   }
 `,
-  [actorFragment, stepsFragment, actedOnFragment, actedRevisionFragment],
+  [actorFragment, stepsFragment, actionTargetFragment, targetRevisionFragment],
 )
 
 type Revision = NonNullable<ResultOf<typeof revisionQuery>['revision']>
@@ -74,9 +74,9 @@ export default function RevisionPage() {
   const { id, revisionId } = useParams({ from: '/w/$ws/deployments/$id/revisions/$revisionId' })
   const query = useQuery({ query: revisionQuery, variables: { id: revisionId }, requestPolicy: 'cache-and-network' })
   const [{ data, error }, again] = query
-  const shown = useKept(revisionId, data?.revision)
+  const shown = useLastValue(revisionId, data?.revision)
   // refreshes the steps; the log has its own subscription
-  useFollow(id, () => again({ requestPolicy: 'network-only' }))
+  useDeploymentRefresh(id, () => again({ requestPolicy: 'network-only' }))
   if (error && isNotFound(problemOf(error))) return <NotFound />
   if (shown) return shown.deployment.id === id ? <RevisionView revision={shown} /> : <NotFound />
   return <QueryView query={query}>{() => <NotFound />}</QueryView>
@@ -90,18 +90,18 @@ function RevisionView({ revision }: { revision: Revision }) {
   return (
     <Page
       title={`${deployment.name} #${number}`}
-      beside={
+      badges={
         <>
           <StatusBadge {...revision} />
           {isActive &&
             (deployment.serving ? (
-              <StateBadge word="Serves" tone="good" title="This revision is serving" />
+              <StateBadge label="Serves" tone="good" title="This revision is serving" />
             ) : (
-              <StateBadge word="Should serve" tone="bad" title="This revision should serve but doesn’t" />
+              <StateBadge label="Should serve" tone="bad" title="This revision should serve but doesn’t" />
             ))}
         </>
       }
-      above={
+      breadcrumbs={
         <Breadcrumbs>
           <LinkTo to="/w/$ws/deployments" params={{ ws }}>
             Deployments
@@ -111,7 +111,7 @@ function RevisionView({ revision }: { revision: Revision }) {
           </LinkTo>
         </Breadcrumbs>
       }
-      below={<Origin revision={revision} />}
+      description={<Origin revision={revision} />}
       actions={<Actions deployment={deployment} revision={revision} />}
     >
       <Steps revision={revision} />

@@ -2,7 +2,7 @@
 import { Button, Code, Group, Text } from '@mantine/core'
 import { IconEye, IconEyeOff } from '@tabler/icons-react'
 import { useEffect, useState } from 'react'
-import { useUnkeptWrite } from '../../api/use-write.ts'
+import { useUncachedWrite } from '../../api/use-write.ts'
 import { Copy } from '../../components/copy.tsx'
 import { revealMutation } from './documents.ts'
 import { useEditor } from './editor.ts'
@@ -17,7 +17,7 @@ interface RevealProps {
 
 export function Reveal({ name, setAt }: RevealProps) {
   const { settings } = useEditor()
-  const [write, busy] = useUnkeptWrite(revealMutation)
+  const [write, busy] = useUncachedWrite(revealMutation)
   const [shown, setShown] = useState<{ value: string; setAt: string | null } | null>(null)
   const [error, setError] = useState<string | null>(null)
   useEffect(() => {

@@ -88,7 +88,7 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
     <EditorContext value={editorContext}>
       <Page
         title={`Settings of ${settings.name}`}
-        above={
+        breadcrumbs={
           <Breadcrumbs>
             {[
               <LinkTo key="all" to="/w/$ws/deployments" params={{ ws }}>
@@ -101,7 +101,7 @@ function Form({ settings, canEdit, canReveal, last }: FormProps) {
             ]}
           </Breadcrumbs>
         }
-        below={last && <LastChange edit={last} />}
+        description={last && <LastChange edit={last} />}
       >
         {settings.status === 'AWAITING_DELETE' ? (
           <Alert color="yellow">This deployment is being deleted. Its settings can’t be changed.</Alert>

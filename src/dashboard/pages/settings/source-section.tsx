@@ -2,8 +2,8 @@
 import { Anchor, SimpleGrid, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Copy } from '../../components/copy.tsx'
+import { SOURCE_LABELS } from '../../components/labels.ts'
 import { TimeAgo } from '../../components/time.tsx'
-import { SOURCES } from '../../components/words.ts'
 import { useEditor } from './editor.ts'
 import { FieldInput } from './field-input.tsx'
 import { appliesTo, SOURCE_FIELDS } from './fields.ts'
@@ -37,7 +37,7 @@ export function GeneralSection() {
     <Section id="general" title="General" about="Read-only facts about this deployment.">
       <dl className={classes.facts}>
         <Fact name="Name">{name}</Fact>
-        <Fact name="Source">{SOURCES[source]}</Fact>
+        <Fact name="Source">{SOURCE_LABELS[source]}</Fact>
         <Fact name="Repository">
           {repoUrl &&
             (/^https?:/.test(repoUrl) ? (

@@ -3,9 +3,9 @@ import { Input, Stack, Text } from '@mantine/core'
 import '@mantine/core/styles/Progress.css'
 import { useState } from 'react'
 import { DropSource } from '../../components/upload/drop-source.tsx'
-import type { Source } from '../../components/upload/dropped.ts'
-import { useSend } from '../../components/upload/send.ts'
-import { UnderWay } from '../../components/upload/under-way.tsx'
+import type { Source } from '../../components/upload/source.ts'
+import { UploadStatus } from '../../components/upload/upload-status.tsx'
+import { useUpload } from '../../components/upload/use-upload.ts'
 import type { Editor } from './editor.ts'
 import { useFieldError } from './editor.ts'
 import type { Field } from './fields.ts'
@@ -21,7 +21,7 @@ interface UploadFieldProps {
 export function UploadField({ field: { path, label, help, defaultText }, value, editor, error }: UploadFieldProps) {
   const [source, setSource] = useState<Source | null>(null)
   const [failed, setFailed] = useState<string | null>(null)
-  const [send, sending] = useSend()
+  const [send, sending] = useUpload()
   useFieldError(path, sending ? 'The upload is still running.' : null)
   const upload = async (chosen: Source) => {
     setFailed(null)
@@ -42,7 +42,7 @@ export function UploadField({ field: { path, label, help, defaultText }, value, 
       {editor.canEdit ? (
         <Stack gap="xs">
           <DropSource source={isStaged ? source : null} onSource={(chosen) => void upload(chosen)} />
-          {sending && <UnderWay sending={sending} />}
+          {sending && <UploadStatus sending={sending} />}
         </Stack>
       ) : (
         <Text size="sm" ff="monospace" style={{ overflowWrap: 'anywhere' }}>

@@ -16,7 +16,7 @@ interface Issue {
 }
 
 export function useResourcePreview(settings: Settings, staged: StagedChanges): ResourcePreview {
-  const { plain } = useApi()
+  const { uncached: plain } = useApi()
   const { id, version } = settings
   const spec = editedResourceSpec(settings, staged)
   const [debounced] = useDebouncedValue(JSON.stringify(spec), DEBOUNCE_MS)

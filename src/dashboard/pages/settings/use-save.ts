@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { useClient } from 'urql'
 import type { VariablesOf } from '../../api/graphql.ts'
-import { type Problem, problem } from '../../api/problem.ts'
+import { createProblem, type Problem } from '../../api/problem.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { type Settings, setSecretsMutation, setTagsMutation, settingsQuery, updateMutation } from './documents.ts'
 import type { Editor } from './editor.ts'
@@ -57,7 +57,7 @@ export function useSave(): [save: (editor: Editor) => Promise<SaveResult>, busy:
       if (!written || written.ok) break
       if (written.problem.code !== 'PRECONDITION_FAILED') return { outcome: 'refused', problem: written.problem }
       const now = await reload(settings.id)
-      if (!now) return { outcome: 'refused', problem: problem('NOT_FOUND', 'The deployment no longer exists.') }
+      if (!now) return { outcome: 'refused', problem: createProblem('NOT_FOUND', 'The deployment no longer exists.') }
       // secrets saved alone conflict only with edits of the same secrets
       const { staged } = editor
       const hasConflict = staged.edits.size > 0 || findConflicts(now, staged).secrets.size > 0

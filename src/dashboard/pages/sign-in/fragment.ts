@@ -6,11 +6,11 @@
 interface Fragment {
   code: string | null
   /** for people; null: nothing went wrong */
-  wrong: string | null
+  error: string | null
 }
 
 /** As the server has them: src/domain/sessions/login/error.ts. */
-const WRONG: Record<string, string> = {
+const LOGIN_ERRORS: Record<string, string> = {
   denied: 'You were not signed in: your organization’s login has refused it, or you have cancelled it.',
   state_mismatch: 'This sign-in was begun in another browser, or was used already. Sign in once more.',
   expired: 'That took longer than ten minutes. Sign in once more.',
@@ -20,18 +20,20 @@ const WRONG: Record<string, string> = {
     'Your organization’s login does not answer at the moment. Try again in a moment, or sign in with an API key.',
   not_configured: 'This server has no organization’s login any more. Sign in with an API key.',
 }
-const FAILED = 'Your organization’s login gave an answer that this server can’t use.'
+const UNKNOWN_ERROR = 'Your organization’s login gave an answer that this server can’t use.'
 
 export function takeFragment(): Fragment {
   const said = new URLSearchParams(location.hash.slice(1))
   const code = said.get('code')
   const error = said.get('error')
   if (code !== null || error !== null) history.replaceState(history.state, '', location.pathname + location.search)
-  return { code, wrong: error === null ? null : wordsOf(error, said.get('request_id')) }
+  return { code, error: error === null ? null : errorMessage(error, said.get('request_id')) }
 }
 
-function wordsOf(error: string, requestId: string | null): string {
-  const known = Object.hasOwn(WRONG, error) ? WRONG[error] : undefined
+function errorMessage(error: string, requestId: string | null): string {
+  const known = Object.hasOwn(LOGIN_ERRORS, error) ? LOGIN_ERRORS[error] : undefined
   if (known) return known
-  return requestId === null ? FAILED : `${FAILED} The log of the server says why, at ${requestId.slice(0, 128)}.`
+  return requestId === null
+    ? UNKNOWN_ERROR
+    : `${UNKNOWN_ERROR} The log of the server says why, at ${requestId.slice(0, 128)}.`
 }

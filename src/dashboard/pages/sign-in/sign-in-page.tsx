@@ -3,19 +3,19 @@ import { Alert, Button, Center, Code, Divider, Loader, Paper, PasswordInput, Sta
 import '@mantine/core/styles/PasswordInput.css'
 import { Navigate, useSearch } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useState } from 'react'
-import { organizationLogin, signIn, useSession } from '../../api/session.ts'
+import { fetchLoginName, signIn, useSession } from '../../api/session.ts'
 import icon from '../../components/icon.svg'
 import { takeFragment } from './fragment.ts'
 
 /** Where one goes on who comes back from the organization's login. */
-const RETURN = 'pilothouse.return'
+const RETURN_KEY = 'pilothouse.return'
 
 export default function SignInPage() {
   const { to } = useSearch({ from: '/sign-in' })
   const { session, ended } = useSession()
   const [said] = useState(takeFragment)
   const { code } = said
-  const [wrong, setWrong] = useState(said.wrong)
+  const [wrong, setWrong] = useState(said.error)
   const [busy, setBusy] = useState(code !== null)
   useEffect(() => {
     document.title = 'Sign in · Pilothouse'
@@ -33,7 +33,7 @@ export default function SignInPage() {
         <Loader role="status" aria-label="Signing in" />
       </Center>
     )
-  if (session) return <Navigate to={to ?? returned() ?? '/'} replace />
+  if (session) return <Navigate to={to ?? takeReturnPath() ?? '/'} replace />
   return (
     <Center mih="90vh" px="md" component="main" id="page">
       <Paper withBorder p="xl" radius="lg" w="100%" maw={420}>
@@ -73,21 +73,26 @@ function exchange(code: string): Promise<string | null> {
   return known
 }
 
-function returned(): string | null {
-  const to = sessionStorage.getItem(RETURN)
-  sessionStorage.removeItem(RETURN)
+function takeReturnPath(): string | null {
+  const to = sessionStorage.getItem(RETURN_KEY)
+  sessionStorage.removeItem(RETURN_KEY)
   return to
 }
 
 function OrganizationLogin({ to }: { to: string | undefined }) {
   const [name, setName] = useState<string | null>(null)
   useEffect(() => {
-    organizationLogin().then(setName, () => undefined)
+    fetchLoginName().then(setName, () => undefined)
   }, [])
   if (name === null) return null
   return (
     <>
-      <Button component="a" href="/v2/sessions/oidc" onClick={() => to && sessionStorage.setItem(RETURN, to)} fullWidth>
+      <Button
+        component="a"
+        href="/v2/sessions/oidc"
+        onClick={() => to && sessionStorage.setItem(RETURN_KEY, to)}
+        fullWidth
+      >
         Sign in with {name}
       </Button>
       <Divider label="or" />

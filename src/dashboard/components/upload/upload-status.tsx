@@ -1,14 +1,14 @@
 /** How far a source is on its way to the server. */
 import { Progress, Stack, Text } from '@mantine/core'
-import type { Sending } from './send.ts'
+import type { UploadProgress } from './use-upload.ts'
 
-const DOING = { packing: 'Packing the source…', uploading: 'Sending the source…' } as const
+const LABELS = { packing: 'Packing the source…', uploading: 'Sending the source…' } as const
 
-export function UnderWay({ sending: { doing, sent } }: { sending: NonNullable<Sending> }) {
+export function UploadStatus({ sending: { doing, sent } }: { sending: NonNullable<UploadProgress> }) {
   return (
     <Stack gap={4} role="status" miw={160}>
       <Text size="sm" c="dimmed">
-        {DOING[doing]}
+        {LABELS[doing]}
       </Text>
       {sent !== undefined && <Progress value={sent * 100} size="sm" aria-label="Sent" />}
     </Stack>

@@ -6,7 +6,7 @@
 import type { Client } from 'urql'
 import { graphql, type ResultOf, type VariablesOf } from '../../api/graphql.ts'
 import { type Problem, problemOf } from '../../api/problem.ts'
-import { type DeploymentsChange, liveDeployment } from '../../components/live.ts'
+import { type DeploymentsChange, liveDeploymentFragment } from '../../components/live-deployments.ts'
 
 export const deploymentsQuery = graphql(
   `
@@ -22,11 +22,11 @@ export const deploymentsQuery = graphql(
       }
     }
   `,
-  [liveDeployment],
+  [liveDeploymentFragment],
 )
 
 export type Row = ResultOf<typeof deploymentsQuery>['deployments']['nodes'][number]
-export type Asked = Pick<VariablesOf<typeof deploymentsQuery>, 'filter' | 'orderBy'>
+export type RowsQuery = Pick<VariablesOf<typeof deploymentsQuery>, 'filter' | 'orderBy'>
 
 export interface Rows {
   rows: readonly Row[]
@@ -46,14 +46,14 @@ interface Page {
 }
 
 /** Filters that a deployment passes or does not, whatever becomes of it. */
-const STANDING = ['nameContains', 'source', 'listenerId', 'remoteReconciled']
+const STABLE_FILTERS = ['nameContains', 'source', 'listenerId', 'remoteReconciled']
 
 /** Rows beyond those in sight, whose pages are followed, too. */
-const AHEAD = 30
+const AHEAD_ROWS = 30
 
 export class Pages {
   readonly #client: Client
-  readonly #asked: Asked
+  readonly #asked: RowsQuery
   readonly #watchers = new Set<() => void>()
   #pages: Page[] = [newPage(null)]
   #seen = { first: 0, last: 0 }
@@ -62,7 +62,7 @@ export class Pages {
   #open = false
   #due: ReturnType<typeof setTimeout> | undefined
 
-  constructor(client: Client, asked: Asked) {
+  constructor(client: Client, asked: RowsQuery) {
     this.#client = client
     this.#asked = asked
   }
@@ -78,7 +78,7 @@ export class Pages {
       this.#watchers.delete(watcher)
       if (this.#watchers.size > 0) return
       this.#open = false
-      for (const page of this.#pages) leave(page)
+      for (const page of this.#pages) unsubscribePage(page)
     }
   }
 
@@ -95,7 +95,7 @@ export class Pages {
   concerns({ deploymentIds, deployments }: DeploymentsChange): boolean {
     if (deploymentIds.length === 0) return true
     const { filter, orderBy } = this.#asked
-    const byName = orderBy?.field === 'NAME' && Object.keys(filter ?? {}).every((key) => STANDING.includes(key))
+    const byName = orderBy?.field === 'NAME' && Object.keys(filter ?? {}).every((key) => STABLE_FILTERS.includes(key))
     if (!byName) return true
     const shown = new Set(this.#now.rows.map(({ id }) => id))
     const there = new Map(deployments.map(({ id, name }) => [id, name]))
@@ -120,12 +120,12 @@ export class Pages {
   #follow(): void {
     if (!this.#open) return
     let hasBegun = false
-    const [from, to] = [this.#seen.first - AHEAD, this.#seen.last + AHEAD]
+    const [from, to] = [this.#seen.first - AHEAD_ROWS, this.#seen.last + AHEAD_ROWS]
     let start = 0
     for (let i = 0; i < this.#pages.length; i++) {
       const page = this.#pages[i]!
       const end = start + (page.rows?.length ?? 1)
-      if (start > to || end < from) leave(page)
+      if (start > to || end < from) unsubscribePage(page)
       else if (page.leave === null) {
         if (hasBegun) {
           this.#followSoon()
@@ -174,9 +174,9 @@ export class Pages {
     page.end = pageInfo.endCursor
     const at = this.#pages.indexOf(page)
     const next = this.#pages[at + 1]
-    if (!page.more) for (const gone of this.#pages.splice(at + 1)) leave(gone)
+    if (!page.more) for (const gone of this.#pages.splice(at + 1)) unsubscribePage(gone)
     else if (next && next.after !== page.end) {
-      leave(next)
+      unsubscribePage(next)
       next.after = page.end
       this.#follow()
     }
@@ -200,7 +200,7 @@ export class Pages {
 
 const newPage = (after: string | null): Page => ({ after, rows: null, end: null, more: true, leave: null })
 
-function leave(page: Page): void {
+function unsubscribePage(page: Page): void {
   page.leave?.()
   page.leave = null
 }

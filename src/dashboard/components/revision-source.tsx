@@ -15,7 +15,9 @@ interface MadeOfProps {
   }
 }
 
-export function MadeOfLine({ revision: { commitMessage, commitAuthor, sourceRevisionConfig: made } }: MadeOfProps) {
+export function RevisionSourceLine({
+  revision: { commitMessage, commitAuthor, sourceRevisionConfig: made },
+}: MadeOfProps) {
   if (made.imageUri)
     return (
       <Line icon={<IconPackage size={15} aria-label="Image" />}>

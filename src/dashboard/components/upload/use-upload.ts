@@ -1,12 +1,12 @@
 /** Sends a source to the server, for a deployment of uploads: packed here, to an address that is good for this once. */
 import { useState } from 'react'
 import { graphql } from '../../api/graphql.ts'
-import { type Problem, problem } from '../../api/problem.ts'
+import { createProblem, type Problem } from '../../api/problem.ts'
 import { useWrite, wrongFragment } from '../../api/use-write.ts'
-import type { Source } from './dropped.ts'
-import { pack } from './pack.ts'
+import type { Source } from './source.ts'
+import { pack } from './tarball.ts'
 
-const addressMutation = graphql(
+const uploadUrlMutation = graphql(
   `
   mutation AddressToUpload($input: CreateUploadUrlInput!) {
     createUploadUrl(input: $input) {
@@ -23,31 +23,34 @@ const addressMutation = graphql(
 )
 
 /** What is under way; null: nothing. `sent`: from 0 to 1. */
-export type Sending = { doing: 'packing' | 'uploading'; sent?: number } | null
+export type UploadProgress = { doing: 'packing' | 'uploading'; sent?: number } | null
 
 /** `objectPath`: what the deployment is told then, as `sourceTarballPath`. */
-export type Sent = { ok: true; objectPath: string } | { ok: false; problem: Problem }
+export type UploadOutcome = { ok: true; objectPath: string } | { ok: false; problem: Problem }
 
 /** It never throws. */
-export function useSend(): [send: (deploymentId: string, source: Source) => Promise<Sent>, sending: Sending] {
-  const [address] = useWrite(addressMutation)
-  const [sending, setSending] = useState<Sending>(null)
+export function useUpload(): [
+  send: (deploymentId: string, source: Source) => Promise<UploadOutcome>,
+  sending: UploadProgress,
+] {
+  const [address] = useWrite(uploadUrlMutation)
+  const [sending, setSending] = useState<UploadProgress>(null)
 
-  async function steps(deploymentId: string, source: Source): Promise<Sent> {
+  async function steps(deploymentId: string, source: Source): Promise<UploadOutcome> {
     setSending({ doing: 'packing' })
     const packed = source.tarball ?? (await pack(source.files!))
     const place = await address({ input: { deploymentId } })
     if (!place.ok) return place
     const { uploadUrl, objectPath } = place.value
     const wrong = await put(uploadUrl, packed, (sent) => setSending({ doing: 'uploading', sent }))
-    return wrong ? { ok: false, problem: problem('UPLOAD', wrong) } : { ok: true, objectPath }
+    return wrong ? { ok: false, problem: createProblem('UPLOAD', wrong) } : { ok: true, objectPath }
   }
 
-  const send = async (deploymentId: string, source: Source): Promise<Sent> => {
+  const send = async (deploymentId: string, source: Source): Promise<UploadOutcome> => {
     try {
       return await steps(deploymentId, source)
     } catch (error) {
-      return { ok: false, problem: problem('UPLOAD', (error as Error).message) }
+      return { ok: false, problem: createProblem('UPLOAD', (error as Error).message) }
     } finally {
       setSending(null)
     }
@@ -68,13 +71,13 @@ function put(uploadUrl: string, body: Blob, onSent: (sent: number) => void): Pro
     request.open('PUT', pathname + search)
     request.setRequestHeader('content-type', 'application/gzip')
     request.upload.onprogress = ({ loaded, total }) => onSent(total > 0 ? loaded / total : 0)
-    request.onload = () => resolve(request.status < 300 ? null : said(request.responseText))
+    request.onload = () => resolve(request.status < 300 ? null : errorDetail(request.responseText))
     request.onerror = () => resolve('The upload was broken off. Try again.')
     request.send(body)
   })
 }
 
-function said(answer: string): string {
+function errorDetail(answer: string): string {
   try {
     const { detail } = JSON.parse(answer) as { detail?: unknown }
     if (typeof detail === 'string') return detail

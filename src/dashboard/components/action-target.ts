@@ -1,7 +1,7 @@
 /** What has to be known of a deployment and of a revision to say what an action on them would do (redeploy-dialog.tsx, interrupt-dialog.tsx). */
 import { graphql, type ResultOf } from '../api/graphql.ts'
 
-export const actedOnFragment = graphql(`
+export const actionTargetFragment = graphql(`
   fragment ActedOn on Deployment @_unmask {
     id
     name
@@ -21,7 +21,7 @@ export const actedOnFragment = graphql(`
   }
 `)
 
-export const actedRevisionFragment = graphql(`
+export const targetRevisionFragment = graphql(`
   fragment ActedRevision on Revision @_unmask {
     id
     number
@@ -33,11 +33,11 @@ export const actedRevisionFragment = graphql(`
   }
 `)
 
-export type ActedOn = ResultOf<typeof actedOnFragment>
-export type ActedRevision = ResultOf<typeof actedRevisionFragment>
+export type ActionTarget = ResultOf<typeof actionTargetFragment>
+export type TargetRevision = ResultOf<typeof targetRevisionFragment>
 
 /** What the button says of this revision. */
 export const redeployVerb = (
-  { activeRevision }: Pick<ActedOn, 'activeRevision'>,
-  { number, id }: Pick<ActedRevision, 'number' | 'id'>,
+  { activeRevision }: Pick<ActionTarget, 'activeRevision'>,
+  { number, id }: Pick<TargetRevision, 'number' | 'id'>,
 ) => (activeRevision && id !== activeRevision.id && number < activeRevision.number ? 'Roll back' : 'Redeploy')

@@ -3,15 +3,15 @@ import type { graphql } from '../api/graphql.ts'
 
 export type ReasonCode = ReturnType<typeof graphql.scalar<'Reason'>>
 
-const ITSELF = 'This mends itself; there is nothing to do.'
+const RECOVERS = 'This mends itself; there is nothing to do.'
 const SEE_BUILD = 'The build log says what went wrong. Mend it in the source, then deploy again.'
 const SEE_DEPLOY = 'The deploy log has what the agent printed last.'
 const OPERATOR = 'Whoever runs this server has to look at it.'
 const CLUSTER = 'Whoever runs the cluster has to look at it.'
-const NOBODY = 'Nobody has to do anything.'
+const NO_ACTION = 'Nobody has to do anything.'
 
 /** Null: the message alone says it. */
-export const WAYS_OUT: Record<ReasonCode, string | null> = {
+export const REASON_HELP: Record<ReasonCode, string | null> = {
   ARTIFACT_LOST: 'Redeploy it: that builds it again.',
   BUILDER_SILENT: 'Start a builder, or look at what keeps it from reaching this server.',
   BUILD_COMMAND_FAILED: SEE_BUILD,
@@ -27,7 +27,7 @@ export const WAYS_OUT: Record<ReasonCode, string | null> = {
   DATABASE_LIMIT: 'Let the agent delete what it doesn’t need, or have APP_DATABASE_MB raised.',
   DATABASE_UNAVAILABLE: OPERATOR,
   DEADLINE: 'Look at what it waited for last, then deploy again.',
-  DEPLOYMENT_DELETED: NOBODY,
+  DEPLOYMENT_DELETED: NO_ACTION,
   DEPLOY_FAILED: SEE_DEPLOY,
   DISK_LIMIT: 'Let the agent delete what it doesn’t need, or have APP_DISK_MB raised.',
   FILE_LIMIT: 'Let the agent write smaller files, or have APP_FILE_MB raised.',
@@ -37,8 +37,8 @@ export const WAYS_OUT: Record<ReasonCode, string | null> = {
   INSTALL_FAILED: SEE_BUILD,
   INTEGRATION_UNAVAILABLE: 'Connect the git provider again, or let the integration reach the repository.',
   INTERNAL: 'The log of the server, or of the listener, has the cause.',
-  INTERRUPTED_BY_PERSON: NOBODY,
-  IN_PROGRESS: ITSELF,
+  INTERRUPTED_BY_PERSON: NO_ACTION,
+  IN_PROGRESS: RECOVERS,
   LISTENER_SILENT: 'Start the listener again, or look at what keeps it from reaching this server.',
   NOBODY_TOOK_IT: OPERATOR,
   NOT_OBSERVED: 'If this lasts, whoever runs this server has to look at it.',
@@ -51,15 +51,15 @@ export const WAYS_OUT: Record<ReasonCode, string | null> = {
   PORT_IN_USE: OPERATOR,
   PROCESS_LIMIT: 'Let the agent start fewer processes, or have APP_PIDS raised.',
   PROVISION_FAILED: OPERATOR,
-  PULLING_IMAGE: ITSELF,
+  PULLING_IMAGE: RECOVERS,
   QUEUED_BEHIND: 'It goes on when the revision before it has ended. Interrupt that one to go faster.',
   QUOTA_EXCEEDED: CLUSTER,
-  ROLLING_OUT: ITSELF,
+  ROLLING_OUT: RECOVERS,
   ROLLOUT_PAUSED: CLUSTER,
   SECRET_MISSING: 'Make the Secret in the cluster, or take the reference out of the settings.',
   SERVER_OVERLOADED: 'This mends itself. If it lasts, the server needs more CPU, or fewer builds at a time.',
   STORAGE_UNAVAILABLE: CLUSTER,
-  SUPERSEDED: NOBODY,
+  SUPERSEDED: NO_ACTION,
   TARBALL_INVALID: 'Upload the source again, as a gzip tarball.',
   TARBALL_UNAVAILABLE: 'Upload the source again.',
   TEARDOWN_FAILED: 'It is tried again by itself.',
@@ -69,15 +69,15 @@ export const WAYS_OUT: Record<ReasonCode, string | null> = {
   WAITING_FOR_HEALTH:
     'The agent has to answer its health path (GET /ok by default) with 200. The deploy log has what it prints.',
   WAITING_FOR_IMAGE: 'Push or name an image.',
-  WAITING_FOR_LISTENER: ITSELF,
+  WAITING_FOR_LISTENER: RECOVERS,
   WAITING_FOR_TARBALL: 'Upload a source.',
-  WAITING_FOR_TURN: ITSELF,
+  WAITING_FOR_TURN: RECOVERS,
   WAITING_FOR_WORKER: 'A server with WORKER=on and a RUNTIME has to run.',
   WORKER_LOST: OPERATOR,
 }
 
 /** What is mended in the settings of the deployment. */
-export const IN_SETTINGS: ReadonlySet<ReasonCode> = new Set([
+export const FIXED_IN_SETTINGS: ReadonlySet<ReasonCode> = new Set([
   'CLONE_FAILED',
   'CONFIG_INVALID',
   'CONTAINER_START_FAILED',

@@ -26,17 +26,17 @@ const findQuery = graphql(`
 `)
 
 /** ms that typing rests before it is asked for */
-const TYPING = 150
+const DEBOUNCE_MS = 150
 
 interface OfDeploymentProps {
   deployment: string | undefined
   onDeployment(id: string | undefined): void
 }
 
-export function OfDeployment({ deployment, onDeployment }: OfDeploymentProps) {
+export function DeploymentFilter({ deployment, onDeployment }: OfDeploymentProps) {
   const [wasOpened, setOpened] = useState(false)
   const [typed, setTyped] = useState('')
-  const [text] = useDebouncedValue(typed.trim(), TYPING)
+  const [text] = useDebouncedValue(typed.trim(), DEBOUNCE_MS)
   const [{ data: own }] = useQuery({
     query: nameQuery,
     variables: { id: deployment ?? '' },

@@ -9,7 +9,7 @@ interface ShownOnceProps {
   onClose(): void
 }
 
-export function ShownOnce({ name, text, onClose }: ShownOnceProps) {
+export function NewKeyText({ name, text, onClose }: ShownOnceProps) {
   return (
     <Stack>
       <Text size="sm">

@@ -3,9 +3,9 @@ import { Select } from '@mantine/core'
 import { useState } from 'react'
 import { useQuery } from 'urql'
 import { graphql } from '../../api/graphql.ts'
-import { DECIDING } from './deciding.ts'
+import { DECIDING_ACTOR_KINDS } from './actor-kinds.ts'
 
-const actorsQuery = graphql(`
+const recentActorsQuery = graphql(`
   query LatelyActive($actorKinds: [ActorKind!]) {
     events(first: 100, order: NEWEST_FIRST, actorKinds: $actorKinds) {
       nodes {
@@ -19,7 +19,7 @@ const actorsQuery = graphql(`
   }
 `)
 
-const ofOneQuery = graphql(`
+const actorNameQuery = graphql(`
   query NameOfActor($actor: String!) {
     events(first: 1, order: NEWEST_FIRST, actor: $actor) {
       nodes {
@@ -38,15 +38,15 @@ interface ByWhomProps {
   onWho(who: string | undefined): void
 }
 
-export function ByWhom({ who, onWho }: ByWhomProps) {
+export function ActorFilter({ who, onWho }: ByWhomProps) {
   const [wasOpened, setOpened] = useState(false)
   const [{ data: lately }] = useQuery({
-    query: actorsQuery,
-    variables: { actorKinds: [...DECIDING] },
+    query: recentActorsQuery,
+    variables: { actorKinds: [...DECIDING_ACTOR_KINDS] },
     pause: !wasOpened,
     requestPolicy: 'cache-and-network',
   })
-  const [{ data: one }] = useQuery({ query: ofOneQuery, variables: { actor: who ?? '' }, pause: who === undefined })
+  const [{ data: one }] = useQuery({ query: actorNameQuery, variables: { actor: who ?? '' }, pause: who === undefined })
   const names = new Map(who === undefined ? [] : [[who, who]])
   for (const { actor } of [...(lately?.events.nodes ?? []), ...(one?.events.nodes ?? [])])
     if (actor.subject) names.set(actor.subject, actor.name ?? actor.subject)

@@ -1,46 +1,52 @@
 /** The words and colours of states: one place, so that every page says the same. */
 import type { graphql } from '../api/graphql.ts'
-import type { ReasonCode } from './reasons.ts'
+import type { ReasonCode } from './reason-help.ts'
 
 type RevisionStatus = ReturnType<typeof graphql.scalar<'RevisionStatus'>>
 
 export type Tone = 'good' | 'busy' | 'waiting' | 'bad' | 'quiet'
 
 /** Mantine's colours. */
-export const COLORS: Record<Tone, string> = { good: 'teal', busy: 'blue', waiting: 'yellow', bad: 'red', quiet: 'gray' }
+export const TONE_COLORS: Record<Tone, string> = {
+  good: 'teal',
+  busy: 'blue',
+  waiting: 'yellow',
+  bad: 'red',
+  quiet: 'gray',
+}
 
 interface State {
-  word: string
+  label: string
   tone: Tone
 }
 
 export const REVISION_STATES: Record<RevisionStatus, State> = {
-  CREATING: { word: 'Preparing', tone: 'busy' },
-  QUEUED: { word: 'Waiting', tone: 'waiting' },
-  AWAITING_BUILD: { word: 'Waiting', tone: 'waiting' },
-  BUILDING: { word: 'Building', tone: 'busy' },
-  AWAITING_DEPLOY: { word: 'Waiting', tone: 'waiting' },
-  DEPLOYING: { word: 'Deploying', tone: 'busy' },
-  DEPLOYED: { word: 'Deployed', tone: 'good' },
-  CREATE_FAILED: { word: 'Preparing failed', tone: 'bad' },
-  BUILD_FAILED: { word: 'Build failed', tone: 'bad' },
-  DEPLOY_FAILED: { word: 'Deploy failed', tone: 'bad' },
-  INTERRUPTED: { word: 'Interrupted', tone: 'quiet' },
-  SKIPPED: { word: 'Skipped', tone: 'quiet' },
-  UNKNOWN: { word: 'Unknown', tone: 'quiet' },
+  CREATING: { label: 'Preparing', tone: 'busy' },
+  QUEUED: { label: 'Waiting', tone: 'waiting' },
+  AWAITING_BUILD: { label: 'Waiting', tone: 'waiting' },
+  BUILDING: { label: 'Building', tone: 'busy' },
+  AWAITING_DEPLOY: { label: 'Waiting', tone: 'waiting' },
+  DEPLOYING: { label: 'Deploying', tone: 'busy' },
+  DEPLOYED: { label: 'Deployed', tone: 'good' },
+  CREATE_FAILED: { label: 'Preparing failed', tone: 'bad' },
+  BUILD_FAILED: { label: 'Build failed', tone: 'bad' },
+  DEPLOY_FAILED: { label: 'Deploy failed', tone: 'bad' },
+  INTERRUPTED: { label: 'Interrupted', tone: 'quiet' },
+  SKIPPED: { label: 'Skipped', tone: 'quiet' },
+  UNKNOWN: { label: 'Unknown', tone: 'quiet' },
 }
 
-const WAITING: State = { word: 'Waiting', tone: 'waiting' }
+const WAITING: State = { label: 'Waiting', tone: 'waiting' }
 
 /** With these reasons nobody works on an open revision, whatever its status. The server's list: domain/values/reasons.ts. */
-const WAITS: Partial<Record<ReasonCode, State>> = {
+const WAITING_STATES: Partial<Record<ReasonCode, State>> = {
   WAITING_FOR_WORKER: WAITING,
   WAITING_FOR_LISTENER: WAITING,
   LISTENER_SILENT: WAITING,
   WAITING_FOR_BUILDER: WAITING,
   BUILDER_SILENT: WAITING,
-  WAITING_FOR_IMAGE: { word: 'Needs an image', tone: 'waiting' },
-  WAITING_FOR_TARBALL: { word: 'Needs a source', tone: 'waiting' },
+  WAITING_FOR_IMAGE: { label: 'Needs an image', tone: 'waiting' },
+  WAITING_FOR_TARBALL: { label: 'Needs a source', tone: 'waiting' },
   QUEUED_BEHIND: WAITING,
   WAITING_FOR_TURN: WAITING,
   SERVER_OVERLOADED: WAITING,
@@ -48,14 +54,14 @@ const WAITS: Partial<Record<ReasonCode, State>> = {
 
 /** What a revision's pill says: its status, or that it waits. */
 export const stateOf = ({ status, reason }: { status: RevisionStatus; reason: ReasonCode | null }): State =>
-  (isOpen(status) && reason && WAITS[reason]) || REVISION_STATES[status]
+  (isOpen(status) && reason && WAITING_STATES[reason]) || REVISION_STATES[status]
 
 /** Names of steps, in the words of the states. */
-export const STEPS = { PROVISION: 'Prepare', BUILD: 'Build', DEPLOY: 'Deploy' } as const
+export const STEP_LABELS = { PROVISION: 'Prepare', BUILD: 'Build', DEPLOY: 'Deploy' } as const
 
 type DeploymentSource = ReturnType<typeof graphql.scalar<'DeploymentSource'>>
 
-export const SOURCES: Record<DeploymentSource, string> = {
+export const SOURCE_LABELS: Record<DeploymentSource, string> = {
   gitprovider: 'Git',
   internal_source: 'Upload',
   internal_container: 'Pushed image',

@@ -9,33 +9,33 @@ export interface SourceFile {
   file: File
 }
 
-const BLOCK = 512
+const BLOCK_BYTES = 512
 /** Folders that a build makes anew, or that are no source. */
-const LEFT_OUT = ['node_modules', '.git', '.venv', '__pycache__']
+const EXCLUDED = ['node_modules', '.git', '.venv', '__pycache__']
 
 export const isTarball = ({ name }: File): boolean => /\.(tgz|tar\.gz)$/.test(name)
 
-export const isLeftOut = (path: string): boolean => path.split('/').some((part) => LEFT_OUT.includes(part))
+export const isExcluded = (path: string): boolean => path.split('/').some((part) => EXCLUDED.includes(part))
 
 /** Throws an Error for people when a path is too long. */
 export async function pack(files: readonly SourceFile[]): Promise<Blob> {
   const parts: BlobPart[] = []
   for (const { path, file } of files) {
     parts.push(header(path, file.size, Math.floor(file.lastModified / 1000)), file)
-    const rest = file.size % BLOCK
-    if (rest > 0) parts.push(new Uint8Array(BLOCK - rest))
+    const rest = file.size % BLOCK_BYTES
+    if (rest > 0) parts.push(new Uint8Array(BLOCK_BYTES - rest))
   }
-  parts.push(new Uint8Array(2 * BLOCK))
+  parts.push(new Uint8Array(2 * BLOCK_BYTES))
   const packed = new Blob(parts).stream().pipeThrough(new CompressionStream('gzip'))
   return new Response(packed).blob()
 }
 
 function header(path: string, size: number, mtime: number): Uint8Array<ArrayBuffer> {
-  const block = new Uint8Array(BLOCK)
+  const block = new Uint8Array(BLOCK_BYTES)
   const text = new TextEncoder()
   const put = (at: number, value: string) => block.set(text.encode(value), at)
   const octal = (at: number, length: number, value: number) => put(at, value.toString(8).padStart(length - 1, '0'))
-  const [prefix, name] = split(path)
+  const [prefix, name] = splitPath(path)
   put(0, name)
   octal(100, 8, 0o644)
   octal(108, 8, 0)
@@ -53,7 +53,7 @@ function header(path: string, size: number, mtime: number): Uint8Array<ArrayBuff
 }
 
 /** A name has 100 bytes, and what stands in front of its slash 155. */
-function split(path: string): [prefix: string, name: string] {
+function splitPath(path: string): [prefix: string, name: string] {
   const bytes = (text: string) => new TextEncoder().encode(text).length
   if (bytes(path) <= 100) return ['', path]
   for (let slash = path.indexOf('/'); slash > 0; slash = path.indexOf('/', slash + 1)) {

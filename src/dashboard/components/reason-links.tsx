@@ -1,7 +1,7 @@
 /** From what went wrong to where one sees why, or mends it: links of a `Reason`. */
 import { useParams } from '@tanstack/react-router'
 import { LinkTo } from './links.tsx'
-import { IN_SETTINGS, type ReasonCode } from './reasons.ts'
+import { FIXED_IN_SETTINGS, type ReasonCode } from './reason-help.ts'
 
 interface WaysOnProps {
   deploymentId: string
@@ -12,7 +12,7 @@ interface WaysOnProps {
   log?: 'build' | 'deploy'
 }
 
-export function WaysOn({ deploymentId, reason, revisionId, log }: WaysOnProps) {
+export function ReasonLinks({ deploymentId, reason, revisionId, log }: WaysOnProps) {
   const { ws } = useParams({ from: '/w/$ws' })
   const params = { ws, id: deploymentId }
   return (
@@ -28,7 +28,7 @@ export function WaysOn({ deploymentId, reason, revisionId, log }: WaysOnProps) {
           Read its log
         </LinkTo>
       )}
-      {reason && IN_SETTINGS.has(reason) && (
+      {reason && FIXED_IN_SETTINGS.has(reason) && (
         <LinkTo to="/w/$ws/deployments/$id/settings" params={params} size="sm" underline="always">
           Open its settings
         </LinkTo>

@@ -5,10 +5,10 @@
 import { useNavigate, useParams } from '@tanstack/react-router'
 import type { MouseEvent } from 'react'
 import classes from './deployments.module.css'
-import type { Row } from './pages.ts'
-import { whyId } from './whole-why.tsx'
+import { whyId } from './reason-tooltip.tsx'
+import type { Row } from './row-pages.ts'
 
-export function Name({ row: { id, name, whyNotLive } }: { row: Row }) {
+export function DeploymentLink({ row: { id, name, whyNotLive } }: { row: Row }) {
   const { ws } = useParams({ from: '/w/$ws' })
   const navigate = useNavigate()
   const open = (event: MouseEvent) => {

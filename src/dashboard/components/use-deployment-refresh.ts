@@ -1,11 +1,11 @@
 /** Reads again what is shown of one deployment, soon after something of it has changed; in a tab that nobody looks at once, when somebody does. */
 import { useEffect, useRef } from 'react'
-import { watchDeployments } from './live.ts'
+import { watchDeployments } from './live-deployments.ts'
 
 /** ms between two looks at what changes at once */
-const REST = 250
+const MIN_INTERVAL_MS = 250
 
-export function useFollow(deploymentId: string, again: () => unknown): void {
+export function useDeploymentRefresh(deploymentId: string, again: () => unknown): void {
   const latest = useRef(again)
   latest.current = again
   useEffect(() => {
@@ -23,7 +23,7 @@ export function useFollow(deploymentId: string, again: () => unknown): void {
     const leave = watchDeployments(({ deploymentIds }) => {
       if (deploymentIds.length > 0 && !deploymentIds.includes(deploymentId)) return
       isDue = true
-      timer ??= setTimeout(look, REST)
+      timer ??= setTimeout(look, MIN_INTERVAL_MS)
     })
     document.addEventListener('visibilitychange', wake)
     return () => {

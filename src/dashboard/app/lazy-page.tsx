@@ -5,38 +5,40 @@
  */
 import { lazyRouteComponent } from '@tanstack/react-router'
 import { type ComponentType, useEffect } from 'react'
-import { problem } from '../api/problem.ts'
+import { createProblem } from '../api/problem.ts'
 import { PageError } from '../components/page.tsx'
 
 /** Its message is our own: at the browser's the router would load the whole page anew, server or not. */
-export class MissingPart extends Error {}
+export class PageLoadError extends Error {}
 
-export const pagePart = (load: () => Promise<{ default: ComponentType }>) =>
+export const lazyPage = (load: () => Promise<{ default: ComponentType }>) =>
   lazyRouteComponent(() =>
     load().catch((cause: unknown) => {
-      throw new MissingPart('A part of this page could not be loaded.', { cause })
+      throw new PageLoadError('A part of this page could not be loaded.', { cause })
     }),
   )
 
 /** ms between two looks at whether the server is there */
-const LOOKS = 1_500
+const HEALTH_POLL_MS = 1_500
 /** ms: whoever lacks the part after that still is not loaded again and again */
-const APART = 10_000
-const KEY = 'pilothouse.reloaded'
+const RELOAD_INTERVAL_MS = 10_000
+const RELOADED_KEY = 'pilothouse.reloaded'
 
-export function Missing() {
+export function PageUnavailable() {
   useEffect(() => {
     const look = async () => {
       const answer = await fetch('/healthz').catch(() => null)
-      if (!answer?.ok || Date.now() - Number(sessionStorage.getItem(KEY) ?? 0) < APART) return
-      sessionStorage.setItem(KEY, String(Date.now()))
+      if (!answer?.ok || Date.now() - Number(sessionStorage.getItem(RELOADED_KEY) ?? 0) < RELOAD_INTERVAL_MS) return
+      sessionStorage.setItem(RELOADED_KEY, String(Date.now()))
       location.reload()
     }
     void look()
-    const timer = setInterval(look, LOOKS)
+    const timer = setInterval(look, HEALTH_POLL_MS)
     return () => clearInterval(timer)
   }, [])
   return (
-    <PageError error={problem('OFFLINE', 'The server can’t be reached. This page opens by itself when it is back.')} />
+    <PageError
+      error={createProblem('OFFLINE', 'The server can’t be reached. This page opens by itself when it is back.')}
+    />
   )
 }

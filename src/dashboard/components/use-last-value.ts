@@ -2,7 +2,7 @@
 import { useRef } from 'react'
 
 /** `now`: what has been read of the one with this id; nothing: it is not there, or not yet. */
-export function useKept<T extends { id: string }>(id: string, now: T | null | undefined): T | null {
+export function useLastValue<T extends { id: string }>(id: string, now: T | null | undefined): T | null {
   const kept = useRef<T | null>(null)
   if (now?.id === id) kept.current = now
   return kept.current?.id === id ? kept.current : null

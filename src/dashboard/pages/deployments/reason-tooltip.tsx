@@ -8,9 +8,9 @@ import { type RefObject, useEffect, useState } from 'react'
 export const whyId = (id: string) => `why-${id}`
 
 /** ms: nobody who only passes by, or scrolls, sees it */
-const REST = 150
+const HOVER_DELAY_MS = 150
 
-export function WholeWhy({ body }: { body: RefObject<HTMLElement | null> }) {
+export function ReasonTooltip({ body }: { body: RefObject<HTMLElement | null> }) {
   const [cut, setCut] = useState<HTMLElement | null>(null)
   useEffect(() => {
     const { current: rows } = body
@@ -24,8 +24,8 @@ export function WholeWhy({ body }: { body: RefObject<HTMLElement | null> }) {
       clearTimeout(timer)
       timer = setTimeout(() => {
         const why = (event.target as Element).closest('tr')?.querySelector<HTMLElement>('[data-why]')
-        setCut(why && isCut(why) && (event instanceof FocusEvent || isAt(why, event)) ? why : null)
-      }, REST)
+        setCut(why && isTruncated(why) && (event instanceof FocusEvent || isUnderPointer(why, event)) ? why : null)
+      }, HOVER_DELAY_MS)
     }
     const onKey = ({ key }: KeyboardEvent) => key === 'Escape' && leave()
     rows.addEventListener('pointermove', look)
@@ -48,10 +48,10 @@ export function WholeWhy({ body }: { body: RefObject<HTMLElement | null> }) {
   return <Tooltip target={cut} label={cut.textContent} opened multiline maw={420} position="bottom-start" />
 }
 
-const isCut = ({ scrollHeight, clientHeight }: HTMLElement) => scrollHeight > clientHeight + 1
+const isTruncated = ({ scrollHeight, clientHeight }: HTMLElement) => scrollHeight > clientHeight + 1
 
 /** Beneath the pointer. The link of the row lies above it, so no event is its own. */
-function isAt(why: HTMLElement, { clientX: x, clientY: y }: PointerEvent): boolean {
+function isUnderPointer(why: HTMLElement, { clientX: x, clientY: y }: PointerEvent): boolean {
   const { left, right, top, bottom } = why.getBoundingClientRect()
   return x >= left && x <= right && y >= top && y <= bottom
 }

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'react'
 import { useSubscription } from 'urql'
 import { graphql, type VariablesOf } from '../api/graphql.ts'
 
-const newsSubscription = graphql(`
+const eventsSubscription = graphql(`
   subscription ActivityNews($after: String, $types: [String!], $deploymentId: ID) {
     events(after: $after, types: $types, deploymentId: $deploymentId) {
       cursor
@@ -12,18 +12,18 @@ const newsSubscription = graphql(`
 `)
 
 /** ms between two looks */
-const PAUSE = 1_000
+const MIN_INTERVAL_MS = 1_000
 
 /** `onNews` null: nobody has to be told. */
-export function useNews(
-  { types, deploymentId }: Pick<VariablesOf<typeof newsSubscription>, 'types' | 'deploymentId'>,
+export function useNewEvents(
+  { types, deploymentId }: Pick<VariablesOf<typeof eventsSubscription>, 'types' | 'deploymentId'>,
   onNews: (() => void) | null,
 ): void {
   const tell = useRef(onNews)
   tell.current = onNews
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
   const [{ data }] = useSubscription({
-    query: newsSubscription,
+    query: eventsSubscription,
     variables: { after: null, types, deploymentId },
     pause: onNews === null,
   })
@@ -33,7 +33,7 @@ export function useNews(
     timer.current ??= setTimeout(() => {
       timer.current = undefined
       tell.current?.()
-    }, PAUSE)
+    }, MIN_INTERVAL_MS)
   }, [cursor])
   useEffect(() => () => clearTimeout(timer.current), [])
 }

@@ -1,7 +1,7 @@
 /** Events that tell of one act are shown as one: a write of a deployment and the revision that it made, and what somebody did again and again. Pure. */
 import type { EventData } from './event.ts'
 
-export interface Act {
+export interface ActivityEntry {
   event: EventData
   /** the revision that it made */
   made: EventData['revision']
@@ -10,34 +10,39 @@ export interface Act {
 }
 
 /** What goes along with a deployment, and is said by it. */
-const ALONG = ['tracing_project.created', 'tracing_project.deleted', 'tag.created']
-const MAKES = ['deployment.created', 'deployment.updated']
+const HIDDEN_TYPES = ['tracing_project.created', 'tracing_project.deleted', 'tag.created']
+const WRITE_TYPES = ['deployment.created', 'deployment.updated']
 
-const begins = ({ type, from }: EventData) => type === 'revision.status' && from === null
+const isRevisionStart = ({ type, from }: EventData) => type === 'revision.status' && from === null
 
 /** `events`: newest first. `signIns`: also who came in, which changes nothing. */
-export function fold(events: readonly EventData[], signIns = true): Act[] {
+export function groupEvents(events: readonly EventData[], signIns = true): ActivityEntry[] {
   const told = new Set<EventData>()
-  const acts = events.map((event, i): Act => {
+  const acts = events.map((event, i): ActivityEntry => {
     // the revision comes right behind, so it stands just above
     const above = events[i - 1]
-    const isIts = above && begins(above) && above.deployment?.id === event.deployment?.id && MAKES.includes(event.type)
+    const isIts =
+      above &&
+      isRevisionStart(above) &&
+      above.deployment?.id === event.deployment?.id &&
+      WRITE_TYPES.includes(event.type)
     if (isIts) told.add(above)
     return { event, made: isIts ? above.revision : null, times: 1 }
   })
   const shown = acts.filter(
-    ({ event }) => !told.has(event) && !ALONG.includes(event.type) && (signIns || event.type !== 'session.created'),
+    ({ event }) =>
+      !told.has(event) && !HIDDEN_TYPES.includes(event.type) && (signIns || event.type !== 'session.created'),
   )
-  return shown.reduce<Act[]>((before, act) => {
+  return shown.reduce<ActivityEntry[]>((before, act) => {
     const last = before.at(-1)
-    if (last && isAgain(last.event, act.event)) last.times++
+    if (last && isRepeatedSignIn(last.event, act.event)) last.times++
     else before.push(act)
     return before
   }, [])
 }
 
 /** Nobody wants to read of each time that somebody signed in. Of another day it is another line. */
-const isAgain = (last: EventData, { type, actor, occurredAt }: EventData): boolean =>
+const isRepeatedSignIn = (last: EventData, { type, actor, occurredAt }: EventData): boolean =>
   type === 'session.created' &&
   last.type === type &&
   last.actor.subject === actor.subject &&

@@ -1,6 +1,6 @@
 /**
  * What every page hears of: `deploymentsChanged`, the one subscription of a workspace (docs/api-rules.md#what-changes-of-deployments). It is
- * followed by the shell (app/live.tsx) and is in the cache at once, so whatever a page selects of `LiveDeployment`
+ * followed by the shell (app/live-updates.tsx) and is in the cache at once, so whatever a page selects of `LiveDeployment`
  * moves by itself. What needs more (which deployments a list has, how many there are) is asked again when
  * `watchDeployments` calls: with the ids that have changed, or with none where everything may be old, as after a pause.
  */
@@ -9,7 +9,7 @@ import { graphql, type ResultOf } from '../api/graphql.ts'
 import { actorFragment } from './actor.ts'
 
 /** What a list, or the head of a page, shows of a deployment. */
-export const liveDeployment = graphql(
+export const liveDeploymentFragment = graphql(
   `
     fragment LiveDeployment on Deployment @_unmask {
       id
@@ -76,7 +76,7 @@ export const liveDeployment = graphql(
   [actorFragment],
 )
 
-export const deploymentsChanged = graphql(
+export const deploymentsChangedSubscription = graphql(
   `
     subscription DeploymentsChanged($after: String) {
       deploymentsChanged(after: $after) {
@@ -88,11 +88,11 @@ export const deploymentsChanged = graphql(
       }
     }
   `,
-  [liveDeployment],
+  [liveDeploymentFragment],
 )
 
 /** What has changed, as it is now. `deploymentIds` that are not among the `deployments` are gone; none: whatever was read before may be old. */
-export type DeploymentsChange = ResultOf<typeof deploymentsChanged>['deploymentsChanged']
+export type DeploymentsChange = ResultOf<typeof deploymentsChangedSubscription>['deploymentsChanged']
 
 type Watcher = (change: DeploymentsChange) => void
 
@@ -105,6 +105,6 @@ export function watchDeployments(watcher: Watcher): () => void {
 }
 
 /** Called when the cache has it. */
-export function deploymentsHaveChanged(change: DeploymentsChange): void {
+export function notifyWatchers(change: DeploymentsChange): void {
   for (const watcher of [...watchers]) watcher(change)
 }

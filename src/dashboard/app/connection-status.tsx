@@ -4,7 +4,7 @@ import { useConnection } from '../api/connection.ts'
 import { Elapsed } from '../components/time.tsx'
 import classes from './navigation.module.css'
 
-export function ConnectionLight() {
+export function ConnectionStatus() {
   const { state, since } = useConnection()
   return (
     <Group gap={8} px={8} wrap="nowrap" role="status">

@@ -1,5 +1,5 @@
 /** What somebody has dropped on the page, or chosen: one tarball, or the files of a folder. */
-import { isLeftOut, isTarball, type SourceFile } from './pack.ts'
+import { isExcluded, isTarball, type SourceFile } from './tarball.ts'
 
 export interface Source {
   /** of the folder or the file */
@@ -11,10 +11,10 @@ export interface Source {
   size: number
 }
 
-const ofTarball = (file: File): Source => ({ name: file.name, files: null, tarball: file, size: file.size })
+const tarballSource = (file: File): Source => ({ name: file.name, files: null, tarball: file, size: file.size })
 
-function ofFiles(name: string, all: SourceFile[]): Source {
-  const files = all.filter(({ path }) => !isLeftOut(path))
+function folderSource(name: string, all: SourceFile[]): Source {
+  const files = all.filter(({ path }) => !isExcluded(path))
   return { name, files, tarball: null, size: files.reduce((sum, { file }) => sum + file.size, 0) }
 }
 
@@ -25,20 +25,20 @@ export async function droppedSource(transfer: DataTransfer): Promise<Source | nu
   if (!only) return null
   if (entries.length === 1 && only.isFile) {
     const file = await fileOf(only as FileSystemFileEntry)
-    return isTarball(file) ? ofTarball(file) : ofFiles(file.name, [{ path: file.name, file }])
+    return isTarball(file) ? tarballSource(file) : folderSource(file.name, [{ path: file.name, file }])
   }
   const [root, name] = entries.length === 1 ? [await entriesOf(only), only.name] : [entries, 'source']
-  return ofFiles(name, (await Promise.all(root.map((entry) => filesOf(entry, '')))).flat())
+  return folderSource(name, (await Promise.all(root.map((entry) => filesOf(entry, '')))).flat())
 }
 
 /** Of a file input; of a folder each file knows where it is in it. */
 export function chosenSource(chosen: FileList): Source | null {
   const [first] = chosen
   if (!first) return null
-  if (!first.webkitRelativePath) return isTarball(first) ? ofTarball(first) : null
+  if (!first.webkitRelativePath) return isTarball(first) ? tarballSource(first) : null
   const inFolder = ({ webkitRelativePath: path }: File) => path.slice(path.indexOf('/') + 1)
   const name = first.webkitRelativePath.split('/')[0]!
-  return ofFiles(
+  return folderSource(
     name,
     [...chosen].map((file) => ({ path: inFolder(file), file })),
   )
@@ -49,7 +49,7 @@ const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
 
 async function filesOf(entry: FileSystemEntry, above: string): Promise<SourceFile[]> {
   const path = above + entry.name
-  if (isLeftOut(path)) return []
+  if (isExcluded(path)) return []
   if (entry.isFile) return [{ path, file: await fileOf(entry as FileSystemFileEntry) }]
   const below = await entriesOf(entry)
   return (await Promise.all(below.map((one) => filesOf(one, `${path}/`)))).flat()

@@ -2,7 +2,7 @@
 import { Button, Group, Paper, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { graphql } from '../api/graphql.ts'
-import { issueOf, otherThan, type Problem } from '../api/problem.ts'
+import { fieldError, formError, type Problem } from '../api/problem.ts'
 import { useWrite, wrongFragment } from '../api/use-write.ts'
 import { Form } from '../components/form.tsx'
 
@@ -25,16 +25,16 @@ const updateOwnerMutation = graphql(
 )
 
 /** localStorage: the id of a key that was asked about. */
-const ASKED = 'pilothouse.owner-asked.'
+const STORAGE_PREFIX = 'pilothouse.owner-asked.'
 
-export function OwnerQuestion({ apiKeyId }: { apiKeyId: string }) {
-  const [asked, setAsked] = useState(() => localStorage.getItem(ASKED + apiKeyId) !== null)
+export function OwnerPrompt({ apiKeyId }: { apiKeyId: string }) {
+  const [asked, setAsked] = useState(() => localStorage.getItem(STORAGE_PREFIX + apiKeyId) !== null)
   const [name, setName] = useState('')
   const [wrong, setWrong] = useState<Problem | null>(null)
   const [write, busy] = useWrite(updateOwnerMutation)
   if (asked) return null
   const close = () => {
-    localStorage.setItem(ASKED + apiKeyId, '')
+    localStorage.setItem(STORAGE_PREFIX + apiKeyId, '')
     setAsked(true)
   }
   const save = async () => {
@@ -51,7 +51,7 @@ export function OwnerQuestion({ apiKeyId }: { apiKeyId: string }) {
             description="Changes that you make with this API key show it."
             value={name}
             onChange={({ currentTarget }) => setName(currentTarget.value)}
-            error={issueOf(wrong, 'owner') ?? otherThan(wrong, ['owner'])}
+            error={fieldError(wrong, 'owner') ?? formError(wrong, ['owner'])}
             maxLength={128}
             autoComplete="name"
             flex={1}

@@ -1,2 +1,0 @@
-/** Kinds of actors who decide something; the others carry it out. */
-export const DECIDING = ['api_key', 'person', 'command_line', 'git_provider'] as const
